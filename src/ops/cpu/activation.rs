@@ -1,0 +1,97 @@
+//! The gate of a feed-forward layer: `activation(gate) · up`.
+
+use super::lanes::{LANES, Lanes, exp, vectorised};
+use super::{Buffer, Cpu, Disjoint};
+use crate::ops::Activation;
+
+impl Cpu {
+    /// `gate_up` is `[rows, 2 · width]`, gate first; `out` becomes `[rows, width]`.
+    pub fn gate(&self, gate_up: &Buffer, activation: Activation, out: &mut Buffer) {
+        let (rows, width) = (gate_up.rows(), gate_up.width / 2);
+        out.reshape(rows, width);
+        let to = Disjoint::new(out);
+        // An exponential is about sixteen multiply-adds.
+        self.split(rows, rows * width * 16, |range| {
+            for row in range {
+                let (gate, up) = gate_up.row(row).split_at(width);
+                // SAFETY: each row is written by one thread alone.
+                let out = unsafe { to.slice(row * width, width) };
+                match activation {
+                    Activation::Silu => silu(self.isa, gate, up, out),
+                    Activation::GeluTanh => gelu_tanh(self.isa, gate, up, out),
+                }
+            }
+        });
+    }
+}
+
+vectorised! { fn silu(gate: &[f32], up: &[f32], out: &mut [f32]) = silu_kernel }
+vectorised! { fn gelu_tanh(gate: &[f32], up: &[f32], out: &mut [f32]) = gelu_tanh_kernel }
+
+#[inline(always)]
+fn silu_kernel<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
+    apply::<L>(gate, up, out, |x| x);
+}
+
+#[inline(always)]
+fn gelu_tanh_kernel<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
+    // ½·(1 + tanh(u)) = sigmoid(2u), with u = √(2/π)·(x + 0.044715·x³).
+    const TWICE_ROOT: f32 = 2.0 * 0.797_884_6;
+    apply::<L>(gate, up, out, |x| {
+        let cube = x.mul(x).mul(x);
+        cube.fma(L::splat(0.044_715), x).mul(L::splat(TWICE_ROOT))
+    });
+}
+
+/// `out = x · sigmoid(inner(x)) · up`.
+#[inline(always)]
+fn apply<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32], inner: impl Fn(L) -> L) {
+    let one = |gate: &[f32; LANES], up: &[f32; LANES]| {
+        let x = L::from_array(gate);
+        let denominator = exp(L::splat(0.0).sub(inner(x))).add(L::splat(1.0));
+        x.div(denominator).mul(L::from_array(up)).to_array()
+    };
+    let (gates, gate_rest) = gate.as_chunks::<LANES>();
+    let (ups, up_rest) = up.as_chunks::<LANES>();
+    let (outs, out_rest) = out.as_chunks_mut::<LANES>();
+    for ((gate, up), out) in gates.iter().zip(ups).zip(outs) {
+        *out = one(gate, up);
+    }
+    if !gate_rest.is_empty() {
+        let (mut gate, mut up) = ([0.0; LANES], [0.0; LANES]);
+        gate[..gate_rest.len()].copy_from_slice(gate_rest);
+        up[..up_rest.len()].copy_from_slice(up_rest);
+        out_rest.copy_from_slice(&one(&gate, &up)[..gate_rest.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::Isa;
+    use super::*;
+
+    #[test]
+    fn equal_the_formulas() {
+        let gate: Vec<f32> = (0..83).map(|i| i as f32 * 0.5 - 20.0).collect();
+        let up: Vec<f32> = (0..83).map(|i| 1.0 - i as f32 * 0.02).collect();
+        let mut out = vec![0.0; 83];
+        let check = |out: &[f32], formula: &dyn Fn(f64) -> f64| {
+            for ((x, up), y) in gate.iter().zip(&up).zip(out) {
+                let exact = formula(f64::from(*x)) * f64::from(*up);
+                assert!(
+                    (f64::from(*y) - exact).abs() <= 2e-6 * (1.0 + exact.abs()),
+                    "{x}: {y}, not {exact}"
+                );
+            }
+        };
+        for isa in [Isa::Portable, Isa::detect()] {
+            silu(isa, &gate, &up, &mut out);
+            check(&out, &|x| x / (1.0 + (-x).exp()));
+            gelu_tanh(isa, &gate, &up, &mut out);
+            check(&out, &|x| {
+                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+                0.5 * x * (1.0 + inner.tanh())
+            });
+        }
+    }
+}

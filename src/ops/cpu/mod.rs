@@ -1,0 +1,167 @@
+//! The CPU backend: f32 arithmetic over sixteen lanes, on one pool of threads that all engines take turns on.
+
+mod activation;
+mod attention;
+mod lanes;
+mod matmul;
+mod matrix;
+mod norm;
+mod pages;
+mod rotary;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender};
+
+pub use attention::AttentionShape;
+pub use lanes::{Isa, exp_scalar};
+pub use matrix::Matrix;
+pub use pages::KvPages;
+pub use rotary::{HeadNorms, Rope};
+
+/// Multiply-adds below which a loop is not worth handing to other threads.
+const PARALLEL_WORK: usize = 1 << 16;
+
+/// A row-major block of f32 activations, `rows × width`.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    data: Vec<f32>,
+    width: usize,
+}
+
+impl Buffer {
+    /// Gives the buffer a new shape. What it held is not kept, nor is it cleared.
+    pub fn reshape(&mut self, rows: usize, width: usize) {
+        self.width = width;
+        self.data.resize(rows * width, 0.0);
+    }
+
+    pub fn rows(&self) -> usize {
+        self.data.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.data[row * self.width..][..self.width]
+    }
+
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.data[row * self.width..][..self.width]
+    }
+
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+}
+
+/// A norm's weight, `[width]`.
+#[derive(Debug)]
+pub struct Vector(pub Vec<f32>);
+
+/// The machine's threads. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    pool: Arc<rayon::ThreadPool>,
+    isa: Isa,
+    /// One token in a channel: whoever holds it runs. Waiting receivers are served first come, first served.
+    gate: (Sender<()>, Receiver<()>),
+}
+
+impl Cpu {
+    /// A pool of `threads` threads (at least one).
+    ///
+    /// # Errors
+    /// When the system refuses to start them.
+    pub fn new(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.max(1))
+            .thread_name(|index| format!("cpu-{index}"))
+            .build()?;
+        let gate = crossbeam_channel::bounded(1);
+        let _ = gate.0.send(());
+        Ok(Cpu {
+            pool: Arc::new(pool),
+            isa: Isa::detect(),
+            gate,
+        })
+    }
+
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// What decides the bits: the instruction set, and for this backend not even that (every one gives the same).
+    pub fn kind(&self) -> String {
+        format!("{} {}", std::env::consts::ARCH, self.isa.name())
+    }
+
+    /// Runs one engine's step on the pool, after those that came before it.
+    pub fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        let turn = self.gate.1.recv();
+        let result = self.pool.install(step);
+        if turn.is_ok() {
+            let _ = self.gate.0.send(());
+        }
+        result
+    }
+
+    /// Calls `body` with ranges that cover `0..count` once, on several threads where `work` (multiply-adds in
+    /// all) is worth it. Where the cuts fall is no part of the result.
+    pub fn split(&self, count: usize, work: usize, body: impl Fn(Range<usize>) + Sync) {
+        let pieces = (work / PARALLEL_WORK).min(4 * self.threads()).min(count);
+        if pieces < 2 || self.threads() < 2 {
+            body(0..count);
+            return;
+        }
+        rayon::scope(|scope| {
+            for piece in 0..pieces {
+                let range = count * piece / pieces..count * (piece + 1) / pieces;
+                let body = &body;
+                scope.spawn(move |_| body(range));
+            }
+        });
+    }
+
+    /// `x += y`.
+    pub fn add(&self, x: &mut Buffer, y: &Buffer) {
+        for (x, y) in x.data.iter_mut().zip(&y.data) {
+            *x += y;
+        }
+    }
+
+    /// The rows `indices` of `x`, into `out`.
+    pub fn gather(&self, x: &Buffer, indices: &[usize], out: &mut Buffer) {
+        out.reshape(indices.len(), x.width);
+        for (to, &from) in indices.iter().enumerate() {
+            out.row_mut(to).copy_from_slice(x.row(from));
+        }
+    }
+}
+
+/// A pointer to an output that several threads write, each its own part.
+#[derive(Clone, Copy)]
+struct Disjoint(*mut f32);
+
+// SAFETY: whoever uses the pointer writes only elements that no other range of the same `split` writes.
+unsafe impl Send for Disjoint {}
+// SAFETY: as above.
+unsafe impl Sync for Disjoint {}
+
+impl Disjoint {
+    fn new(buffer: &mut Buffer) -> Disjoint {
+        Disjoint(buffer.data.as_mut_ptr())
+    }
+
+    /// The `length` elements from `offset` on.
+    ///
+    /// # Safety
+    /// They lie inside the buffer, and nothing else reads or writes them while the slice lives.
+    unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [f32] {
+        // SAFETY: the caller vouches for bounds and exclusiveness.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(offset), length) }
+    }
+}

@@ -1,0 +1,91 @@
+//! The pool of key and value pages of one model, all layers, allocated once and zeroed.
+
+use super::lanes::LANES;
+use crate::ops::PAGE;
+
+/// Keys lie `[head_dim][PAGE]`, so that sixteen scores grow side by side, a key a lane; values lie
+/// `[PAGE][head_dim]`, rows padded to whole lanes.
+#[derive(Debug)]
+pub struct KvPages {
+    keys: Vec<f32>,
+    values: Vec<f32>,
+    kv_heads: usize,
+    head_dim: usize,
+    /// Length of a value's row.
+    pub(super) stride: usize,
+    pages: usize,
+}
+
+/// A page of one layer and one head: its place in both vectors.
+#[derive(Clone, Copy)]
+pub(super) struct PageHead<'a> {
+    /// `[head_dim][PAGE]`.
+    pub keys: &'a [f32],
+    /// `[PAGE][stride]`.
+    pub values: &'a [f32],
+}
+
+impl KvPages {
+    /// `pages` pages of [`PAGE`] positions for each of `layers` layers.
+    pub fn new(layers: usize, pages: usize, kv_heads: usize, head_dim: usize) -> KvPages {
+        let stride = head_dim.next_multiple_of(LANES);
+        let heads = layers * pages * kv_heads;
+        KvPages {
+            keys: vec![0.0; heads * head_dim * PAGE],
+            values: vec![0.0; heads * stride * PAGE],
+            kv_heads,
+            head_dim,
+            stride,
+            pages,
+        }
+    }
+
+    /// Bytes that one page takes over all layers.
+    pub fn page_bytes(layers: usize, kv_heads: usize, head_dim: usize) -> usize {
+        layers * kv_heads * PAGE * (head_dim + head_dim.next_multiple_of(LANES)) * size_of::<f32>()
+    }
+
+    pub fn kv_heads(&self) -> usize {
+        self.kv_heads
+    }
+
+    pub fn head_dim(&self) -> usize {
+        self.head_dim
+    }
+
+    pub fn pages(&self) -> usize {
+        self.pages
+    }
+
+    fn index(&self, layer: usize, page: u32, head: usize) -> usize {
+        (layer * self.pages + page as usize) * self.kv_heads + head
+    }
+
+    pub(super) fn page(&self, layer: usize, page: u32, head: usize) -> PageHead<'_> {
+        let index = self.index(layer, page, head);
+        let (keys, values) = (self.head_dim * PAGE, self.stride * PAGE);
+        PageHead {
+            keys: &self.keys[index * keys..][..keys],
+            values: &self.values[index * values..][..values],
+        }
+    }
+
+    /// Writes a head's key and value (`[head_dim]` each) at `slot` of `page`.
+    pub(super) fn write(
+        &mut self,
+        layer: usize,
+        page: u32,
+        head: usize,
+        slot: usize,
+        key: &[f32],
+        value: &[f32],
+    ) {
+        let index = self.index(layer, page, head);
+        let keys = &mut self.keys[index * self.head_dim * PAGE..][..self.head_dim * PAGE];
+        for (lane, &component) in keys.chunks_exact_mut(PAGE).zip(key) {
+            lane[slot] = component;
+        }
+        let start = index * self.stride * PAGE + slot * self.stride;
+        self.values[start..][..self.head_dim].copy_from_slice(value);
+    }
+}

@@ -1,0 +1,92 @@
+//! Per-head norms, rotary position embedding, and the write of keys and values to their pages.
+
+use super::norm::normalise;
+use super::pages::KvPages;
+use super::{Buffer, Cpu, Vector};
+use crate::ops::{PAGE, Rows};
+
+/// Cosines and sines by position, `[positions][head_dim / 2]` each.
+#[derive(Debug)]
+pub struct Rope {
+    cosines: Vec<f32>,
+    sines: Vec<f32>,
+    half: usize,
+}
+
+impl Rope {
+    /// Angles are `position · inverse_frequency` in f32, as the models were trained with; half-split pairs.
+    pub fn new(inverse_frequencies: &[f32], positions: usize) -> Rope {
+        let angles = (0..positions).flat_map(|position| {
+            inverse_frequencies
+                .iter()
+                .map(move |frequency| f64::from(position as f32 * frequency))
+        });
+        let (cosines, sines) = angles
+            .map(|angle| (angle.cos() as f32, angle.sin() as f32))
+            .unzip();
+        Rope {
+            cosines,
+            sines,
+            half: inverse_frequencies.len(),
+        }
+    }
+
+    /// Turns one head in place: component `i` with component `i + half`.
+    fn turn(&self, head: &mut [f32], position: usize) {
+        let cosines = &self.cosines[position * self.half..][..self.half];
+        let sines = &self.sines[position * self.half..][..self.half];
+        let (first, second) = head.split_at_mut(self.half);
+        for (((a, b), cosine), sine) in first.iter_mut().zip(second).zip(cosines).zip(sines) {
+            let (x, y) = (*a, *b);
+            *a = x * cosine - y * sine;
+            *b = y * cosine + x * sine;
+        }
+    }
+}
+
+/// Norms over each head of queries and keys, `[head_dim]` each.
+#[derive(Debug)]
+pub struct HeadNorms {
+    pub query: Vector,
+    pub key: Vector,
+    pub epsilon: f32,
+}
+
+impl Cpu {
+    /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
+    /// writes keys and values to their pages in `layer`. Shapes follow from `pages`.
+    pub fn rotate_and_store(
+        &self,
+        qkv: &mut Buffer,
+        norms: Option<&HeadNorms>,
+        rope: &Rope,
+        rows: Rows<'_>,
+        (pages, layer): (&mut KvPages, usize),
+    ) {
+        let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
+        let key_start = qkv.width - 2 * kv_heads * head_dim;
+        let value_start = qkv.width - kv_heads * head_dim;
+        let mut normed = vec![0.0; head_dim];
+        for row in 0..rows.len() {
+            let position = rows.positions[row] as usize;
+            let page = rows.tables[rows.sequences[row] as usize][position / PAGE];
+            let (turned, values) = qkv.row_mut(row).split_at_mut(value_start);
+            for (index, head) in turned.chunks_exact_mut(head_dim).enumerate() {
+                if let Some(norms) = norms {
+                    let weight = if index * head_dim < key_start {
+                        &norms.query
+                    } else {
+                        &norms.key
+                    };
+                    normalise(self.isa, head, &weight.0, norms.epsilon, &mut normed);
+                    head.copy_from_slice(&normed);
+                }
+                rope.turn(head, position);
+            }
+            let keys = turned[key_start..].chunks_exact(head_dim);
+            for (head, (key, value)) in keys.zip(values.chunks_exact(head_dim)).enumerate() {
+                pages.write(layer, page, head, position % PAGE, key, value);
+            }
+        }
+    }
+}
