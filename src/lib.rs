@@ -9,6 +9,10 @@
 //!
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
 
+pub mod chat;
 pub mod data;
+pub mod engine;
+pub mod model;
 pub mod ops;
 pub mod run;
+pub mod tokenizer;

@@ -6,9 +6,10 @@
 //!
 //! A backend is a module with the same types and methods; the decoder is written once against them.
 
+pub mod checkpoint;
 pub mod cpu;
 
-pub use cpu::{Buffer, Cpu as Ops, KvPages, Matrix, Rope, Vector};
+pub use cpu::{AttentionShape, Buffer, Cpu as Ops, HeadNorms, KvPages, Matrix, Rope, Vector};
 
 /// Positions per page of keys and values. It divides [`CHUNK`], so that a page never straddles two chunks.
 pub const PAGE: usize = 32;

@@ -119,8 +119,10 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Isa;
     use super::*;
     use crate::ops::StoredType;
+    use crate::ops::checkpoint::RawTensor;
 
     fn noise(count: usize, seed: u32) -> Vec<f32> {
         let mut state = seed;
@@ -129,6 +131,13 @@ mod tests {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (state >> 8) as f32 / (1 << 23) as f32 - 1.0
             })
+            .collect()
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
             .collect()
     }
 
@@ -144,7 +153,8 @@ mod tests {
         for stored in [StoredType::F32, StoredType::Bf16] {
             for (inputs, outputs) in [(1, 1), (7, 5), (64, 16), (100, 33), (48, 500)] {
                 let values = noise(inputs * outputs, 3);
-                let weights = Matrix::pack(&[&values], inputs, stored);
+                let bytes = bytes(&values);
+                let weights = Matrix::pack(&[RawTensor::from_f32_bytes(&bytes)], inputs, stored);
                 let x = buffer(21, inputs, 7);
                 let mut expected = Vec::new();
                 for row in 0..x.rows() {
@@ -182,13 +192,13 @@ mod tests {
         }
     }
 
-    use super::super::Isa;
-
     #[test]
     fn embedding_reads_the_packed_table() {
         let values = noise(37 * 20, 5);
+        let bytes = bytes(&values);
+        let (first, second) = bytes.split_at(20 * 20 * 4);
         let table = Matrix::pack(
-            &[&values[..20 * 20], &values[20 * 20..]],
+            &[first, second].map(RawTensor::from_f32_bytes),
             20,
             StoredType::F32,
         );

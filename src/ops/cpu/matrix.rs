@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::lanes::LANES;
 use super::{Buffer, Cpu};
 use crate::ops::StoredType;
+use crate::ops::checkpoint::RawTensor;
 
 /// Weights of shape `[outputs, inputs]`, as tiles `[outputs / 16][inputs][16]`; the last tile is padded with zeros.
 #[derive(Debug)]
@@ -22,10 +23,10 @@ pub(super) enum Tiles {
 
 impl Matrix {
     /// Packs the rows of `parts` one after another; each part is row-major `[n, inputs]`.
-    pub fn pack(parts: &[&[f32]], inputs: usize, stored: StoredType) -> Matrix {
-        let rows: Vec<&[f32]> = parts
+    pub fn pack(parts: &[RawTensor<'_>], inputs: usize, stored: StoredType) -> Matrix {
+        let rows: Vec<Row> = parts
             .iter()
-            .flat_map(|part| part.chunks_exact(inputs))
+            .flat_map(|part| (0..part.rows(inputs)).map(move |row| Row { part, row }))
             .collect();
         let tiles = match stored {
             StoredType::F32 => Tiles::F32(interleave(&rows, inputs, |value| value)),
@@ -49,8 +50,14 @@ impl Matrix {
     }
 }
 
+/// One output's weights, where they still lie in their file.
+struct Row<'a> {
+    part: &'a RawTensor<'a>,
+    row: usize,
+}
+
 fn interleave<T: Copy + Default + Send>(
-    rows: &[&[f32]],
+    rows: &[Row<'_>],
     inputs: usize,
     convert: impl Fn(f32) -> T + Sync,
 ) -> Vec<T> {
@@ -59,8 +66,10 @@ fn interleave<T: Copy + Default + Send>(
         .par_chunks_mut(LANES * inputs)
         .zip(rows.par_chunks(LANES))
         .for_each(|(tile, rows)| {
+            let mut values = vec![0.0; inputs];
             for (lane, row) in rows.iter().enumerate() {
-                for (k, &value) in row.iter().enumerate() {
+                row.part.read_row(row.row, &mut values);
+                for (k, &value) in values.iter().enumerate() {
                     tile[k * LANES + lane] = convert(value);
                 }
             }

@@ -53,6 +53,10 @@ impl Buffer {
         &mut self.data[row * self.width..][..self.width]
     }
 
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        self.data.chunks_exact_mut(self.width.max(1))
+    }
+
     pub fn data(&self) -> &[f32] {
         &self.data
     }
@@ -131,6 +135,13 @@ impl Cpu {
         for (x, y) in x.data.iter_mut().zip(&y.data) {
             *x += y;
         }
+    }
+
+    /// `out = e^(values − subtract)`.
+    pub fn exponentials(&self, values: &[f32], subtract: f32, out: &mut Vec<f32>) {
+        out.clear();
+        out.extend(values.iter().map(|value| value - subtract));
+        activation::exponentials(self.isa, out);
     }
 
     /// The rows `indices` of `x`, into `out`.

@@ -1,0 +1,286 @@
+//! A model's chat template: messages to the text that the model was trained to see.
+//!
+//! The text holds every special token, so it is tokenised without adding any. Dates are pinned, or the same
+//! question would be another prompt tomorrow.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::{Environment, Error, ErrorKind, context};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::run::records::Message;
+
+/// A compiled chat template.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+    path: PathBuf,
+    /// Over the template's text.
+    pub sha256: String,
+}
+
+/// The day that templates are told: the one that Llama 3.2's falls back to.
+const DATE: [(&str, &str); 9] = [
+    ("%d", "26"),
+    ("%m", "07"),
+    ("%Y", "2024"),
+    ("%b", "Jul"),
+    ("%B", "July"),
+    ("%y", "24"),
+    ("%A", "Friday"),
+    ("%a", "Fri"),
+    ("%%", "%"),
+];
+
+#[derive(Debug, Error)]
+pub enum ChatError {
+    #[error(
+        "no chat template in {directory}: neither chat_template.jinja, chat_template.json nor tokenizer_config.json has one"
+    )]
+    Missing { directory: PathBuf },
+    #[error("{path}: {problem}")]
+    Unreadable { path: PathBuf, problem: String },
+    #[error("the chat template of {path} does not compile: {problem}")]
+    Compile { path: PathBuf, problem: String },
+    #[error("the chat template of {path} refuses these messages: {problem}")]
+    Render { path: PathBuf, problem: String },
+}
+
+impl ChatTemplate {
+    /// Reads the template of a checkpoint's directory: `chat_template.jinja`, else `chat_template.json`, else
+    /// the field `chat_template` of `tokenizer_config.json`, whose bos and eos tokens it is given.
+    pub fn load(directory: &Path) -> Result<ChatTemplate, ChatError> {
+        let config = read_json(&directory.join("tokenizer_config.json"))?.unwrap_or_default();
+        let (path, text) = find(directory, &config)?;
+        let token = |name: &str| {
+            let token = &config[name];
+            token
+                .as_str()
+                .or_else(|| token["content"].as_str())
+                .map(str::to_owned)
+        };
+        let sha256 = Sha256::digest(&text)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let environment = compile(text).map_err(|error| ChatError::Compile {
+            path: path.clone(),
+            problem: describe(&error),
+        })?;
+        Ok(ChatTemplate {
+            environment,
+            bos_token: token("bos_token"),
+            eos_token: token("eos_token"),
+            path,
+            sha256,
+        })
+    }
+
+    /// The prompt of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
+    pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
+        let refuse = |error: Error| ChatError::Render {
+            path: self.path.clone(),
+            problem: describe(&error),
+        };
+        let template = self.environment.get_template("chat").map_err(refuse)?;
+        template
+            .render(context! {
+                messages => Value::from(Serde(messages)),
+                add_generation_prompt => true,
+                enable_thinking => thinking,
+                bos_token => self.bos_token.as_deref().unwrap_or_default(),
+                eos_token => self.eos_token.as_deref().unwrap_or_default(),
+            })
+            .map_err(refuse)
+    }
+}
+
+fn find(directory: &Path, config: &serde_json::Value) -> Result<(PathBuf, String), ChatError> {
+    let path = directory.join("chat_template.jinja");
+    if path.is_file() {
+        let text = fs_err::read_to_string(&path).map_err(|error| ChatError::Unreadable {
+            path: path.clone(),
+            problem: error.to_string(),
+        })?;
+        return Ok((path, text));
+    }
+    let path = directory.join("chat_template.json");
+    if let Some(value) = read_json(&path)? {
+        return match value["chat_template"].as_str() {
+            Some(text) => Ok((path, text.to_owned())),
+            None => Err(ChatError::Unreadable {
+                path,
+                problem: "`chat_template` is no text".to_owned(),
+            }),
+        };
+    }
+    // A text, or several by name.
+    let template = &config["chat_template"];
+    let named = template
+        .as_array()
+        .and_then(|list| list.iter().find(|entry| entry["name"] == "default"));
+    match template
+        .as_str()
+        .or_else(|| named.and_then(|entry| entry["template"].as_str()))
+    {
+        Some(text) => Ok((directory.join("tokenizer_config.json"), text.to_owned())),
+        None => Err(ChatError::Missing {
+            directory: directory.to_owned(),
+        }),
+    }
+}
+
+/// A JSON file, or `None` where there is none.
+fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let unreadable = |problem: String| ChatError::Unreadable {
+        path: path.to_owned(),
+        problem,
+    };
+    let text = fs_err::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|error| unreadable(error.to_string()))
+}
+
+/// As published templates expect their engine: Python's methods, block lines that leave no blanks, plain JSON.
+fn compile(text: String) -> Result<Environment<'static>, Error> {
+    let mut environment = Environment::new();
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?,
+    );
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function(
+        "raise_exception",
+        |problem: String| -> Result<String, Error> {
+            Err(Error::new(ErrorKind::InvalidOperation, problem))
+        },
+    );
+    environment.add_function("strftime_now", pinned_date);
+    environment.add_filter("tojson", to_json);
+    environment.add_template_owned("chat", text)?;
+    Ok(environment)
+}
+
+fn pinned_date(format: String) -> Result<String, Error> {
+    let text = DATE
+        .iter()
+        .fold(format, |text, (code, value)| text.replace(code, value));
+    if text.contains('%') {
+        let problem = format!("strftime_now: only dates are pinned, not `{text}`");
+        return Err(Error::new(ErrorKind::InvalidOperation, problem));
+    }
+    Ok(text)
+}
+
+/// Unlike the built-in filter, leaves `<`, `>`, `&` and `'` as they are.
+fn to_json(Serde(value): Serde<serde_json::Value>, options: Kwargs) -> Result<Value, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let fail =
+        |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let mut bytes = Vec::new();
+    match indent {
+        Some(width) => {
+            let blanks = " ".repeat(width);
+            let formatter = serde_json::ser::PrettyFormatter::with_indent(blanks.as_bytes());
+            let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+            serde::Serialize::serialize(&value, &mut serializer).map_err(fail)?;
+        }
+        None => serde_json::to_writer(&mut bytes, &value).map_err(fail)?,
+    }
+    Ok(Value::from_safe_string(
+        String::from_utf8_lossy(&bytes).into_owned(),
+    ))
+}
+
+fn describe(error: &Error) -> String {
+    match (error.detail(), error.line()) {
+        (Some(detail), Some(line)) => format!("{detail} (line {line})"),
+        (Some(detail), None) => detail.to_owned(),
+        (None, _) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(text: &str) -> ChatTemplate {
+        let directory = tempfile::tempdir().unwrap();
+        fs_err::write(directory.path().join("chat_template.jinja"), text).unwrap();
+        ChatTemplate::load(directory.path()).unwrap()
+    }
+
+    fn user(content: &str) -> Vec<Message> {
+        vec![Message {
+            role: "user".to_owned(),
+            content: content.to_owned(),
+        }]
+    }
+
+    #[test]
+    fn content_is_never_a_template() {
+        let chat =
+            template("{% for m in messages %}<{{ m.role }}>{{ m['content'] | trim }}{% endfor %}");
+        assert_eq!(
+            chat.render(&user(" {{ x }} {% raw %} "), false).unwrap(),
+            "<user>{{ x }} {% raw %}"
+        );
+    }
+
+    #[test]
+    fn dates_are_pinned() {
+        let chat = template("{{ strftime_now('%d %b %Y') }}");
+        assert_eq!(chat.render(&user(""), false).unwrap(), "26 Jul 2024");
+        let chat = template("{{ strftime_now('%H:%M') }}");
+        assert!(
+            chat.render(&user(""), false)
+                .unwrap_err()
+                .to_string()
+                .contains("only dates are pinned")
+        );
+    }
+
+    #[test]
+    fn template_errors_name_the_file_and_the_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = ChatTemplate::load(directory.path())
+            .unwrap_err()
+            .to_string();
+        assert!(missing.contains("no chat template in"), "{missing}");
+        fs_err::write(directory.path().join("chat_template.jinja"), "{% if %}").unwrap();
+        let broken = ChatTemplate::load(directory.path())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            broken.contains("does not compile") && broken.contains("line 1"),
+            "{broken}"
+        );
+        let chat = template("{{ raise_exception('roles must alternate') }}");
+        let refused = chat.render(&user(""), false).unwrap_err().to_string();
+        assert!(
+            refused.contains("refuses these messages: roles must alternate"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_named_template_of_tokenizer_config_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = r#"{"bos_token": {"content": "<s>"}, "chat_template": [
+            {"name": "tool_use", "template": "no"}, {"name": "default", "template": "{{ bos_token }}yes"}]}"#;
+        fs_err::write(directory.path().join("tokenizer_config.json"), config).unwrap();
+        let chat = ChatTemplate::load(directory.path()).unwrap();
+        assert_eq!(chat.render(&user(""), false).unwrap(), "<s>yes");
+    }
+}

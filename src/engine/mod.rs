@@ -1,0 +1,196 @@
+//! One backbone's engine: a thread that turns token ids to token ids, many sequences a step.
+//!
+//! It knows no prompts. What a sequence's tokens are depends on its request alone: never on the batch, the order
+//! of arrival, a preemption, or what the prefix index held.
+
+mod block_pool;
+pub mod constraint;
+mod core;
+mod prefix;
+mod request;
+mod runner;
+mod sampler;
+mod scheduler;
+mod sequence;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use thiserror::Error;
+
+pub use constraint::{Constraint, Grammar};
+pub use request::{Completion, FinishReason, Request, Stop, Ticket, TokenLogprobs, Usage};
+pub use sampler::{Sampler, Sampling};
+
+use self::core::Core;
+use self::sequence::Sequence;
+use crate::model::Decoder;
+use crate::ops::{Ops, PAGE};
+use crate::tokenizer::Tokenizer;
+
+/// Sizes of an engine. None of them changes what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Pages of keys and values, of [`PAGE`] tokens.
+    pub pages: usize,
+    /// Sequences a step, at most.
+    pub max_batch: usize,
+    /// Rows of prompts a step, at most.
+    pub prefill_rows: usize,
+    /// Tokens that a sequence may hold.
+    pub context: usize,
+}
+
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum EngineError {
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    #[error(
+        "a prompt of {prompt} tokens and a completion of up to {max_tokens} exceed the context of {context} tokens"
+    )]
+    TooLong {
+        prompt: usize,
+        max_tokens: usize,
+        context: usize,
+    },
+    #[error(
+        "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
+    )]
+    PoolTooSmall {
+        prompt: usize,
+        max_tokens: usize,
+        needed: usize,
+        pages: usize,
+    },
+    #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
+    UnknownToken { id: u32, vocabulary: usize },
+    #[error("max_tokens is 0")]
+    NothingToGenerate,
+    #[error("the grammar does not compile: {0}")]
+    Grammar(String),
+    #[error("the engine's thread cannot start: {0}")]
+    Start(String),
+    #[error("the engine died")]
+    Died,
+}
+
+impl EngineError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            EngineError::TooLong { .. } => {
+                Some("shorten the item, lower max_tokens, or raise --context".to_owned())
+            }
+            EngineError::PoolTooSmall { .. } => Some(
+                "lower max_tokens or --context, or give the pool more memory with --kv-tokens"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// A running engine. Dropping it ends its thread once the requests at hand are done.
+pub struct Engine {
+    inbox: Option<Sender<Sequence>>,
+    thread: Option<JoinHandle<()>>,
+    options: EngineOptions,
+    vocabulary: usize,
+    arrivals: std::sync::atomic::AtomicU64,
+}
+
+impl Engine {
+    /// Starts a thread named `engine-{name}` around `decoder`. `eos_ids` end a grammar's text.
+    ///
+    /// # Errors
+    /// When the thread or the grammar compiler cannot start.
+    pub fn start(
+        name: &str,
+        decoder: Decoder,
+        tokenizer: Arc<Tokenizer>,
+        eos_ids: &[u32],
+        ops: Ops,
+        options: EngineOptions,
+    ) -> Result<Engine, EngineError> {
+        let vocabulary = decoder.config.vocab_size;
+        let mut core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
+        let (inbox, arrivals) = channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("engine-{name}"))
+            .spawn(move || core.run(&arrivals))
+            .map_err(|error| EngineError::Start(error.to_string()))?;
+        Ok(Engine {
+            inbox: Some(inbox),
+            thread: Some(thread),
+            options,
+            vocabulary,
+            arrivals: 0.into(),
+        })
+    }
+
+    /// Hands a request to the engine.
+    ///
+    /// # Errors
+    /// What can never run is refused here: an empty prompt, one beyond the context or the pool, an unknown id.
+    pub fn submit(&self, request: Request) -> Result<Ticket, EngineError> {
+        self.check(&request)?;
+        let (events, receiver) = channel();
+        let alive = Arc::new(());
+        let age = self
+            .arrivals
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let sequence = Sequence::new(age, request, events, Arc::downgrade(&alive));
+        let inbox = self.inbox.as_ref().ok_or(EngineError::Died)?;
+        inbox.send(sequence).map_err(|_| EngineError::Died)?;
+        Ok(Ticket {
+            events: receiver,
+            _alive: alive,
+        })
+    }
+
+    fn check(&self, request: &Request) -> Result<(), EngineError> {
+        let (prompt, max_tokens) = (request.tokens.len(), request.max_tokens);
+        if prompt == 0 {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if max_tokens == 0 {
+            return Err(EngineError::NothingToGenerate);
+        }
+        if prompt + max_tokens > self.options.context {
+            return Err(EngineError::TooLong {
+                prompt,
+                max_tokens,
+                context: self.options.context,
+            });
+        }
+        let needed = (prompt + max_tokens).div_ceil(PAGE);
+        if needed > self.options.pages {
+            return Err(EngineError::PoolTooSmall {
+                prompt,
+                max_tokens,
+                needed,
+                pages: self.options.pages,
+            });
+        }
+        match request
+            .tokens
+            .iter()
+            .find(|id| **id as usize >= self.vocabulary)
+        {
+            Some(&id) => Err(EngineError::UnknownToken {
+                id,
+                vocabulary: self.vocabulary,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.inbox = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Which full pages of keys and values can be found again, by the tokens they and the pages before them hold.
+//!
+//! A tree: an entry is a page's tokens under the entry of the page before. The map compares tokens, never
+//! hashes alone, so two prompts share a page only if they are the same up to its end.
+
+use std::collections::HashMap;
+
+use crate::ops::PAGE;
+
+/// An entry's name; it is never used again once the entry is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EntryId(u64);
+
+/// What every first page lies under.
+pub const ROOT: EntryId = EntryId(0);
+
+type Key = (EntryId, [u32; PAGE]);
+
+#[derive(Debug)]
+pub struct PrefixIndex {
+    entries: HashMap<Key, (EntryId, u32)>,
+    /// The entry of each page that has one.
+    keys: HashMap<u32, Key>,
+    next: u64,
+}
+
+impl Default for PrefixIndex {
+    fn default() -> PrefixIndex {
+        PrefixIndex {
+            entries: HashMap::new(),
+            keys: HashMap::new(),
+            next: 1,
+        }
+    }
+}
+
+impl PrefixIndex {
+    /// The entry and page that hold `tokens` after `parent`.
+    pub fn find(&self, parent: EntryId, tokens: &[u32; PAGE]) -> Option<(EntryId, u32)> {
+        self.entries.get(&(parent, *tokens)).copied()
+    }
+
+    /// Enters `page`, unless another page holds the same already; gives the entry either way.
+    pub fn insert(&mut self, parent: EntryId, tokens: &[u32; PAGE], page: u32) -> EntryId {
+        let key = (parent, *tokens);
+        if let Some((entry, _)) = self.entries.get(&key) {
+            return *entry;
+        }
+        let entry = EntryId(self.next);
+        self.next += 1;
+        self.entries.insert(key, (entry, page));
+        self.keys.insert(page, key);
+        entry
+    }
+
+    pub fn contains_page(&self, page: u32) -> bool {
+        self.keys.contains_key(&page)
+    }
+
+    /// Forgets `page`. Entries under its own can no longer be reached; their pages were older and went before.
+    pub fn remove_page(&mut self, page: u32) {
+        if let Some(key) = self.keys.remove(&page) {
+            self.entries.remove(&key);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Who runs in the next step, and with how many rows: decode rows first, then chunks of prompts, under a budget.
+
+use std::collections::VecDeque;
+
+use super::block_pool::BlockPool;
+use super::sequence::Sequence;
+use crate::ops::PAGE;
+
+/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced.
+const DECODE_ROWS: usize = 32;
+
+pub struct Scheduler {
+    waiting: VecDeque<Sequence>,
+    /// By age, oldest first.
+    pub running: Vec<Sequence>,
+    pub pool: BlockPool,
+    max_batch: usize,
+    /// Rows of prompts a step, at most.
+    prefill_rows: usize,
+}
+
+/// Rows of one running sequence in a step: its next `rows` tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Index into `running`.
+    pub sequence: usize,
+    pub rows: usize,
+}
+
+impl Scheduler {
+    pub fn new(pages: usize, max_batch: usize, prefill_rows: usize) -> Scheduler {
+        Scheduler {
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            pool: BlockPool::new(pages),
+            max_batch: max_batch.max(1),
+            prefill_rows: prefill_rows.max(1),
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    pub fn add(&mut self, sequence: Sequence) {
+        self.waiting.push_back(sequence);
+    }
+
+    /// Decides the next step. Every share's pages are allocated when this returns.
+    pub fn schedule(&mut self) -> Vec<Share> {
+        self.admit();
+        loop {
+            let shares = self.divide();
+            match shares.iter().try_for_each(|share| self.make_room(*share)) {
+                Ok(()) => return shares,
+                // Out of pages: the youngest makes room, and the step is divided anew.
+                Err(OutOfPages) => self.preempt(),
+            }
+        }
+    }
+
+    /// Takes a finished sequence out and gives its pages back.
+    pub fn remove(&mut self, index: usize) -> Sequence {
+        let mut sequence = self.running.remove(index);
+        self.pool.release(&mut sequence.pages);
+        sequence
+    }
+
+    /// Drops what nobody waits for any more.
+    pub fn drop_cancelled(&mut self) {
+        self.waiting.retain(|sequence| !sequence.is_cancelled());
+        for index in (0..self.running.len()).rev() {
+            if self.running[index].is_cancelled() {
+                self.remove(index);
+            }
+        }
+    }
+
+    /// Moves waiting sequences to the running ones, in order, while there is room; one whose prefix is being
+    /// computed by another waits for it without holding up the rest.
+    fn admit(&mut self) {
+        let mut next = 0;
+        while self.running.len() < self.max_batch && next < self.waiting.len() {
+            let sequence = &mut self.waiting[next];
+            find_prefix(&mut self.pool, sequence);
+            if shares_next_page(&self.running, sequence) {
+                forget_prefix(&mut self.pool, sequence);
+                next += 1;
+                continue;
+            }
+            let wanted = (sequence.tokens.len() + 1).div_ceil(PAGE) - sequence.pages.len();
+            if wanted > self.pool.available() && !self.running.is_empty() {
+                forget_prefix(&mut self.pool, sequence);
+                return;
+            }
+            if let Some(mut sequence) = self.waiting.remove(next) {
+                let found = sequence.computed.min(sequence.prompt_tokens());
+                sequence.cached_tokens.get_or_insert(found);
+                let at = self
+                    .running
+                    .partition_point(|other| other.age < sequence.age);
+                self.running.insert(at, sequence);
+            }
+        }
+    }
+
+    /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
+    fn divide(&self) -> Vec<Share> {
+        let mut left = self.prefill_rows;
+        let mut shares = Vec::with_capacity(self.running.len());
+        for is_decode in [true, false] {
+            for (index, sequence) in self.running.iter().enumerate() {
+                let pending = sequence.pending();
+                if (pending <= DECODE_ROWS) != is_decode {
+                    continue;
+                }
+                let rows = if is_decode {
+                    pending
+                } else {
+                    pending.min(left)
+                };
+                left -= if is_decode { 0 } else { rows };
+                if rows > 0 {
+                    shares.push(Share {
+                        sequence: index,
+                        rows,
+                    });
+                }
+            }
+        }
+        shares
+    }
+
+    fn make_room(&mut self, share: Share) -> Result<(), OutOfPages> {
+        let sequence = &mut self.running[share.sequence];
+        while sequence.pages.len() * PAGE < sequence.computed + share.rows {
+            sequence.pages.push(self.pool.allocate().ok_or(OutOfPages)?);
+        }
+        Ok(())
+    }
+
+    /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.
+    fn preempt(&mut self) {
+        if let Some(mut youngest) = self.running.pop() {
+            forget_prefix(&mut self.pool, &mut youngest);
+            let at = self
+                .waiting
+                .partition_point(|other| other.age < youngest.age);
+            self.waiting.insert(at, youngest);
+        }
+    }
+
+    /// Enters the pages that this step filled.
+    pub fn register_pages(&mut self, index: usize) {
+        let sequence = &mut self.running[index];
+        while (sequence.chain.len() + 1) * PAGE <= sequence.computed {
+            let Some((parent, tokens)) = sequence.next_page() else {
+                break;
+            };
+            let page = sequence.pages[sequence.chain.len()];
+            let entry = self.pool.index.insert(parent, tokens, page);
+            sequence.chain.push(entry);
+        }
+    }
+}
+
+struct OutOfPages;
+
+/// Takes the pages that hold the start of a waiting sequence's tokens; the last token is always left to compute,
+/// for its logits.
+fn find_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
+    let most = (sequence.tokens.len() - 1) / PAGE;
+    while sequence.pages.len() < most {
+        let Some((parent, tokens)) = sequence.next_page() else {
+            break;
+        };
+        let Some((entry, page)) = pool.index.find(parent, tokens) else {
+            break;
+        };
+        pool.share(page);
+        sequence.pages.push(page);
+        sequence.chain.push(entry);
+        sequence.computed += PAGE;
+    }
+}
+
+fn forget_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
+    pool.release(&mut sequence.pages);
+    sequence.chain.clear();
+    sequence.computed = 0;
+}
+
+/// Whether a running sequence is about to compute the page that `sequence` needs next.
+fn shares_next_page(running: &[Sequence], sequence: &Sequence) -> bool {
+    let most = (sequence.tokens.len() - 1) / PAGE;
+    let wanted = sequence.next_page().filter(|_| sequence.chain.len() < most);
+    wanted.is_some() && running.iter().any(|other| other.next_page() == wanted)
+}

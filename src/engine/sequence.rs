@@ -1,0 +1,205 @@
+//! One request on its way: its tokens, its pages, and what has been said of it so far.
+
+use std::sync::Weak;
+use std::sync::mpsc::Sender;
+
+use super::constraint::{Constraint, State};
+use super::prefix::{EntryId, ROOT};
+use super::request::{Completion, Event, FinishReason, Request, TokenLogprobs, Usage};
+use crate::ops::PAGE;
+use crate::tokenizer::Tokenizer;
+
+pub struct Sequence {
+    /// Arrival order; the youngest is preempted first.
+    pub age: u64,
+    pub request: Request,
+    /// Prompt and completion.
+    pub tokens: Vec<u32>,
+    /// Tokens whose keys and values lie in pages.
+    pub computed: usize,
+    pub pages: Vec<u32>,
+    /// Index entries of the leading pages that have been entered or found.
+    pub chain: Vec<EntryId>,
+    /// The grammar's state, once it holds.
+    pub grammar: Option<State>,
+    prompt_tokens: usize,
+    /// Of the prompt, found when the sequence was first admitted.
+    pub cached_tokens: Option<usize>,
+    forced_tokens: usize,
+    text: Vec<u8>,
+    /// Bytes of `text` that were already given as pieces.
+    given: usize,
+    logprobs: Vec<Option<TokenLogprobs>>,
+    events: Sender<Event>,
+    alive: Weak<()>,
+}
+
+impl Sequence {
+    pub fn new(age: u64, request: Request, events: Sender<Event>, alive: Weak<()>) -> Sequence {
+        Sequence {
+            age,
+            tokens: request.tokens.clone(),
+            prompt_tokens: request.tokens.len(),
+            request,
+            computed: 0,
+            pages: Vec::new(),
+            chain: Vec::new(),
+            grammar: None,
+            cached_tokens: None,
+            forced_tokens: 0,
+            text: Vec::new(),
+            given: 0,
+            logprobs: Vec::new(),
+            events,
+            alive,
+        }
+    }
+
+    /// Whether nobody waits for it any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.alive.strong_count() == 0
+    }
+
+    /// Tokens whose keys and values are still to be computed; after the last of them, logits.
+    pub fn pending(&self) -> usize {
+        self.tokens.len() - self.computed
+    }
+
+    pub fn completion_tokens(&self) -> usize {
+        self.tokens.len() - self.prompt_tokens
+    }
+
+    pub fn prompt_tokens(&self) -> usize {
+        self.prompt_tokens
+    }
+
+    /// The entry that the next page would lie under, and that page's tokens, if all are known.
+    pub fn next_page(&self) -> Option<(EntryId, &[u32; PAGE])> {
+        let pages = self.tokens.as_chunks::<PAGE>().0;
+        let parent = self.chain.last().copied().unwrap_or(ROOT);
+        pages.get(self.chain.len()).map(|tokens| (parent, tokens))
+    }
+
+    /// The constraint that holds after `token`, if one begins there.
+    pub fn constraint_after(&self, token: u32) -> Option<&Constraint> {
+        let constraint = self.request.constraint.as_ref()?;
+        (self.grammar.is_none() && constraint.after == Some(token)).then_some(constraint)
+    }
+
+    /// Appends a token of the completion. Gives the reason if it ends here.
+    pub fn push(
+        &mut self,
+        token: u32,
+        logprobs: Option<TokenLogprobs>,
+        forced: bool,
+        tokenizer: &Tokenizer,
+    ) -> Option<FinishReason> {
+        self.tokens.push(token);
+        self.forced_tokens += usize::from(forced);
+        if self.request.logprobs.is_some() {
+            self.logprobs.push(logprobs);
+        }
+        if !forced && self.request.stop.ids.contains(&token) {
+            return Some(FinishReason::Stop);
+        }
+        self.text.extend_from_slice(tokenizer.bytes(token));
+        if let Some(end) = self.find_stop(tokenizer.bytes(token).len()) {
+            self.text.truncate(end);
+            return Some(FinishReason::Stop);
+        }
+        (self.completion_tokens() >= self.request.max_tokens).then_some(FinishReason::Length)
+    }
+
+    /// Where the first stop string begins that the last `added` bytes completed.
+    fn find_stop(&self, added: usize) -> Option<usize> {
+        let starts = self
+            .request
+            .stop
+            .strings
+            .iter()
+            .filter(|stop| !stop.is_empty())
+            .filter_map(|stop| {
+                let from = self.text.len().saturating_sub(added + stop.len() - 1);
+                let found = self.text[from..]
+                    .windows(stop.len())
+                    .position(|window| window == stop.as_bytes());
+                found.map(|at| from + at)
+            });
+        starts.min()
+    }
+
+    /// Gives the text that can no longer become part of a stop string or of a cut character.
+    pub fn give_pieces(&mut self, is_last: bool) {
+        if !self.request.pieces {
+            return;
+        }
+        let held = match is_last {
+            true => 0,
+            false => self
+                .request
+                .stop
+                .strings
+                .iter()
+                .map(|stop| stop.len().saturating_sub(1))
+                .max()
+                .unwrap_or(0),
+        };
+        let mut ready =
+            &self.text[self.given..self.text.len().saturating_sub(held).max(self.given)];
+        if !is_last {
+            ready = &ready[..whole_characters(ready)];
+        }
+        if !ready.is_empty() {
+            let piece = String::from_utf8_lossy(ready).into_owned();
+            self.given += ready.len();
+            let _ = self.events.send(Event::Piece(piece));
+        }
+    }
+
+    /// Tells the ticket, which may be gone.
+    pub fn finish(mut self, finish_reason: FinishReason) {
+        self.give_pieces(true);
+        let completion = Completion {
+            tokens: self.tokens[self.prompt_tokens..].to_vec(),
+            text: String::from_utf8_lossy(&self.text).into_owned(),
+            finish_reason,
+            usage: Usage {
+                prompt_tokens: self.prompt_tokens,
+                cached_tokens: self.cached_tokens.unwrap_or(0),
+                completion_tokens: self.completion_tokens(),
+                forced_tokens: self.forced_tokens,
+            },
+            logprobs: self.logprobs,
+        };
+        let _ = self.events.send(Event::Done(Ok(completion)));
+    }
+
+    /// Tells the ticket why there is no completion.
+    pub fn refuse(self, error: super::EngineError) {
+        let _ = self.events.send(Event::Done(Err(error)));
+    }
+}
+
+/// Length of the longest part of `bytes` that does not end inside a character.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        // Bytes that no continuation could mend are given as they are.
+        Err(error) if error.error_len().is_some() => bytes.len(),
+        Err(error) => error.valid_up_to(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_characters;
+
+    #[test]
+    fn a_cut_character_waits_for_its_rest() {
+        let text = "aé€😀".as_bytes();
+        assert_eq!(whole_characters(text), text.len());
+        assert_eq!(whole_characters(&text[..text.len() - 1]), 6);
+        assert_eq!(whole_characters(&text[..2]), 1);
+        assert_eq!(whole_characters(b"a\xff"), 2);
+    }
+}

@@ -1,0 +1,64 @@
+//! What a model will take in memory, before any of it is taken.
+
+use super::config::Config;
+use super::decoder::Scratch;
+use crate::ops::{KvPages, PAGE, StoredType};
+
+/// Bytes of one loaded model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    pub weights: usize,
+    pub kv: usize,
+    pub scratch: usize,
+}
+
+impl Footprint {
+    /// For a pool of `pages` pages, steps of `rows` rows, of which `logit_rows` give logits.
+    pub fn of(
+        config: &Config,
+        stored: StoredType,
+        pages: usize,
+        rows: usize,
+        logit_rows: usize,
+    ) -> Footprint {
+        Footprint {
+            weights: config.parameters() * stored.size_bytes(),
+            kv: pages * KvPages::page_bytes(config.layer_count(), config.kv_heads, config.head_dim),
+            scratch: Scratch::size_bytes(config, rows, logit_rows),
+        }
+    }
+
+    pub fn total(&self) -> usize {
+        self.weights + self.kv + self.scratch
+    }
+}
+
+impl Config {
+    /// Numbers in the matrices; norms are too few to count.
+    pub fn parameters(&self) -> usize {
+        let (hidden, head_dim) = (self.hidden_size, self.head_dim);
+        let attention = hidden * head_dim * (2 * self.heads + 2 * self.kv_heads);
+        let feed_forward = 3 * hidden * self.intermediate_size;
+        let tables = if self.tied_embeddings { 1 } else { 2 };
+        self.layer_count() * (attention + feed_forward) + tables * self.vocab_size * hidden
+    }
+
+    /// Bytes of keys and values a token takes.
+    pub fn kv_bytes_per_token(&self) -> usize {
+        KvPages::page_bytes(self.layer_count(), self.kv_heads, self.head_dim) / PAGE
+    }
+}
+
+/// Bytes that this process may still take: what the system has free, or what its control group
+/// leaves. Where the system does not say, no limit is known.
+pub fn available_memory() -> usize {
+    let Ok(mut system) = sysinfo::System::new() else {
+        return usize::MAX;
+    };
+    system.refresh_memory();
+    let free = system.available_memory();
+    let limit = system
+        .cgroup_limits()
+        .map_or(u64::MAX, |limits| limits.free_memory);
+    usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,53 @@
+//! One decoder for the three families: a description, weights, and a forward pass over the rows of a step.
+//!
+//! It has no state of its own: keys and values lie in pages that the engine owns.
+
+pub mod config;
+mod decoder;
+mod memory;
+mod rope;
+mod weights;
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+pub use config::{Config, ConfigError, Family};
+pub use decoder::{Decoder, Scratch};
+pub use memory::{Footprint, available_memory};
+
+use crate::ops::StoredType;
+use crate::ops::checkpoint::CheckpointError;
+
+#[derive(Debug, Error)]
+pub enum ModelError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error("{path}: no embedding table under any known prefix ({tried})", path = path.display())]
+    Prefix { path: PathBuf, tried: String },
+    #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
+    StoredType(String),
+}
+
+/// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WantedType {
+    #[default]
+    Auto,
+    Exactly(StoredType),
+}
+
+impl std::str::FromStr for WantedType {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<WantedType, ModelError> {
+        match text {
+            "auto" => Ok(WantedType::Auto),
+            "f32" => Ok(WantedType::Exactly(StoredType::F32)),
+            "bf16" => Ok(WantedType::Exactly(StoredType::Bf16)),
+            other => Err(ModelError::StoredType(other.to_owned())),
+        }
+    }
+}

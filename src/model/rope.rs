@@ -1,0 +1,79 @@
+//! The inverse frequencies of a rotary embedding, in f32 as the models were trained with.
+
+use super::config::{RopeConfig, RopeScaling};
+
+impl RopeConfig {
+    /// `theta^(−2i / head_dim)` for `i < head_dim / 2`, stretched.
+    pub fn inverse_frequencies(&self, head_dim: usize) -> Vec<f32> {
+        (0..head_dim / 2)
+            .map(|index| {
+                let exponent = (2 * index) as f32 / head_dim as f32;
+                // The power in f64: the C library's f32 one differs between machines in its last bit.
+                let frequency = 1.0 / self.theta.powf(f64::from(exponent)) as f32;
+                self.scaling.stretch(frequency)
+            })
+            .collect()
+    }
+}
+
+impl RopeScaling {
+    fn stretch(&self, frequency: f32) -> f32 {
+        match *self {
+            RopeScaling::None => frequency,
+            RopeScaling::Linear { factor } => frequency / factor as f32,
+            RopeScaling::Llama3 {
+                factor,
+                low_frequency,
+                high_frequency,
+                original_positions,
+            } => {
+                let wavelength = std::f32::consts::TAU / frequency;
+                let (original, factor) = (original_positions as f32, factor as f32);
+                let (low, high) = (low_frequency as f32, high_frequency as f32);
+                if wavelength < original / high {
+                    frequency
+                } else if wavelength > original / low {
+                    frequency / factor
+                } else {
+                    let smooth = (original / wavelength - low) / (high - low);
+                    (1.0 - smooth) * frequency / factor + smooth * frequency
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn llama3_keeps_short_waves_stretches_long_ones_and_blends_between() {
+        let scaling = RopeScaling::Llama3 {
+            factor: 32.0,
+            low_frequency: 1.0,
+            high_frequency: 4.0,
+            original_positions: 8192.0,
+        };
+        let rope = RopeConfig {
+            theta: 500_000.0,
+            scaling,
+        };
+        let plain = RopeConfig {
+            theta: 500_000.0,
+            scaling: RopeScaling::None,
+        };
+        let (scaled, plain) = (
+            rope.inverse_frequencies(128),
+            plain.inverse_frequencies(128),
+        );
+        assert_eq!(scaled[0], 1.0);
+        assert_eq!(scaled[63], plain[63] / 32.0);
+        let blended = scaled
+            .iter()
+            .zip(&plain)
+            .filter(|(s, p)| **s < **p && **s > **p / 32.0)
+            .count();
+        assert!(blended > 0);
+    }
+}

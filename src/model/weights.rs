@@ -1,0 +1,216 @@
+//! The tensors of a checkpoint by their published names, into what the decoder multiplies with.
+
+use std::path::{Path, PathBuf};
+
+use super::config::{Config, Family, Layer};
+use super::decoder::{Decoder, LayerWeights};
+use super::{ModelError, WantedType};
+use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
+use crate::ops::{HeadNorms, Matrix, Rope, StoredType, Vector};
+
+/// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
+const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
+
+impl Decoder {
+    /// Loads the decoder that `config` describes from safetensors `files`, for sequences up to `positions`.
+    ///
+    /// # Errors
+    /// A file that is truncated or corrupt, and a tensor that is missing, of another shape or of a type that is
+    /// not f32, f16 or bf16: each is named.
+    pub fn load(
+        config: Config,
+        files: &[PathBuf],
+        wanted: WantedType,
+        positions: usize,
+    ) -> Result<Decoder, ModelError> {
+        let checkpoint = Checkpoint::open(files)?;
+        let loader = Loader::new(&config, &checkpoint, files, wanted)?;
+        let layers = (0..config.layer_count())
+            .map(|layer| loader.layer(layer))
+            .collect::<Result<_, _>>()?;
+        let embedding =
+            loader.matrix(&["embed_tokens"], &[config.vocab_size], config.hidden_size)?;
+        let head = (!config.tied_embeddings)
+            .then(|| loader.head())
+            .transpose()?;
+        let final_norm = loader.norm("norm", config.hidden_size)?;
+        let embedding_scale = match config.family {
+            // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
+            Family::Gemma3 => loader.stored.round((config.hidden_size as f32).sqrt()),
+            Family::Llama | Family::Qwen3 => 1.0,
+        };
+        let stored = loader.stored;
+        let rope = |rope: &super::config::RopeConfig| {
+            Rope::new(&rope.inverse_frequencies(config.head_dim), positions)
+        };
+        Ok(Decoder {
+            stored,
+            embedding,
+            embedding_scale,
+            layers,
+            final_norm,
+            head,
+            full_rope: rope(&config.full_rope),
+            sliding_rope: rope(&config.sliding_rope),
+            config,
+        })
+    }
+
+    /// The type that the weights of these files would be kept as.
+    ///
+    /// # Errors
+    /// As [`Decoder::load`].
+    pub fn stored_type(
+        config: &Config,
+        files: &[PathBuf],
+        wanted: WantedType,
+    ) -> Result<StoredType, ModelError> {
+        let checkpoint = Checkpoint::open(files)?;
+        Ok(Loader::new(config, &checkpoint, files, wanted)?.stored)
+    }
+}
+
+struct Loader<'a> {
+    config: &'a Config,
+    checkpoint: &'a Checkpoint,
+    prefix: &'static str,
+    stored: StoredType,
+}
+
+impl<'a> Loader<'a> {
+    fn new(
+        config: &'a Config,
+        checkpoint: &'a Checkpoint,
+        files: &[PathBuf],
+        wanted: WantedType,
+    ) -> Result<Loader<'a>, ModelError> {
+        let table = |prefix: &str| format!("{prefix}embed_tokens.weight");
+        let prefix = PREFIXES
+            .into_iter()
+            .find(|prefix| checkpoint.contains(&table(prefix)));
+        let prefix = prefix.ok_or_else(|| ModelError::Prefix {
+            path: files
+                .first()
+                .and_then(|file| file.parent())
+                .unwrap_or(Path::new("."))
+                .to_owned(),
+            tried: PREFIXES.map(table).join(", "),
+        })?;
+        let embedding = checkpoint.get(&table(prefix), &[config.vocab_size, config.hidden_size])?;
+        let stored = match (wanted, embedding.kind) {
+            (WantedType::Exactly(stored), _) => stored,
+            (WantedType::Auto, RawType::Bf16) => StoredType::Bf16,
+            (WantedType::Auto, RawType::F32 | RawType::F16) => StoredType::F32,
+        };
+        Ok(Loader {
+            config,
+            checkpoint,
+            prefix,
+            stored,
+        })
+    }
+
+    fn layer(&self, index: usize) -> Result<LayerWeights, ModelError> {
+        let config = self.config;
+        let (hidden, head_dim) = (config.hidden_size, config.head_dim);
+        let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
+        let name = |part: &str| format!("layers.{index}.{part}");
+        let norm = |part: &str| self.norm(&name(part), hidden);
+        let gemma = config.family == Family::Gemma3;
+        let head_norms = match config.family {
+            Family::Llama => None,
+            Family::Gemma3 | Family::Qwen3 => Some(HeadNorms {
+                query: self.norm(&name("self_attn.q_norm"), head_dim)?,
+                key: self.norm(&name("self_attn.k_norm"), head_dim)?,
+                epsilon: config.rms_norm_eps,
+            }),
+        };
+        let qkv = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
+        let gate_up = ["gate_proj", "up_proj"].map(|part| name(&format!("mlp.{part}")));
+        Ok(LayerWeights {
+            window: match config.layers[index] {
+                Layer::Full => None,
+                Layer::Sliding(window) => Some(window),
+            },
+            input_norm: norm("input_layernorm")?,
+            qkv: self.matrix(
+                &qkv.each_ref().map(String::as_str),
+                &[queries, keys, keys],
+                hidden,
+            )?,
+            head_norms,
+            output: self.matrix(&[&name("self_attn.o_proj")], &[hidden], queries)?,
+            // Gemma norms what attention and the feed-forward layer give, too; its name for the norm before
+            // the latter is what the others call the norm after attention.
+            attention_norm: gemma
+                .then(|| norm("post_attention_layernorm"))
+                .transpose()?,
+            feed_forward_input_norm: norm(if gemma {
+                "pre_feedforward_layernorm"
+            } else {
+                "post_attention_layernorm"
+            })?,
+            gate_up: self.matrix(
+                &gate_up.each_ref().map(String::as_str),
+                &[config.intermediate_size; 2],
+                hidden,
+            )?,
+            down: self.matrix(
+                &[&name("mlp.down_proj")],
+                &[hidden],
+                config.intermediate_size,
+            )?,
+            feed_forward_norm: gemma
+                .then(|| norm("post_feedforward_layernorm"))
+                .transpose()?,
+        })
+    }
+
+    fn head(&self) -> Result<Matrix, ModelError> {
+        let shape = [self.config.vocab_size, self.config.hidden_size];
+        let names = ["lm_head.weight", "language_model.lm_head.weight"];
+        let name = names
+            .into_iter()
+            .find(|name| self.checkpoint.contains(name))
+            .unwrap_or(names[0]);
+        let tensor = self.checkpoint.get(name, &shape)?;
+        Ok(Matrix::pack(
+            &[tensor],
+            self.config.hidden_size,
+            self.stored,
+        ))
+    }
+
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
+        self.checkpoint
+            .get(&format!("{}{name}.weight", self.prefix), shape)
+    }
+
+    /// The matrices `names`, of `outputs` rows each, stacked.
+    fn matrix(
+        &self,
+        names: &[&str],
+        outputs: &[usize],
+        inputs: usize,
+    ) -> Result<Matrix, ModelError> {
+        let parts = names
+            .iter()
+            .zip(outputs)
+            .map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
+        Ok(Matrix::pack(
+            &parts.collect::<Result<Vec<_>, _>>()?,
+            inputs,
+            self.stored,
+        ))
+    }
+
+    fn norm(&self, name: &str, width: usize) -> Result<Vector, ModelError> {
+        let mut weight = vec![0.0; width];
+        self.tensor(name, &[width])?.read_row(0, &mut weight);
+        if self.config.family == Family::Gemma3 {
+            // Gemma stores w − 1, and adds the one in f32.
+            weight.iter_mut().for_each(|value| *value += 1.0);
+        }
+        Ok(Vector(weight))
+    }
+}

@@ -1,0 +1,149 @@
+//! Checkpoints of the true architectures with seeded random weights, laid out as published ones are.
+//!
+//! A benchmark needs no others, and a demonstration can be had without a download. What they say is noise.
+
+mod architecture;
+mod tokenizer;
+mod weights;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use thiserror::Error;
+
+pub use architecture::Shape;
+
+use crate::model::{Config, ConfigError, Family};
+use crate::tokenizer::{Tokenizer, TokenizerError};
+
+/// The file that marks a directory as synthetic, and says how it was made.
+pub const MARKER: &str = "synthetic.json";
+
+#[derive(Debug, Error)]
+pub enum SynthError {
+    #[error("{path} exists and is not an empty directory")]
+    Exists { path: PathBuf },
+    #[error("cannot write the synthetic model: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("cannot write the synthetic weights: {0}")]
+    Weights(#[from] safetensors::SafeTensorError),
+    #[error("cannot train the synthetic tokenizer: {0}")]
+    Train(String),
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    #[error("{path} has no token `{token}`, which {family} ends its turns with")]
+    ControlToken { path: PathBuf, token: &'static str, family: &'static str },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct Recipe<'a> {
+    pub family: Family,
+    pub shape: Shape,
+    pub seed: u64,
+    /// A directory with a tokenizer.json and a template to use instead of a small one trained on the prompts.
+    pub tokenizer: Option<&'a Path>,
+}
+
+/// Writes a checkpoint to `directory`, all of it or nothing.
+///
+/// # Errors
+/// When the directory holds something already, or a file cannot be written.
+pub fn write_checkpoint(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
+    let occupied = |path: &Path| match fs_err::read_dir(path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => path.exists(),
+    };
+    if occupied(directory) {
+        return Err(SynthError::Exists { path: directory.to_owned() });
+    }
+    let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let building = directory.with_file_name(format!(".{name}.{}", std::process::id()));
+    fs_err::create_dir_all(&building)?;
+    let written = write_files(recipe, &building).and_then(|()| {
+        if directory.exists() {
+            fs_err::remove_dir(directory)?;
+        }
+        Ok(fs_err::rename(&building, directory)?)
+    });
+    if written.is_err() {
+        // The error at hand is the one to tell.
+        let _ = fs_err::remove_dir_all(&building);
+    }
+    written
+}
+
+fn write_files(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> {
+    match recipe.tokenizer {
+        Some(source) => tokenizer::copy(source, directory)?,
+        None => tokenizer::write(recipe.family, directory)?,
+    }
+    let path = directory.join("tokenizer.json");
+    let tokenizer = Tokenizer::load(&path)?;
+    let id = |token: &'static str| {
+        let family = recipe.family.name();
+        tokenizer.id(token).ok_or_else(|| SynthError::ControlToken { path: path.clone(), token, family })
+    };
+    let names = recipe.family.end_of_turn_tokens();
+    let eos_ids = names.iter().map(|token| id(token)).collect::<Result<Vec<u32>, _>>()?;
+    let rows = recipe.shape.vocab_size(recipe.family, tokenizer.pieces().len());
+    let config = recipe.shape.config(recipe.family, rows, &eos_ids);
+    write_json(&directory.join("config.json"), &config)?;
+    let generation = recipe.family.generation_config(&eos_ids);
+    write_json(&directory.join("generation_config.json"), &generation)?;
+    let config = Config::from_json(config, &directory.join("config.json"))?;
+    weights::write(&config, recipe.seed, &directory.join("model.safetensors"))?;
+    let marker = json!({
+        "family": recipe.family.name(),
+        "shape": recipe.shape.name(),
+        "seed": recipe.seed,
+        "note": "seeded random weights: every answer is noise",
+    });
+    write_json(&directory.join(MARKER), &marker)
+}
+
+fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> {
+    let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
+    Ok(fs_err::write(path, text + "\n")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::ChatTemplate;
+    use crate::model::{Decoder, WantedType};
+    use crate::run::records::Message;
+
+    #[test]
+    fn a_tiny_checkpoint_loads_is_the_same_twice_and_knows_its_turns() {
+        for family in [Family::Gemma3, Family::Llama, Family::Qwen3] {
+            let directory = tempfile::tempdir().unwrap();
+            let paths = [directory.path().join("a"), directory.path().join("b")];
+            let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
+            for path in &paths {
+                write_checkpoint(&recipe, path).unwrap();
+            }
+            for file in ["config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"] {
+                let [a, b] = paths.each_ref().map(|path| std::fs::read(path.join(file)).unwrap());
+                assert!(a == b, "{file} differs");
+            }
+            assert!(matches!(write_checkpoint(&recipe, &paths[0]), Err(SynthError::Exists { .. })));
+            let config = Config::read(&paths[0].join("config.json")).unwrap();
+            let tokenizer = Tokenizer::load(&paths[0].join("tokenizer.json")).unwrap();
+            assert!(config.vocab_size > tokenizer.pieces().len(), "no padding rows");
+            let weights = [paths[0].join("model.safetensors")];
+            Decoder::load(config, &weights, WantedType::Auto, 64).unwrap();
+            let text = "naïve 65-year-old: β-blocker {\"a\": [1,\n2]} 😀 ▁";
+            let back = tokenizer.decode(&tokenizer.encode(text).unwrap());
+            assert_eq!(back.replace(' ', "▁"), text.replace(' ', "▁"));
+            let chat = ChatTemplate::load(&paths[0]).unwrap();
+            let message = |role: &str| Message { role: role.to_owned(), content: format!("the {role}") };
+            let prompt = chat.render(&[message("system"), message("user")], false).unwrap();
+            assert!(prompt.contains("the system") && prompt.contains("the user"));
+            let ids = tokenizer.encode(&prompt).unwrap();
+            assert!(tokenizer.decode(&ids).len() < prompt.len(), "control tokens were read as text");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Seeded random tensors under their published names, written one at a time.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use rayon::prelude::*;
+use safetensors::{Dtype, View};
+
+use super::SynthError;
+use crate::model::{Config, Family};
+
+/// A tensor that is made when it is written.
+struct Tensor {
+    shape: Vec<usize>,
+    kind: Kind,
+    seed: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Numbers of this standard deviation.
+    Matrix { deviation: f32 },
+    /// A norm's weight: a tenth around this.
+    Norm { centre: f32 },
+}
+
+pub(super) fn write(config: &Config, seed: u64, path: &Path) -> Result<(), SynthError> {
+    let tensors = list(config).into_iter().enumerate().map(|(index, (name, shape, kind))| {
+        let seed = mix(seed ^ mix(index as u64));
+        (name, Tensor { shape, kind, seed })
+    });
+    Ok(safetensors::serialize_to_file(tensors, None, path)?)
+}
+
+fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
+    let (hidden, head_dim, inner) = (config.hidden_size, config.head_dim, config.intermediate_size);
+    let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
+    let gemma = config.family == Family::Gemma3;
+    let prefix = if gemma { "language_model.model." } else { "model." };
+    let centre = if gemma { 0.0 } else { 1.0 };
+    let mut tensors = Vec::new();
+    let mut add = |name: String, shape: &[usize], deviation: Option<f32>| {
+        let kind = deviation.map_or(Kind::Norm { centre }, |deviation| Kind::Matrix { deviation });
+        tensors.push((format!("{prefix}{name}.weight"), shape.to_vec(), kind));
+    };
+    // Logits of a unit hidden state come out with a deviation of two: neither flat nor one-sided.
+    add("embed_tokens".to_owned(), &[config.vocab_size, hidden], Some(2.0 / (hidden as f32).sqrt()));
+    for layer in 0..config.layer_count() {
+        let mut matrix = |name: &str, outputs: usize, inputs: usize| {
+            let deviation = 1.0 / (inputs as f32).sqrt();
+            add(format!("layers.{layer}.{name}"), &[outputs, inputs], Some(deviation));
+        };
+        matrix("self_attn.q_proj", queries, hidden);
+        matrix("self_attn.k_proj", keys, hidden);
+        matrix("self_attn.v_proj", keys, hidden);
+        matrix("self_attn.o_proj", hidden, queries);
+        matrix("mlp.gate_proj", inner, hidden);
+        matrix("mlp.up_proj", inner, hidden);
+        matrix("mlp.down_proj", hidden, inner);
+        let mut norm = |name: &str, width: usize| add(format!("layers.{layer}.{name}"), &[width], None);
+        norm("input_layernorm", hidden);
+        norm("post_attention_layernorm", hidden);
+        if gemma {
+            norm("pre_feedforward_layernorm", hidden);
+            norm("post_feedforward_layernorm", hidden);
+        }
+        if config.family != Family::Llama {
+            norm("self_attn.q_norm", head_dim);
+            norm("self_attn.k_norm", head_dim);
+        }
+    }
+    add("norm".to_owned(), &[hidden], None);
+    tensors
+}
+
+impl View for Tensor {
+    fn dtype(&self) -> Dtype {
+        Dtype::BF16
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        let mut bytes = vec![0; self.data_len()];
+        bytes.par_chunks_mut(1 << 16).enumerate().for_each(|(block, bytes)| {
+            for (index, bytes) in bytes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let index = ((block << 15) + index) as u64;
+                let normal = normal(mix(self.seed.wrapping_add(index)));
+                let value = match self.kind {
+                    Kind::Matrix { deviation } => deviation * normal,
+                    Kind::Norm { centre } => centre + 0.1 * normal,
+                };
+                *bytes = half::bf16::from_f32(value).to_le_bytes();
+            }
+        });
+        Cow::Owned(bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        2 * self.shape.iter().product::<usize>()
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele et al., 2014).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+/// Nearly normal, of mean 0 and deviation 1: the sum of four uniform numbers, exact on every machine.
+fn normal(bits: u64) -> f32 {
+    let sum: u64 = (0..4).map(|part| bits >> (16 * part) & 0xffff).sum();
+    const ROOT_OF_THREE: f32 = 1.732_050_8;
+    (sum as f32 - 131_070.0) * (ROOT_OF_THREE / 65_536.0)
+}

@@ -1,0 +1,215 @@
+//! Text to token ids and back, by a model's own tokenizer.json; and each token's bytes, for stops and grammars.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use tokenizers::Tokenizer as Inner;
+
+/// A model's tokenizer. Special tokens written in the text are recognised; none is added.
+#[derive(Debug)]
+pub struct Tokenizer {
+    inner: Inner,
+    pieces: Vec<Piece>,
+}
+
+/// What a token stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// These bytes of text; not always whole characters.
+    Text(Vec<u8>),
+    /// A control token, by name; no text.
+    Control(String),
+    /// No token has this id.
+    Absent,
+}
+
+#[derive(Debug, Error)]
+pub enum TokenizerError {
+    #[error("cannot read {path}: {problem}")]
+    Load { path: PathBuf, problem: String },
+    #[error(
+        "{path}: the decoder is neither byte-level nor byte-fallback, so tokens have no fixed bytes"
+    )]
+    Decoder { path: PathBuf },
+    #[error("cannot tokenise {length} bytes of text: {problem}")]
+    Encode { length: usize, problem: String },
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`.
+    pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
+        let load = |problem: String| TokenizerError::Load {
+            path: path.to_owned(),
+            problem,
+        };
+        let bytes = fs_err::read(path).map_err(|error| load(error.to_string()))?;
+        let inner = Inner::from_bytes(&bytes).map_err(|error| load(error.to_string()))?;
+        let style = Style::of(&inner).ok_or_else(|| TokenizerError::Decoder {
+            path: path.to_owned(),
+        })?;
+        let added = inner.get_added_tokens_decoder();
+        let size = inner
+            .get_vocab(true)
+            .into_values()
+            .max()
+            .map_or(0, |id| id as usize + 1);
+        let piece = |id: u32| match (added.get(&id), inner.id_to_token(id)) {
+            (Some(token), _) if token.special => Piece::Control(token.content.clone()),
+            (_, Some(token)) => Piece::Text(style.bytes(&token)),
+            (_, None) => Piece::Absent,
+        };
+        let pieces = (0..size as u32).map(piece).collect();
+        Ok(Tokenizer { inner, pieces })
+    }
+
+    /// The ids of `text`.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let encoding =
+            self.inner
+                .encode_fast(text, false)
+                .map_err(|error| TokenizerError::Encode {
+                    length: text.len(),
+                    problem: error.to_string(),
+                })?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// The text of `tokens`; control tokens have none, and bytes that are no UTF-8 become U+FFFD.
+    pub fn decode(&self, tokens: &[u32]) -> String {
+        let bytes: Vec<u8> = tokens
+            .iter()
+            .flat_map(|&token| self.bytes(token))
+            .copied()
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The bytes of text of one token.
+    pub fn bytes(&self, token: u32) -> &[u8] {
+        match self.pieces.get(token as usize) {
+            Some(Piece::Text(bytes)) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// By token id; its length is one more than the highest id.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The id of a token by its written form, such as `</think>`.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+}
+
+/// How a tokenizer writes bytes as characters.
+enum Style {
+    /// Each byte is one printable character.
+    ByteLevel,
+    /// A space is `▁`, a byte outside the vocabulary `<0xNN>`.
+    ByteFallback,
+}
+
+impl Style {
+    fn of(inner: &Inner) -> Option<Style> {
+        let decoder = serde_json::to_value(inner.get_decoder()?).ok()?;
+        let steps = match decoder["decoders"].as_array() {
+            Some(steps) => steps.clone(),
+            None => vec![decoder],
+        };
+        let has = |kind: &str| steps.iter().any(|step| step["type"] == kind);
+        if has("ByteLevel") {
+            Some(Style::ByteLevel)
+        } else if has("ByteFallback") {
+            Some(Style::ByteFallback)
+        } else {
+            None
+        }
+    }
+
+    fn bytes(&self, token: &str) -> Vec<u8> {
+        match self {
+            Style::ByteLevel => {
+                let bytes: Option<Vec<u8>> = token.chars().map(byte_of).collect();
+                bytes.unwrap_or_else(|| token.as_bytes().to_vec())
+            }
+            Style::ByteFallback => {
+                let byte = token
+                    .strip_prefix("<0x")
+                    .and_then(|rest| rest.strip_suffix('>'));
+                match byte.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+                    Some(byte) => vec![byte],
+                    None => token.replace('▁', " ").into_bytes(),
+                }
+            }
+        }
+    }
+}
+
+/// The byte that a character of a byte-level vocabulary stands for: printable Latin-1 for itself, the other 68
+/// bytes, in order, for the characters from U+0100 on.
+fn byte_of(character: char) -> Option<u8> {
+    let printable = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    match u32::from(character) {
+        code if printable(code) => Some(code as u8),
+        code @ 0x100..=0x143 => (0..=0xff)
+            .filter(|&byte| !printable(byte))
+            .nth(code as usize - 0x100)
+            .map(|b| b as u8),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_level_characters_cover_every_byte_once() {
+        let mut seen = [false; 256];
+        for code in 0..0x200 {
+            if let Some(byte) = char::from_u32(code).and_then(byte_of) {
+                assert!(!seen[byte as usize]);
+                seen[byte as usize] = true;
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen));
+        assert_eq!(byte_of('Ġ'), Some(b' '));
+        assert_eq!(byte_of('Ċ'), Some(b'\n'));
+    }
+
+    #[test]
+    fn real_tokenizers_give_the_published_vectors_and_their_bytes_back() {
+        let Some(data) = std::env::var_os("WARDROUND_DATA").map(PathBuf::from) else {
+            println!("skipped: WARDROUND_DATA is not set");
+            return;
+        };
+        for name in ["gemma3", "llama3.2", "qwen3"] {
+            let directory = data.join("tokenizers").join(name);
+            let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
+            let read = |file| fs_err::read_to_string(directory.join(file)).unwrap();
+            let (inputs, outputs) = (read("vectors.inp"), read("vectors.out"));
+            let inputs: Vec<String> = match name {
+                "gemma3" => inputs
+                    .lines()
+                    .map(|line| line.replace("\\n", "\n").replace("\\s", " "))
+                    .collect(),
+                _ => inputs
+                    .split("\n__ggml_vocab_test__\n")
+                    .map(str::to_owned)
+                    .collect(),
+            };
+            let mut compared = 0;
+            for (input, output) in inputs.iter().zip(outputs.lines()) {
+                let ids = output.split([',', ' ']).filter(|id| !id.is_empty());
+                let expected: Vec<u32> = ids.map(|id| id.parse().unwrap()).collect();
+                let ids = tokenizer.encode(input).unwrap();
+                assert_eq!(ids, expected, "{name}: {input:?}");
+                assert_eq!(tokenizer.decode(&ids), *input, "{name}");
+                compared += 1;
+            }
+            assert!(compared >= 20, "{name}: {compared} vectors");
+        }
+    }
+}
