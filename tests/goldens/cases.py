@@ -1,0 +1,569 @@
+"""The tiny checkpoints: each case's config.json as published, its layout on disk, and the mistakes it must expose."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+
+@dataclass
+class Mistake:
+    """A known way to get a family wrong: the true config edited, or the loaded model edited.
+
+    `trap` is its number in README.md's table. `config` maps dotted paths to values; None there is JSON's null.
+    """
+
+    trap: int
+    what: str
+    config: dict = field(default_factory=dict)
+    edit: Callable[[nn.Module], None] | None = None
+
+
+@dataclass
+class Case:
+    name: str
+    family: str
+    description: str
+    config: dict
+    generation_config: dict
+    mistakes: list[Mistake]
+    stored: torch.dtype = torch.float32
+    prompt_tokens: int = 40
+    window: int = 8  # the sliding window, where there is one; else only spaces the checked positions
+    prefixes: dict[str, str] = field(default_factory=dict)  # transformers' tensor prefix -> the prefix on disk
+    shards: int = 1
+
+
+# Gemma's vision half is there because published files carry it; a text engine has to step over it.
+VISION = {
+    "hidden_size": 4, "image_size": 4, "intermediate_size": 4, "model_type": "siglip_vision_model",
+    "num_attention_heads": 1, "num_hidden_layers": 1, "patch_size": 2, "vision_use_head": False,
+}  # fmt: skip
+OLD_PREFIXES = {
+    "model.language_model.": "language_model.model.",
+    "model.vision_tower.": "vision_tower.vision_model.",
+    "model.multi_modal_projector.": "multi_modal_projector.",
+}
+GEMMA_GENERATION = {
+    "bos_token_id": 2, "do_sample": True, "eos_token_id": [1, 106], "pad_token_id": 0, "top_k": 64, "top_p": 0.95,
+}  # fmt: skip
+LLAMA_GENERATION = {
+    "bos_token_id": 70, "do_sample": True, "eos_token_id": [71, 78, 79], "temperature": 0.6, "top_p": 0.9,
+}  # fmt: skip
+QWEN_GENERATION = {
+    "bos_token_id": 93, "do_sample": True, "eos_token_id": [95, 93], "pad_token_id": 93,
+    "temperature": 0.6, "top_k": 20, "top_p": 0.95,
+}  # fmt: skip
+
+
+def gemma3_nested(text_config: dict, torch_dtype: str) -> dict:
+    """As the published gemma-3-4b-it config.json: whatever it leaves out is left out."""
+    return {
+        "architectures": ["Gemma3ForConditionalGeneration"],
+        "boi_token_index": 255999,
+        "eoi_token_index": 256000,
+        "eos_token_id": [1, 106],
+        "image_token_index": 262144,
+        "initializer_range": 0.02,
+        "mm_tokens_per_image": 1,
+        "model_type": "gemma3",
+        "text_config": text_config,
+        "torch_dtype": torch_dtype,
+        "vision_config": VISION,
+    }
+
+
+def subtract_one_from_norms(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if "norm" in name and "vision" not in name:
+            parameter.sub_(1.0)
+
+
+def skip_head_norms(model: nn.Module) -> None:
+    for module in model.modules():
+        if hasattr(module, "q_norm"):
+            module.q_norm = module.k_norm = nn.Identity()
+
+
+def scale_embeddings_exactly(model: nn.Module) -> None:
+    embedding = model.get_input_embeddings()
+    embedding.embed_scale.fill_(embedding.embedding_dim**0.5)
+
+
+def scale_output_table(model: nn.Module) -> None:
+    model.lm_head.weight = nn.Parameter(model.lm_head.weight * model.get_input_embeddings().embed_scale)
+
+
+def tie_table(model: nn.Module) -> None:
+    model.lm_head.weight = model.get_input_embeddings().weight
+
+
+def round_frequencies_to_bf16(model: nn.Module) -> None:
+    for name, buffer in model.named_buffers():
+        if name.endswith("inv_freq"):
+            buffer.copy_(buffer.bfloat16())
+
+
+LOCAL_6 = ["sliding_attention"] * 5 + ["full_attention"]
+SCALED_BOTH = {
+    "full_attention": {"factor": 8.0, "rope_theta": 1000000.0, "rope_type": "linear"},
+    "sliding_attention": {"factor": 8.0, "rope_theta": 10000.0, "rope_type": "linear"},
+}
+
+CASES = [
+    Case(
+        name="gemma3-nested-old-prefix",
+        family="gemma3",
+        description="the published 4B layout: text_config with the published omissions (heads 8, kv heads 4, "
+        "query_pre_attn_scalar 256, pattern 6, both thetas, eps, activation and tying come from the defaults), linear "
+        "rope scaling 8, weights under language_model.model., vision tensors to ignore",
+        config=gemma3_nested(
+            {
+                "head_dim": 8,
+                "hidden_size": 16,
+                "intermediate_size": 32,
+                "model_type": "gemma3_text",
+                "num_hidden_layers": 8,
+                "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+                "sliding_window": 8,
+                "vocab_size": 128,
+            },
+            "float32",
+        ),
+        generation_config=GEMMA_GENERATION,
+        prefixes=OLD_PREFIXES,
+        mistakes=[
+            Mistake(1, "global attention every fifth layer", {"text_config.sliding_window_pattern": 5}),
+            Mistake(1, "window off", {"text_config.sliding_window": 4096}),
+            Mistake(1, "window reaches back W tokens, not W-1", {"text_config.sliding_window": 9}),
+            Mistake(2, "linear scaling ignored", {"text_config.rope_scaling": None}),
+            Mistake(2, "linear scaling on local layers too", {"text_config.rope_parameters": SCALED_BOTH}),
+            Mistake(2, "global theta on local layers", {"text_config.rope_local_base_freq": 1e6}),
+            Mistake(2, "local theta on global layers", {"text_config.rope_theta": 1e4}),
+            Mistake(4, "tied output table scaled as the input is", edit=scale_output_table),
+            Mistake(5, "norm weight w for 1+w", edit=subtract_one_from_norms),
+            Mistake(5, "q_norm and k_norm skipped", edit=skip_head_norms),
+            Mistake(6, "erf gelu", {"text_config.hidden_activation": "gelu"}),
+            Mistake(6, "scores scaled by head_dim", {"text_config.query_pre_attn_scalar": 8}),
+        ],
+    ),
+    Case(
+        name="gemma3-nested-new-prefix",
+        family="gemma3",
+        description="the newest layout: weights under model.language_model., rope_parameters per layer type, irregular "
+        "layer_types, query_pre_attn_scalar other than head_dim",
+        config={
+            "architectures": ["Gemma3ForConditionalGeneration"],
+            "boi_token_index": 255999,
+            "dtype": "float32",
+            "eoi_token_index": 256000,
+            "eos_token_id": [1, 106],
+            "image_token_index": 262144,
+            "initializer_range": 0.02,
+            "mm_tokens_per_image": 1,
+            "model_type": "gemma3",
+            "text_config": {
+                "_sliding_window_pattern": 6,
+                "attention_bias": False,
+                "attention_dropout": 0.0,
+                "attn_logit_softcapping": None,
+                "dtype": "float32",
+                "final_logit_softcapping": None,
+                "head_dim": 16,
+                "hidden_activation": "gelu_pytorch_tanh",
+                "hidden_size": 36,
+                "initializer_range": 0.02,
+                "intermediate_size": 48,
+                "layer_types": [
+                    "sliding_attention",
+                    "full_attention",
+                    "sliding_attention",
+                    "sliding_attention",
+                    "full_attention",
+                ],
+                "max_position_embeddings": 131072,
+                "model_type": "gemma3_text",
+                "num_attention_heads": 4,
+                "num_hidden_layers": 5,
+                "num_key_value_heads": 2,
+                "query_pre_attn_scalar": 42,
+                "rms_norm_eps": 1e-06,
+                "rope_parameters": {
+                    "full_attention": {"factor": 8.0, "rope_theta": 1000000.0, "rope_type": "linear"},
+                    "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+                },
+                "sliding_window": 6,
+                "use_bidirectional_attention": False,
+                "use_cache": True,
+                "vocab_size": 112,
+            },
+            "tie_word_embeddings": True,
+            "transformers_version": "5.23.0",
+            "vision_config": VISION,
+        },
+        generation_config=GEMMA_GENERATION,
+        window=6,
+        mistakes=[
+            Mistake(1, "layer_types ignored, pattern 6 assumed", {"text_config.layer_types": LOCAL_6[:5]}),
+            Mistake(1, "window reaches back W tokens, not W-1", {"text_config.sliding_window": 7}),
+            Mistake(2, "linear scaling on local layers too", {"text_config.rope_parameters": SCALED_BOTH}),
+            Mistake(
+                2,
+                "rope_parameters ignored",
+                {"text_config.rope_parameters": {"full_attention": None, "sliding_attention": None}},
+            ),
+            Mistake(6, "scores scaled by head_dim", {"text_config.query_pre_attn_scalar": 16}),
+        ],
+    ),
+    Case(
+        name="gemma3-text",
+        family="gemma3",
+        description="text only, as 1B: Gemma3ForCausalLM, flat config, sliding_window_pattern 3, one kv head, both "
+        "thetas given and unusual, untied lm_head; sqrt(40) is not exact in bf16 and stays f32, as stored",
+        config={
+            "architectures": ["Gemma3ForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "attn_logit_softcapping": None,
+            "bos_token_id": 2,
+            "cache_implementation": "hybrid",
+            "eos_token_id": [1, 106],
+            "final_logit_softcapping": None,
+            "head_dim": 16,
+            "hidden_activation": "gelu_pytorch_tanh",
+            "hidden_size": 40,
+            "initializer_range": 0.02,
+            "intermediate_size": 48,
+            "max_position_embeddings": 32768,
+            "model_type": "gemma3_text",
+            "num_attention_heads": 4,
+            "num_hidden_layers": 4,
+            "num_key_value_heads": 1,
+            "pad_token_id": 0,
+            "query_pre_attn_scalar": 16,
+            "rms_norm_eps": 1e-06,
+            "rope_local_base_freq": 3000,
+            "rope_scaling": None,
+            "rope_theta": 200000,
+            "sliding_window": 5,
+            "sliding_window_pattern": 3,
+            "tie_word_embeddings": False,
+            "torch_dtype": "float32",
+            "transformers_version": "4.50.0.dev0",
+            "use_cache": True,
+            "vocab_size": 112,
+        },
+        generation_config=GEMMA_GENERATION,
+        window=5,
+        mistakes=[
+            Mistake(1, "sliding_window_pattern ignored", {"sliding_window_pattern": 6}),
+            Mistake(1, "window reaches back W tokens, not W-1", {"sliding_window": 6}),
+            Mistake(2, "default theta on global layers", {"rope_theta": 1000000.0}),
+            Mistake(2, "default theta on local layers", {"rope_local_base_freq": 10000.0}),
+            Mistake(4, "lm_head.weight ignored, table tied", edit=tie_table),
+        ],
+    ),
+    Case(
+        name="gemma3-bf16",
+        family="gemma3",
+        description="stored in bf16, computed in f32 with the embedding scale sqrt(24) = 4.898979 rounded to bf16 "
+        "(4.90625), as every bf16 run of the published model has it",
+        config=gemma3_nested(
+            {
+                "head_dim": 8,
+                "hidden_size": 24,
+                "intermediate_size": 32,
+                "model_type": "gemma3_text",
+                "num_hidden_layers": 7,
+                "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+                "sliding_window": 8,
+                "vocab_size": 128,
+            },
+            "bfloat16",
+        ),
+        generation_config=GEMMA_GENERATION,
+        stored=torch.bfloat16,
+        prefixes=OLD_PREFIXES,
+        mistakes=[
+            Mistake(1, "window reaches back W tokens, not W-1", {"text_config.sliding_window": 9}),
+            Mistake(2, "linear scaling ignored", {"text_config.rope_scaling": None}),
+            Mistake(4, "embedding scale not rounded to bf16", edit=scale_embeddings_exactly),
+        ],
+    ),
+    Case(
+        name="gemma3-default-heads",
+        family="gemma3",
+        description="num_attention_heads, num_key_value_heads, head_dim (256) and query_pre_attn_scalar all left out, "
+        "as the published 4B leaves them; bf16",
+        config=gemma3_nested(
+            {
+                "hidden_size": 8,
+                "intermediate_size": 16,
+                "model_type": "gemma3_text",
+                "num_hidden_layers": 2,
+                "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+                "sliding_window": 8,
+                "sliding_window_pattern": 2,
+                "vocab_size": 112,
+            },
+            "bfloat16",
+        ),
+        generation_config=GEMMA_GENERATION,
+        stored=torch.bfloat16,
+        prefixes=OLD_PREFIXES,
+        mistakes=[
+            Mistake(1, "window reaches back W tokens, not W-1", {"text_config.sliding_window": 9}),
+            Mistake(6, "scores scaled by hidden/heads", {"text_config.query_pre_attn_scalar": 1}),
+        ],
+    ),
+    Case(
+        name="llama3-scaled",
+        family="llama",
+        description="as Llama-3.2: llama3 rope scaling with a prompt well past the original length, so that one "
+        "frequency is kept, one blended and the rest divided; head_dim other than hidden/heads, 3 query heads a kv "
+        "head, tied, bf16",
+        config={
+            "architectures": ["LlamaForCausalLM"],
+            "attention_bias": False,
+            "bos_token_id": 70,
+            "eos_token_id": [71, 78, 79],
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 48,
+            "intermediate_size": 64,
+            "max_position_embeddings": 131072,
+            "mlp_bias": False,
+            "model_type": "llama",
+            "num_attention_heads": 6,
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 2,
+            "rms_norm_eps": 1e-05,
+            "rope_scaling": {
+                "factor": 32.0,
+                "high_freq_factor": 4.0,
+                "low_freq_factor": 1.0,
+                "original_max_position_embeddings": 40,
+                "rope_type": "llama3",
+            },
+            "rope_theta": 500000.0,
+            "tie_word_embeddings": True,
+            "torch_dtype": "bfloat16",
+            "vocab_size": 96,
+        },
+        generation_config=LLAMA_GENERATION,
+        stored=torch.bfloat16,
+        prompt_tokens=96,
+        mistakes=[
+            Mistake(15, "scaling ignored", {"rope_scaling": None}),
+            Mistake(15, "scaled linearly", {"rope_scaling": {"factor": 32.0, "rope_type": "linear"}}),
+            Mistake(15, "frequencies in bf16", edit=round_frequencies_to_bf16),
+            Mistake(16, "theta left at its default", {"rope_theta": 10000.0}),
+        ],
+    ),
+    Case(
+        name="llama-plain-untied",
+        family="llama",
+        description="as Llama-3: rope_scaling null, head_dim left out, 4 query heads a kv head, untied lm_head, "
+        "a single eos id",
+        config={
+            "architectures": ["LlamaForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "bos_token_id": 70,
+            "eos_token_id": 71,
+            "hidden_act": "silu",
+            "hidden_size": 64,
+            "initializer_range": 0.02,
+            "intermediate_size": 48,
+            "max_position_embeddings": 8192,
+            "model_type": "llama",
+            "num_attention_heads": 8,
+            "num_hidden_layers": 2,
+            "num_key_value_heads": 2,
+            "pretraining_tp": 1,
+            "rms_norm_eps": 1e-05,
+            "rope_scaling": None,
+            "rope_theta": 500000.0,
+            "tie_word_embeddings": False,
+            "torch_dtype": "float32",
+            "transformers_version": "4.40.0.dev0",
+            "use_cache": True,
+            "vocab_size": 80,
+        },
+        generation_config={"bos_token_id": 70, "do_sample": True, "eos_token_id": 71, "temperature": 0.6, "top_p": 0.9},
+        mistakes=[
+            Mistake(16, "lm_head.weight ignored, table tied", edit=tie_table),
+            Mistake(16, "theta left at its default", {"rope_theta": 10000.0}),
+            Mistake(16, "rms_norm_eps a hundred times too large", {"rms_norm_eps": 1e-3}),
+        ],
+    ),
+    Case(
+        name="llama-rope-parameters",
+        family="llama",
+        description="the newest spelling: rope_parameters holds theta and llama3 scaling, dtype for torch_dtype; f16",
+        config={
+            "architectures": ["LlamaForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "bos_token_id": 70,
+            "dtype": "float16",
+            "eos_token_id": [71, 78, 79],
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 32,
+            "initializer_range": 0.02,
+            "intermediate_size": 64,
+            "max_position_embeddings": 131072,
+            "mlp_bias": False,
+            "model_type": "llama",
+            "num_attention_heads": 4,
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 2,
+            "pad_token_id": None,
+            "pretraining_tp": 1,
+            "rms_norm_eps": 1e-05,
+            "rope_parameters": {
+                "factor": 8.0,
+                "high_freq_factor": 4.0,
+                "low_freq_factor": 1.0,
+                "original_max_position_embeddings": 16,
+                "rope_theta": 20000.0,
+                "rope_type": "llama3",
+            },
+            "tie_word_embeddings": True,
+            "transformers_version": "5.23.0",
+            "use_cache": True,
+            "vocab_size": 96,
+        },
+        generation_config=LLAMA_GENERATION,
+        stored=torch.float16,
+        prompt_tokens=64,
+        mistakes=[
+            Mistake(15, "rope_parameters ignored", {"rope_parameters": {"rope_theta": 10000.0}}),
+            Mistake(15, "scaling ignored", {"rope_parameters": {"rope_theta": 20000.0}}),
+            Mistake(15, "theta left at its default", {"rope_parameters.rope_theta": 10000.0}),
+        ],
+    ),
+    Case(
+        name="qwen3",
+        family="qwen3",
+        description="as Qwen3-4B: q_norm and k_norm over head_dim before rotary, head_dim other than hidden/heads, "
+        "theta 1e6, tied, bf16",
+        config={
+            "architectures": ["Qwen3ForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "bos_token_id": 93,
+            "eos_token_id": 95,
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 40,
+            "initializer_range": 0.02,
+            "intermediate_size": 64,
+            "max_position_embeddings": 40960,
+            "max_window_layers": 36,
+            "model_type": "qwen3",
+            "num_attention_heads": 4,
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 2,
+            "rms_norm_eps": 1e-06,
+            "rope_scaling": None,
+            "rope_theta": 1000000,
+            "sliding_window": None,
+            "tie_word_embeddings": True,
+            "torch_dtype": "bfloat16",
+            "transformers_version": "4.51.0",
+            "use_cache": True,
+            "use_sliding_window": False,
+            "vocab_size": 96,
+        },
+        generation_config=QWEN_GENERATION,
+        stored=torch.bfloat16,
+        mistakes=[
+            Mistake(11, "q_norm and k_norm skipped", edit=skip_head_norms),
+            Mistake(11, "theta left at its default", {"rope_theta": 10000}),
+        ],
+    ),
+    Case(
+        name="qwen3-sharded",
+        family="qwen3",
+        description="three shards and model.safetensors.index.json, untied lm_head; a sliding_window that "
+        "use_sliding_window false switches off",
+        config={
+            "architectures": ["Qwen3ForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "bos_token_id": 93,
+            "eos_token_id": 95,
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 32,
+            "initializer_range": 0.02,
+            "intermediate_size": 64,
+            "max_position_embeddings": 40960,
+            "max_window_layers": 1,
+            "model_type": "qwen3",
+            "num_attention_heads": 4,
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 1,
+            "rms_norm_eps": 1e-06,
+            "rope_scaling": None,
+            "rope_theta": 1000000,
+            "sliding_window": 6,
+            "tie_word_embeddings": False,
+            "torch_dtype": "float32",
+            "transformers_version": "4.51.0",
+            "use_cache": True,
+            "use_sliding_window": False,
+            "vocab_size": 96,
+        },
+        generation_config=QWEN_GENERATION,
+        shards=3,
+        mistakes=[
+            Mistake(11, "lm_head.weight ignored, table tied", edit=tie_table),
+            Mistake(1, "use_sliding_window false ignored", {"use_sliding_window": True}),
+        ],
+    ),
+    Case(
+        name="qwen3-sliding",
+        family="qwen3",
+        description="use_sliding_window true: layers from max_window_layers (2) on see a window of 6, those before it "
+        "everything",
+        config={
+            "architectures": ["Qwen3ForCausalLM"],
+            "attention_bias": False,
+            "attention_dropout": 0.0,
+            "bos_token_id": 93,
+            "eos_token_id": 95,
+            "head_dim": 16,
+            "hidden_act": "silu",
+            "hidden_size": 32,
+            "initializer_range": 0.02,
+            "intermediate_size": 48,
+            "max_position_embeddings": 40960,
+            "max_window_layers": 2,
+            "model_type": "qwen3",
+            "num_attention_heads": 4,
+            "num_hidden_layers": 4,
+            "num_key_value_heads": 2,
+            "rms_norm_eps": 1e-06,
+            "rope_scaling": None,
+            "rope_theta": 1000000,
+            "sliding_window": 6,
+            "tie_word_embeddings": True,
+            "torch_dtype": "float32",
+            "transformers_version": "4.51.0",
+            "use_cache": True,
+            "use_sliding_window": True,
+            "vocab_size": 96,
+        },
+        generation_config=QWEN_GENERATION,
+        window=6,
+        mistakes=[
+            Mistake(1, "window off", {"use_sliding_window": False}),
+            Mistake(1, "window on the layers before max_window_layers too", {"max_window_layers": 0}),
+            Mistake(1, "window reaches back W tokens, not W-1", {"sliding_window": 7}),
+        ],
+    ),
+]
