@@ -27,7 +27,6 @@ impl BlockPool {
         }
     }
 
-
     /// Pages that can be had: free ones, and idle ones that the index would have to forget.
     pub fn available(&self) -> usize {
         self.free.len() + self.idle.len()

@@ -97,8 +97,7 @@ impl Compiler {
         if !self.compiled.contains_key(grammar) {
             let top = match grammar {
                 Grammar::JsonSchema(text) => {
-                    let schema =
-                        serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+                    let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
                     TopLevelGrammar::from_json_schema(schema)
                 }
                 Grammar::Regex(text) => TopLevelGrammar::from_regex(text),

@@ -70,7 +70,7 @@ impl Sampler {
             }
         }
         let likeliest = argmax(logits)?;
-        if sampling.temperature == 0.0 || sampling.top_k == Some(1) {
+        if sampling.temperature == 0.0 {
             return Some(likeliest);
         }
         if sampling.temperature != 1.0 {
@@ -284,43 +284,32 @@ mod tests {
         let cases = cases["cases"].as_array().unwrap();
         assert!(cases.len() >= 10);
         for case in cases {
-            let number = |name: &str| case["settings"][name].as_f64().map(|value| value as f32);
+            let number = |name: &str, off: f64| {
+                case[name]
+                    .as_f64()
+                    .filter(|value| *value != off)
+                    .map(|value| value as f32)
+            };
             let sampling = Sampling {
-                temperature: number("temperature").unwrap_or(1.0),
-                top_k: case["settings"]["top_k"].as_u64().map(|k| k as u32),
-                top_p: number("top_p"),
-                min_p: number("min_p"),
-                repetition_penalty: number("repetition_penalty"),
+                temperature: number("temperature", 1.0).unwrap_or(1.0),
+                top_k: number("top_k", 0.0).map(|k| k as u32),
+                top_p: number("top_p", 1.0),
+                min_p: number("min_p", 0.0),
+                repetition_penalty: number("repetition_penalty", 1.0),
             };
-            let floats = |value: &serde_json::Value| -> Vec<f32> {
-                value
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|value| value.as_f64().unwrap() as f32)
-                    .collect()
-            };
-            let ids = |value: &serde_json::Value| -> Vec<u32> {
-                value
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|value| value.as_u64().unwrap() as u32)
-                    .collect()
-            };
-            let mut logits = floats(&case["logits"]);
-            let mut seen = ids(&case["history"]);
-            seen.sort_unstable();
-            seen.dedup();
+            let floats =
+                |name: &str| -> Vec<f32> { serde_json::from_value(case[name].clone()).unwrap() };
+            let ids =
+                |name: &str| -> Vec<u32> { serde_json::from_value(case[name].clone()).unwrap() };
+            let mut logits = floats("logits");
             let mut sampler = Sampler::default();
             sampler
-                .draw(&ops, &mut logits, &seen, &sampling, (0, 0))
+                .draw(&ops, &mut logits, &ids("previous"), &sampling, (0, 0))
                 .unwrap();
             let kept: Vec<u32> = sampler.kept.iter().map(|(id, _)| *id).collect();
-            assert_eq!(kept, ids(&case["kept"]), "{}", case["settings"]);
+            assert_eq!(kept, ids("kept"), "{}", case["name"]);
             let total: u64 = sampler.kept.iter().map(|(_, mass)| mass).sum();
-            for ((_, mass), probability) in sampler.kept.iter().zip(floats(&case["probabilities"]))
-            {
+            for ((_, mass), probability) in sampler.kept.iter().zip(floats("probabilities")) {
                 assert!((*mass as f32 / total as f32 - probability).abs() < 1e-5);
             }
         }

@@ -53,7 +53,15 @@ impl Shape {
                 }),
             ),
             (Family::Llama, _) => {
-                let [hidden, intermediate, layers, heads, kv_heads, head_dim, positions] = match self {
+                let [
+                    hidden,
+                    intermediate,
+                    layers,
+                    heads,
+                    kv_heads,
+                    head_dim,
+                    positions,
+                ] = match self {
                     Shape::Tiny => [64, 128, 3, 6, 2, 16, 16_384],
                     Shape::Full => [3072, 8192, 28, 24, 8, 128, 131_072],
                 };
@@ -72,7 +80,15 @@ impl Shape {
                 })
             }
             (Family::Qwen3, _) => {
-                let [hidden, intermediate, layers, heads, kv_heads, head_dim, positions] = match self {
+                let [
+                    hidden,
+                    intermediate,
+                    layers,
+                    heads,
+                    kv_heads,
+                    head_dim,
+                    positions,
+                ] = match self {
                     Shape::Tiny => [64, 96, 3, 4, 2, 32, 16_384],
                     Shape::Full => [2560, 9728, 36, 32, 8, 128, 40_960],
                 };

@@ -15,8 +15,15 @@ const SIZE: usize = 1024;
 
 /// Takes another checkpoint's tokenizer and template.
 pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
-    fs_err::copy(source.join("tokenizer.json"), directory.join("tokenizer.json"))?;
-    for name in ["tokenizer_config.json", "chat_template.jinja", "chat_template.json"] {
+    fs_err::copy(
+        source.join("tokenizer.json"),
+        directory.join("tokenizer.json"),
+    )?;
+    for name in [
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "chat_template.json",
+    ] {
         if source.join(name).is_file() {
             fs_err::copy(source.join(name), directory.join(name))?;
         }
@@ -31,19 +38,32 @@ pub(super) fn write(family: Family, directory: &Path) -> Result<(), SynthError> 
         Family::Llama => (json!("<|begin_of_text|>"), include_str!("llama.jinja")),
         Family::Qwen3 => (Value::Null, include_str!("qwen3.jinja")),
     };
-    write_json(&directory.join("tokenizer_config.json"), &json!({"bos_token": bos}))?;
-    Ok(fs_err::write(directory.join("chat_template.jinja"), template)?)
+    write_json(
+        &directory.join("tokenizer_config.json"),
+        &json!({"bos_token": bos}),
+    )?;
+    Ok(fs_err::write(
+        directory.join("chat_template.jinja"),
+        template,
+    )?)
 }
 
 fn train(family: Family) -> Result<Value, SynthError> {
     let control = control_tokens(family);
     let (first, byte_level) = match family {
         // Byte tokens come first, as in a SentencePiece vocabulary with fallback.
-        Family::Gemma3 => ((0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(), false),
+        Family::Gemma3 => (
+            (0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(),
+            false,
+        ),
         Family::Llama | Family::Qwen3 => (Vec::new(), true),
     };
     let fail = |error: tokenizers::Error| SynthError::Train(error.to_string());
-    let alphabet = if byte_level { byte_alphabet() } else { Vec::new() };
+    let alphabet = if byte_level {
+        byte_alphabet()
+    } else {
+        Vec::new()
+    };
     let mut trainer = BpeTrainer::builder()
         .vocab_size(SIZE)
         .min_frequency(2)
@@ -54,14 +74,24 @@ fn train(family: Family) -> Result<Value, SynthError> {
     trainer.feed(corpus().iter(), split).map_err(fail)?;
     let mut model = BPE::default();
     trainer.train(&mut model).map_err(fail)?;
-    let mut model = serde_json::to_value(&model).map_err(|error| SynthError::Train(error.to_string()))?;
+    let mut model =
+        serde_json::to_value(&model).map_err(|error| SynthError::Train(error.to_string()))?;
     let offset = control.len() + first.len();
     let mut vocabulary = serde_json::Map::new();
-    for (id, token) in control.iter().map(|token| (*token).to_owned()).chain(first).enumerate() {
+    for (id, token) in control
+        .iter()
+        .map(|token| (*token).to_owned())
+        .chain(first)
+        .enumerate()
+    {
         vocabulary.insert(token, json!(id));
     }
-    let mut learned: Vec<(&String, u64)> =
-        model["vocab"].as_object().into_iter().flatten().filter_map(|(t, id)| Some((t, id.as_u64()?))).collect();
+    let mut learned: Vec<(&String, u64)> = model["vocab"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(t, id)| Some((t, id.as_u64()?)))
+        .collect();
     learned.sort_by_key(|(_, id)| *id);
     for (token, id) in learned {
         vocabulary.insert(token.clone(), json!(id + offset as u64));
@@ -80,8 +110,7 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
                 "normalized": false, "special": !content.contains("think>")})
         })
         .collect();
-    let byte_level =
-        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true});
+    let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true});
     let (normalizer, pre_tokenizer, decoder) = match family {
         Family::Gemma3 => (
             json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
@@ -101,7 +130,14 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
 
 fn control_tokens(family: Family) -> Vec<&'static str> {
     match family {
-        Family::Gemma3 => vec!["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"],
+        Family::Gemma3 => vec![
+            "<pad>",
+            "<eos>",
+            "<bos>",
+            "<unk>",
+            "<start_of_turn>",
+            "<end_of_turn>",
+        ],
         Family::Llama => vec![
             "<|begin_of_text|>",
             "<|end_of_text|>",
@@ -110,7 +146,13 @@ fn control_tokens(family: Family) -> Vec<&'static str> {
             "<|eom_id|>",
             "<|eot_id|>",
         ],
-        Family::Qwen3 => vec!["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
+        Family::Qwen3 => vec![
+            "<|endoftext|>",
+            "<|im_start|>",
+            "<|im_end|>",
+            "<think>",
+            "</think>",
+        ],
     }
 }
 
