@@ -17,4 +17,5 @@ pub mod ops;
 pub mod prompts;
 pub mod run;
 pub mod synth;
+pub mod systems;
 pub mod tokenizer;

@@ -1,0 +1,286 @@
+//! Prompts are files: embedded in the binary, overridden by a directory at run time, filled in one pass.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+macro_rules! embed {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../prompts/", $name)))),+]
+    };
+}
+
+/// Every prompt there is, by its path under `prompts/`: the system's name, then the file's.
+const EMBEDDED: &[(&str, &str)] = embed![
+    "medmad/brief-body.txt",
+    "medmad/brief-head-no-confidence.txt",
+    "medmad/brief-head.txt",
+    "medmad/brief-instructions.txt",
+    "medmad/debate-step-no-counterfactual.txt",
+    "medmad/debate-system.txt",
+    "medmad/debate-user.txt",
+    "medmad/initial-system.txt",
+    "medmad/initial-user.txt",
+    "medmad/question-and-options.txt",
+    "medmad/role-ddx.txt",
+    "medmad/role-guide.txt",
+    "medmad/role-sym.txt",
+    "medmad/schema.txt",
+];
+
+/// Why prompts could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    #[error("{} is not a prompt that wardround knows", .path.display())]
+    Unknown { path: PathBuf },
+    #[error("no prompt is named {name}")]
+    Missing { name: String },
+    #[error("prompt {name} does not contain {{{placeholder}}}")]
+    NoPlaceholder { name: String, placeholder: String },
+    #[error("prompt {name} has no line that starts with \"{entry}. \", which a switch replaces")]
+    NoEntry { name: String, entry: u32 },
+}
+
+impl PromptError {
+    /// What to do about it, for the line after `hint:`.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PromptError::Read(_) => Some("--prompts takes a directory of text files".into()),
+            PromptError::Unknown { .. } | PromptError::Missing { .. } => {
+                let names: Vec<_> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+                Some(format!("a prompt directory may hold {}", names.join(", ")))
+            }
+            PromptError::NoPlaceholder { placeholder, .. } => Some(format!(
+                "write {{{placeholder}}} where its text belongs in the file"
+            )),
+            PromptError::NoEntry { entry, .. } => Some(format!(
+                "number the file's entry {entry}, or leave `counterfactual` on"
+            )),
+        }
+    }
+}
+
+/// The texts of every prompt, by name (`medmad/role-sym.txt`), without a file's last newline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptSet {
+    texts: BTreeMap<String, String>,
+}
+
+impl PromptSet {
+    /// The prompts in the binary.
+    pub fn embedded() -> PromptSet {
+        let texts = EMBEDDED
+            .iter()
+            .map(|(name, text)| (name.to_string(), without_last_newline(text)))
+            .collect();
+        PromptSet { texts }
+    }
+
+    /// The prompts in the binary, save those that `directory` holds under the same names.
+    ///
+    /// # Errors
+    /// [`PromptError::Read`] where a file is unreadable or not UTF-8, [`PromptError::Unknown`] where
+    /// the directory holds anything that is not a prompt.
+    pub fn with_directory(directory: &Path) -> Result<PromptSet, PromptError> {
+        let mut set = PromptSet::embedded();
+        for system in fs_err::read_dir(directory)? {
+            let system = system?.path();
+            if !system.is_dir() {
+                return Err(PromptError::Unknown { path: system });
+            }
+            for file in fs_err::read_dir(&system)? {
+                set.replace(directory, file?.path())?;
+            }
+        }
+        Ok(set)
+    }
+
+    fn replace(&mut self, directory: &Path, path: PathBuf) -> Result<(), PromptError> {
+        let name = path
+            .strip_prefix(directory)
+            .map(|name| name.to_string_lossy().replace('\\', "/"))
+            .unwrap_or_default();
+        let Some(text) = self.texts.get_mut(&name) else {
+            return Err(PromptError::Unknown { path });
+        };
+        let file = fs_err::read_to_string(path)?;
+        *text = without_last_newline(&file);
+        Ok(())
+    }
+
+    /// The text of a prompt that has all of `placeholders`, given without their braces.
+    ///
+    /// # Errors
+    /// [`PromptError::Missing`], [`PromptError::NoPlaceholder`].
+    pub fn get(&self, name: &str, placeholders: &[&str]) -> Result<&str, PromptError> {
+        let Some(text) = self.texts.get(name) else {
+            return Err(PromptError::Missing { name: name.into() });
+        };
+        match placeholders
+            .iter()
+            .find(|placeholder| !has_placeholder(text, placeholder))
+        {
+            Some(placeholder) => Err(PromptError::NoPlaceholder {
+                name: name.into(),
+                placeholder: placeholder.to_string(),
+            }),
+            None => Ok(text),
+        }
+    }
+
+    /// The hash of one system's prompts, in hex: over its sorted `name sha256` lines.
+    pub fn sha256(&self, system: &str) -> String {
+        let lines: String = self
+            .texts
+            .iter()
+            .filter(|(name, _)| name.split('/').next() == Some(system))
+            .map(|(name, text)| format!("{name} {}\n", hex_sha256(text)))
+            .collect();
+        hex_sha256(&lines)
+    }
+}
+
+/// `template` with every `{name}` of `values` replaced. One pass: what is put in is not looked at
+/// again, and braces around anything else stay as they are.
+pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        let (before, from_brace) = rest.split_at(open);
+        filled.push_str(before);
+        let after_brace = &from_brace[1..];
+        let found = values.iter().find_map(|(name, value)| {
+            let after = after_brace.strip_prefix(name)?.strip_prefix('}')?;
+            Some((value, after))
+        });
+        match found {
+            Some((value, after)) => {
+                filled.push_str(value);
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = after_brace;
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// Whether [`fill`] would replace `{name}` in this text.
+pub fn has_placeholder(text: &str, name: &str) -> bool {
+    text.contains(&format!("{{{name}}}"))
+}
+
+fn without_last_newline(text: &str) -> String {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text).to_string()
+}
+
+fn hex_sha256(text: &str) -> String {
+    Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_takes_one_pass() {
+        let filled = fill(
+            "{a} {b} {c} {'option': 'A'} {",
+            &[("a", "{b}"), ("b", "{a}")],
+        );
+        assert_eq!(filled, "{b} {a} {c} {'option': 'A'} {");
+        assert_eq!(fill("{{a}}", &[("a", "x")]), "{x}");
+        assert_eq!(fill("{ab}", &[("a", "x")]), "{ab}");
+        assert_eq!(fill("é{a}é", &[("a", "ü")]), "éüé");
+    }
+
+    #[test]
+    fn every_file_is_embedded() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+        let mut names = Vec::new();
+        for system in fs_err::read_dir(&directory).unwrap() {
+            for file in fs_err::read_dir(system.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                let name = path.strip_prefix(&directory).unwrap();
+                names.push(name.to_str().unwrap().replace('\\', "/"));
+            }
+        }
+        names.sort();
+        let embedded: Vec<_> = EMBEDDED.iter().map(|(name, _)| name.to_string()).collect();
+        assert_eq!(names, embedded);
+        assert_eq!(
+            PromptSet::with_directory(&directory).unwrap(),
+            PromptSet::embedded()
+        );
+    }
+
+    /// The words are the paper's: whoever changes one means to, and writes the new hash here.
+    #[test]
+    fn the_embedded_words_are_pinned() {
+        assert_eq!(
+            PromptSet::embedded().sha256("medmad"),
+            "daeb76c30f2d5b0823000df194365b2e405952e1db8ae9ec97e83cf24464d30d"
+        );
+    }
+
+    #[test]
+    fn a_directory_overrides_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let system = directory.path().join("medmad");
+        fs_err::create_dir(&system).unwrap();
+        fs_err::write(system.join("role-sym.txt"), "You read patterns.\r\n").unwrap();
+        let set = PromptSet::with_directory(directory.path()).unwrap();
+        assert_eq!(
+            set.get("medmad/role-sym.txt", &[]).unwrap(),
+            "You read patterns."
+        );
+        let embedded = PromptSet::embedded();
+        assert_eq!(
+            set.get("medmad/role-ddx.txt", &[]).unwrap(),
+            embedded.get("medmad/role-ddx.txt", &[]).unwrap()
+        );
+        assert_ne!(set.sha256("medmad"), embedded.sha256("medmad"));
+        assert_eq!(set.sha256("another"), embedded.sha256("another"));
+    }
+
+    #[test]
+    fn what_is_no_prompt_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let system = directory.path().join("medmad");
+        fs_err::create_dir(&system).unwrap();
+        fs_err::write(system.join("role-symm.txt"), "x").unwrap();
+        let error = PromptSet::with_directory(directory.path()).unwrap_err();
+        assert!(error.to_string().contains("role-symm.txt"), "{error}");
+        assert!(error.hint().unwrap().contains("medmad/role-sym.txt"));
+
+        fs_err::remove_file(system.join("role-symm.txt")).unwrap();
+        fs_err::write(directory.path().join("notes.txt"), "x").unwrap();
+        let error = PromptSet::with_directory(directory.path()).unwrap_err();
+        assert!(matches!(error, PromptError::Unknown { .. }));
+
+        let error = PromptSet::with_directory(&directory.path().join("none")).unwrap_err();
+        assert!(matches!(error, PromptError::Read(_)));
+    }
+
+    #[test]
+    fn a_lost_placeholder_is_refused() {
+        let set = PromptSet::embedded();
+        assert!(set.get("medmad/debate-user.txt", &["debate_brief"]).is_ok());
+        let error = set.get("medmad/debate-user.txt", &["no_such"]).unwrap_err();
+        assert!(error.to_string().ends_with("does not contain {no_such}"));
+        assert!(matches!(
+            set.get("medmad/none.txt", &[]),
+            Err(PromptError::Missing { .. })
+        ));
+    }
+}

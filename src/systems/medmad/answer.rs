@@ -1,0 +1,76 @@
+//! The letter in an answer: A to J, whatever is written around it (App. B.2).
+
+/// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
+/// anywhere, in the text's upper case.
+pub fn normalise_answer(text: &str) -> String {
+    let letters: Vec<char> = text.trim().to_uppercase().chars().collect();
+    let in_word = |at: Option<usize>| {
+        at.and_then(|at| letters.get(at))
+            .is_some_and(|c| c.is_alphanumeric() || *c == '_')
+    };
+    let alone = (0..letters.len()).find(|&at| {
+        is_letter(letters[at]) && !in_word(at.checked_sub(1)) && !in_word(Some(at + 1))
+    });
+    match alone.or_else(|| letters.iter().rposition(|c| is_letter(*c))) {
+        Some(at) => letters[at].to_string(),
+        None => String::new(),
+    }
+}
+
+/// The letter A–J that a text such as `B`, `(b)` or `B: aspirin` begins with.
+pub fn leading_letter(text: &str) -> Option<char> {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let mut characters = text.chars();
+    let letter = characters.next()?.to_ascii_uppercase();
+    let ends = !characters
+        .next()
+        .is_some_and(|c| c.is_alphanumeric() || c == '_');
+    (is_letter(letter) && ends).then_some(letter)
+}
+
+pub(super) fn is_letter(c: char) -> bool {
+    ('A'..='J').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_normalised_as_in_b2() {
+        let cases = [
+            ("B", "B"),
+            (" b ", "B"),
+            ("(c)", "C"),
+            ("B: aspirin", "B"),
+            ("Option D.", "D"),
+            // Rule (i) takes the first letter that stands alone, words such as "a" and "I" too.
+            ("Not a lemon, E", "A"),
+            ("I say C", "I"),
+            // Rule (ii) takes the last letter of any word.
+            ("ANSWERB", "B"),
+            ("none", "E"),
+            ("A_B", "B"),
+            ("K", ""),
+            ("5", ""),
+            ("", ""),
+            ("J", "J"),
+            ("éB", "B"),
+            ("b\u{301}", "B"),
+        ];
+        for (text, letter) in cases {
+            assert_eq!(normalise_answer(text), letter, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_is_the_letter_that_it_begins_with() {
+        assert_eq!(leading_letter("B"), Some('B'));
+        assert_eq!(leading_letter(" (b) aspirin"), Some('B'));
+        assert_eq!(leading_letter("C: vitamin A"), Some('C'));
+        assert_eq!(leading_letter("vitamin A"), None);
+        assert_eq!(leading_letter("Aspirin"), None);
+        assert_eq!(leading_letter("K"), None);
+        assert_eq!(leading_letter(""), None);
+    }
+}

@@ -1,0 +1,345 @@
+//! The JSON schema that constrains a record (App. C.2), and how long a record under it can get.
+
+use serde_json::{Map, Value, json};
+
+use super::settings::{Counterfactual, Settings};
+
+/// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
+const MAX_ITEMS: usize = 8;
+const MIN_STEPS: usize = 3;
+/// UTF-8 spends at most this much on a character; the escapes that the schema allows take two bytes.
+const MAX_CHAR_BYTES: usize = 4;
+
+/// Between elements and after keys: as C.2 itself is printed and as Python's `json.dumps` writes, so
+/// that the text looks as the prompt asks. No spaces would save about a quarter of a record's tokens
+/// (251 instead of 327 with Qwen3's vocabulary and five options), but tokens that the grammar
+/// dictates anyway.
+const ITEM_SEPARATOR: &str = ", ";
+const KEY_SEPARATOR: &str = ": ";
+
+/// The schema of a record on an item with these option letters, for llguidance.
+///
+/// Fields come in C.2's order, all of them, and no others. Everything is bounded: strings by
+/// `record_chars`, arrays by eight elements, numbers by their few values, whitespace by the two
+/// separators, and `\uXXXX` escapes, which no character needs, are off. `confidence` lists its 101
+/// values, because `multipleOf` would take any number of zeros after the last digit.
+pub fn schema(letters: &[char], settings: &Settings) -> Value {
+    let string = json!({"type": "string", "maxLength": settings.record_chars});
+    let strings = |min: usize| array(string.clone(), min);
+    let option = |letter: &char| {
+        object(vec![
+            ("option", json!({"const": letter})),
+            ("pros", string.clone()),
+            ("cons", string.clone()),
+            ("fit_score", json!({"enum": [1, 2, 3, 4, 5]})),
+        ])
+    };
+    let elimination = object(vec![
+        ("dx_or_option", string.clone()),
+        ("why_not", string.clone()),
+    ]);
+    let option_analysis = json!({
+        "type": "array",
+        "prefixItems": letters.iter().map(option).collect::<Vec<_>>(),
+        "items": false,
+        "minItems": letters.len(),
+        "maxItems": letters.len(),
+    });
+    let mut fields = vec![
+        ("cot", strings(MIN_STEPS)),
+        ("answer", json!({"enum": ('A'..='J').collect::<Vec<_>>()})),
+        ("confidence", confidence()),
+    ];
+    let at = if settings.analysis_first { 1 } else { 3 };
+    fields.insert(at, ("option_analysis", option_analysis));
+    fields.push((
+        "structured_reasoning",
+        object(vec![
+            ("question_focus", string.clone()),
+            ("key_clues", strings(0)),
+            ("elimination", array(elimination, 0)),
+            ("final_support", string.clone()),
+        ]),
+    ));
+    if settings.counterfactual != Counterfactual::Strict {
+        fields.push((
+            "counterfactual_check",
+            object(vec![
+                ("if_chose_other", string.clone()),
+                ("confidence_after_check", confidence()),
+            ]),
+        ));
+    }
+    fields.push((
+        "debate_moves",
+        object(vec![
+            ("main_point", string.clone()),
+            ("challenge", strings(0)),
+            ("accept", strings(0)),
+            ("risk_check", string.clone()),
+        ]),
+    ));
+    let mut schema = object(fields);
+    schema["x-guidance"] = json!({
+        "whitespace_flexible": false,
+        "item_separator": ITEM_SEPARATOR,
+        "key_separator": KEY_SEPARATOR,
+        "json_allowed_escapes": "nrt\"\\",
+    });
+    schema
+}
+
+/// The length of the longest record that [`schema`] allows, in bytes. It is reached, by strings of
+/// four-byte characters; and no tokenizer needs more tokens than bytes.
+pub fn worst_case_bytes(letters: &[char], settings: &Settings) -> usize {
+    longest(&schema(letters, settings))
+}
+
+/// Follows [`schema`], which uses these four forms alone.
+fn longest(schema: &Value) -> usize {
+    let separated = |lengths: Vec<usize>| {
+        let separators = lengths.len().saturating_sub(1) * ITEM_SEPARATOR.len();
+        2 + separators + lengths.iter().sum::<usize>()
+    };
+    let count = |key: &str| schema[key].as_u64().unwrap_or(0) as usize;
+    match schema["type"].as_str() {
+        Some("object") => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let field = |(key, value): (&String, &Value)| {
+                key.len() + 2 + KEY_SEPARATOR.len() + longest(value)
+            };
+            separated(fields.map(field).collect())
+        }
+        Some("array") => match schema["prefixItems"].as_array() {
+            Some(items) => separated(items.iter().map(longest).collect()),
+            None => separated(vec![longest(&schema["items"]); count("maxItems")]),
+        },
+        Some("string") => 2 + MAX_CHAR_BYTES * count("maxLength"),
+        _ => {
+            let values = schema["enum"].as_array().into_iter().flatten();
+            let lengths = values
+                .chain(schema.get("const"))
+                .map(|value| value.to_string().len());
+            lengths.max().unwrap_or(0)
+        }
+    }
+}
+
+fn object(fields: Vec<(&str, Value)>) -> Value {
+    let required: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
+    let required = json!(required);
+    let properties: Map<String, Value> = fields
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value))
+        .collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn array(items: Value, min_items: usize) -> Value {
+    json!({"type": "array", "items": items, "minItems": min_items, "maxItems": MAX_ITEMS})
+}
+
+/// 0, 0.01, …, 0.99, 1, each as its shortest decimal.
+fn confidence() -> Value {
+    let hundredths = (0..=100).map(|hundredths| match hundredths {
+        0 | 100 => json!(hundredths / 100),
+        _ => json!(f64::from(hundredths) / 100.0),
+    });
+    json!({"enum": hundredths.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::records::{FinishReason, Parse};
+    use crate::systems::medmad::parse::parse;
+    use crate::systems::medmad::permutation::SplitMix64;
+    use llguidance::api::TopLevelGrammar;
+    use llguidance::toktrie::ApproximateTokEnv;
+    use llguidance::{Matcher, ParserFactory};
+
+    const LETTERS: [char; 10] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
+
+    fn settings(pairs: &[&str]) -> Settings {
+        Settings::parse(pairs).unwrap()
+    }
+
+    /// Walks the grammar byte by byte; `choose` picks among the bytes that may follow.
+    fn walk(schema: &Value, mut choose: impl FnMut(&[u8]) -> u8) -> String {
+        let tokens = ApproximateTokEnv::single_byte_env();
+        let factory = ParserFactory::new_simple(&tokens).unwrap();
+        let grammar = TopLevelGrammar::from_json_schema(schema.clone());
+        let mut matcher = Matcher::new(factory.create_parser(grammar));
+        let mut text = Vec::new();
+        while !matcher.is_stopped() {
+            let mask = matcher.compute_mask().unwrap();
+            let allowed: Vec<u8> = (0..=255)
+                .filter(|byte| mask.is_allowed(u32::from(*byte)))
+                .collect();
+            let byte = choose(&allowed);
+            matcher.consume_token(u32::from(byte)).unwrap();
+            text.push(byte);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// The byte that keeps the record going for longest.
+    fn longest_byte(allowed: &[u8]) -> u8 {
+        let rank = |byte: &u8| match byte {
+            0xf0..=0xf4 => 0,
+            0x80..=0xbf => 1,
+            b'.' => 2,
+            b'0'..=b'9' => 3,
+            b',' => 4,
+            b']' => 6,
+            _ => 5,
+        };
+        *allowed.iter().min_by_key(|byte| rank(byte)).unwrap()
+    }
+
+    #[test]
+    fn the_longest_record_has_the_stated_length() {
+        for (count, pairs) in [
+            (2, &["record_chars=1"][..]),
+            (5, &["record_chars=240"]),
+            (5, &["record_chars=3", "counterfactual=strict"]),
+            (10, &["record_chars=7", "analysis_first=on"]),
+        ] {
+            let (letters, settings) = (&LETTERS[..count], settings(pairs));
+            let text = walk(&schema(letters, &settings), longest_byte);
+            assert_eq!(text.len(), worst_case_bytes(letters, &settings), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_papers_bound_is_this_long() {
+        let bytes = worst_case_bytes(&LETTERS[..5], &Settings::default());
+        // 63 strings of 240 four-byte characters, and what is fixed around them.
+        assert_eq!(63 * 4 * 240, 60_480);
+        assert!((60_480..62_000).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn any_walk_gives_a_valid_record() {
+        let mut random = SplitMix64::new(3);
+        for round in 0..12 {
+            let (letters, settings) = match round % 3 {
+                0 => (&LETTERS[..2], settings(&["record_chars=4"])),
+                1 => (
+                    &LETTERS[..4],
+                    settings(&["record_chars=6", "analysis_first=on"]),
+                ),
+                _ => (
+                    &LETTERS[..10],
+                    settings(&["record_chars=3", "counterfactual=strict"]),
+                ),
+            };
+            let schema = schema(letters, &settings);
+            let text = walk(&schema, |allowed| {
+                let closes = allowed.contains(&b'"') && random.below(4) == 0;
+                match closes {
+                    true => b'"',
+                    false => allowed[random.below(allowed.len() as u64) as usize],
+                }
+            });
+            let value: Value = serde_json::from_str(&text).unwrap();
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            assert!(validator.is_valid(&value), "{text}");
+            assert!(text.len() <= worst_case_bytes(letters, &settings));
+            let keys: Vec<_> = value.as_object().unwrap().keys().collect();
+            let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+            assert_eq!(keys, fields);
+            let (record, parse) = parse(&text, FinishReason::Stop);
+            assert_eq!((parse, record.notes), (Parse::Ok, vec![]), "{text}");
+            let options: Vec<_> = record
+                .option_analysis
+                .iter()
+                .map(|one| one.option.clone())
+                .collect();
+            assert_eq!(
+                options,
+                letters.iter().map(char::to_string).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn the_order_is_the_papers_or_the_analysis_first() {
+        let fields = |pairs: &[&str]| -> Vec<String> {
+            let schema = schema(&LETTERS[..3], &settings(pairs));
+            schema["properties"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect()
+        };
+        let order = [
+            "cot",
+            "answer",
+            "confidence",
+            "option_analysis",
+            "structured_reasoning",
+            "counterfactual_check",
+            "debate_moves",
+        ];
+        assert_eq!(fields(&[]), order);
+        assert_eq!(fields(&["counterfactual=paper"]), order);
+        assert_eq!(
+            fields(&["analysis_first=on", "counterfactual=strict"]),
+            [
+                "cot",
+                "option_analysis",
+                "answer",
+                "confidence",
+                "structured_reasoning",
+                "debate_moves"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_grammar_takes_what_the_schema_says_and_no_more() {
+        let settings = settings(&["record_chars=8", "counterfactual=strict"]);
+        let schema = schema(&LETTERS[..2], &settings);
+        let tokens = ApproximateTokEnv::single_byte_env();
+        let factory = ParserFactory::new_simple(&tokens).unwrap();
+        let grammar = TopLevelGrammar::from_json_schema(schema);
+        let matcher = Matcher::new(factory.create_parser(grammar));
+        let good = concat!(
+            r#"{"cot": ["a\n\"b", "c", "é"], "answer": "J", "confidence": 0.95, "option_analysis": ["#,
+            r#"{"option": "A", "pros": "", "cons": "12345678", "fit_score": 5}, "#,
+            r#"{"option": "B", "pros": "", "cons": "", "fit_score": 1}], "#,
+            r#""structured_reasoning": {"question_focus": "", "key_clues": [], "elimination": [], "#,
+            r#""final_support": ""}, "#,
+            r#""debate_moves": {"main_point": "", "challenge": [], "accept": ["x"], "risk_check": ""}}"#,
+        );
+        let accepted = |text: &str| {
+            let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
+            matcher.deep_clone().validate_tokens(&bytes).unwrap() == bytes.len()
+        };
+        assert!(accepted(good));
+        for (from, to) in [
+            ("0.95", "0.950"),
+            ("0.95", "1.0"),
+            ("0.95", "1.01"),
+            ("0.95", "-0.5"),
+            ("\"J\"", "\"K\""),
+            ("\": 5", "\": 6"),
+            ("12345678", "123456789"),
+            ("\"c\", \"é\"", "\"c\""),
+            ("\"x\"", "\"\\u0041\""),
+            ("\"option\": \"B\"", "\"option\": \"C\""),
+            ("\"answer\": ", "\"answer\":  "),
+            ("}}", "}\n}"),
+        ] {
+            assert!(good.contains(from));
+            assert!(!accepted(&good.replacen(from, to, 1)), "{from} -> {to}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The published multi-agent systems, one directory each: the protocol as straight-line code.
+
+pub mod medmad;
