@@ -70,6 +70,11 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
+    /// Every text, in the order of the names.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.values().map(String::as_str)
+    }
+
     /// The prompts in the binary.
     pub fn embedded() -> PromptSet {
         let texts = EMBEDDED
