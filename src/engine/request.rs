@@ -1,7 +1,8 @@
 //! What is asked of an engine, and what comes back.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 pub use crate::run::records::{FinishReason, Usage};
 
@@ -80,6 +81,19 @@ impl Ticket {
                 Err(_) => return Err(EngineError::Died),
             }
         }
+    }
+
+    /// Waits for the completion while `wanted` says so; `None` once it does not, and the request is cancelled.
+    pub fn wait_while(self, wanted: impl Fn() -> bool) -> Option<Result<Completion, EngineError>> {
+        const PATIENCE: Duration = Duration::from_millis(100);
+        while wanted() {
+            match self.events.recv_timeout(PATIENCE) {
+                Ok(Event::Done(result)) => return Some(result),
+                Ok(Event::Piece(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Some(Err(EngineError::Died)),
+            }
+        }
+        None
     }
 
     /// Waits for the completion.

@@ -150,13 +150,13 @@ struct Raw {
 /// One id or several, as both are published.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Ids {
+pub enum Ids {
     One(u32),
     Many(Vec<u32>),
 }
 
 impl Ids {
-    pub(crate) fn to_vec(&self) -> Vec<u32> {
+    pub fn to_vec(&self) -> Vec<u32> {
         match self {
             Ids::One(id) => vec![*id],
             Ids::Many(ids) => ids.clone(),

@@ -11,6 +11,7 @@ pub mod brief;
 pub mod messages;
 pub mod parse;
 pub mod permutation;
+pub mod protocol;
 pub mod record;
 pub mod schema;
 pub mod settings;

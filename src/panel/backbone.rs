@@ -1,0 +1,136 @@
+//! A model on the panel: described before anything of it is loaded, then an engine with its tokenizer and template.
+
+use std::sync::Arc;
+
+use super::PanelError;
+use super::generation::Generation;
+use crate::chat::ChatTemplate;
+use crate::engine::{Engine, EngineOptions, Sampling};
+use crate::hub::{Checkpoint, FileDigest, digest_files, weights_digest};
+use crate::model::{Config, Decoder, WantedType};
+use crate::ops::{Ops, StoredType};
+use crate::run::plan::MemberPlan;
+use crate::synth;
+use crate::tokenizer::Tokenizer;
+
+/// A checkpoint that was read but for its weights.
+pub struct Description {
+    pub checkpoint: Checkpoint,
+    pub config: Config,
+    pub generation: Generation,
+    pub stored: StoredType,
+    pub tokenizer: Arc<Tokenizer>,
+    pub chat: ChatTemplate,
+    /// Tokens that a sequence may hold: asked for, and no more than the model was made for.
+    pub context: usize,
+    pub is_synthetic: bool,
+    weights_sha256: String,
+    tokenizer_sha256: String,
+}
+
+impl Description {
+    /// Reads everything small, and sums the weights.
+    ///
+    /// # Errors
+    /// Whatever is missing, broken, or beyond what the decoder runs.
+    pub fn read(checkpoint: Checkpoint, wanted: WantedType, context: usize) -> Result<Description, PanelError> {
+        let files = &checkpoint.files;
+        let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
+        let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)?;
+        if generation.eos_ids.is_empty() {
+            return Err(PanelError::NoEndOfTurn { path: checkpoint.directory.clone() });
+        }
+        let stored = Decoder::stored_type(&config, &files.weights, wanted)?;
+        let tokenizer_path = files.tokenizer()?.to_owned();
+        let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
+        let chat = ChatTemplate::load(&checkpoint.directory)?;
+        let weights = digest_files(&files.named_weights())?;
+        let tokenizer_file = digest_files(&[("tokenizer.json".to_owned(), tokenizer_path)])?;
+        Ok(Description {
+            context: context.min(config.max_position_embeddings),
+            is_synthetic: checkpoint.directory.join(synth::MARKER).is_file(),
+            weights_sha256: weights_digest(&weights),
+            tokenizer_sha256: first_digest(&tokenizer_file),
+            config,
+            generation,
+            stored,
+            tokenizer,
+            chat,
+            checkpoint,
+        })
+    }
+
+    /// The plan's entry for `agent` on this backbone.
+    pub fn plan(&self, agent: &str, thinking: bool) -> MemberPlan {
+        let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } = self.generation.sampling;
+        MemberPlan {
+            agent: agent.to_owned(),
+            backbone: self.checkpoint.name.clone(),
+            path: self.checkpoint.directory.display().to_string(),
+            repository: self.checkpoint.repository.clone(),
+            revision: self.checkpoint.revision.clone(),
+            weights_sha256: self.weights_sha256.clone(),
+            tokenizer_sha256: self.tokenizer_sha256.clone(),
+            template_sha256: self.chat.sha256.clone(),
+            family: self.config.family.name().to_owned(),
+            dtype: self.stored.to_string(),
+            quantisation: "none".to_owned(),
+            thinking,
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repetition_penalty,
+            eos_ids: self.generation.eos_ids.clone(),
+            context: self.context,
+        }
+    }
+
+    /// Tokens of a conversation, as the model will see it.
+    ///
+    /// # Errors
+    /// When the template refuses the messages, or the text cannot be tokenised.
+    pub fn tokenise(
+        &self,
+        messages: &[crate::run::records::Message],
+        thinking: bool,
+    ) -> Result<Vec<u32>, PanelError> {
+        Ok(self.tokenizer.encode(&self.chat.render(messages, thinking)?)?)
+    }
+}
+
+fn first_digest(files: &[FileDigest]) -> String {
+    files.first().map(|file| file.sha256.clone()).unwrap_or_default()
+}
+
+/// A loaded backbone.
+pub struct Backbone {
+    pub description: Description,
+    pub engine: Engine,
+    /// What ends a `<think>` section, where the vocabulary has it.
+    pub think_end: Option<u32>,
+}
+
+impl Backbone {
+    /// Loads the weights and starts the engine.
+    ///
+    /// # Errors
+    /// A tensor that is missing or of another shape; an engine that cannot start.
+    pub fn start(description: Description, ops: Ops, options: EngineOptions) -> Result<Backbone, PanelError> {
+        let weights = &description.checkpoint.files.weights;
+        let config = description.config.clone();
+        let wanted = WantedType::Exactly(description.stored);
+        let decoder = Decoder::load(config, weights, wanted, description.context)?;
+        let engine = Engine::start(
+            &description.checkpoint.name,
+            decoder,
+            description.tokenizer.clone(),
+            &description.generation.eos_ids,
+            ops,
+            options,
+        )?;
+        let think_end = description.tokenizer.id("</think>");
+        Ok(Backbone { description, engine, think_end })
+    }
+}
+

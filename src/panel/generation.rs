@@ -1,0 +1,117 @@
+//! `generation_config.json`: a model's own decoding defaults, read as transformers reads them.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::engine::Sampling;
+use crate::model::config::Ids;
+
+/// How a model wants to be decoded, and what ends its turns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generation {
+    pub sampling: Sampling,
+    pub eos_ids: Vec<u32>,
+}
+
+#[derive(Debug, Error)]
+#[error("{path}: {problem}")]
+pub struct GenerationError {
+    path: PathBuf,
+    problem: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Raw {
+    do_sample: Option<bool>,
+    temperature: Option<f32>,
+    top_k: Option<u32>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
+    repetition_penalty: Option<f32>,
+    eos_token_id: Option<Ids>,
+}
+
+impl Generation {
+    /// From the file, where there is one. Without `do_sample` decoding is greedy, as in transformers; a filter that
+    /// the file does not name is off.
+    ///
+    /// # Errors
+    /// A file that is no such config, or a value out of its range.
+    pub fn read(path: Option<&Path>, config_eos_ids: &[u32]) -> Result<Generation, GenerationError> {
+        let Some(path) = path else {
+            return Ok(Generation::of(&Raw::default(), config_eos_ids));
+        };
+        let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
+        let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        let raw: Raw = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        let share = |name: &str, value: Option<f32>| match value {
+            Some(value) if !(0.0..=1.0).contains(&value) => {
+                Err(fail(format!("`{name}` is {value}, which is no share from 0 to 1")))
+            }
+            _ => Ok(()),
+        };
+        share("top_p", raw.top_p)?;
+        share("min_p", raw.min_p)?;
+        if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
+            return Err(fail(format!("`temperature` is {temperature}")));
+        }
+        if let Some(penalty) = raw.repetition_penalty.filter(|p| !p.is_finite() || *p <= 0.0) {
+            return Err(fail(format!("`repetition_penalty` is {penalty}")));
+        }
+        Ok(Generation::of(&raw, config_eos_ids))
+    }
+
+    fn of(raw: &Raw, config_eos_ids: &[u32]) -> Generation {
+        let temperature = match raw.do_sample {
+            Some(true) => raw.temperature.unwrap_or(1.0),
+            _ => 0.0,
+        };
+        let sampling = Sampling {
+            temperature,
+            top_k: raw.top_k.filter(|k| *k > 0),
+            top_p: raw.top_p.filter(|p| *p < 1.0),
+            min_p: raw.min_p.filter(|p| *p > 0.0),
+            repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
+        };
+        let eos_ids = raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
+        Generation { sampling, eos_ids }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Generation, GenerationError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs_err::write(file.path(), text).unwrap();
+        Generation::read(Some(file.path()), &[9])
+    }
+
+    #[test]
+    fn the_published_files_give_their_filters_and_every_eos() {
+        let gemma = r#"{"bos_token_id": 2, "do_sample": true, "eos_token_id": [1, 106], "top_k": 64, "top_p": 0.95}"#;
+        let gemma = read(gemma).unwrap();
+        assert_eq!(gemma.eos_ids, [1, 106]);
+        let sampling = Sampling { top_k: Some(64), top_p: Some(0.95), ..Sampling::default() };
+        assert_eq!(gemma.sampling, sampling);
+        assert_eq!(read(r#"{"eos_token_id": 7}"#).unwrap().eos_ids, [7]);
+        assert_eq!(read("{}").unwrap(), Generation::read(None, &[9]).unwrap());
+        assert_eq!(read("{}").unwrap().sampling.temperature, 0.0);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        for (text, name) in [
+            (r#"{"top_p": 1.5}"#, "top_p"),
+            (r#"{"temperature": -1}"#, "temperature"),
+            (r#"{"repetition_penalty": 0}"#, "repetition_penalty"),
+            (r#"{"top_k": "many"}"#, "top_k"),
+        ] {
+            let problem = read(text).unwrap_err().to_string();
+            assert!(problem.contains(name) || problem.contains("invalid type"), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Many items at once, each on a thread of its own, so that a protocol is straight-line code and batches fill up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Works on `jobs`, in order, `threads` of them at a time; stops taking new ones when one fails or `stop` is set.
+///
+/// # Errors
+/// The first failure; jobs in flight are finished or give up on their own.
+pub fn run_all<J: Send, E: Send>(
+    jobs: Vec<J>,
+    threads: usize,
+    stop: &AtomicBool,
+    work: impl Fn(J) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let (queue, waiting) = crossbeam_channel::unbounded();
+    let threads = threads.clamp(1, jobs.len().max(1));
+    for job in jobs {
+        // The receiver is alive: it is right here.
+        let _ = queue.send(job);
+    }
+    drop(queue);
+    let failed = AtomicBool::new(false);
+    let go_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
+    let worker = || {
+        while go_on() {
+            let Ok(job) = waiting.recv() else { break };
+            work(job).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let mut first = Ok(());
+        for worker in workers {
+            match worker.join() {
+                Ok(result) => first = first.and(result),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        first
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn every_job_runs_once() {
+        let sum = AtomicU32::new(0);
+        let result: Result<(), ()> = run_all((1..=100).collect(), 7, &AtomicBool::new(false), |job| {
+            sum.fetch_add(job, Ordering::Relaxed);
+            Ok(())
+        });
+        assert_eq!((result, sum.into_inner()), (Ok(()), 5050));
+    }
+
+    #[test]
+    fn a_failure_or_a_stop_ends_the_taking_of_jobs() {
+        let count = AtomicU32::new(0);
+        let result = run_all((0..100).collect(), 1, &AtomicBool::new(false), |job| {
+            count.fetch_add(1, Ordering::Relaxed);
+            if job == 3 { Err(job) } else { Ok(()) }
+        });
+        assert_eq!((result, count.into_inner()), (Err(3), 4));
+        let stopped: Result<(), ()> = run_all(vec![1], 1, &AtomicBool::new(true), |_| Err(()));
+        assert_eq!(stopped, Ok(()));
+    }
+}
