@@ -1,4 +1,31 @@
 //! Questions from files: one reader per published format, each row checked, none dropped silently.
+//!
+//! [`load`] reads a file whole, [`subset::Subset`] says which of its questions run.
+
+mod error;
+mod json;
+pub mod mcq;
+mod mcq_csv;
+pub mod medqa;
+pub mod mmlu_pro;
+pub mod pubmedqa;
+mod row;
+mod source;
+pub mod subset;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+pub use error::{DataError, Place, Position};
+use source::Source;
+
+/// The path that stands for the built-in questions, in [`load`] as in a plan.
+pub const DEMO_PATH: &str = "built-in/demo.jsonl";
 
 /// One multiple-choice question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,9 +41,177 @@ pub struct Question {
     pub image: Option<String>,
 }
 
+impl Question {
+    pub fn letters(&self) -> impl Iterator<Item = char> {
+        self.options.iter().map(|choice| choice.letter)
+    }
+
+    /// The text of the option with this letter; `None` for a letter that no option has.
+    pub fn option(&self, letter: char) -> Option<&str> {
+        let choice = self.options.iter().find(|choice| choice.letter == letter)?;
+        Some(&choice.text)
+    }
+}
+
 /// One option of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub letter: char,
     pub text: String,
+}
+
+/// How a file of questions is laid out. Its name is the same on the command line, in a plan and in [`fmt::Display`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// MedQA's own JSON Lines, with 4 or 5 options
+    Medqa,
+    /// PubMedQA's ori_pqal.json, with test_ground_truth.json beside it
+    Pubmedqa,
+    /// MMLU-Pro as JSON Lines; its professional medicine questions
+    MmluPro,
+    /// Your own questions, as JSON Lines or CSV
+    Mcq,
+}
+
+impl Format {
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Medqa => "medqa",
+            Format::Pubmedqa => "pubmedqa",
+            Format::MmluPro => "mmlu-pro",
+            Format::Mcq => "mcq",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = DataError;
+
+    fn from_str(name: &str) -> Result<Self, DataError> {
+        let mut formats = Format::value_variants().iter().copied();
+        formats
+            .find(|format| format.name() == name)
+            .ok_or_else(|| DataError::UnknownFormat(name.to_owned()))
+    }
+}
+
+/// A file of questions, read and checked whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dataset {
+    /// What calls and items are filed under. A published format names itself, whatever its file is called; the plain
+    /// format takes the file's name without its extension.
+    pub name: String,
+    pub format: Format,
+    /// As it was given.
+    pub path: PathBuf,
+    /// Over the bytes of every file read, in order: that of `path`, then for PubMedQA those of the test ids
+    /// (`cat ori_pqal.json test_ground_truth.json | sha256sum`).
+    pub sha256: String,
+    /// In the file's order, one at least, no id twice.
+    pub questions: Vec<Question>,
+    /// What was left out or is missing, with counts.
+    pub notices: Vec<String>,
+}
+
+/// What a format's reader found, with the place of each question.
+struct Draft {
+    name: String,
+    sha256: String,
+    questions: Vec<(Place, Question)>,
+    notices: Vec<String>,
+}
+
+/// Reads every question of a file, or the built-in ones for [`DEMO_PATH`].
+///
+/// # Errors
+///
+/// The first row that is not what its format says, with file, line and field; also a file without a question and an id
+/// that comes twice.
+pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
+    let source = if path == Path::new(DEMO_PATH) {
+        Source::new(path, include_bytes!("demo.jsonl").to_vec())?
+    } else {
+        Source::read(path)?
+    };
+    read(source, format)
+}
+
+/// Eight questions of our own, in the plain format, built into the binary.
+///
+/// # Errors
+///
+/// As [`load`]; the tests see to it that there is none.
+pub fn demo() -> Result<Dataset, DataError> {
+    load(Path::new(DEMO_PATH), Format::Mcq)
+}
+
+fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
+    let draft = match format {
+        Format::Medqa => medqa::read(&source)?,
+        Format::Pubmedqa => pubmedqa::read(&source)?,
+        Format::MmluPro => mmlu_pro::read(&source)?,
+        Format::Mcq => mcq::read(&source)?,
+    };
+    if draft.questions.is_empty() {
+        return Err(DataError::Empty {
+            path: source.path,
+            notices: draft.notices,
+        });
+    }
+    let mut positions = HashMap::new();
+    for (place, question) in &draft.questions {
+        if let Some(first) = positions.insert(question.id.as_str(), &place.position) {
+            return Err(DataError::RepeatedId {
+                place: place.clone(),
+                id: question.id.clone(),
+                first: first.clone(),
+            });
+        }
+    }
+    let questions = draft
+        .questions
+        .into_iter()
+        .map(|(_, question)| question)
+        .collect();
+    Ok(Dataset {
+        name: draft.name,
+        format,
+        path: source.path,
+        sha256: draft.sha256,
+        questions,
+        notices: draft.notices,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_has_one_name_everywhere() {
+        for &format in Format::value_variants() {
+            assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+            assert_eq!(
+                format.to_possible_value().unwrap().get_name(),
+                format.name()
+            );
+            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
+        }
+        let error = "csv".parse::<Format>().unwrap_err();
+        assert_eq!(error.to_string(), "unknown format `csv`");
+        assert!(error.hint().unwrap().contains("mmlu-pro"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let error = load(Path::new("no/such.jsonl"), Format::Mcq).unwrap_err();
+        assert!(error.to_string().contains("no/such.jsonl"), "{error}");
+    }
 }

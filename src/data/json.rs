@@ -1,0 +1,109 @@
+//! JSON in which a key that comes twice is an error; serde_json alone would keep the last one silently.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// Parses one JSON value.
+///
+/// # Errors
+///
+/// As serde_json's, with line and column; a repeated key is one too.
+pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
+    let Unique(value) = serde_json::from_str(text)?;
+    Ok(value)
+}
+
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor).map(Unique)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(element)) = elements.next_element()? {
+            list.push(element);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format_args!(
+                    "the key `{key}` comes twice"
+                )));
+            }
+            let Unique(value) = entries.next_value()?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_serde_json_reads() {
+        let text = r#" {"a": [null, true, -1, 18446744073709551615, 0.5, "\u00e9\n", {}], "b": {"a": []}} "#;
+        assert_eq!(
+            parse(text).unwrap(),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
+    }
+
+    #[test]
+    fn refuses_a_key_that_comes_twice_at_any_depth() {
+        let error = parse("{\"a\": 1,\n \"b\": [{\"c\": 1, \"c\": 1}]}").unwrap_err();
+        assert!(
+            error.to_string().starts_with("the key `c` comes twice"),
+            "{error}"
+        );
+        assert_eq!(error.line(), 2);
+    }
+
+    #[test]
+    fn refuses_more_than_one_value() {
+        assert!(parse("{} {}").is_err());
+    }
+}

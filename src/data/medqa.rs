@@ -1,0 +1,146 @@
+//! MedQA: the US test set as JSON Lines, with its 4 or its 5 options.
+//!
+//! A line has `question`, `options` (`{"A": …}`), `answer_idx` (a letter) and `answer`, which must be that option's
+//! text; other fields (`meta_info`, `metamap_phrases`) are not read. The ids are MedAgentBoard's, `medqa_mc_001` for
+//! the first record. The dataset is called `medqa-4opt` or `medqa-5opt`, for the two number the same questions alike
+//! and letter them differently.
+
+use super::row::Row;
+use super::source::{self, Source};
+use super::{DataError, Draft, Question};
+
+pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+    let records = source.rows()?;
+    let mut questions = Vec::new();
+    let mut option_count = None;
+    for (number, row) in (1..).zip(&records.rows) {
+        let question = question(row, number)?;
+        let count = question.options.len();
+        let expected = *option_count.get_or_insert(count);
+        if count != expected {
+            return Err(row.wrong(
+                "options",
+                format!("holds {count} options, the first record {expected}"),
+            ));
+        }
+        questions.push((row.place.clone(), question));
+    }
+    Ok(Draft {
+        name: format!("medqa-{}opt", option_count.unwrap_or_default()),
+        sha256: source::sha256(&[source]),
+        questions,
+        notices: records.notices(),
+    })
+}
+
+fn question(row: &Row, number: usize) -> Result<Question, DataError> {
+    let options = row.options("options")?;
+    if !matches!(options.len(), 4 | 5) {
+        return Err(row.wrong(
+            "options",
+            format!("must hold 4 or 5 options, not {}", options.len()),
+        ));
+    }
+    let gold = row.letter("answer_idx", &options)?;
+    let question = Question {
+        id: format!("medqa_mc_{number:03}"),
+        question: row.text("question")?.to_owned(),
+        options,
+        gold: Some(gold),
+        image: None,
+    };
+    if question.option(gold) != Some(row.text("answer")?) {
+        return Err(row.wrong("answer", format!("is not the text of option {gold}")));
+    }
+    Ok(question)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Dataset, Format, load, read};
+    use super::*;
+
+    const LINE: &str = r#"{"question": "q", "answer": "x", "options": {"A": "w", "B": "x", "C": "y", "D": "z"}, "answer_idx": "B", "meta_info": "step1"}"#;
+
+    fn parse(text: &str) -> Result<Dataset, DataError> {
+        read(
+            Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?,
+            Format::Medqa,
+        )
+    }
+
+    fn problem(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_a_line() {
+        let dataset = parse(&format!("{LINE}\n\n{LINE}\n")).unwrap();
+        assert_eq!(dataset.name, "medqa-4opt");
+        assert_eq!(dataset.notices, ["blank lines: 1"]);
+        let question = &dataset.questions[1];
+        assert_eq!(
+            (question.id.as_str(), question.gold),
+            ("medqa_mc_002", Some('B'))
+        );
+        assert_eq!(question.letters().collect::<String>(), "ABCD");
+        assert_eq!(question.option('D'), Some("z"));
+    }
+
+    #[test]
+    fn refuses_an_answer_that_is_not_its_option() {
+        let line = LINE.replace(r#""answer": "x""#, r#""answer": "w""#);
+        assert_eq!(
+            problem(&line),
+            "test.jsonl:1: field `answer` is not the text of option B"
+        );
+        let line = LINE.replace(r#""answer_idx": "B""#, r#""answer_idx": "E""#);
+        assert_eq!(
+            problem(&line),
+            r#"test.jsonl:1: field `answer_idx` is "E", not one of A, B, C, D"#
+        );
+    }
+
+    #[test]
+    fn refuses_other_numbers_of_options() {
+        let three = LINE.replace(r#", "D": "z""#, "");
+        assert_eq!(
+            problem(&three),
+            "test.jsonl:1: field `options` must hold 4 or 5 options, not 3"
+        );
+        let five = LINE.replace(r#""D": "z""#, r#""D": "z", "E": "v""#);
+        let mixed = format!("{LINE}\n{five}\n");
+        assert_eq!(
+            problem(&mixed),
+            "test.jsonl:2: field `options` holds 5 options, the first record 4"
+        );
+    }
+
+    #[test]
+    fn reads_the_published_test_sets() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        for (file, name) in [
+            ("us_4opt_test.jsonl", "medqa-4opt"),
+            ("us_5opt_test.jsonl", "medqa-5opt"),
+        ] {
+            let dataset = load(
+                &Path::new(&directory).join("medqa").join(file),
+                Format::Medqa,
+            )
+            .unwrap();
+            assert_eq!(
+                (dataset.name.as_str(), dataset.questions.len()),
+                (name, 1273)
+            );
+            assert!(dataset.notices.is_empty());
+            assert_eq!(dataset.questions[1272].id, "medqa_mc_1273");
+            let gold = dataset.questions[0].gold.unwrap();
+            let answer = "Tell the attending that he cannot fail to disclose this mistake";
+            assert_eq!(dataset.questions[0].option(gold), Some(answer));
+        }
+    }
+}

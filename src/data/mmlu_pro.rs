@@ -1,0 +1,165 @@
+//! MMLU-Pro's professional medicine questions, as JSON Lines.
+//!
+//! A line has `question_id`, `question`, `options` (a list of 3 to 10), `answer` (a letter), `answer_index` (from 0,
+//! the same option) and `src`. Only rows whose `src` is `ori_mmlu-professional_medicine` are taken; the notices count
+//! the others. An id is `mmlu_pro_6033`.
+
+use super::row::Row;
+use super::source::{self, Source};
+use super::{DataError, Draft, Question};
+
+const SUBJECT: &str = "ori_mmlu-professional_medicine";
+
+pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+    let records = source.rows()?;
+    let mut questions = Vec::new();
+    for row in &records.rows {
+        if row.text("src")? == SUBJECT {
+            questions.push((row.place.clone(), question(row)?));
+        }
+    }
+    let mut notices = records.notices();
+    let others = records.rows.len() - questions.len();
+    if others > 0 {
+        notices.push(format!(
+            "rows left out, whose src is not {SUBJECT}: {others} of {}",
+            records.rows.len()
+        ));
+    }
+    Ok(Draft {
+        name: "mmlu-pro".to_owned(),
+        sha256: source::sha256(&[source]),
+        questions,
+        notices,
+    })
+}
+
+fn question(row: &Row) -> Result<Question, DataError> {
+    let id = row
+        .optional_id("question_id")?
+        .ok_or_else(|| row.wrong("question_id", "is missing"))?;
+    let options = row.options("options")?;
+    if options.len() < 3 {
+        return Err(row.wrong("options", "must hold 3 to 10 options, not 2"));
+    }
+    let gold = row.letter("answer", &options)?;
+    let index = row.require("answer_index")?;
+    let indexed = index
+        .as_u64()
+        .and_then(|index| options.get(usize::try_from(index).ok()?));
+    if indexed.map(|choice| choice.letter) != Some(gold) {
+        return Err(row.wrong(
+            "answer_index",
+            format!("is {index}, not the index of answer {gold}"),
+        ));
+    }
+    Ok(Question {
+        id: format!("mmlu_pro_{id}"),
+        question: row.text("question")?.to_owned(),
+        options,
+        gold: Some(gold),
+        image: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::super::{Dataset, Format, load, read};
+    use super::*;
+
+    const LINE: &str = r#"{"question_id": 5, "question": "q", "options": ["x", "y", "z"], "answer": "C", "answer_index": 2, "src": "ori_mmlu-professional_medicine"}"#;
+
+    fn parse(text: &str) -> Result<Dataset, DataError> {
+        read(
+            Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?,
+            Format::MmluPro,
+        )
+    }
+
+    fn problem(line: &str) -> String {
+        parse(line).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_a_line_and_counts_other_subjects() {
+        let other = LINE.replace("professional_medicine", "anatomy");
+        let dataset = parse(&format!("{other}\n{LINE}\n")).unwrap();
+        assert_eq!(dataset.questions.len(), 1);
+        let question = &dataset.questions[0];
+        assert_eq!(
+            (question.id.as_str(), question.gold),
+            ("mmlu_pro_5", Some('C'))
+        );
+        assert_eq!(question.option('C'), Some("z"));
+        assert_eq!(
+            dataset.notices,
+            ["rows left out, whose src is not ori_mmlu-professional_medicine: 1 of 2"]
+        );
+    }
+
+    #[test]
+    fn refuses_a_file_of_other_subjects_alone() {
+        assert_eq!(
+            problem(&LINE.replace("professional_medicine", "anatomy")),
+            "test.jsonl: no questions; rows left out, whose src is not ori_mmlu-professional_medicine: 1 of 1"
+        );
+    }
+
+    #[test]
+    fn refuses_an_answer_that_is_not_its_index() {
+        let index = LINE.replace(r#""answer_index": 2"#, r#""answer_index": 1"#);
+        assert_eq!(
+            problem(&index),
+            "test.jsonl:1: field `answer_index` is 1, not the index of answer C"
+        );
+        let index = LINE.replace(r#""answer_index": 2"#, r#""answer_index": -1"#);
+        assert_eq!(
+            problem(&index),
+            "test.jsonl:1: field `answer_index` is -1, not the index of answer C"
+        );
+        let letter = LINE.replace(r#""answer": "C""#, r#""answer": "D""#);
+        assert_eq!(
+            problem(&letter),
+            r#"test.jsonl:1: field `answer` is "D", not one of A, B, C"#
+        );
+    }
+
+    #[test]
+    fn refuses_too_few_options_and_repeated_ids() {
+        let two = LINE.replace(r#", "z""#, "");
+        assert_eq!(
+            problem(&two),
+            "test.jsonl:1: field `options` must hold 3 to 10 options, not 2"
+        );
+        let twice = format!("{LINE}\n{LINE}");
+        assert_eq!(
+            problem(&twice),
+            "test.jsonl:2: the id `mmlu_pro_5` came before, in line 1"
+        );
+    }
+
+    #[test]
+    fn reads_the_published_questions() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        let path = Path::new(&directory).join("mmlu_pro/professional_medicine.jsonl");
+        let dataset = load(&path, Format::MmluPro).unwrap();
+        let mut histogram = BTreeMap::new();
+        for question in &dataset.questions {
+            *histogram.entry(question.options.len()).or_insert(0) += 1;
+        }
+        assert_eq!(
+            histogram,
+            BTreeMap::from([(10, 183), (4, 37), (9, 21), (8, 10), (7, 2), (6, 1)])
+        );
+        assert_eq!(dataset.questions.len(), 254);
+        assert_eq!(
+            (dataset.questions[1].id.as_str(), dataset.questions[1].gold),
+            ("mmlu_pro_6034", Some('F'))
+        );
+    }
+}

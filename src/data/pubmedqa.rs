@@ -1,0 +1,231 @@
+//! PubMedQA: the expert-labelled questions of `ori_pqal.json`, each with its abstract, answered Yes, No or Maybe.
+//!
+//! The file is one object from PubMed ids to records with `QUESTION`, `CONTEXTS` (a list) and `final_decision`; other
+//! fields are not read, least of all the conclusion in `LONG_ANSWER`. Where `test_ground_truth.json` lies beside it,
+//! only the ids there are taken, in the order of `ori_pqal.json`, and both labels must agree: the official test set
+//! of 500. Without it all records are taken, and the notices say so. The ids are MedAgentBoard's,
+//! `pubmedqa_mc_21645374`.
+
+use std::io::ErrorKind;
+
+use super::row::Row;
+use super::source::{self, Source};
+use super::{Choice, DataError, Draft, Question};
+
+const TEST_FILE: &str = "test_ground_truth.json";
+
+/// The options, and the label that stands for each.
+const OPTIONS: [(char, &str, &str); 3] = [
+    ('A', "Yes", "yes"),
+    ('B', "No", "no"),
+    ('C', "Maybe", "maybe"),
+];
+
+pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+    match Source::read(&source.path.with_file_name(TEST_FILE)) {
+        Ok(test) => select(source, Some(&test)),
+        Err(DataError::Read(error)) if error.kind() == ErrorKind::NotFound => select(source, None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The questions that the test file lists; without one, all.
+fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
+    let records = source.members()?;
+    let labels = test.map(Source::members).transpose()?;
+    if let (Some(test), Some(labels)) = (test, &labels)
+        && let Some(pmid) = labels.keys().find(|pmid| !records.contains_key(*pmid))
+    {
+        let problem = format!("{} has no such record", source.path.display());
+        return Err(DataError::Syntax {
+            place: test.at_record(pmid),
+            problem,
+        });
+    }
+    let total = records.len();
+    let mut questions = Vec::new();
+    for (pmid, record) in records {
+        let row = Row::new(source.at_record(&pmid), record)?;
+        let question = question(&row, &pmid)?;
+        if let Some(labels) = &labels {
+            let Some(label) = labels.get(&pmid) else {
+                continue;
+            };
+            if label != row.require("final_decision")? {
+                let problem = format!("contradicts {TEST_FILE}, which has {label}");
+                return Err(row.wrong("final_decision", problem));
+            }
+        }
+        questions.push((row.place, question));
+    }
+    let notice = match test {
+        Some(_) => format!(
+            "questions taken, those that {TEST_FILE} lists: {} of {total}",
+            questions.len()
+        ),
+        None => {
+            format!("no {TEST_FILE} beside the file: not the test set, but all {total} questions")
+        }
+    };
+    let sources: Vec<&Source> = [Some(source), test].into_iter().flatten().collect();
+    Ok(Draft {
+        name: "pubmedqa".to_owned(),
+        sha256: source::sha256(&sources),
+        questions,
+        notices: vec![notice],
+    })
+}
+
+fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
+    let decision = row.text("final_decision")?;
+    let Some((gold, ..)) = OPTIONS.iter().find(|(_, _, label)| *label == decision) else {
+        return Err(row.wrong(
+            "final_decision",
+            format!("is {decision:?}, not yes, no or maybe"),
+        ));
+    };
+    Ok(Question {
+        id: format!("pubmedqa_mc_{pmid}"),
+        question: format!(
+            "{}\n\nContext: {}",
+            row.text("QUESTION")?,
+            row.texts("CONTEXTS")?.join(" ")
+        ),
+        options: OPTIONS
+            .map(|(letter, text, _)| Choice {
+                letter,
+                text: text.to_owned(),
+            })
+            .to_vec(),
+        gold: Some(*gold),
+        image: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Format, load};
+    use super::*;
+
+    const RECORDS: &str = r#"{
+ "12": {"QUESTION": "q?", "CONTEXTS": ["one.", "two."], "LONG_ANSWER": "so it is", "final_decision": "yes"},
+ "7": {"QUESTION": "r?", "CONTEXTS": ["three."], "final_decision": "maybe"}
+}"#;
+
+    fn parse(records: &str, labels: Option<&str>) -> Result<Draft, DataError> {
+        let source = Source::new(Path::new("ori_pqal.json"), records.as_bytes().to_vec())?;
+        let test = labels
+            .map(|labels| Source::new(Path::new(TEST_FILE), labels.as_bytes().to_vec()))
+            .transpose()?;
+        select(&source, test.as_ref())
+    }
+
+    fn problem(records: &str, labels: Option<&str>) -> String {
+        parse(records, labels).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn joins_question_and_context() {
+        let draft = parse(RECORDS, None).unwrap();
+        let (place, question) = &draft.questions[0];
+        assert_eq!(place.to_string(), "ori_pqal.json: record 12");
+        assert_eq!(
+            (question.id.as_str(), question.gold),
+            ("pubmedqa_mc_12", Some('A'))
+        );
+        assert_eq!(question.question, "q?\n\nContext: one. two.");
+        assert_eq!(question.option('C'), Some("Maybe"));
+        assert_eq!(
+            draft.notices,
+            ["no test_ground_truth.json beside the file: not the test set, but all 2 questions"]
+        );
+    }
+
+    #[test]
+    fn takes_the_test_set_alone() {
+        let draft = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
+        assert_eq!(draft.questions.len(), 1);
+        assert_eq!(draft.questions[0].1.id, "pubmedqa_mc_7");
+        assert_eq!(
+            draft.notices,
+            ["questions taken, those that test_ground_truth.json lists: 1 of 2"]
+        );
+        assert_ne!(draft.sha256, parse(RECORDS, None).unwrap().sha256);
+    }
+
+    #[test]
+    fn refuses_labels_that_disagree_or_are_unknown() {
+        assert_eq!(
+            problem(RECORDS, Some(r#"{"7": "no"}"#)),
+            r#"ori_pqal.json: record 7: field `final_decision` contradicts test_ground_truth.json, which has "no""#
+        );
+        assert_eq!(
+            problem(RECORDS, Some(r#"{"8": "no"}"#)),
+            "test_ground_truth.json: record 8: ori_pqal.json has no such record"
+        );
+        assert_eq!(
+            problem(&RECORDS.replace("maybe", "perhaps"), None),
+            r#"ori_pqal.json: record 7: field `final_decision` is "perhaps", not yes, no or maybe"#
+        );
+    }
+
+    #[test]
+    fn refuses_bad_records() {
+        let contexts = RECORDS.replace(r#"["three."]"#, "[]");
+        assert_eq!(
+            problem(&contexts, None),
+            "ori_pqal.json: record 7: field `CONTEXTS` is empty"
+        );
+        let repeated = RECORDS.replace(r#""7""#, r#""12""#);
+        assert_eq!(
+            problem(&repeated, None),
+            "ori_pqal.json:3: the key `12` comes twice, at column 5"
+        );
+        assert_eq!(
+            problem(&RECORDS[..40], None),
+            "ori_pqal.json:2: EOF while parsing a value, at column 38"
+        );
+        assert_eq!(
+            problem("[]", None),
+            "ori_pqal.json:1: the file is not one JSON object"
+        );
+    }
+
+    #[test]
+    fn reads_the_published_test_set() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        let dataset = load(
+            &Path::new(&directory).join("pubmedqa/ori_pqal.json"),
+            Format::Pubmedqa,
+        )
+        .unwrap();
+        let count = |letter| {
+            dataset
+                .questions
+                .iter()
+                .filter(|question| question.gold == Some(letter))
+                .count()
+        };
+        assert_eq!((count('A'), count('B'), count('C')), (276, 169, 55));
+        assert_eq!(dataset.questions.len(), 500);
+        assert_eq!(
+            dataset.notices,
+            ["questions taken, those that test_ground_truth.json lists: 500 of 1000"]
+        );
+    }
+
+    #[test]
+    fn takes_all_published_questions_where_the_test_file_is_not() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        let alone = tempfile::tempdir().unwrap();
+        let path = alone.path().join("ori_pqal.json");
+        fs_err::copy(Path::new(&directory).join("pubmedqa/ori_pqal.json"), &path).unwrap();
+        assert_eq!(load(&path, Format::Pubmedqa).unwrap().questions.len(), 1000);
+    }
+}

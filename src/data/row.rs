@@ -1,0 +1,178 @@
+//! One record of a data file: its fields, read with checks, and its place for the errors.
+
+use serde_json::{Map, Value};
+
+use super::{Choice, DataError, Place};
+
+pub(super) struct Row {
+    pub place: Place,
+    fields: Map<String, Value>,
+}
+
+impl Row {
+    pub fn new(place: Place, value: Value) -> Result<Self, DataError> {
+        match value {
+            Value::Object(fields) => Ok(Self { place, fields }),
+            other => Err(DataError::Syntax {
+                place,
+                problem: format!("an object is expected, not {}", kind(&other)),
+            }),
+        }
+    }
+
+    /// The error for a field of this row; the message reads on from the field's name.
+    pub fn wrong(&self, field: &str, problem: impl Into<String>) -> DataError {
+        DataError::Field {
+            place: self.place.clone(),
+            field: field.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Refuses a field that is not among `known`.
+    pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
+        match self
+            .fields
+            .keys()
+            .find(|field| !known.contains(&field.as_str()))
+        {
+            Some(field) => Err(self.wrong(
+                field,
+                format!("is unknown; the fields are {}", known.join(", ")),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A field's value; `null` counts as absent.
+    pub fn get(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    pub fn require(&self, field: &str) -> Result<&Value, DataError> {
+        self.get(field)
+            .ok_or_else(|| self.wrong(field, "is missing"))
+    }
+
+    pub fn text(&self, field: &str) -> Result<&str, DataError> {
+        self.as_text(field, self.require(field)?)
+    }
+
+    pub fn optional_text(&self, field: &str) -> Result<Option<&str>, DataError> {
+        self.get(field)
+            .map(|value| self.as_text(field, value))
+            .transpose()
+    }
+
+    /// A list of one text at least.
+    pub fn texts(&self, field: &str) -> Result<Vec<&str>, DataError> {
+        match self.require(field)? {
+            Value::Array(texts) if texts.is_empty() => Err(self.wrong(field, "is empty")),
+            Value::Array(texts) => texts.iter().map(|text| self.as_text(field, text)).collect(),
+            other => Err(self.wrong(field, format!("must be a list, not {}", kind(other)))),
+        }
+    }
+
+    /// An identifier, a string or an integer, such as can stand on a line of an ids file.
+    pub fn optional_id(&self, field: &str) -> Result<Option<String>, DataError> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
+            Some(value) => {
+                let id = self.as_text(field, value)?;
+                if id != id.trim() || id.starts_with('#') || id.contains(char::is_control) {
+                    return Err(self.wrong(
+                        field,
+                        format!("is {id:?}: no spaces around an id, no # before it, no control characters in it"),
+                    ));
+                }
+                Ok(Some(id.to_owned()))
+            }
+        }
+    }
+
+    /// The options of a list, or of an object keyed by letter, in letter order: 2 to 10, from A on without gaps.
+    pub fn options(&self, field: &str) -> Result<Vec<Choice>, DataError> {
+        let mut options: Vec<(String, &Value)> = match self.require(field)? {
+            Value::Array(texts) => ('A'..).map(String::from).zip(texts).collect(),
+            Value::Object(texts) => texts
+                .iter()
+                .map(|(letter, text)| (letter.clone(), text))
+                .collect(),
+            other => {
+                return Err(self.wrong(
+                    field,
+                    format!("must be an object or a list, not {}", kind(other)),
+                ));
+            }
+        };
+        if !(2..=10).contains(&options.len()) {
+            return Err(self.wrong(
+                field,
+                format!("must hold 2 to 10 options, not {}", options.len()),
+            ));
+        }
+        options.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let lettered = options.into_iter().zip('A'..);
+        lettered
+            .map(|((key, text), letter)| self.choice(field, &key, text, letter))
+            .collect()
+    }
+
+    fn choice(
+        &self,
+        field: &str,
+        key: &str,
+        text: &Value,
+        letter: char,
+    ) -> Result<Choice, DataError> {
+        if key != letter.to_string() {
+            return Err(self.wrong(
+                field,
+                format!("has an option {key:?} where {letter} is due"),
+            ));
+        }
+        let text = self.as_text(&format!("{field}.{letter}"), text)?;
+        Ok(Choice {
+            letter,
+            text: text.to_owned(),
+        })
+    }
+
+    /// A field that names one of the options by its letter.
+    pub fn letter(&self, field: &str, options: &[Choice]) -> Result<char, DataError> {
+        let text = self.text(field)?;
+        let named = options
+            .iter()
+            .find(|choice| text == choice.letter.to_string());
+        named.map(|choice| choice.letter).ok_or_else(|| {
+            let letters: Vec<String> = options
+                .iter()
+                .map(|choice| choice.letter.to_string())
+                .collect();
+            self.wrong(
+                field,
+                format!("is {text:?}, not one of {}", letters.join(", ")),
+            )
+        })
+    }
+
+    fn as_text<'a>(&self, field: &str, value: &'a Value) -> Result<&'a str, DataError> {
+        match value {
+            Value::String(text) if text.trim().is_empty() => Err(self.wrong(field, "is empty")),
+            Value::String(text) => Ok(text),
+            other => Err(self.wrong(field, format!("must be a string, not {}", kind(other)))),
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

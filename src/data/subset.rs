@@ -1,0 +1,303 @@
+//! Which questions of a dataset run: all, the first, a seeded sample, or a list of ids.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::source::Source;
+use super::{DataError, Place, Position, Question};
+
+/// A choice among the questions of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subset {
+    All,
+    /// The first `limit` questions; all, where there are fewer.
+    First {
+        limit: usize,
+    },
+    /// `limit` questions drawn without replacement, in the file's order; all, where there are fewer. The same questions
+    /// for the same seed and number of questions, on every machine and in every version; a smaller limit draws a subset
+    /// of a larger one's.
+    Sample {
+        limit: usize,
+        seed: u64,
+    },
+    /// The ids of a text file, in its order: one a line; blank lines and lines that begin with `#` are passed over.
+    IdsFile {
+        path: PathBuf,
+    },
+    /// Ids that a plan lists, in its order; the path is the plan's, for the errors.
+    Ids {
+        path: PathBuf,
+        ids: Vec<String>,
+    },
+}
+
+impl Subset {
+    /// The chosen questions, in the order in which they run; none twice.
+    ///
+    /// # Errors
+    ///
+    /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; a choice of none.
+    pub fn choose(&self, questions: Vec<Question>) -> Result<Vec<Question>, DataError> {
+        let chosen = match self {
+            Subset::All => questions,
+            Subset::First { limit } => questions.into_iter().take(*limit).collect(),
+            Subset::Sample { limit, seed } => {
+                let mut indices = sample(questions.len(), *limit, *seed);
+                indices.sort_unstable();
+                indices
+                    .into_iter()
+                    .map(|index| questions[index].clone())
+                    .collect()
+            }
+            Subset::IdsFile { path } => {
+                let source = Source::read(path)?;
+                let lines = source
+                    .lines()
+                    .map(|(line, text)| (source.at_line(line), text.trim()));
+                pick(
+                    &questions,
+                    lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')),
+                )?
+            }
+            Subset::Ids { path, ids } => {
+                let place = |number: usize| Place {
+                    path: path.clone(),
+                    position: Position::Record(number.to_string()),
+                };
+                pick(
+                    &questions,
+                    (1..)
+                        .zip(ids)
+                        .map(|(number, id)| (place(number), id.as_str())),
+                )?
+            }
+        };
+        if chosen.is_empty() {
+            return Err(DataError::NoneChosen(match self {
+                Subset::All => "an empty dataset".to_owned(),
+                Subset::First { limit } | Subset::Sample { limit, .. } => {
+                    format!("a limit of {limit}")
+                }
+                Subset::IdsFile { path } | Subset::Ids { path, .. } => path.display().to_string(),
+            }));
+        }
+        Ok(chosen)
+    }
+}
+
+fn pick<'a>(
+    questions: &[Question],
+    ids: impl Iterator<Item = (Place, &'a str)>,
+) -> Result<Vec<Question>, DataError> {
+    let by_id: HashMap<&str, &Question> = questions
+        .iter()
+        .map(|question| (question.id.as_str(), question))
+        .collect();
+    let mut positions = HashMap::new();
+    let mut chosen = Vec::new();
+    for (place, id) in ids {
+        let Some(question) = by_id.get(id) else {
+            let example = questions
+                .first()
+                .map(|question| question.id.clone())
+                .unwrap_or_default();
+            return Err(DataError::UnknownId {
+                place,
+                id: id.to_owned(),
+                example,
+            });
+        };
+        if let Some(first) = positions.insert(id, place.position.clone()) {
+            return Err(DataError::RepeatedId {
+                place,
+                id: id.to_owned(),
+                first,
+            });
+        }
+        chosen.push((*question).clone());
+    }
+    Ok(chosen)
+}
+
+/// The first `limit` indices of a Fisher–Yates shuffle of `0..count`, driven by SplitMix64.
+///
+/// Step `i` swaps place `i` with place `i + below(count - i)`.
+fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
+    let mut random = SplitMix64 { state: seed };
+    let mut indices: Vec<usize> = (0..count).collect();
+    let limit = limit.min(count);
+    for place in 0..limit {
+        let other = place + random.below((count - place) as u64) as usize;
+        indices.swap(place, other);
+    }
+    indices.truncate(limit);
+    indices
+}
+
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (OOPSLA 2014), with the usual constants.
+struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Uniform in `0..bound`: the remainder of the first number below the largest multiple of `bound` in a `u64`.
+    fn below(&mut self, bound: u64) -> u64 {
+        let multiple = u64::MAX - u64::MAX % bound;
+        loop {
+            let number = self.next();
+            if number < multiple {
+                return number % bound;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::Write;
+
+    use super::*;
+
+    fn questions(count: usize) -> Vec<Question> {
+        let question = |number| Question {
+            id: format!("q{number}"),
+            question: String::new(),
+            options: Vec::new(),
+            gold: None,
+            image: None,
+        };
+        (0..count).map(question).collect()
+    }
+
+    fn ids(subset: &Subset, count: usize) -> Vec<String> {
+        subset
+            .choose(questions(count))
+            .unwrap()
+            .into_iter()
+            .map(|question| question.id)
+            .collect()
+    }
+
+    fn choose_from_file(text: &str) -> Result<Vec<String>, DataError> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let chosen = Subset::IdsFile {
+            path: file.path().to_owned(),
+        }
+        .choose(questions(5))?;
+        Ok(chosen.into_iter().map(|question| question.id).collect())
+    }
+
+    fn problem(text: &str) -> String {
+        let message = choose_from_file(text).unwrap_err().to_string();
+        message
+            .rsplit_once('/')
+            .unwrap()
+            .1
+            .split_once([':', ' '])
+            .unwrap()
+            .1
+            .to_owned()
+    }
+
+    #[test]
+    fn splitmix64_gives_the_published_numbers() {
+        let mut random = SplitMix64 { state: 1_234_567 };
+        let numbers = [(); 3].map(|()| random.next());
+        assert_eq!(
+            numbers,
+            [
+                6_457_827_717_110_365_317,
+                3_203_168_211_198_807_973,
+                9_817_491_932_198_370_423
+            ]
+        );
+    }
+
+    #[test]
+    fn sample_stays_what_it_was() {
+        assert_eq!(sample(1273, 6, 42), [256, 1076, 862, 457, 1217, 71]);
+    }
+
+    #[test]
+    fn sample_keeps_file_order_and_grows_with_the_limit() {
+        let small = sample(500, 50, 7);
+        let large = sample(500, 100, 7);
+        assert_eq!(large[..50], small);
+        assert_eq!(large.iter().collect::<HashSet<_>>().len(), 100);
+        assert_ne!(sample(500, 50, 8), small);
+        let mut in_order = small.clone();
+        in_order.sort_unstable();
+        let expected: Vec<String> = in_order.iter().map(|index| format!("q{index}")).collect();
+        assert_eq!(ids(&Subset::Sample { limit: 50, seed: 7 }, 500), expected);
+    }
+
+    #[test]
+    fn sample_draws_every_question_alike() {
+        let mut counts = [0; 10];
+        for seed in 0..10_000 {
+            for index in sample(10, 3, seed) {
+                counts[index] += 1;
+            }
+        }
+        // 3000 expected, standard deviation 46.
+        assert!(
+            counts.iter().all(|count| (2_800..3_200).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn limits_beyond_the_dataset_take_all() {
+        assert_eq!(ids(&Subset::All, 3), ["q0", "q1", "q2"]);
+        assert_eq!(ids(&Subset::First { limit: 2 }, 3), ["q0", "q1"]);
+        assert_eq!(ids(&Subset::First { limit: 9 }, 3), ["q0", "q1", "q2"]);
+        assert_eq!(
+            ids(&Subset::Sample { limit: 9, seed: 1 }, 3),
+            ["q0", "q1", "q2"]
+        );
+        let error = Subset::First { limit: 0 }.choose(questions(3)).unwrap_err();
+        assert_eq!(error.to_string(), "a limit of 0 chooses no question");
+    }
+
+    #[test]
+    fn takes_the_ids_of_a_file_in_its_order() {
+        assert_eq!(
+            choose_from_file("\u{feff}# two of five\r\n\r\nq3\r\n  q1 \r\n").unwrap(),
+            ["q3", "q1"]
+        );
+    }
+
+    #[test]
+    fn refuses_ids_that_are_unknown_or_listed_twice() {
+        assert_eq!(problem("q1\n\nq9\n"), "3: no question has the id `q9`");
+        assert_eq!(
+            problem("q1\n# again\nq1\n"),
+            "3: the id `q1` came before, in line 1"
+        );
+        assert_eq!(problem("# none\n"), "chooses no question");
+        let planned = Subset::Ids {
+            path: "plan.toml".into(),
+            ids: vec!["q1".into(), "q9".into()],
+        };
+        let error = planned.choose(questions(5)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plan.toml: record 2: no question has the id `q9`"
+        );
+        assert_eq!(
+            error.hint().as_deref(),
+            Some("an id of this dataset is `q0`")
+        );
+    }
+}
