@@ -14,6 +14,7 @@ pub mod data;
 pub mod engine;
 pub mod model;
 pub mod ops;
+pub mod panel;
 pub mod prompts;
 pub mod run;
 pub mod synth;
