@@ -12,6 +12,7 @@
 pub mod chat;
 pub mod data;
 pub mod engine;
+pub mod metrics;
 pub mod model;
 pub mod ops;
 pub mod panel;

@@ -1,6 +1,17 @@
 //! `plan.toml`: everything a run resolved before its first call, enough to run it again.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::chain::sha256_hex;
+use super::difference::{self, FieldDifference};
+use super::error::RunError;
+use super::private_file;
+
+/// The plan's name in the run directory.
+pub const FILE: &str = "plan.toml";
 
 /// The plan. Two runs of one plan on one device kind by one binary give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,4 +101,134 @@ pub struct HostPlan {
     pub cpu: String,
     pub cores: usize,
     pub memory_bytes: u64,
+}
+
+impl Plan {
+    pub fn load(path: &Path) -> Result<Plan, RunError> {
+        Plan::parse(&fs_err::read(path)?, path)
+    }
+
+    /// Writes the plan, readable by its owner alone, and gives the sha256 of its bytes, which anchors the logs.
+    pub fn save(&self, path: &Path) -> Result<String, RunError> {
+        let text = self.to_toml()?;
+        private_file::write(path, text.as_bytes())?;
+        Ok(sha256_hex(text.as_bytes()))
+    }
+
+    /// Reads the bytes of the file `path`.
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Plan, RunError> {
+        let unreadable = |reason: String| RunError::UnreadablePlan {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        toml::from_str(text).map_err(|error| unreadable(error.to_string()))
+    }
+
+    /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.
+    fn to_toml(&self) -> Result<String, RunError> {
+        let unwritable = |reason: String| RunError::UnwritablePlan { reason };
+        let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
+        match toml::from_str::<Plan>(&text) {
+            Ok(read) if read == *self => Ok(text),
+            Ok(_) => Err(unwritable("a value changes".to_owned())),
+            Err(error) => Err(unwritable(error.to_string())),
+        }
+    }
+
+    /// The fields in which `other` would run differently, this plan's value first.
+    ///
+    /// Left out is what changes no byte of an answer: `created_at`, `host`, and of `engine` all but `device_kind`.
+    pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
+        Ok(difference::differences(
+            &self.comparable()?,
+            &other.comparable()?,
+        ))
+    }
+
+    fn comparable(&self) -> Result<Value, RunError> {
+        let mut plan = difference::as_json(self).map_err(|error| RunError::UnwritablePlan {
+            reason: error.to_string(),
+        })?;
+        if let Value::Object(fields) = &mut plan {
+            fields.shift_remove("created_at");
+            fields.shift_remove("host");
+            if let Some(Value::Object(engine)) = fields.get_mut("engine") {
+                engine.retain(|name, _| name == "device_kind");
+            }
+        }
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::fixtures::plan;
+
+    #[test]
+    fn a_plan_reads_back_from_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        plan().save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), plan());
+        let text = fs_err::read_to_string(&path).unwrap();
+        assert!(text.contains("temperature = 0.6\n"), "{text}");
+    }
+
+    #[test]
+    fn what_would_not_read_back_equal_is_refused() {
+        let mut plan = plan();
+        plan.seed = u64::MAX;
+        plan.to_toml().unwrap();
+        plan.panel[0].temperature = f32::NAN;
+        let error = plan.to_toml().unwrap_err();
+        assert!(matches!(error, RunError::UnwritablePlan { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_unreadable_plan_names_its_file() {
+        let path = Path::new("some/plan.toml");
+        for bytes in [b"seed = \n".as_slice(), b"unknown = 1\n", b"\xff"] {
+            let error = Plan::parse(bytes, path).unwrap_err().to_string();
+            assert!(
+                error.starts_with("some/plan.toml is not a plan: "),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_what_changes_bytes_is_compared() {
+        let mut other = plan();
+        other.created_at = "2031-01-01T00:00:00Z".to_owned();
+        other.host.cores = 96;
+        other.engine.max_batch = 1;
+        other.engine.threads = 3;
+        assert_eq!(plan().differences(&other).unwrap(), []);
+
+        other.version = "9.9.9".to_owned();
+        other.engine.device_kind = "sm_90".to_owned();
+        other.panel[1].temperature = 0.7;
+        other.panel[1].top_k = None;
+        other.dataset.items[1] = "q9".to_owned();
+        other.settings.insert("t_max".to_owned(), 2.into());
+        let shown: Vec<String> = plan()
+            .differences(&other)
+            .unwrap()
+            .iter()
+            .map(FieldDifference::to_string)
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "version is \"0.1.0\" against \"9.9.9\"",
+                "settings.t_max is 3 against 2",
+                "dataset.items[1] is \"q2\" against \"q9\"",
+                "panel[1].temperature is 0.6 against 0.7",
+                "panel[1].top_k is 20 against null",
+                "engine.device_kind is \"x86_64+avx2\" against \"sm_90\"",
+            ]
+        );
+    }
 }

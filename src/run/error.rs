@@ -1,0 +1,163 @@
+//! What can go wrong with a run directory: errors that carry the path, the line and both values.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An error of a run directory. It is cloned to every caller that waits for the log.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("{} exists and is not empty", path.display())]
+    NotEmpty { path: PathBuf },
+    #[error("{} is not a run directory: it holds no plan.toml", path.display())]
+    NoPlan { path: PathBuf },
+    #[error("{} is missing", path.display())]
+    Missing { path: PathBuf },
+    #[error("{} is being written by another process", path.display())]
+    Busy { path: PathBuf },
+    #[error("{} is not a plan: {reason}", path.display())]
+    UnreadablePlan { path: PathBuf, reason: String },
+    #[error("the plan cannot be written as TOML: {reason}")]
+    UnwritablePlan { reason: String },
+    #[error("{} holds another plan: {}", path.display(), differences.join("; "))]
+    PlanDiffers {
+        path: PathBuf,
+        differences: Vec<String>,
+    },
+    #[error(
+        "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
+        path.display(),
+        log.display()
+    )]
+    PlanChanged {
+        path: PathBuf,
+        log: PathBuf,
+        expected: String,
+        found: String,
+    },
+    #[error("{}, line {line}: {defect}", path.display())]
+    BadLine {
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        defect: Defect,
+    },
+    #[error("{}: no head of this run is {expected}", path.display())]
+    HeadDiffers { path: PathBuf, expected: String },
+    #[error("{}: {missing} of the planned items have no line, the first of them {first}", path.display())]
+    Unfinished {
+        path: PathBuf,
+        missing: usize,
+        first: String,
+    },
+    #[error("{what} is logged already")]
+    AlreadyLogged { what: String },
+    #[error("{what} would not read back from its own JSON: {reason}")]
+    Unloggable { what: String, reason: String },
+    #[error("the log of this run is closed")]
+    LogClosed,
+    #[error("{0}")]
+    Io(Arc<io::Error>),
+}
+
+/// What is wrong with one line of a log or of results.json.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    #[error("the line does not end in its hash")]
+    NoHash,
+    #[error("the line was changed: its bytes hash to {computed}, it says {found}")]
+    Hash { found: String, computed: String },
+    #[error("the line is not a record: {0}")]
+    NotARecord(String),
+    #[error("the line is not spelled as its record is written")]
+    Spelling,
+    #[error("seq is {found} where {expected} comes next")]
+    Seq { found: u64, expected: u64 },
+    #[error("prev is {found}, the line before has the hash {expected}")]
+    Prev { found: String, expected: String },
+    #[error("{0} was logged before")]
+    Repeated(String),
+    #[error("the line is cut short")]
+    Torn,
+    #[error("the line is missing: results.json counts {expected} lines")]
+    Cut { expected: u64 },
+    #[error("results.json counts only the {expected} lines before")]
+    Uncounted { expected: u64 },
+    #[error("found `{found}` where the logs give `{expected}`")]
+    Figure { found: String, expected: String },
+}
+
+/// Who has to act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The command line or the configuration.
+    Usage,
+    /// A missing or corrupt file.
+    Artefact,
+    /// The disk, the permissions, or this program.
+    Machine,
+}
+
+impl RunError {
+    pub fn blame(&self) -> Blame {
+        match self {
+            RunError::NotEmpty { .. }
+            | RunError::Busy { .. }
+            | RunError::PlanDiffers { .. }
+            | RunError::UnwritablePlan { .. } => Blame::Usage,
+            RunError::NoPlan { .. }
+            | RunError::Missing { .. }
+            | RunError::UnreadablePlan { .. }
+            | RunError::PlanChanged { .. }
+            | RunError::BadLine { .. }
+            | RunError::HeadDiffers { .. }
+            | RunError::Unfinished { .. } => Blame::Artefact,
+            RunError::AlreadyLogged { .. }
+            | RunError::Unloggable { .. }
+            | RunError::LogClosed
+            | RunError::Io(_) => Blame::Machine,
+        }
+    }
+
+    /// What to do about it, printed after `hint:`.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            RunError::NotEmpty { .. } => "go on with `--resume`, or choose another `--out`",
+            RunError::NoPlan { .. } => "name a directory that `run --out` wrote",
+            RunError::Busy { .. } => "wait for it to end, or choose another `--out`",
+            RunError::PlanDiffers { .. } => {
+                "resume with the settings it began with, or choose another `--out`"
+            }
+            RunError::Missing { .. }
+            | RunError::PlanChanged { .. }
+            | RunError::BadLine { .. }
+            | RunError::HeadDiffers { .. } => {
+                "restore the directory from a copy, or run again into another `--out`"
+            }
+            RunError::Unfinished { .. } => "finish the run with `--resume`",
+            RunError::Io(error) => match error.kind() {
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge => {
+                    "every finished call is kept: free some space, then go on with `--resume`"
+                }
+                io::ErrorKind::PermissionDenied
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::NotADirectory => "choose an `--out` that you may write to",
+                _ => return None,
+            },
+            RunError::UnreadablePlan { .. }
+            | RunError::UnwritablePlan { .. }
+            | RunError::AlreadyLogged { .. }
+            | RunError::Unloggable { .. }
+            | RunError::LogClosed => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> Self {
+        RunError::Io(Arc::new(error))
+    }
+}

@@ -1,0 +1,124 @@
+//! A record that can be a line of a chained log: its key, and the three fields that chain it.
+
+use std::fmt;
+use std::hash::Hash;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::records::{CallKey, CallRecord, ItemRecord};
+
+/// What names an item's outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemKey {
+    pub dataset: String,
+    pub run: u32,
+    pub item: String,
+}
+
+/// A record that serialises as one JSON object whose last field is `hash`.
+pub trait Link: PartialEq + Serialize + DeserializeOwned {
+    type Key: Clone + Eq + Hash + Ord + fmt::Display;
+    /// The log's name in the run directory.
+    const FILE: &'static str;
+
+    fn key(&self) -> Self::Key;
+    /// Whether no later line may bear the same key.
+    fn is_final(&self) -> bool;
+    /// The line's number, where the record carries one.
+    fn seq(&self) -> Option<u64>;
+    fn prev(&self) -> &str;
+    fn hash(&self) -> &str;
+    fn set(&mut self, seq: u64, prev: &str, hash: &str);
+}
+
+impl Link for CallRecord {
+    type Key = CallKey;
+    const FILE: &'static str = "calls.jsonl";
+
+    fn key(&self) -> CallKey {
+        CallRecord::key(self)
+    }
+
+    fn is_final(&self) -> bool {
+        true
+    }
+
+    fn seq(&self) -> Option<u64> {
+        Some(self.seq)
+    }
+
+    fn prev(&self) -> &str {
+        &self.prev
+    }
+
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn set(&mut self, seq: u64, prev: &str, hash: &str) {
+        self.seq = seq;
+        self.prev = prev.to_owned();
+        self.hash = hash.to_owned();
+    }
+}
+
+impl Link for ItemRecord {
+    type Key = ItemKey;
+    const FILE: &'static str = "items.jsonl";
+
+    fn key(&self) -> ItemKey {
+        ItemKey {
+            dataset: self.dataset.clone(),
+            run: self.run,
+            item: self.item.clone(),
+        }
+    }
+
+    /// An item that errored is tried again by a resumed run, and its later line counts.
+    fn is_final(&self) -> bool {
+        self.error.is_none()
+    }
+
+    fn seq(&self) -> Option<u64> {
+        None
+    }
+
+    fn prev(&self) -> &str {
+        &self.prev
+    }
+
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn set(&mut self, _seq: u64, prev: &str, hash: &str) {
+        self.prev = prev.to_owned();
+        self.hash = hash.to_owned();
+    }
+}
+
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            dataset,
+            run,
+            item,
+            agent,
+            round,
+            purpose,
+            sample,
+        } = self;
+        write!(
+            f,
+            "call {purpose} of {agent}, round {round}, sample {sample}, item {item} of {dataset}, run {run}"
+        )
+    }
+}
+
+impl fmt::Display for ItemKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dataset, run, item } = self;
+        write!(f, "item {item} of {dataset}, run {run}")
+    }
+}

@@ -1,0 +1,76 @@
+//! A file that only its owner can read (mode 0600) and that is written whole or not at all.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+use fs_err::{File, OpenOptions};
+
+/// Writes `bytes` to a file beside `path`, makes them durable, and puts the file in the place of `path`.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let partial = partial_path(path);
+    let written = write_partial(&partial, bytes).and_then(|()| fs_err::rename(&partial, path));
+    if written.is_err() {
+        // The error to report is the first one; a partial file that stays is overwritten by the next attempt.
+        let _ = fs_err::remove_file(&partial);
+    }
+    written?;
+    sync_directory_of(path)
+}
+
+fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Where a file is written before it takes its place: hidden, in the same directory.
+pub(super) fn partial_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// Makes the entry of `path` in its directory durable.
+pub(super) fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_private() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.json");
+        write(&path, b"first").unwrap();
+        write(&path, b"second").unwrap();
+        assert_eq!(fs_err::read(&path).unwrap(), b"second");
+        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("taken");
+        fs_err::create_dir_all(path.join("by a directory")).unwrap();
+        assert!(write(&path, b"text").is_err());
+        assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}
