@@ -1,1 +1,2 @@
-#![allow(unused)] fn main() {}
+#![allow(unused)]
+fn main() {}
