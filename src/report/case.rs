@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::flag::Flag;
 use super::panel::Panel;
 use super::prompts::{Prompts, user_message};
-use super::question::{Question, split_prompt};
-use super::round::{Bedside, Round};
+use super::question::{Choice, Question, split_prompt};
+use super::round::{Round, Setting};
 use crate::run::records::{CallRecord, ItemRecord};
 
 /// Characters of the question that a row of the list shows.
@@ -83,10 +83,21 @@ struct Step<'a> {
 /// An option of the question.
 #[derive(Serialize)]
 struct Offered<'a> {
-    letter: char,
+    letter: &'a str,
     text: &'a str,
     gold: bool,
     answer: bool,
+}
+
+impl<'a> Offered<'a> {
+    fn new(option: Choice<'a>, item: &ItemRecord) -> Offered<'a> {
+        Offered {
+            letter: option.letter,
+            text: option.text,
+            gold: item.gold.as_deref() == Some(option.letter),
+            answer: item.answer == option.letter,
+        }
+    }
 }
 
 impl<'a> Case<'a> {
@@ -98,32 +109,29 @@ impl<'a> Case<'a> {
         prompts: &mut Prompts<'a>,
     ) -> Case<'a> {
         let gold = item.gold.as_deref();
+        let first = item.rounds.first();
         let question = question(calls);
-        let letters: Vec<char> = question
-            .iter()
-            .flat_map(|q| &q.options)
-            .map(|o| o.letter)
-            .collect();
+        let options = question
+            .as_ref()
+            .map_or(&[][..], |question| &question.options);
+        let stem = question.as_ref().map(|question| question.stem);
         Case {
             anchor: anchor(item),
             id: &item.item,
             run: item.run,
             gold,
             flags: Flag::of(item, calls),
-            at_first: item
-                .rounds
-                .first()
-                .map(|round| Mark::new(&round.aggregate, gold)),
+            at_first: first.map(|round| Mark::new(&round.aggregate, gold)),
             answer: Mark::new(&item.answer, gold),
             trail: trail(item, panel),
             team_confidence: format!("{:.2}", item.team_confidence),
-            excerpt: question
-                .as_ref()
-                .map(|q| excerpt(q.stem))
-                .unwrap_or_default(),
-            stem: question.as_ref().map(|q| q.stem),
-            rounds: rounds(item, calls, panel, &letters, prompts),
-            options: question.map(|q| offered(q, item)).unwrap_or_default(),
+            excerpt: stem.map(excerpt).unwrap_or_default(),
+            stem,
+            rounds: rounds(item, calls, panel, options, prompts),
+            options: options
+                .iter()
+                .map(|&option| Offered::new(option, item))
+                .collect(),
             rationale: &item.rationale,
             rounds_run: item.rounds_run,
             calls: item.calls,
@@ -140,22 +148,6 @@ impl<'a> Case<'a> {
 fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
     let initial = calls.iter().find(|call| call.round == 0)?;
     user_message(initial).map(split_prompt)
-}
-
-fn offered<'a>(question: Question<'a>, item: &ItemRecord) -> Vec<Offered<'a>> {
-    let is = |answer: &str, letter: char| answer == letter.to_string();
-    let options = question.options.into_iter();
-    options
-        .map(|option| Offered {
-            letter: option.letter,
-            text: option.text,
-            gold: item
-                .gold
-                .as_deref()
-                .is_some_and(|gold| is(gold, option.letter)),
-            answer: is(&item.answer, option.letter),
-        })
-        .collect()
 }
 
 fn trail<'a>(item: &'a ItemRecord, panel: Panel<'a>) -> Vec<Vec<Step<'a>>> {
@@ -182,7 +174,7 @@ fn rounds<'a>(
     item: &'a ItemRecord,
     calls: &[&'a CallRecord],
     panel: Panel<'a>,
-    letters: &[char],
+    options: &[Choice<'a>],
     prompts: &mut Prompts<'a>,
 ) -> Vec<Round<'a>> {
     let recorded = item.rounds.iter().map(|round| round.round);
@@ -193,9 +185,9 @@ fn rounds<'a>(
     numbers.dedup();
     let record = |number: u32| item.rounds.iter().find(|round| round.round == number);
     let view = |number: u32| {
-        let bedside = Bedside {
+        let setting = Setting {
             panel,
-            letters,
+            options,
             gold: item.gold.as_deref(),
             before: number.checked_sub(1).and_then(record),
         };
@@ -204,7 +196,7 @@ fn rounds<'a>(
             .filter(|call| call.round == number)
             .copied()
             .collect();
-        Round::new(number, record(number), &calls, &bedside, prompts)
+        Round::new(number, record(number), &calls, &setting, prompts)
     };
     numbers.into_iter().map(view).collect()
 }

@@ -82,11 +82,11 @@ fn sampling(member: &MemberPlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures;
+    use crate::report::debates;
 
     #[test]
     fn sampling_names_what_is_on() {
-        let mut member = fixtures::records().0.panel.remove(0);
+        let mut member = debates::records().0.panel.remove(0);
         member.temperature = 0.6;
         (member.top_k, member.top_p, member.min_p) = (Some(20), Some(0.95), None);
         assert_eq!(sampling(&member), "temperature 0.6, top-k 20, top-p 0.95");
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn mixed_thinking_is_said() {
-        let mut panel = fixtures::records().0.panel;
+        let mut panel = debates::records().0.panel;
         assert_eq!(thinking(&panel), "off");
         panel[2].thinking = true;
         assert_eq!(thinking(&panel), "on for some members");

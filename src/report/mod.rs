@@ -7,6 +7,8 @@ mod accuracy;
 mod card;
 mod case;
 mod content_policy;
+#[cfg(test)]
+mod debates;
 mod escape;
 #[cfg(test)]
 mod fixtures;
@@ -18,6 +20,7 @@ mod prompts;
 mod question;
 mod read;
 mod round;
+mod vote;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -109,18 +112,19 @@ fn grouped(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures::{self, call, item, round};
+    use crate::report::debates;
+    use crate::report::fixtures::{call, item, round};
     use crate::run::records::Parse;
     use serde_json::json;
 
     fn page() -> String {
-        let (plan, items, calls) = fixtures::records();
+        let (plan, items, calls) = debates::records();
         render(&plan, &items, &calls).unwrap()
     }
 
     /// The page of one item with the plan's panel.
     fn page_of(item: ItemRecord, calls: &[CallRecord]) -> String {
-        render(&fixtures::records().0, &[item], calls).unwrap()
+        render(&debates::records().0, &[item], calls).unwrap()
     }
 
     /// The part of the page that shows one case of one run.
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn equal_records_give_equal_bytes_in_any_order() {
-        let (plan, mut items, mut calls) = fixtures::records();
+        let (plan, mut items, mut calls) = debates::records();
         let page = render(&plan, &items, &calls).unwrap();
         items.reverse();
         calls.reverse();
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn cases_follow_the_plan_run_by_run() {
-        let (plan, ..) = fixtures::records();
+        let (plan, ..) = debates::records();
         let page = page();
         let ids = (1..=2).flat_map(|run| plan.dataset.items.iter().map(move |id| (run, id)));
         let places: Vec<_> = ids
@@ -162,7 +166,7 @@ mod tests {
         assert!(page.contains("default-src 'none'"));
         assert!(page.contains("Decision support, not a diagnosis."));
         assert!(!page.contains("is noise"));
-        let (mut plan, items, calls) = fixtures::records();
+        let (mut plan, items, calls) = debates::records();
         plan.synthetic = true;
         let page = render(&plan, &items, &calls).unwrap();
         assert!(page.contains("every answer on this page is noise"));
@@ -273,7 +277,7 @@ mod tests {
         let answered = item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A");
         let mut failed = item("x", Some("A"), Vec::new(), "");
         failed.error = Some("the endpoint is gone".into());
-        let plan = fixtures::records().0;
+        let plan = debates::records().0;
         for records in [[answered.clone(), failed.clone()], [failed, answered]] {
             let page = render(&plan, &records, &[]).unwrap();
             assert_eq!(page.matches("<details class=\"case\"").count(), 1);
@@ -305,14 +309,14 @@ mod tests {
 
     #[test]
     fn panels_of_other_sizes_and_unknown_agents_are_shown() {
-        let (mut plan, ..) = fixtures::records();
+        let (mut plan, ..) = debates::records();
         plan.panel.truncate(2);
         let two = item("x", Some("A"), vec![round(0, ["A", "B"])], "A");
         let calls = ["sym", "ddx", "passer-by"].map(|agent| call("x", agent, 0));
         let page = render(&plan, &[two], &calls).unwrap();
         assert!(page.contains("panel of 2"));
         assert_eq!(page.matches("<article class=\"card\">").count(), 3);
-        let mut five = fixtures::records().0;
+        let mut five = debates::records().0;
         five.panel.extend_from_within(..2);
         let split = item(
             "x",

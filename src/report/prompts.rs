@@ -79,11 +79,11 @@ pub fn user_message(call: &CallRecord) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures;
+    use crate::report::debates;
 
     #[test]
     fn a_prompt_counts_once_per_member_purpose_and_system_message() {
-        let (plan, _, calls) = fixtures::records();
+        let (plan, _, calls) = debates::records();
         let mut prompts = Prompts::new(Panel::new(&plan.panel));
         let numbers: Vec<usize> = calls.iter().map(|call| prompts.number(call)).collect();
         let found = prompts.into_vec();

@@ -9,9 +9,10 @@ pub struct Question<'a> {
 }
 
 /// One option as the prompt printed it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice<'a> {
-    pub letter: char,
+    /// One letter, as the prompt has it.
+    pub letter: &'a str,
     pub text: &'a str,
 }
 
@@ -35,24 +36,25 @@ pub fn split_prompt(prompt: &str) -> Question<'_> {
     }
 }
 
-/// An option begins at a line with the next letter, a colon and a space; other lines continue the one before.
+/// An option begins at a line with the next letter and a colon; other lines continue the one before.
 fn split_options(listed: &str) -> Vec<Choice<'_>> {
     let mut starts = Vec::new();
+    let mut letters = 'A'..='Z';
+    let mut next = letters.next();
     let mut at = 0;
     for line in listed.split_inclusive('\n') {
-        let letter = char::from(b'A'.saturating_add(starts.len().min(25) as u8));
-        if line.starts_with(letter) && line[1..].starts_with(':') {
-            starts.push((letter, at));
+        if next.is_some_and(|letter| line.starts_with(letter) && line[1..].starts_with(':')) {
+            starts.push(at);
+            next = letters.next();
         }
         at += line.len();
     }
-    let ends = starts.iter().skip(1).map(|&(_, start)| start);
-    let ends: Vec<usize> = ends.chain([listed.len()]).collect();
+    let ends = starts.iter().copied().skip(1).chain([listed.len()]);
     starts
         .iter()
         .zip(ends)
-        .map(|(&(letter, start), end)| Choice {
-            letter,
+        .map(|(&start, end)| Choice {
+            letter: &listed[start..start + 1],
             text: listed[start + 2..end].trim(),
         })
         .collect()
@@ -73,7 +75,7 @@ mod tests {
             .iter()
             .map(|o| (o.letter, o.text))
             .collect();
-        assert_eq!(texts, [('A', "one\nstill A: one"), ('B', "two")]);
+        assert_eq!(texts, [("A", "one\nstill A: one"), ("B", "two")]);
     }
 
     #[test]

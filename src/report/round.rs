@@ -8,7 +8,9 @@ use super::card::{Card, Said};
 use super::case::Verdict;
 use super::panel::Panel;
 use super::prompts::Prompts;
+use super::question::Choice;
 use super::read;
+use super::vote::Vote;
 use crate::run::records::{CallRecord, RoundRecord};
 
 #[derive(Serialize)]
@@ -19,8 +21,6 @@ pub struct Round<'a> {
     cards: Vec<Card<'a>>,
     votes: Vec<Vote<'a>>,
     changes: Vec<Change<'a>>,
-    aggregate: &'a str,
-    verdict: Verdict,
     /// Whether the round was finished; an error leaves calls without a vote.
     finished: bool,
 }
@@ -30,17 +30,6 @@ pub struct Round<'a> {
 struct Doctor<'a> {
     letter: char,
     agent: &'a str,
-}
-
-/// What an option got.
-#[derive(Serialize)]
-struct Vote<'a> {
-    letter: Cow<'a, str>,
-    weight: String,
-    percent: i64,
-    supporters: Vec<&'a str>,
-    winner: bool,
-    gold: bool,
 }
 
 /// A member that answered otherwise than in the round before.
@@ -53,10 +42,10 @@ struct Change<'a> {
 }
 
 /// What a round is read against.
-pub struct Bedside<'a, 'b> {
+pub struct Setting<'a, 'b> {
     pub panel: Panel<'a>,
-    /// The letters that the question offers; none where the prompt listed no options.
-    pub letters: &'b [char],
+    /// What the question offers; nothing where the prompt listed no options.
+    pub options: &'b [Choice<'a>],
     pub gold: Option<&'a str>,
     pub before: Option<&'a RoundRecord>,
 }
@@ -67,33 +56,23 @@ impl<'a> Round<'a> {
         number: u32,
         record: Option<&'a RoundRecord>,
         calls: &[&'a CallRecord],
-        bedside: &Bedside<'a, '_>,
+        setting: &Setting<'a, '_>,
         prompts: &mut Prompts<'a>,
     ) -> Round<'a> {
-        let aggregate = record.map_or("", |record| &record.aggregate);
         let cards = calls.iter().map(|call| {
-            let seat = bedside.panel.seat_of(call);
-            let alone = calls
-                .iter()
-                .filter(|c| bedside.panel.seat_of(c) == seat)
-                .count()
-                == 1;
+            let seat = setting.panel.seat_of(call);
+            let of_seat = calls.iter().filter(|c| setting.panel.seat_of(c) == seat);
+            let alone = of_seat.count() == 1;
             let record = record.filter(|_| alone);
-            Card::new(call, bedside.said(call, seat, record), prompts.number(call))
+            Card::new(call, setting.said(call, seat, record), prompts.number(call))
         });
         Round {
             number,
             cards: cards.collect(),
             doctors: record.map(doctors).unwrap_or_default(),
             brief: record.map_or("", |record| &record.brief),
-            votes: record
-                .map(|record| bedside.votes(record))
-                .unwrap_or_default(),
-            changes: record
-                .map(|record| bedside.changes(record))
-                .unwrap_or_default(),
-            aggregate,
-            verdict: Verdict::of(aggregate, bedside.gold),
+            votes: record.map_or(Vec::new(), |record| Vote::count(record, setting)),
+            changes: record.map_or(Vec::new(), |record| setting.changes(record)),
             finished: record.is_some(),
         }
     }
@@ -106,7 +85,7 @@ fn doctors(record: &RoundRecord) -> Vec<Doctor<'_>> {
         .collect()
 }
 
-impl<'a> Bedside<'a, '_> {
+impl<'a> Setting<'a, '_> {
     /// What a member said: by the round's record where that has the member's only call, else by the call itself.
     fn said(&self, call: &'a CallRecord, seat: usize, record: Option<&'a RoundRecord>) -> Said<'a> {
         let counted = record.and_then(|record| {
@@ -132,7 +111,9 @@ impl<'a> Bedside<'a, '_> {
         let before = self.before.and_then(|before| before.answers.get(seat));
         Said {
             verdict: Verdict::of(&answer, self.gold),
-            beyond: !answer.is_empty() && !self.letters.is_empty() && !self.offers(&answer),
+            beyond: !answer.is_empty()
+                && !self.options.is_empty()
+                && !self.options.iter().any(|option| option.letter == answer),
             before: before
                 .map(String::as_str)
                 .filter(|before| *before != answer && counted.is_some()),
@@ -140,47 +121,6 @@ impl<'a> Bedside<'a, '_> {
             confidence,
             weight,
         }
-    }
-
-    fn offers(&self, answer: &str) -> bool {
-        self.letters
-            .iter()
-            .any(|letter| answer == letter.to_string())
-    }
-
-    /// A bar for every option, then for every answer beyond them; weights summed as whole tenths, as the vote does.
-    fn votes(&self, record: &'a RoundRecord) -> Vec<Vote<'a>> {
-        let mut letters: Vec<Cow<'a, str>> = self
-            .letters
-            .iter()
-            .map(|letter| Cow::Owned(letter.to_string()))
-            .collect();
-        for answer in record.answers.iter().filter(|answer| !answer.is_empty()) {
-            if !letters.iter().any(|letter| letter == answer) {
-                letters.push(Cow::Borrowed(answer));
-            }
-        }
-        let tenths = |weight: &f64| (weight * 10.0).round() as i64;
-        let total: i64 = record.weights.iter().map(tenths).sum();
-        let vote = |letter: Cow<'a, str>| {
-            let answers = record.answers.iter().zip(&record.weights).enumerate();
-            let chosen: Vec<_> = answers
-                .filter(|(_, (answer, _))| **answer == letter)
-                .collect();
-            let sum: i64 = chosen.iter().map(|(_, (_, weight))| tenths(weight)).sum();
-            Vote {
-                weight: format!("{:.1}", sum as f64 / 10.0),
-                percent: if total > 0 { sum * 100 / total } else { 0 },
-                supporters: chosen
-                    .iter()
-                    .map(|&(seat, _)| self.panel.agent_at(seat))
-                    .collect(),
-                winner: letter == record.aggregate,
-                gold: self.gold == Some(letter.as_ref()),
-                letter,
-            }
-        };
-        letters.into_iter().map(vote).collect()
     }
 
     fn changes(&self, record: &'a RoundRecord) -> Vec<Change<'a>> {
