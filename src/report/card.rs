@@ -36,7 +36,7 @@ pub struct Card<'a> {
     as_written: Option<Cow<'a, str>>,
     record: Record<'a>,
     parse: Parse,
-    finish: Finish,
+    cut_short: Option<&'static str>,
     raw: &'a str,
     seed: u64,
     elapsed_ms: u64,
@@ -95,11 +95,6 @@ struct Pair<'a> {
     text: Cow<'a, str>,
 }
 
-/// How a completion ended, in words; a completion that ended by itself needs none.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Finish(Option<&'static str>);
-
 impl<'a> Card<'a> {
     /// The card of a call, `prompt` being the number of its prompt in the appendix.
     pub fn new(call: &'a CallRecord, said: Said<'a>, prompt: usize) -> Card<'a> {
@@ -114,7 +109,7 @@ impl<'a> Card<'a> {
             said,
             record: Record::new(&call.record),
             parse: call.parse,
-            finish: Finish::new(call.finish_reason),
+            cut_short: cut_short(call.finish_reason),
             raw: &call.text,
             seed: call.seed,
             elapsed_ms: call.elapsed_ms,
@@ -129,14 +124,13 @@ impl<'a> Card<'a> {
     }
 }
 
-impl Finish {
-    fn new(reason: FinishReason) -> Finish {
-        Finish(match reason {
-            FinishReason::Stop => None,
-            FinishReason::Length => Some("cut at the token limit"),
-            FinishReason::Constraint => Some("ended by the grammar"),
-            FinishReason::Cancelled => Some("cancelled"),
-        })
+/// How a completion ended, where it did not end by itself.
+fn cut_short(reason: FinishReason) -> Option<&'static str> {
+    match reason {
+        FinishReason::Stop => None,
+        FinishReason::Length => Some("cut at the token limit"),
+        FinishReason::Constraint => Some("ended by the grammar"),
+        FinishReason::Cancelled => Some("cancelled"),
     }
 }
 

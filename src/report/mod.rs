@@ -101,7 +101,7 @@ fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -163,7 +163,9 @@ mod tests {
         ] {
             assert!(!page.contains(request), "{request}");
         }
-        assert!(page.contains("default-src 'none'"));
+        let script = page.split("<script>").nth(1).unwrap();
+        let script = script.split("</script>").next().unwrap();
+        assert!(page.contains(&content_policy::content_policy(script)));
         assert!(page.contains("Decision support, not a diagnosis."));
         assert!(!page.contains("is noise"));
         let (mut plan, items, calls) = debates::records();
