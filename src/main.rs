@@ -1,2 +1,1 @@
-#![allow(unused)]
-fn main() {}
+#![allow(unused)] fn main() {}
