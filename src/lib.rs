@@ -17,6 +17,7 @@ pub mod model;
 pub mod ops;
 pub mod panel;
 pub mod prompts;
+pub mod report;
 pub mod run;
 pub mod synth;
 pub mod systems;

@@ -1,0 +1,132 @@
+//! Builders of records for tests: a plan, a round, an item, a call, each plausible until a test changes it.
+
+use serde_json::json;
+
+use crate::run::plan::Plan;
+use crate::run::records::*;
+
+/// The panel's members and their backbones.
+pub const AGENTS: [(&str, &str); 3] = [
+    ("sym", "gemma-3-4b-it"),
+    ("ddx", "llama-3.2-3b-instruct"),
+    ("guide", "qwen3-4b"),
+];
+
+/// A round over `answers`; each weighs 0.5, and the most frequent wins, the first of equals.
+pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundRecord {
+    let count = |answer: &str| answers.iter().filter(|other| **other == answer).count();
+    let most = answers
+        .iter()
+        .map(|answer| count(answer))
+        .max()
+        .unwrap_or(0);
+    let aggregate = answers.iter().find(|answer| count(answer) == most);
+    RoundRecord {
+        round: number,
+        labels: Vec::new(),
+        answers: answers.map(String::from).to_vec(),
+        confidences: vec![0.75; N],
+        weights: vec![0.5; N],
+        aggregate: aggregate.unwrap_or(&"").to_string(),
+        brief: String::new(),
+    }
+}
+
+pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundRecord>, answer: &str) -> ItemRecord {
+    ItemRecord {
+        dataset: "ward".into(),
+        run: 1,
+        item: id.into(),
+        gold: gold.map(String::from),
+        correct: gold.map(|gold| gold == answer),
+        answer: answer.into(),
+        team_confidence: 0.5,
+        rationale: "It fits the picture with the fewest objections.".into(),
+        rounds_run: rounds.len().saturating_sub(1) as u32,
+        calls: 3 * rounds.len() as u32,
+        rounds,
+        tie: false,
+        error: None,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+pub fn call(item: &str, agent: &str, round: u32) -> CallRecord {
+    let message = |role: &str, content: String| Message {
+        role: role.into(),
+        content,
+    };
+    let purpose = if round == 0 { "initial" } else { "debate" };
+    CallRecord {
+        seq: 0,
+        dataset: "ward".into(),
+        run: 1,
+        item: item.into(),
+        agent: agent.into(),
+        round,
+        purpose: purpose.into(),
+        sample: 0,
+        backbone: "gemma-3-4b-it".into(),
+        messages: vec![
+            message(
+                "system",
+                format!("You are {agent}, in the {purpose} stage. Return JSON with fields: …"),
+            ),
+            message(
+                "user",
+                "Is it so?\n\nOptions:\nA: yes\nB: no\n\nIMPORTANT: choose".into(),
+            ),
+        ],
+        sampling: SamplingRecord {
+            temperature: 0.6,
+            top_k: Some(20),
+            top_p: Some(0.95),
+            min_p: None,
+            repetition_penalty: None,
+            max_tokens: 1024,
+            constrained: true,
+        },
+        seed: 3_141_592_653_589_793,
+        text: "{}".into(),
+        tokens: Vec::new(),
+        record: json!({"answer": "A", "confidence": 0.75}),
+        parse: Parse::Ok,
+        usage: Usage {
+            prompt_tokens: 812,
+            cached_tokens: 640,
+            completion_tokens: 371,
+            forced_tokens: 118,
+        },
+        finish_reason: FinishReason::Stop,
+        elapsed_ms: 4210,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+/// A plan of two runs without items.
+pub fn plan() -> Plan {
+    let member = |(agent, backbone): (&str, &str)| {
+        json!({
+            "agent": agent, "backbone": backbone, "path": format!("/models/{backbone}"),
+            "repository": null, "revision": null,
+            "weights_sha256": "4f1c9d0b7a6e5f83".repeat(4), "tokenizer_sha256": "0a1b2c3d4e5f6071".repeat(4),
+            "template_sha256": "9e8d7c6b5a493827".repeat(4), "family": backbone.split('-').next(),
+            "dtype": "bf16", "quantisation": "none", "thinking": false,
+            "temperature": 0.5, "top_k": 20, "top_p": null, "min_p": null, "repetition_penalty": null,
+            "eos_ids": [1], "context": 8192
+        })
+    };
+    let plan = json!({
+        "version": "0.1.0", "created_at": "2026-11-02T09:00:00Z", "system": "medmad", "synthetic": false,
+        "seed": 7, "runs": 2, "free": false,
+        "settings": {"t_max": 3, "confidence": true, "counterfactual": "paper"},
+        "dataset": {"name": "ward", "format": "mcq", "path": "/data/ward.jsonl", "sha256": "77".repeat(32),
+            "items": []},
+        "panel": AGENTS.map(member),
+        "engine": {"device": "cpu", "device_kind": "x86_64 avx2", "threads": 8, "max_batch": 16, "max_in_flight": 8},
+        "host": {"name": "bench-2", "system": "Linux", "cpu": "a CPU", "cores": 8, "memory_bytes": 34_359_738_368_u64}
+    });
+    serde_json::from_value(plan).unwrap()
+}

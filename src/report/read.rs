@@ -1,0 +1,53 @@
+//! Lenient reading of a model's record: any shape is readable, what is missing is empty.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// A field's text; a number or a structure as compact JSON, a missing field or `null` as nothing.
+pub fn text<'a>(record: &'a Value, field: &str) -> Cow<'a, str> {
+    record.get(field).map(plain).unwrap_or_default()
+}
+
+/// A list's entries as texts, empty ones left out; a lone value counts as a list of one.
+pub fn texts<'a>(record: &'a Value, field: &str) -> Vec<Cow<'a, str>> {
+    let texts = entries(record, field).iter().map(plain);
+    texts.filter(|text| !text.trim().is_empty()).collect()
+}
+
+/// A list's entries; a lone value counts as a list of one.
+pub fn entries<'a>(record: &'a Value, field: &str) -> &'a [Value] {
+    match record.get(field) {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(entries)) => entries,
+        Some(lone) => std::slice::from_ref(lone),
+    }
+}
+
+/// Any value as one text.
+pub fn plain(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_any_shape() {
+        let record = json!({"a": "x", "b": 4, "c": null, "d": ["p", 2, "", null], "e": {"k": [1]}});
+        assert_eq!(text(&record, "a"), "x");
+        assert_eq!(text(&record, "b"), "4");
+        assert_eq!(text(&record, "c"), "");
+        assert_eq!(text(&record, "missing"), "");
+        assert_eq!(text(&record, "e"), r#"{"k":[1]}"#);
+        assert_eq!(texts(&record, "d"), ["p", "2"]);
+        assert_eq!(texts(&record, "a"), ["x"]);
+        assert!(texts(&json!("no object"), "a").is_empty());
+    }
+}
