@@ -1,2 +1,9 @@
-#![allow(unused)]
-fn main() {}
+//! The binary: parse the command line, run the verb, exit as `exit.rs` decides.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    wardround::exit::report(wardround::cli::run(wardround::cli::Arguments::parse()))
+}

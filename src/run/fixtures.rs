@@ -44,6 +44,8 @@ pub fn plan() -> Plan {
         seed: 42,
         runs: 2,
         free: false,
+        prompts_sha256: "5".repeat(64),
+        prompts: None,
         settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),
         dataset: DatasetPlan {
             name: "medqa".to_owned(),

@@ -28,6 +28,10 @@ pub struct Plan {
     pub runs: u32,
     /// Whether completions are free text (the papers' setting) rather than constrained by a grammar.
     pub free: bool,
+    /// Over the system's prompts, as they were after any override.
+    pub prompts_sha256: String,
+    /// The directory that overrides prompts, if one was given.
+    pub prompts: Option<String>,
     /// The system's switches, resolved: every one of them, defaults too.
     pub settings: toml::Table,
     pub dataset: DatasetPlan,
@@ -138,7 +142,8 @@ impl Plan {
 
     /// The fields in which `other` would run differently, this plan's value first.
     ///
-    /// Left out is what changes no byte of an answer: `created_at`, `host`, and of `engine` all but `device_kind`.
+    /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
+    /// where files lie, for their sums tell whether they are the same.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
         Ok(difference::differences(
             &self.comparable()?,
@@ -153,11 +158,25 @@ impl Plan {
         if let Value::Object(fields) = &mut plan {
             fields.shift_remove("created_at");
             fields.shift_remove("host");
+            fields.shift_remove("prompts");
+            let members = fields.get_mut("panel").and_then(Value::as_array_mut);
+            for member in members.into_iter().flatten() {
+                remove(member, "path");
+            }
+            if let Some(dataset) = fields.get_mut("dataset") {
+                remove(dataset, "path");
+            }
             if let Some(Value::Object(engine)) = fields.get_mut("engine") {
                 engine.retain(|name, _| name == "device_kind");
             }
         }
         Ok(plan)
+    }
+}
+
+fn remove(value: &mut Value, field: &str) {
+    if let Value::Object(fields) = value {
+        fields.shift_remove(field);
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// Agents of a panel, and roles in `roles`.
 pub const AGENTS: usize = 3;
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "t_max",
     "confidence",
     "counterfactual",
@@ -16,6 +16,7 @@ const KEYS: [&str; 8] = [
     "record_chars",
     "thinking",
     "truncate_chars",
+    "max_tokens",
 ];
 
 /// The mindset that an agent is given (App. C.1).
@@ -81,6 +82,8 @@ pub struct Settings {
     pub thinking: bool,
     /// Characters of a passage in the brief before it is cut.
     pub truncate_chars: usize,
+    /// Tokens of a completion at most; `None` (`auto`): as many as the longest record could take.
+    pub max_tokens: Option<usize>,
 }
 
 impl Default for Settings {
@@ -94,6 +97,7 @@ impl Default for Settings {
             record_chars: 240,
             thinking: false,
             truncate_chars: 200,
+            max_tokens: None,
         }
     }
 }
@@ -169,6 +173,11 @@ impl Settings {
         table.insert("record_chars".into(), (self.record_chars as i64).into());
         table.insert("thinking".into(), on_off(self.thinking).into());
         table.insert("truncate_chars".into(), (self.truncate_chars as i64).into());
+        let max_tokens = match self.max_tokens {
+            Some(count) => (count as i64).into(),
+            None => "auto".into(),
+        };
+        table.insert("max_tokens".into(), max_tokens);
         table
     }
 
@@ -197,6 +206,8 @@ impl Settings {
             "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
             "thinking" => self.thinking = switch(key, value)?,
             "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
+            "max_tokens" if value == "auto" => self.max_tokens = None,
+            "max_tokens" => self.max_tokens = Some(within(key, value, 1..=1_000_000)?),
             _ => return Err(SettingsError::UnknownKey { key: key.into() }),
         }
         Ok(())

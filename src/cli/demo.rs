@@ -1,0 +1,138 @@
+//! `demo`: the whole way at once, with models made on the spot.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::options::MachineFlags;
+use super::prepare::Order;
+use super::{console, run};
+use crate::data::subset::Subset;
+use crate::data::{DEMO_PATH, Format};
+use crate::exit::Failure;
+use crate::hub::{Environment, HubOptions};
+use crate::model::{Family, WantedType};
+use crate::run::contents::Contents;
+use crate::run::directory::{Directory, Finished};
+use crate::run::records::{CallRecord, ItemRecord};
+use crate::synth::{Recipe, Shape, write_checkpoint};
+use crate::systems::medmad::settings::Settings;
+
+/// Changes whenever a synthetic model of the same seed would come out different.
+const MODELS: &str = "1";
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// The run directory [default: wardround-demo, or the next free name]
+    #[arg(long, env = "WARDROUND_OUT", value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Where the synthetic models are kept [default: the user's cache]
+    #[arg(long, env = "WARDROUND_DEMO_MODELS", value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Write no progress to stderr
+    #[arg(long, env = "WARDROUND_QUIET")]
+    quiet: bool,
+}
+
+impl Demo {
+    pub fn run(self) -> Result<(), Failure> {
+        let models = self.models.unwrap_or_else(cache_directory);
+        let panel = make_models(&models, self.quiet)?;
+        let out = self.out.unwrap_or_else(free_name);
+        let mut hub = HubOptions::new(Environment::capture()?);
+        hub.offline = true;
+        let order = Order {
+            data: DEMO_PATH.into(),
+            format: Format::Mcq,
+            subset: Subset::All,
+            runs: 1,
+            panel,
+            settings: Settings { record_chars: 32, ..Settings::default() },
+            seed: 42,
+            free: false,
+            prompts: None,
+            machine: MachineFlags {
+                device: "cpu".to_owned(),
+                dtype: WantedType::Auto,
+                threads: None,
+                max_batch: 16,
+                context: 16_384,
+                kv_tokens: None,
+            },
+            max_in_flight: None,
+            hub,
+        };
+        let prepared = order.prepare()?;
+        let directory = Directory::create(&out, &prepared.plan)?;
+        run::execute(prepared, directory, Finished::default(), &out, self.quiet)?;
+        let contents = Contents::read(&out)?;
+        if let Some(item) = contents.items.records.iter().max_by_key(|item| (item.rounds_run, &item.item)) {
+            tell_debate(item, &contents.calls.records)?;
+        }
+        console::say("")?;
+        Ok(console::say("The three models have random weights: what they say is noise, how they are run is not.")?)
+    }
+}
+
+/// One debate, round by round.
+fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
+    let of_item = |call: &&CallRecord| call.item == item.item && call.run == item.run;
+    console::say(format!("\nThe debate on {}", item.item))?;
+    let first = calls.iter().filter(of_item).find(|call| call.round == 0);
+    if let Some(user) = first.and_then(|call| call.messages.last()) {
+        let question = user.content.split("\n\nIMPORTANT:").next().unwrap_or_default();
+        for line in question.lines() {
+            console::say(format!("    {line}"))?;
+        }
+    }
+    for round in &item.rounds {
+        console::say(format!("  round {}", round.round))?;
+        for (index, answer) in round.answers.iter().enumerate() {
+            let call = calls.iter().filter(of_item).filter(|call| call.round == round.round);
+            let agent = call.clone().nth(index).map_or("", |_| AGENT_NAMES.get(index).copied().unwrap_or(""));
+            let answer = if answer.is_empty() { "no answer" } else { answer };
+            console::say(format!(
+                "    {agent:6} says {answer}, confidence {}, weight {}",
+                round.confidences[index], round.weights[index]
+            ))?;
+        }
+        console::say(format!("    the vote: {}", round.aggregate))?;
+    }
+    let gold = item.gold.as_deref().unwrap_or("not given");
+    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))
+}
+
+const AGENT_NAMES: [&str; 3] = ["sym", "ddx", "guide"];
+
+fn make_models(root: &Path, quiet: bool) -> Result<Vec<String>, Failure> {
+    let mut panel = Vec::new();
+    for (family, name) in
+        [(Family::Gemma3, "tiny-gemma3"), (Family::Llama, "tiny-llama"), (Family::Qwen3, "tiny-qwen3")]
+    {
+        let directory = root.join(name);
+        if !directory.join("config.json").is_file() {
+            if !quiet {
+                console::note(format!("making {}", directory.display()));
+            }
+            fs_err::create_dir_all(root)?;
+            write_checkpoint(&Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None }, &directory)?;
+        }
+        panel.push(directory.display().to_string());
+    }
+    Ok(panel)
+}
+
+fn cache_directory() -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
+    cache.unwrap_or_else(std::env::temp_dir).join(name)
+}
+
+fn free_name() -> PathBuf {
+    let name = |number: u32| PathBuf::from(match number {
+        1 => "wardround-demo".to_owned(),
+        more => format!("wardround-demo-{more}"),
+    });
+    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
+}

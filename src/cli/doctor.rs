@@ -1,0 +1,44 @@
+//! `doctor`: what this machine and this build can do, for a bug report or before a long run.
+
+use clap::Args;
+
+use super::console;
+use super::options::HubFlags;
+use crate::exit::Failure;
+use crate::hub::{self, Card, HubOptions};
+use crate::model::available_memory;
+use crate::ops::Ops;
+use crate::panel::memory::gibibytes;
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl Doctor {
+    pub fn run(self) -> Result<(), Failure> {
+        let options = self.hub.options(true)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let ops = Ops::new(threads)?;
+        let fetching = if cfg!(feature = "hub") { "can fetch models" } else { "no HTTP stack" };
+        console::say(format!("version    {} ({fetching})", env!("CARGO_PKG_VERSION")))?;
+        console::say(format!("device     cpu: {}, {threads} threads", ops.kind()))?;
+        console::say(format!("memory     {} free", gibibytes(available_memory())))?;
+        let connections = match options.barrier() {
+            Some(barrier) => format!("none: {barrier}"),
+            None => format!("to {} when a model is missing", options.environment.endpoint),
+        };
+        console::say(format!("network    {connections}"))?;
+        console::say(format!("cache      {}", options.cache()?.root().display()))?;
+        let offline = HubOptions { offline: true, ..options };
+        for card in Card::all() {
+            let state = match hub::resolve(&card.name, &offline) {
+                Ok(checkpoint) => checkpoint.directory.display().to_string(),
+                Err(error) => error.to_string(),
+            };
+            console::say(format!("model      {}: {state}", card.name))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
+
+mod console;
+mod demo;
+mod doctor;
+mod generate;
+mod interrupt;
+mod models;
+mod options;
+mod prepare;
+mod progress;
+mod replay;
+mod report;
+mod run;
+mod verify;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Failure;
+
+/// Panels of small open language models for medical questions, offline and reproducible
+#[derive(Debug, Parser)]
+#[command(name = "wardround", version, max_term_width = 110)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a debate of three tiny synthetic models on questions of our own
+    Demo(demo::Demo),
+    /// Run a system on a file of questions
+    Run(Box<run::Run>),
+    /// Write the page of a run again
+    Report(report::Report),
+    /// Check a run's hash chains, plan and results
+    Verify(verify::Verify),
+    /// Generate a run's calls again and compare
+    Replay(replay::Replay),
+    /// List, fetch, verify or synthesise models
+    Models(models::Models),
+    /// Complete one prompt
+    Generate(generate::Generate),
+    /// Give the log-probability of each token of a text
+    Logprobs(generate::Logprobs),
+    /// Give the token ids of a text
+    Tokenize(generate::Tokenize),
+    /// Say what this machine and this build can do
+    Doctor(doctor::Doctor),
+}
+
+/// Runs the verb that the command line names.
+///
+/// # Errors
+/// Whatever kept it from ending well.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.verb {
+        Verb::Demo(demo) => demo.run(),
+        Verb::Run(run) => run.run(),
+        Verb::Report(report) => report.run(),
+        Verb::Verify(verify) => verify.run(),
+        Verb::Replay(replay) => replay.run(),
+        Verb::Models(models) => models.run(),
+        Verb::Generate(generate) => generate.run(),
+        Verb::Logprobs(logprobs) => logprobs.run(),
+        Verb::Tokenize(tokenize) => tokenize.run(),
+        Verb::Doctor(doctor) => doctor.run(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_flag_has_a_variable() {
+        let mut command = Arguments::command();
+        command.build();
+        command.clone().debug_assert();
+        for verb in command.get_subcommands().flat_map(|verb| {
+            std::iter::once(verb).chain(verb.get_subcommands())
+        }) {
+            for argument in verb.get_arguments().filter(|argument| argument.get_long().is_some()) {
+                let name = argument.get_long().unwrap_or_default();
+                if !["help", "version"].contains(&name) {
+                    assert!(argument.get_env().is_some(), "{}: --{name}", verb.get_name());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `models`: the cards, what is cached of them, and models made on the spot.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::console;
+use super::options::HubFlags;
+use crate::exit::Failure;
+use crate::hub::{self, Card, HubOptions, Status};
+use crate::model::Family;
+use crate::panel::memory::gibibytes;
+use crate::synth::{Recipe, Shape, write_checkpoint};
+
+#[derive(Debug, Args)]
+pub struct Models {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the cards, and whether their files are here
+    Ls(HubFlags),
+    /// Fetch a model into the cache, or into a folder
+    Fetch(Fetch),
+    /// Check a model's files against its card and the cache's sums
+    Verify(Verify),
+    /// Write a model with seeded random weights
+    Synth(Synth),
+}
+
+#[derive(Debug, Args)]
+struct Fetch {
+    /// A card's name or a hub id, with @REVISION if need be
+    model: String,
+    /// A folder of its own instead of the cache
+    #[arg(long, env = "WARDROUND_TO", value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// A branch, tag or commit in place of the card's
+    #[arg(long, env = "WARDROUND_REVISION", value_name = "REVISION")]
+    revision: Option<String>,
+    /// Write no progress to stderr
+    #[arg(long, env = "WARDROUND_QUIET")]
+    quiet: bool,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+#[derive(Debug, Args)]
+struct Verify {
+    /// A card's name, a hub id or a directory
+    model: String,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FamilyName {
+    Gemma3,
+    Llama,
+    Qwen3,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ShapeName {
+    /// A few hundred thousand parameters
+    Tiny,
+    /// The published model's sizes
+    Full,
+}
+
+#[derive(Debug, Args)]
+struct Synth {
+    family: FamilyName,
+    /// A directory that does not exist yet, or is empty
+    directory: PathBuf,
+    #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
+    shape: ShapeName,
+    #[arg(long, env = "WARDROUND_SEED", default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// A directory with a tokenizer.json and a chat template to use instead of a small one of ours
+    #[arg(long, env = "WARDROUND_TOKENIZER", value_name = "DIR")]
+    tokenizer: Option<PathBuf>,
+}
+
+impl Models {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Ls(flags) => list(&flags.options(true)?),
+            Verb::Fetch(fetch) => fetch.run(),
+            Verb::Verify(verify) => verify.run(),
+            Verb::Synth(synth) => synth.run(),
+        }
+    }
+}
+
+fn list(options: &HubOptions) -> Result<(), Failure> {
+    // Whether a card's files are here is no reason to fetch them.
+    let options = HubOptions { offline: true, ..options.clone() };
+    for card in Card::all() {
+        let state = match hub::resolve(&card.name, &options) {
+            Ok(checkpoint) => checkpoint.directory.display().to_string(),
+            Err(_) => "not here".to_owned(),
+        };
+        let gate = if card.gated { "gated" } else { "open" };
+        let size = gibibytes(usize::try_from(card.size_bytes()).unwrap_or(usize::MAX));
+        console::say(format!(
+            "{:14} {:34} {:9} {gate:6} {:10} {state}",
+            card.name, card.repository, size, card.licence.name
+        ))?;
+    }
+    Ok(())
+}
+
+impl Fetch {
+    fn run(self) -> Result<(), Failure> {
+        let mut options = self.hub.options(self.quiet)?;
+        options.revision = self.revision;
+        let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
+        Ok(console::say(checkpoint.directory.display().to_string())?)
+    }
+}
+
+impl Verify {
+    fn run(self) -> Result<(), Failure> {
+        let options = HubOptions { offline: true, ..HubFlags::default().options(true)? };
+        let checkpoint = hub::resolve(&self.model, &options)?;
+        let checks = hub::verify(&checkpoint)?;
+        for check in &checks {
+            console::say(check.to_string())?;
+        }
+        let wrong = checks.iter().filter(|check| matches!(check.status, Status::Mismatch | Status::Missing));
+        match wrong.count() {
+            0 => Ok(()),
+            count => Err(Failure::Mismatch(format!(
+                "{count} of {} files in {} are not what they should be",
+                checks.len(),
+                checkpoint.directory.display()
+            ))),
+        }
+    }
+}
+
+impl Synth {
+    fn run(self) -> Result<(), Failure> {
+        let family = match self.family {
+            FamilyName::Gemma3 => Family::Gemma3,
+            FamilyName::Llama => Family::Llama,
+            FamilyName::Qwen3 => Family::Qwen3,
+        };
+        let shape = match self.shape {
+            ShapeName::Tiny => Shape::Tiny,
+            ShapeName::Full => Shape::Full,
+        };
+        let recipe = Recipe { family, shape, seed: self.seed, tokenizer: self.tokenizer.as_deref() };
+        write_checkpoint(&recipe, &self.directory)?;
+        Ok(console::say(self.directory.display().to_string())?)
+    }
+}

@@ -1,0 +1,87 @@
+//! Flags that several verbs share.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::exit::Failure;
+use crate::hub::{Environment, HubOptions};
+use crate::model::WantedType;
+use crate::ops::Ops;
+
+/// Where models come from.
+#[derive(Clone, Debug, Default, Args)]
+pub struct HubFlags {
+    /// Open no connection; HF_HUB_OFFLINE=1 says the same
+    #[arg(long, env = "WARDROUND_OFFLINE")]
+    pub offline: bool,
+}
+
+impl HubFlags {
+    pub fn options(&self, quiet: bool) -> Result<HubOptions, Failure> {
+        let mut options = HubOptions::new(Environment::capture()?);
+        options.offline = self.offline;
+        options.quiet = quiet;
+        Ok(options)
+    }
+}
+
+/// What models run on. None of it but --dtype and --context changes an answer.
+#[derive(Clone, Debug, Args)]
+pub struct MachineFlags {
+    /// What to compute on
+    #[arg(long, env = "WARDROUND_DEVICE", default_value = "cpu", value_parser = ["cpu"])]
+    pub device: String,
+    /// How weights are kept: auto (as stored), f32 or bf16
+    #[arg(long, env = "WARDROUND_DTYPE", default_value = "auto")]
+    pub dtype: WantedType,
+    /// Threads [default: one a core]
+    #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Sequences that each engine runs at once
+    #[arg(long, env = "WARDROUND_MAX_BATCH", default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub max_batch: u16,
+    /// Tokens that a prompt and its completion may hold together
+    #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = 16384, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub context: u32,
+    /// Tokens of keys and values that each engine keeps [default: what memory allows]
+    #[arg(long, env = "WARDROUND_KV_TOKENS", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub kv_tokens: Option<u32>,
+}
+
+impl MachineFlags {
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+
+    pub fn ops(&self) -> Result<Ops, Failure> {
+        Ok(Ops::new(self.threads())?)
+    }
+
+    pub fn context(&self) -> usize {
+        self.context as usize
+    }
+
+    pub fn max_batch(&self) -> usize {
+        usize::from(self.max_batch)
+    }
+
+    pub fn kv_tokens(&self) -> Option<usize> {
+        self.kv_tokens.map(|tokens| tokens as usize)
+    }
+}
+
+/// Which items run.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SubsetFlags {
+    /// Run this many items: the first, or with --sample-seed a sample
+    #[arg(long, env = "WARDROUND_LIMIT", value_name = "N")]
+    pub limit: Option<usize>,
+    /// Draw the --limit items by this seed
+    #[arg(long, env = "WARDROUND_SAMPLE_SEED", value_name = "S", requires = "limit")]
+    pub sample_seed: Option<u64>,
+    /// Run the items whose ids this file lists, one a line
+    #[arg(long, env = "WARDROUND_IDS", value_name = "FILE", conflicts_with = "limit")]
+    pub ids: Option<PathBuf>,
+}

@@ -1,0 +1,249 @@
+//! From what was asked to a plan with every file read and summed, and from there to a panel that answers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::options::MachineFlags;
+use crate::data::subset::Subset;
+use crate::data::{self, Format, Question};
+use crate::exit::Failure;
+use crate::hub::{HubOptions, resolve};
+use crate::ops::Ops;
+use crate::panel::backbone::{Backbone, Description};
+use crate::panel::memory::{Allotment, plan_memory};
+use crate::panel::recorder::Recorder;
+use crate::panel::{Member, Panel};
+use crate::prompts::PromptSet;
+use crate::run::clock;
+use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, Plan};
+use crate::run::records::CallRecord;
+use crate::systems::medmad::settings::{AGENTS, Settings};
+
+/// The name of the one system so far.
+pub const SYSTEM: &str = "medmad";
+
+/// What a run is asked to be.
+pub struct Order {
+    pub data: PathBuf,
+    pub format: Format,
+    pub subset: Subset,
+    pub runs: u32,
+    /// One for every role, or one for each.
+    pub panel: Vec<String>,
+    pub settings: Settings,
+    pub seed: u64,
+    pub free: bool,
+    pub prompts: Option<PathBuf>,
+    pub machine: MachineFlags,
+    pub max_in_flight: Option<usize>,
+    pub hub: HubOptions,
+}
+
+impl Order {
+    /// The order that gives `plan` again on the machine at hand.
+    ///
+    /// # Errors
+    /// A plan of another system, or with settings that this version does not know.
+    pub fn from_plan(plan: &Plan, machine: MachineFlags, hub: HubOptions) -> Result<Order, Failure> {
+        if plan.system != SYSTEM {
+            let message = format!("the plan's system `{}` is not known", plan.system);
+            return Err(Failure::usage(message, &format!("the systems are: {SYSTEM}")));
+        }
+        let context = plan.panel.iter().map(|member| member.context).max().unwrap_or(0);
+        // Members share one dtype unless it was left to each checkpoint.
+        let mut machine = MachineFlags { context: u32::try_from(context).unwrap_or(u32::MAX), ..machine };
+        let dtypes: Vec<&str> = plan.panel.iter().map(|member| member.dtype.as_str()).collect();
+        if dtypes.iter().all(|dtype| *dtype == dtypes[0]) {
+            machine.dtype = dtypes[0].parse().map_err(Failure::from)?;
+        }
+        Ok(Order {
+            data: plan.dataset.path.clone().into(),
+            format: plan.dataset.format.parse()?,
+            subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
+            runs: plan.runs,
+            panel: plan.panel.iter().map(|member| member.path.clone()).collect(),
+            settings: Settings::from_table(&plan.settings)?,
+            seed: plan.seed,
+            free: plan.free,
+            prompts: plan.prompts.clone().map(PathBuf::from),
+            machine,
+            max_in_flight: Some(plan.engine.max_in_flight),
+            hub,
+        })
+    }
+
+    /// Reads every file that bears on the answers; loads no weights.
+    ///
+    /// # Errors
+    /// Whatever is missing, malformed, or does not fit in memory.
+    pub fn prepare(self) -> Result<Prepared, Failure> {
+        let prompts = match &self.prompts {
+            Some(directory) => PromptSet::with_directory(directory)?,
+            None => PromptSet::embedded(),
+        };
+        let dataset = data::load(&self.data, self.format)?;
+        let questions = self.subset.choose(dataset.questions)?;
+        let ops = self.machine.ops()?;
+        let (descriptions, backbone_of) = self.describe_panel()?;
+        let borrowed: Vec<&Description> = descriptions.iter().collect();
+        let max_batch = self.machine.max_batch();
+        let allotments = plan_memory(&borrowed, max_batch, self.machine.kv_tokens())?;
+        let agents = self.settings.agents();
+        let members = agents.iter().zip(&backbone_of);
+        let panel = members.map(|(agent, &index)| descriptions[index].plan(agent, self.settings.thinking));
+        let plan = Plan {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at: clock::utc_now(),
+            system: SYSTEM.to_owned(),
+            synthetic: descriptions.iter().all(|description| description.is_synthetic),
+            seed: self.seed,
+            runs: self.runs,
+            free: self.free,
+            prompts_sha256: prompts.sha256(SYSTEM),
+            prompts: self.prompts.map(|path| path.display().to_string()),
+            settings: self.settings.to_table(),
+            dataset: DatasetPlan {
+                name: dataset.name,
+                format: self.format.name().to_owned(),
+                path: dataset.path.display().to_string(),
+                sha256: dataset.sha256,
+                items: questions.iter().map(|question| question.id.clone()).collect(),
+            },
+            panel: panel.collect(),
+            engine: EnginePlan {
+                device: self.machine.device.clone(),
+                device_kind: ops.kind(),
+                threads: ops.threads(),
+                max_batch,
+                max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
+            },
+            host: host(),
+        };
+        Ok(Prepared {
+            plan,
+            settings: self.settings,
+            prompts,
+            questions,
+            notices: dataset.notices,
+            descriptions,
+            backbone_of,
+            allotments,
+            ops,
+        })
+    }
+
+    /// Each checkpoint once, and which of them every agent has.
+    fn describe_panel(&self) -> Result<(Vec<Description>, Vec<usize>), Failure> {
+        let names: Vec<&String> = match self.panel.as_slice() {
+            [one] => vec![one; AGENTS],
+            several if several.len() == AGENTS => several.iter().collect(),
+            other => {
+                let message = format!("a panel of {} members for {AGENTS} agents", other.len());
+                return Err(Failure::usage(message, "give --panel three models, or one for all"));
+            }
+        };
+        let mut descriptions: Vec<Description> = Vec::new();
+        let mut backbone_of = Vec::new();
+        for name in names {
+            let checkpoint = resolve(name, &self.hub)?;
+            let known = descriptions
+                .iter()
+                .position(|description| description.checkpoint.directory == checkpoint.directory);
+            backbone_of.push(match known {
+                Some(index) => index,
+                None => {
+                    let (dtype, context) = (self.machine.dtype, self.machine.context());
+                    descriptions.push(Description::read(checkpoint, dtype, context)?);
+                    descriptions.len() - 1
+                }
+            });
+        }
+        Ok((descriptions, backbone_of))
+    }
+}
+
+/// A run that may start.
+pub struct Prepared {
+    pub plan: Plan,
+    pub settings: Settings,
+    pub prompts: PromptSet,
+    pub questions: Vec<Question>,
+    pub notices: Vec<String>,
+    pub descriptions: Vec<Description>,
+    pub backbone_of: Vec<usize>,
+    pub allotments: Vec<Allotment>,
+    ops: Ops,
+}
+
+/// A run with its models loaded.
+pub struct Started {
+    pub plan: Plan,
+    pub settings: Settings,
+    pub prompts: PromptSet,
+    pub questions: Vec<Question>,
+    pub panel: Panel,
+}
+
+impl Prepared {
+    /// Loads the weights and starts the engines.
+    ///
+    /// # Errors
+    /// A tensor that is missing or of another shape; an engine that cannot start.
+    pub fn start(
+        self,
+        recorder: Recorder,
+        stop: Arc<AtomicBool>,
+        on_call: impl Fn(&CallRecord) + Send + Sync + 'static,
+    ) -> Result<Started, Failure> {
+        let backbones = self
+            .descriptions
+            .into_iter()
+            .zip(self.allotments)
+            .map(|(description, allotment)| {
+                let backbone = Backbone::start(description, self.ops.clone(), allotment.options)?;
+                Ok(Arc::new(backbone))
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let agents = self.plan.panel.iter().map(|member| member.agent.clone());
+        let members = agents
+            .zip(self.backbone_of)
+            .map(|(agent, index)| Member { agent, backbone: backbones[index].clone() })
+            .collect();
+        let panel = Panel {
+            members,
+            recorder,
+            run_seed: self.plan.seed,
+            free: self.plan.free,
+            thinking: self.settings.thinking,
+            stop,
+            on_call: Box::new(on_call),
+        };
+        Ok(Started {
+            plan: self.plan,
+            settings: self.settings,
+            prompts: self.prompts,
+            questions: self.questions,
+            panel,
+        })
+    }
+}
+
+fn host() -> HostPlan {
+    let (cpu, memory_bytes) = match sysinfo::System::new() {
+        Ok(mut system) => {
+            system.refresh_cpu_all();
+            system.refresh_memory();
+            let cpu = system.cpus().first().map(|cpu| cpu.brand().to_owned());
+            (cpu, system.total_memory())
+        }
+        Err(_) => (None, 0),
+    };
+    HostPlan {
+        name: sysinfo::System::host_name().unwrap_or_else(|| "unknown".to_owned()),
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        cpu: cpu.unwrap_or_else(|| "unknown".to_owned()),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_bytes,
+    }
+}

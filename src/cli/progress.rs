@@ -1,0 +1,91 @@
+//! How far a run is: a bar on a terminal, a plain line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::console;
+use crate::run::records::CallRecord;
+
+/// Between plain lines.
+const PAUSE: Duration = Duration::from_secs(10);
+
+pub struct Progress {
+    bar: ProgressBar,
+    is_terminal: bool,
+    quiet: bool,
+    total: u64,
+    items: AtomicU64,
+    calls: AtomicU64,
+    tokens: AtomicU64,
+    started: Instant,
+    /// Milliseconds after `started` when the last plain line was written.
+    last_line_ms: AtomicU64,
+}
+
+impl Progress {
+    pub fn start(total: u64, done: u64, quiet: bool) -> Progress {
+        let is_terminal = std::io::stderr().is_terminal() && !quiet;
+        let bar = if is_terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let template = "{bar:24} {pos}/{len} items · {msg} · {elapsed} · ETA {eta}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_position(done);
+        bar.reset_eta();
+        Progress {
+            bar,
+            is_terminal,
+            quiet,
+            total,
+            items: done.into(),
+            calls: 0.into(),
+            tokens: 0.into(),
+            started: Instant::now(),
+            last_line_ms: 0.into(),
+        }
+    }
+
+    pub fn call(&self, call: &CallRecord) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.tokens.fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
+        self.show(false);
+    }
+
+    pub fn item(&self) {
+        self.items.fetch_add(1, Ordering::Relaxed);
+        self.bar.inc(1);
+        self.show(false);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+        self.show(true);
+    }
+
+    pub fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    fn show(&self, is_last: bool) {
+        let rate = self.tokens.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
+        let message = format!("{} calls · {rate:.0} tokens/s", self.calls.load(Ordering::Relaxed));
+        if self.is_terminal {
+            self.bar.set_message(message);
+            return;
+        }
+        let now = self.elapsed_ms();
+        let last = self.last_line_ms.load(Ordering::Relaxed);
+        let is_due = is_last || now.saturating_sub(last) >= PAUSE.as_millis() as u64;
+        // One thread alone wins the right to write this line.
+        let wins = || {
+            self.last_line_ms.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        if !self.quiet && is_due && wins() {
+            let items = self.items.load(Ordering::Relaxed);
+            console::note(format!("{items}/{} items · {message} · {:.0} s", self.total, now as f64 / 1000.0));
+        }
+    }
+}

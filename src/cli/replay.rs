@@ -1,0 +1,107 @@
+//! `replay`: generate a run's calls again, and say where they differ.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+
+use clap::Args;
+
+use super::options::{HubFlags, MachineFlags};
+use super::prepare::Order;
+use super::run::check_promise;
+use super::{console, interrupt};
+use crate::exit::Failure;
+use crate::panel::PanelError;
+use crate::panel::recorder::Recorder;
+use crate::run::compare::{compare_calls, compare_items};
+use crate::run::contents::Contents;
+use crate::run::link::Link;
+use crate::run::plan;
+use crate::systems::in_flight::run_all;
+use crate::systems::medmad::protocol::MedMad;
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The run directory
+    directory: PathBuf,
+    /// Replay these items only
+    #[arg(long, env = "WARDROUND_ITEMS", value_delimiter = ',', value_name = "ID,ID")]
+    items: Vec<String>,
+    /// The models, where they lie elsewhere now
+    #[arg(long, env = "WARDROUND_PANEL", value_delimiter = ',', value_name = "A,B,C")]
+    panel: Vec<String>,
+    /// The questions, where they lie elsewhere now
+    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineFlags,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl Replay {
+    pub fn run(self) -> Result<(), Failure> {
+        let contents = Contents::read(&self.directory)?;
+        let mut order = Order::from_plan(&contents.plan, self.machine, self.hub.options(true)?)?;
+        if !self.panel.is_empty() {
+            order.panel = self.panel;
+        }
+        if let Some(data) = self.data {
+            order.data = data;
+        }
+        let unknown = self.items.iter().find(|item| !contents.plan.dataset.items.contains(item));
+        if let Some(item) = unknown {
+            let message = format!("the run has no item `{item}`");
+            return Err(Failure::usage(message, "plan.toml lists the items"));
+        }
+        let prepared = order.prepare()?;
+        check_promise(&self.directory.join(plan::FILE), &contents.plan, &prepared.plan)?;
+
+        let stop = interrupt::watch();
+        let (sender, calls) = channel();
+        let started = prepared.start(Recorder::Replay(sender), stop.clone(), |_| {})?;
+        let dataset = &contents.plan.dataset.name;
+        let system = MedMad::new(&started.panel, &started.settings, &started.prompts, dataset)?;
+        let logged = contents.outcomes();
+        let is_wanted = |item: &String| self.items.is_empty() || self.items.contains(item);
+        let jobs: Vec<_> = logged
+            .values()
+            .filter(|item| item.error.is_none() && is_wanted(&item.item))
+            .filter_map(|item| {
+                started.questions.iter().find(|question| question.id == item.item).map(|question| (*item, question))
+            })
+            .collect();
+        let count = jobs.len();
+        let (differences, found) = channel();
+        run_all(jobs, contents.plan.engine.max_in_flight, &stop, |(item, question)| {
+            let again = system.answer(question, item.run)?;
+            for field in compare_items(item, &again)? {
+                // The receiver outlives the jobs.
+                let _ = differences.send(format!("item {}: {field}", item.key()));
+            }
+            Ok::<_, PanelError>(())
+        })?;
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Failure::Panel(PanelError::Interrupted));
+        }
+        drop((system, differences, started));
+        let mut lines: Vec<String> = found.into_iter().collect();
+        let replayed: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
+        let expected = contents.calls_by_key();
+        for (key, call) in &replayed {
+            match expected.get(key) {
+                Some(logged) => {
+                    let fields = compare_calls(logged, call)?;
+                    lines.extend(fields.into_iter().map(|field| format!("call {key}: {field}")));
+                }
+                None => lines.push(format!("call {key}: not in the log")),
+            }
+        }
+        lines.sort();
+        for line in &lines {
+            console::say(line)?;
+        }
+        console::say(format!("{count} items, {} calls replayed, {} differences", replayed.len(), lines.len()))?;
+        if lines.is_empty() { Ok(()) } else { Err(Failure::Outcome("the replay differs from the log".to_owned())) }
+    }
+}

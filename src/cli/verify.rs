@@ -1,0 +1,36 @@
+//! `verify`: whether a run directory still says what it said.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::console;
+use crate::exit::Failure;
+use crate::run::verify::verify;
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The run directory
+    directory: PathBuf,
+    /// The head that was noted when the run ended
+    #[arg(long, env = "WARDROUND_HEAD", value_name = "SHA256")]
+    head: Option<String>,
+}
+
+impl Verify {
+    pub fn run(self) -> Result<(), Failure> {
+        let verified = verify(&self.directory, self.head.as_deref())?;
+        let heads = &verified.heads;
+        console::say(format!("plan   {}", heads.plan))?;
+        console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
+        console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
+        for path in &verified.torn {
+            console::say(format!("note   the last line of {} is cut short; --resume drops it", path.display()))?;
+        }
+        match verified.results {
+            Some(results) => console::say(format!("head   {}\nintact", results.head))?,
+            None => console::say("intact so far; the run has not finished")?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Every way a command ends, and the exit code of each: 0 ok, 1 finished but something failed, 2 usage or
+//! configuration, 3 a missing or corrupt artefact, 130 interrupted.
+
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use crate::data::DataError;
+use crate::engine::EngineError;
+use crate::hub::HubError;
+use crate::model::ModelError;
+use crate::ops::checkpoint::CheckpointError;
+use crate::panel::PanelError;
+use crate::prompts::PromptError;
+use crate::report::ReportError;
+use crate::run::error::{Blame, RunError};
+use crate::synth::SynthError;
+use crate::systems::medmad::settings::SettingsError;
+
+/// Why a command did not end well.
+#[derive(Debug, Error)]
+pub enum Failure {
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+    /// The command did its work, and the outcome is not what was hoped for.
+    #[error("{0}")]
+    Outcome(String),
+    /// A file does not say what it was noted to say.
+    #[error("{0}")]
+    Mismatch(String),
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    #[error(transparent)]
+    Panel(#[from] PanelError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
+    Synth(#[from] SynthError),
+    #[error("cannot start the pool of threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Failure {
+    pub fn usage(message: impl Into<String>, hint: &str) -> Failure {
+        Failure::Usage { message: message.into(), hint: Some(hint.to_owned()) }
+    }
+
+    /// Decided here and nowhere else.
+    fn code(&self) -> u8 {
+        const OUTCOME: u8 = 1;
+        const USAGE: u8 = 2;
+        const ARTEFACT: u8 = 3;
+        const INTERRUPTED: u8 = 130;
+        match self {
+            Failure::Outcome(_) => OUTCOME,
+            Failure::Mismatch(_) => ARTEFACT,
+            Failure::Panel(PanelError::Interrupted) => INTERRUPTED,
+            Failure::Panel(error) => match error {
+                PanelError::Model(_)
+                | PanelError::Tokenizer(_)
+                | PanelError::Chat(_)
+                | PanelError::Generation(_)
+                | PanelError::NoEndOfTurn { .. } => ARTEFACT,
+                PanelError::Hub(error) => hub_code(error),
+                PanelError::Run(error) => run_code(error),
+                _ => USAGE,
+            },
+            Failure::Hub(error) => hub_code(error),
+            Failure::Run(error) => run_code(error),
+            _ => USAGE,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Failure::Usage { hint, .. } => hint.clone(),
+            Failure::Data(error) => error.hint(),
+            Failure::Settings(error) => error.hint(),
+            Failure::Prompt(error) => error.hint(),
+            Failure::Hub(error) => error.hint(),
+            Failure::Panel(PanelError::Interrupted) => Some("go on with `--resume`".to_owned()),
+            Failure::Panel(error) => error.hint(),
+            Failure::Run(error) => error.hint(),
+            Failure::Report(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn hub_code(error: &HubError) -> u8 {
+    if error.is_missing_artefact() { 3 } else { 2 }
+}
+
+fn run_code(error: &RunError) -> u8 {
+    match error.blame() {
+        Blame::Artefact => 3,
+        Blame::Usage | Blame::Machine => 2,
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Failure {
+        Failure::Panel(error.into())
+    }
+}
+
+impl From<CheckpointError> for Failure {
+    fn from(error: CheckpointError) -> Failure {
+        Failure::Panel(ModelError::from(error).into())
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        Failure::Panel(error.into())
+    }
+}
+
+/// Tells stderr what went wrong, where, and what may help; a reader of stdout that went away is no error.
+#[expect(clippy::print_stderr, reason = "the one place where a command's failure is told")]
+pub fn report(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            if let Some(hint) = failure.hint() {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
