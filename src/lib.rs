@@ -10,4 +10,5 @@
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
 
 pub mod data;
+pub mod hub;
 pub mod run;
