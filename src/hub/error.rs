@@ -39,7 +39,7 @@ pub enum HubError {
     BadIndex { path: PathBuf, reason: String },
     #[error("{} names the shard `{name}`, which lies outside its directory", path.display())]
     ShardOutside { path: PathBuf, name: String },
-    #[error("{} does not say where its folder came from", path.display())]
+    #[error("{} does not say where its folder came from: {}", path.display(), source.message())]
     BadProvenance {
         path: PathBuf,
         source: Box<toml::de::Error>,
