@@ -10,8 +10,11 @@
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
 
 pub mod chat;
+pub mod cli;
 pub mod data;
 pub mod engine;
+pub mod exit;
+pub mod hub;
 pub mod metrics;
 pub mod model;
 pub mod ops;

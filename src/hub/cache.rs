@@ -1,0 +1,134 @@
+//! The Hugging Face cache's layout, read only: `models--org--name/{refs,blobs,snapshots}`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::HubError;
+
+/// A directory of cached repositories.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// One repository inside a cache; it need not exist.
+#[derive(Clone, Debug)]
+pub struct CachedRepository {
+    root: PathBuf,
+}
+
+impl Cache {
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The place of the repository with this hub id.
+    pub fn repository(&self, id: &str) -> CachedRepository {
+        let folder = format!("models--{}", id.replace('/', "--"));
+        CachedRepository {
+            root: self.root.join(folder),
+        }
+    }
+}
+
+impl CachedRepository {
+    /// The commit that a revision stands for here, to be used for all files; `None` where the cache has not seen it.
+    ///
+    /// # Errors
+    /// The reference is there and cannot be read.
+    pub fn commit(&self, revision: &str) -> Result<Option<String>, HubError> {
+        if is_commit(revision) {
+            return Ok(Some(revision.to_owned()));
+        }
+        match fs_err::read_to_string(self.reference(revision)) {
+            Ok(commit) => Ok(Some(commit.trim().to_owned()).filter(|commit| is_commit(commit))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The branches and tags that stand for another commit than `revision` does, in the order of their names.
+    pub fn references_besides(&self, revision: &str) -> Vec<String> {
+        let Ok(entries) = fs_err::read_dir(self.root.join("refs")) else {
+            return Vec::new();
+        };
+        let commit = |name: &str| self.commit(name).ok().flatten();
+        let own = commit(revision);
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| commit(name).is_some_and(|other| Some(&other) != own.as_ref()))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The directory of a commit's files.
+    pub fn snapshot(&self, commit: &str) -> PathBuf {
+        self.root.join("snapshots").join(commit)
+    }
+
+    /// The file that holds the commit of a branch or tag.
+    pub fn reference(&self, revision: &str) -> PathBuf {
+        self.root.join("refs").join(revision)
+    }
+
+    /// The file that holds the bytes of every cached file with this etag.
+    pub fn blob(&self, etag: &str) -> PathBuf {
+        self.root.join("blobs").join(etag)
+    }
+}
+
+/// Whether a revision is a commit rather than a branch or tag.
+pub fn is_commit(revision: &str) -> bool {
+    is_hex(revision, 40)
+}
+
+/// Whether `text` is `length` lower-case hexadecimal digits.
+pub fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    #[test]
+    fn a_reference_leads_to_its_commit_and_a_commit_to_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let cached = Cache::new(directory.path().to_owned()).repository("org/name");
+        let root = directory.path().join("models--org--name");
+        fs_err::create_dir_all(root.join("refs/refs/pr")).unwrap();
+        fs_err::write(root.join("refs/main"), format!("{COMMIT}\n")).unwrap();
+        fs_err::write(root.join("refs/refs/pr/1"), COMMIT).unwrap();
+
+        for revision in ["main", "refs/pr/1", COMMIT] {
+            assert_eq!(
+                cached.commit(revision).unwrap().as_deref(),
+                Some(COMMIT),
+                "{revision}"
+            );
+        }
+        assert_eq!(cached.commit("v2").unwrap(), None);
+        assert_eq!(cached.snapshot(COMMIT), root.join("snapshots").join(COMMIT));
+        assert_eq!(cached.references_besides("v2"), ["main"]);
+        assert_eq!(cached.references_besides("main"), [""; 0]);
+    }
+
+    #[test]
+    fn a_reference_that_holds_no_commit_counts_as_unseen() {
+        let directory = tempfile::tempdir().unwrap();
+        let cached = Cache::new(directory.path().to_owned()).repository("org/name");
+        fs_err::create_dir_all(cached.reference("main").parent().unwrap()).unwrap();
+        fs_err::write(cached.reference("main"), "../../../etc").unwrap();
+        assert_eq!(cached.commit("main").unwrap(), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! What can go wrong between a model's name and its files, and what to do about it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::{Authority, Card};
+
+/// Why a checkpoint could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    #[error(
+        "no model is called `{member}`: it is no directory here, no card's name and no hub id (org/name)"
+    )]
+    UnknownModel { member: String },
+    #[error("there is no model directory at {}", path.display())]
+    NoDirectory { path: PathBuf },
+    #[error("{} is a file, and a model is a directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("`{revision}` is not the name of a branch, tag or commit")]
+    BadRevision { revision: String },
+    #[error("`{member}` is a directory, and revision `{revision}` was asked of it")]
+    RevisionOfDirectory { member: String, revision: String },
+    #[error("`{member}` names a revision, and revision `{revision}` was asked for besides")]
+    RevisionTwice { member: String, revision: String },
+    #[error("no place for the hub's cache: no home directory is known")]
+    NoCache,
+    #[error("{name} is `{value}`, not a number of seconds")]
+    BadVariable { name: &'static str, value: String },
+
+    #[error("the checkpoint in {} lacks {file}", directory.display())]
+    Incomplete { directory: PathBuf, file: String },
+    #[error(
+        "the checkpoint in {} has no weights: neither model.safetensors nor model.safetensors.index.json is there",
+        directory.display()
+    )]
+    NoWeights { directory: PathBuf },
+    #[error("{} is no index of safetensors shards: {reason}", path.display())]
+    BadIndex { path: PathBuf, reason: String },
+    #[error("{} names the shard `{name}`, which lies outside its directory", path.display())]
+    ShardOutside { path: PathBuf, name: String },
+    #[error("{} does not say where its folder came from: {}", path.display(), source.message())]
+    BadProvenance {
+        path: PathBuf,
+        source: Box<toml::de::Error>,
+    },
+    #[error(transparent)]
+    NotCached(Box<NotCached>),
+    #[error("{member} cannot be fetched: {barrier}")]
+    Forbidden {
+        /// As it would be typed.
+        member: String,
+        barrier: Barrier,
+    },
+
+    #[error(
+        "the hub does not give out {repository} (HTTP {status}){}",
+        said(message)
+    )]
+    Refused {
+        repository: String,
+        status: u16,
+        /// What the hub said, where it said anything.
+        message: Option<String>,
+        /// The page on which access is asked for.
+        page: String,
+        with_token: bool,
+    },
+    #[error("the hub has no {what}{}", said(message))]
+    NotFound {
+        what: String,
+        message: Option<String>,
+    },
+    #[error("{url} answered with HTTP {status}")]
+    Status { url: String, status: u16 },
+    #[error("{url} cannot be reached: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("{url} answered with something else than expected: {reason}")]
+    BadAnswer { url: String, reason: String },
+    #[error(
+        "{file} should have the sha256 {expected} by {authority}, but what arrived has {actual} and was deleted"
+    )]
+    WrongSum {
+        file: String,
+        expected: String,
+        actual: String,
+        authority: Authority,
+    },
+    #[error("{} is being written by another process", path.display())]
+    Busy { path: PathBuf },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A repository that the cache does not have whole and that may not be fetched.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{repository} at revision {revision} is not whole in the cache {}: {missing}; {barrier}",
+    cache.display()
+)]
+pub struct NotCached {
+    /// As it would be typed.
+    pub member: String,
+    pub repository: String,
+    pub revision: String,
+    /// What the cache lacks.
+    pub missing: String,
+    pub cache: PathBuf,
+    /// The branches and tags of the repository that the cache knows at other commits.
+    pub known: Vec<String>,
+    pub barrier: Barrier,
+}
+
+/// Why nothing may be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// `--offline` was given.
+    Flag,
+    /// This environment variable is set.
+    Variable(&'static str),
+    /// The build has no HTTP client.
+    Build,
+}
+
+impl fmt::Display for Barrier {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => formatter.write_str("--offline forbids connections"),
+            Self::Variable(name) => write!(formatter, "{name} is set and forbids connections"),
+            Self::Build => {
+                formatter.write_str("this build cannot connect (it lacks the feature `hub`)")
+            }
+        }
+    }
+}
+
+fn said(message: &Option<String>) -> String {
+    message
+        .as_ref()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default()
+}
+
+impl HubError {
+    /// Whether an artefact is missing or corrupt, rather than a name, an option or a file system at fault.
+    pub fn is_missing_artefact(&self) -> bool {
+        match self {
+            Self::UnknownModel { .. }
+            | Self::NoDirectory { .. }
+            | Self::NotADirectory { .. }
+            | Self::BadRevision { .. }
+            | Self::RevisionOfDirectory { .. }
+            | Self::RevisionTwice { .. }
+            | Self::NoCache
+            | Self::BadVariable { .. }
+            | Self::Busy { .. }
+            | Self::Io(_) => false,
+            Self::Incomplete { .. }
+            | Self::NoWeights { .. }
+            | Self::BadIndex { .. }
+            | Self::ShardOutside { .. }
+            | Self::BadProvenance { .. }
+            | Self::NotCached(_)
+            | Self::Forbidden { .. }
+            | Self::Refused { .. }
+            | Self::NotFound { .. }
+            | Self::Status { .. }
+            | Self::Unreachable { .. }
+            | Self::BadAnswer { .. }
+            | Self::WrongSum { .. } => true,
+        }
+    }
+
+    /// What to try next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownModel { .. } => {
+                let cards: Vec<_> = Card::all().iter().map(|card| card.name.as_str()).collect();
+                Some(format!("the cards are {}; a path begins with ./ or /", cards.join(", ")))
+            }
+            Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
+            Self::RevisionOfDirectory { .. } => {
+                Some("only models of the hub have revisions; write org/name@revision".to_owned())
+            }
+            Self::NotCached(lacking) => {
+                let remedy = elsewhere(&lacking.member);
+                Some(match lacking.known.first() {
+                    None => remedy,
+                    Some(first) => format!(
+                        "{remedy}; of this repository the cache knows {} (ask for {}@{first})",
+                        lacking.known.join(", "),
+                        lacking.repository
+                    ),
+                })
+            }
+            Self::Forbidden { member, .. } => Some(elsewhere(member)),
+            Self::Refused { page, with_token: false, .. } => Some(format!(
+                "accept the licence on {page}, then set HF_TOKEN to a read token of that account"
+            )),
+            Self::Refused { page, with_token: true, .. } => Some(format!(
+                "the account of the token in use must have been granted access on {page}; \
+                 HF_TOKEN overrides the stored token"
+            )),
+            Self::NotFound { .. } => Some(
+                "check the spelling; a private repository shows itself only to a token (HF_TOKEN)".to_owned(),
+            ),
+            Self::Unreachable { .. } | Self::Status { .. } => Some(
+                "what arrived is kept: the same command goes on from there; HF_ENDPOINT names a mirror".to_owned(),
+            ),
+            Self::WrongSum { .. } => {
+                Some("fetch it again; if it happens twice, do not trust the source".to_owned())
+            }
+            Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn elsewhere(member: &str) -> String {
+    format!(
+        "run `wardround models fetch {member} --to DIR` where there is a network, \
+         carry DIR here and name it in place of the model"
+    )
+}

@@ -1,0 +1,290 @@
+//! Requests to the hub: a repository's listing, a file's header, a file's bytes from an offset on.
+
+use std::time::Duration;
+
+use hf_hub::api::RepoInfo;
+use hf_hub::api::sync::Api;
+use hf_hub::{Repo, RepoType};
+use ureq::http::{HeaderMap, Response, StatusCode, Uri, header};
+use ureq::{Agent, Body};
+
+use super::super::cache::{is_commit, is_hex};
+use super::super::{HubError, Repository, Token};
+
+const MOST_REDIRECTS: usize = 5;
+const LONGEST_LISTING_BYTES: u64 = 64 << 20;
+
+/// The hub, as one repository of it is seen.
+pub struct Client<'a> {
+    pub api: Api,
+    pub agent: Agent,
+    pub token: Option<Token>,
+    pub repository: &'a Repository,
+    pub metadata_timeout: Duration,
+    /// Before the second attempt of those that bring nothing.
+    pub pause: Duration,
+}
+
+/// A repository at one revision.
+pub struct Listing {
+    pub commit: String,
+    files: Vec<String>,
+}
+
+/// One file, before its bytes.
+pub struct RemoteFile {
+    pub url: String,
+    /// A sha256 for a large file, git's sha1 for a small one.
+    pub etag: String,
+    pub size_bytes: u64,
+}
+
+/// A file's bytes, underway.
+pub struct Bytes {
+    /// The offset that they begin at: the one asked for, or 0.
+    pub offset: u64,
+    pub body: Body,
+}
+
+impl Listing {
+    pub fn has(&self, file: &str) -> bool {
+        self.files.iter().any(|name| name == file)
+    }
+}
+
+impl RemoteFile {
+    /// The sum that the hub gives, where it gives one.
+    pub fn sha256(&self) -> Option<&str> {
+        Some(self.etag.as_str()).filter(|etag| is_hex(etag, 64))
+    }
+}
+
+impl Client<'_> {
+    /// Resolves the revision and lists its files.
+    pub fn list(&self) -> Result<Listing, HubError> {
+        let repo = self.api.repo(self.address(&self.repository.revision));
+        let request = repo.info_request().config().http_status_as_error(false);
+        let request = request.timeout_global(Some(self.metadata_timeout)).build();
+        let url = request.uri_ref().map(Uri::to_string).unwrap_or_default();
+        let what = format!(
+            "{} at revision {}",
+            self.repository.id, self.repository.revision
+        );
+
+        let mut response = request.call().map_err(|error| unreachable(&url, &error))?;
+        self.accept(&url, &what, &response)?;
+        let limited = response
+            .body_mut()
+            .with_config()
+            .limit(LONGEST_LISTING_BYTES);
+        let text = limited
+            .read_to_vec()
+            .map_err(|error| unreachable(&url, &error))?;
+        let bad = |reason| HubError::BadAnswer {
+            url: url.clone(),
+            reason,
+        };
+        let info: RepoInfo =
+            serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        if !is_commit(&info.sha) {
+            return Err(bad(format!("`{}` is no commit", info.sha)));
+        }
+        let files = info
+            .siblings
+            .into_iter()
+            .map(|sibling| sibling.rfilename)
+            .collect();
+        Ok(Listing {
+            commit: info.sha,
+            files,
+        })
+    }
+
+    /// Asks for a file's etag and size. Only redirects within the hub (a renamed repository) are followed: the store
+    /// that the last one leads to knows neither.
+    pub fn inspect(&self, commit: &str, file: &str) -> Result<RemoteFile, HubError> {
+        let url = self.api.repo(self.address(commit)).url(file);
+        let what = format!("{file} in {} at {commit}", self.repository.id);
+        let mut place = url.clone();
+        for _ in 0..MOST_REDIRECTS {
+            let request = self
+                .agent
+                .head(&place)
+                .header(header::ACCEPT_ENCODING, "identity");
+            let request = match &self.token {
+                Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
+                None => request,
+            };
+            let request = request.config().max_redirects(0);
+            let request = request.timeout_global(Some(self.metadata_timeout)).build();
+            let response = request
+                .call()
+                .map_err(|error| unreachable(&place, &error))?;
+            match relative_redirect(&place, &response) {
+                Some(next) => place = next,
+                None => {
+                    if !response.status().is_redirection() {
+                        self.accept(&place, &what, &response)?;
+                    }
+                    return read_header(url, &response);
+                }
+            }
+        }
+        Err(HubError::BadAnswer {
+            url,
+            reason: format!("more than {MOST_REDIRECTS} redirects"),
+        })
+    }
+
+    /// Asks for a file's bytes from `offset` on; a server that cannot give a part gives the whole.
+    pub fn bytes(&self, remote: &RemoteFile, offset: u64) -> Result<Bytes, HubError> {
+        let url = &remote.url;
+        let request = self
+            .agent
+            .get(url)
+            .header(header::ACCEPT_ENCODING, "identity");
+        let request = match &self.token {
+            Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
+            None => request,
+        };
+        let request = match offset {
+            0 => request,
+            offset => request.header(header::RANGE, format!("bytes={offset}-")),
+        };
+        let response = request.call().map_err(|error| unreachable(url, &error))?;
+        self.accept(url, url, &response)?;
+        let offset = match response.status() {
+            StatusCode::PARTIAL_CONTENT => {
+                let range =
+                    text(response.headers(), header::CONTENT_RANGE.as_str()).unwrap_or_default();
+                if !range.starts_with(&format!("bytes {offset}-")) {
+                    let reason = format!("asked for bytes from {offset} on, got `{range}`");
+                    return Err(HubError::BadAnswer {
+                        url: url.clone(),
+                        reason,
+                    });
+                }
+                offset
+            }
+            _ => 0,
+        };
+        Ok(Bytes {
+            offset,
+            body: response.into_body(),
+        })
+    }
+
+    fn address(&self, revision: &str) -> Repo {
+        Repo::with_revision(
+            self.repository.id.clone(),
+            RepoType::Model,
+            revision.to_owned(),
+        )
+    }
+
+    /// Turns a status that is no success into what it means for a user.
+    fn accept(&self, url: &str, what: &str, response: &Response<Body>) -> Result<(), HubError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let code = text(response.headers(), "x-error-code").unwrap_or_default();
+        let message = text(response.headers(), "x-error-message").map(str::to_owned);
+        // The hub hides what a caller may not see behind 401, whether it exists or not.
+        let is_hidden = code == "RepoNotFound" && self.repository.card.is_none();
+        Err(match status {
+            _ if is_hidden => HubError::NotFound {
+                what: what.to_owned(),
+                message,
+            },
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => HubError::Refused {
+                repository: self.repository.id.clone(),
+                status: status.as_u16(),
+                message,
+                page: self.access_page(),
+                with_token: self.token.is_some(),
+            },
+            StatusCode::NOT_FOUND => HubError::NotFound {
+                what: what.to_owned(),
+                message,
+            },
+            status => HubError::Status {
+                url: url.to_owned(),
+                status: status.as_u16(),
+            },
+        })
+    }
+
+    fn access_page(&self) -> String {
+        let card = self
+            .repository
+            .card
+            .and_then(|card| card.licence.accept.clone());
+        card.unwrap_or_else(|| format!("https://huggingface.co/{}", self.repository.id))
+    }
+}
+
+fn bearer(token: &Token) -> String {
+    format!("Bearer {}", token.secret())
+}
+
+fn unreachable(url: &str, error: &ureq::Error) -> HubError {
+    HubError::Unreachable {
+        url: url.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn relative_redirect(url: &str, response: &Response<Body>) -> Option<String> {
+    let location = text(response.headers(), header::LOCATION.as_str())?;
+    if !response.status().is_redirection()
+        || !location.starts_with('/')
+        || location.starts_with("//")
+    {
+        return None;
+    }
+    let uri: Uri = url.parse().ok()?;
+    Some(format!(
+        "{}://{}{location}",
+        uri.scheme_str()?,
+        uri.authority()?
+    ))
+}
+
+fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, HubError> {
+    let headers = response.headers();
+    let linked = text(headers, "x-linked-etag").or_else(|| text(headers, header::ETAG.as_str()));
+    let etag = linked
+        .unwrap_or_default()
+        .trim_start_matches("W/")
+        .trim_matches('"')
+        .to_owned();
+    // The etag names a file of the cache.
+    let is_name = (1..=128).contains(&etag.len())
+        && etag
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if !is_name {
+        return Err(HubError::BadAnswer {
+            url,
+            reason: format!("`{etag}` is no etag"),
+        });
+    }
+    let size =
+        text(headers, "x-linked-size").or_else(|| text(headers, header::CONTENT_LENGTH.as_str()));
+    match size.and_then(|size| size.parse().ok()) {
+        Some(size_bytes) => Ok(RemoteFile {
+            url,
+            etag,
+            size_bytes,
+        }),
+        None => Err(HubError::BadAnswer {
+            url,
+            reason: "it does not say how long the file is".to_owned(),
+        }),
+    }
+}

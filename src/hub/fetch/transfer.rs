@@ -1,0 +1,159 @@
+//! One file's bytes: into an incomplete file beside the destination, from where they stopped the last time.
+
+use std::fs::TryLockError;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::thread;
+
+use fs_err::{File, OpenOptions};
+
+use super::super::HubError;
+use super::super::digest::Sum;
+use super::client::{Client, RemoteFile};
+use super::progress::FileProgress;
+
+/// Attempts in a row that bring nothing before a download gives up; the pauses between them double.
+const FRUITLESS_ATTEMPTS: u32 = 5;
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Downloads a file up to its full size into `path`, going on where an earlier download or connection broke off;
+/// returns its sha256.
+///
+/// # Errors
+/// The hub refuses, several connections in a row bring nothing, or the file cannot be written. What arrived stays.
+pub fn download(
+    client: &Client,
+    remote: &RemoteFile,
+    path: &Path,
+    progress: &FileProgress,
+) -> Result<String, HubError> {
+    let mut part = Part::open(path)?;
+    if part.length > remote.size_bytes {
+        part.clear()?;
+    }
+    let mut fruitless = 0;
+    while part.length < remote.size_bytes {
+        let before = part.length;
+        progress.position(before);
+        let outcome = append(client, remote, &mut part, progress);
+        fruitless = if part.length > before {
+            0
+        } else {
+            fruitless + 1
+        };
+        match outcome {
+            Ok(()) if fruitless < FRUITLESS_ATTEMPTS => {}
+            Err(error) if is_passing(&error) && fruitless < FRUITLESS_ATTEMPTS => {}
+            Ok(()) => {
+                let (url, reason) = (remote.url.clone(), "the answers end too early".to_owned());
+                return Err(HubError::Unreachable { url, reason });
+            }
+            Err(error) => return Err(error),
+        }
+        if fruitless > 0 {
+            thread::sleep(client.pause * 2u32.pow(fruitless - 1));
+        }
+    }
+    progress.position(part.length);
+    part.close()
+}
+
+/// Whether another attempt may do better.
+fn is_passing(error: &HubError) -> bool {
+    match error {
+        HubError::Unreachable { .. } => true,
+        HubError::Status { status, .. } => matches!(status, 408 | 416 | 429 | 500..),
+        _ => false,
+    }
+}
+
+/// One connection's worth of bytes.
+fn append(
+    client: &Client,
+    remote: &RemoteFile,
+    part: &mut Part,
+    progress: &FileProgress,
+) -> Result<(), HubError> {
+    let bytes = client.bytes(remote, part.length)?;
+    if bytes.offset != part.length {
+        part.clear()?;
+        progress.position(0);
+    }
+    // One byte more than there should be tells a file that is too long from one that is whole.
+    let mut reader = bytes
+        .body
+        .into_reader()
+        .take(remote.size_bytes - part.length + 1);
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let count = reader
+            .read(&mut buffer)
+            .map_err(|error| HubError::Unreachable {
+                url: remote.url.clone(),
+                reason: error.to_string(),
+            })?;
+        if count == 0 {
+            return Ok(());
+        }
+        if part.length + count as u64 > remote.size_bytes {
+            part.clear()?;
+            let reason = format!("more than the {} bytes it announced", remote.size_bytes);
+            return Err(HubError::BadAnswer {
+                url: remote.url.clone(),
+                reason,
+            });
+        }
+        part.write(&buffer[..count])?;
+        progress.position(part.length);
+    }
+}
+
+/// An incomplete file, locked against other processes, with the sum of what it holds.
+struct Part {
+    file: File,
+    length: u64,
+    sum: Sum,
+}
+
+impl Part {
+    fn open(path: &Path) -> Result<Self, HubError> {
+        fs_err::create_dir_all(path.parent().unwrap_or(path))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(HubError::Busy {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        let mut sum = Sum::default();
+        let length = sum.read(&mut file)?;
+        Ok(Self { file, length, sum })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), HubError> {
+        self.file.write_all(bytes)?;
+        self.sum.update(bytes);
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(), HubError> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        (self.length, self.sum) = (0, Sum::default());
+        Ok(())
+    }
+
+    fn close(self) -> Result<String, HubError> {
+        self.file.sync_all()?;
+        Ok(self.sum.finish())
+    }
+}

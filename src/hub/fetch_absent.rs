@@ -1,0 +1,23 @@
+//! The twin of `fetch` in a build without the feature `hub`: the same calls, refused.
+
+use std::path::Path;
+
+use super::{Barrier, Checkpoint, HubError, HubOptions, Repository};
+
+/// Whether this build can fetch at all.
+pub const AVAILABLE: bool = false;
+
+/// Refuses.
+///
+/// # Errors
+/// Always [`HubError::Forbidden`].
+pub fn fetch_repository(
+    repository: &Repository,
+    _to: Option<&Path>,
+    _options: &HubOptions,
+) -> Result<Checkpoint, HubError> {
+    Err(HubError::Forbidden {
+        member: repository.spelling(),
+        barrier: Barrier::Build,
+    })
+}

@@ -1,0 +1,28 @@
+//! Checkpoints: found in a directory or the Hugging Face cache, fetched from the hub, verified by their sums.
+//!
+//! `source` turns what a user typed into a [`Checkpoint`]; `card` knows the models by name; `cache` reads the hub's
+//! cache layout; `fetch` is the only module that opens a connection, and a build without the feature `hub` swaps it
+//! for a twin that refuses.
+
+mod cache;
+mod card;
+mod checkpoint;
+mod digest;
+mod environment;
+mod error;
+#[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
+mod fetch;
+mod provenance;
+mod repository;
+mod source;
+mod verify;
+
+pub use cache::{Cache, CachedRepository};
+pub use card::{Card, CardFile, Licence};
+pub use checkpoint::{Checkpoint, CheckpointFiles};
+pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
+pub use environment::{Environment, Token};
+pub use error::{Barrier, HubError, NotCached};
+pub use repository::Repository;
+pub use source::{HubOptions, fetch, resolve};
+pub use verify::{Authority, FileCheck, Status, verify};

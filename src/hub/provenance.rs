@@ -1,0 +1,43 @@
+//! `provenance.toml`: written beside files fetched into a plain folder, so that they can be verified where no hub is.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::HubError;
+
+/// The file's name.
+pub const PROVENANCE: &str = "provenance.toml";
+
+/// Where a folder's files came from, and their sums as they arrived.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    pub repository: String,
+    /// The commit.
+    pub revision: String,
+    /// File name to sum, 64 lower-case hexadecimal digits each.
+    pub sha256: BTreeMap<String, String>,
+}
+
+impl Provenance {
+    /// What `directory` says of itself; `None` where it says nothing.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read or is not a provenance.
+    pub fn read(directory: &Path) -> Result<Option<Self>, HubError> {
+        let path = directory.join(PROVENANCE);
+        let text = match fs_err::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let parsed = toml::from_str(&text);
+        parsed.map(Some).map_err(|source| HubError::BadProvenance {
+            path,
+            source: Box::new(source),
+        })
+    }
+}
