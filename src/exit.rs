@@ -21,7 +21,10 @@ use crate::systems::medmad::settings::SettingsError;
 #[derive(Debug, Error)]
 pub enum Failure {
     #[error("{message}")]
-    Usage { message: String, hint: Option<String> },
+    Usage {
+        message: String,
+        hint: Option<String>,
+    },
     /// The command did its work, and the outcome is not what was hoped for.
     #[error("{0}")]
     Outcome(String),
@@ -52,7 +55,10 @@ pub enum Failure {
 
 impl Failure {
     pub fn usage(message: impl Into<String>, hint: &str) -> Failure {
-        Failure::Usage { message: message.into(), hint: Some(hint.to_owned()) }
+        Failure::Usage {
+            message: message.into(),
+            hint: Some(hint.to_owned()),
+        }
     }
 
     /// Decided here and nowhere else.
@@ -131,7 +137,10 @@ impl From<EngineError> for Failure {
 }
 
 /// Tells stderr what went wrong, where, and what may help; a reader of stdout that went away is no error.
-#[expect(clippy::print_stderr, reason = "the one place where a command's failure is told")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the one place where a command's failure is told"
+)]
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -47,7 +47,10 @@ impl Demo {
             subset: Subset::All,
             runs: 1,
             panel,
-            settings: Settings { record_chars: 32, ..Settings::default() },
+            settings: Settings {
+                record_chars: 32,
+                ..Settings::default()
+            },
             seed: 42,
             free: false,
             prompts: None,
@@ -66,11 +69,18 @@ impl Demo {
         let directory = Directory::create(&out, &prepared.plan)?;
         run::execute(prepared, directory, Finished::default(), &out, self.quiet)?;
         let contents = Contents::read(&out)?;
-        if let Some(item) = contents.items.records.iter().max_by_key(|item| (item.rounds_run, &item.item)) {
+        if let Some(item) = contents
+            .items
+            .records
+            .iter()
+            .max_by_key(|item| (item.rounds_run, &item.item))
+        {
             tell_debate(item, &contents.calls.records)?;
         }
         console::say("")?;
-        Ok(console::say("The three models have random weights: what they say is noise, how they are run is not.")?)
+        Ok(console::say(
+            "The three models have random weights: what they say is noise, how they are run is not.",
+        )?)
     }
 }
 
@@ -80,7 +90,11 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
     console::say(format!("\nThe debate on {}", item.item))?;
     let first = calls.iter().filter(of_item).find(|call| call.round == 0);
     if let Some(user) = first.and_then(|call| call.messages.last()) {
-        let question = user.content.split("\n\nIMPORTANT:").next().unwrap_or_default();
+        let question = user
+            .content
+            .split("\n\nIMPORTANT:")
+            .next()
+            .unwrap_or_default();
         for line in question.lines() {
             console::say(format!("    {line}"))?;
         }
@@ -88,9 +102,19 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
     for round in &item.rounds {
         console::say(format!("  round {}", round.round))?;
         for (index, answer) in round.answers.iter().enumerate() {
-            let call = calls.iter().filter(of_item).filter(|call| call.round == round.round);
-            let agent = call.clone().nth(index).map_or("", |_| AGENT_NAMES.get(index).copied().unwrap_or(""));
-            let answer = if answer.is_empty() { "no answer" } else { answer };
+            let call = calls
+                .iter()
+                .filter(of_item)
+                .filter(|call| call.round == round.round);
+            let agent = call
+                .clone()
+                .nth(index)
+                .map_or("", |_| AGENT_NAMES.get(index).copied().unwrap_or(""));
+            let answer = if answer.is_empty() {
+                "no answer"
+            } else {
+                answer
+            };
             console::say(format!(
                 "    {agent:6} says {answer}, confidence {}, weight {}",
                 round.confidences[index], round.weights[index]
@@ -99,23 +123,36 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
         console::say(format!("    the vote: {}", round.aggregate))?;
     }
     let gold = item.gold.as_deref().unwrap_or("not given");
-    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))
+    console::say(format!(
+        "  the team says {}; the right answer is {gold}",
+        item.answer
+    ))
 }
 
 const AGENT_NAMES: [&str; 3] = ["sym", "ddx", "guide"];
 
 fn make_models(root: &Path, quiet: bool) -> Result<Vec<String>, Failure> {
     let mut panel = Vec::new();
-    for (family, name) in
-        [(Family::Gemma3, "tiny-gemma3"), (Family::Llama, "tiny-llama"), (Family::Qwen3, "tiny-qwen3")]
-    {
+    for (family, name) in [
+        (Family::Gemma3, "tiny-gemma3"),
+        (Family::Llama, "tiny-llama"),
+        (Family::Qwen3, "tiny-qwen3"),
+    ] {
         let directory = root.join(name);
         if !directory.join("config.json").is_file() {
             if !quiet {
                 console::note(format!("making {}", directory.display()));
             }
             fs_err::create_dir_all(root)?;
-            write_checkpoint(&Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None }, &directory)?;
+            write_checkpoint(
+                &Recipe {
+                    family,
+                    shape: Shape::Tiny,
+                    seed: 1,
+                    tokenizer: None,
+                },
+                &directory,
+            )?;
         }
         panel.push(directory.display().to_string());
     }
@@ -124,15 +161,22 @@ fn make_models(root: &Path, quiet: bool) -> Result<Vec<String>, Failure> {
 
 fn cache_directory() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(home);
     let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
     cache.unwrap_or_else(std::env::temp_dir).join(name)
 }
 
 fn free_name() -> PathBuf {
-    let name = |number: u32| PathBuf::from(match number {
-        1 => "wardround-demo".to_owned(),
-        more => format!("wardround-demo-{more}"),
-    });
-    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
+    let name = |number: u32| {
+        PathBuf::from(match number {
+            1 => "wardround-demo".to_owned(),
+            more => format!("wardround-demo-{more}"),
+        })
+    };
+    (1..)
+        .map(name)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| name(1))
 }

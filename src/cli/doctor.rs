@@ -21,17 +21,30 @@ impl Doctor {
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let ops = Ops::new(threads)?;
-        let fetching = if cfg!(feature = "hub") { "can fetch models" } else { "no HTTP stack" };
-        console::say(format!("version    {} ({fetching})", env!("CARGO_PKG_VERSION")))?;
+        let fetching = if cfg!(feature = "hub") {
+            "can fetch models"
+        } else {
+            "no HTTP stack"
+        };
+        console::say(format!(
+            "version    {} ({fetching})",
+            env!("CARGO_PKG_VERSION")
+        ))?;
         console::say(format!("device     cpu: {}, {threads} threads", ops.kind()))?;
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;
         let connections = match options.barrier() {
             Some(barrier) => format!("none: {barrier}"),
-            None => format!("to {} when a model is missing", options.environment.endpoint),
+            None => format!(
+                "to {} when a model is missing",
+                options.environment.endpoint
+            ),
         };
         console::say(format!("network    {connections}"))?;
         console::say(format!("cache      {}", options.cache()?.root().display()))?;
-        let offline = HubOptions { offline: true, ..options };
+        let offline = HubOptions {
+            offline: true,
+            ..options
+        };
         for card in Card::all() {
             let state = match hub::resolve(&card.name, &offline) {
                 Ok(checkpoint) => checkpoint.directory.display().to_string(),

@@ -29,7 +29,12 @@ struct Input {
     #[arg(long, env = "WARDROUND_RAW")]
     raw: bool,
     /// What the system message says
-    #[arg(long, env = "WARDROUND_SYSTEM", value_name = "TEXT", conflicts_with = "raw")]
+    #[arg(
+        long,
+        env = "WARDROUND_SYSTEM",
+        value_name = "TEXT",
+        conflicts_with = "raw"
+    )]
     system: Option<String>,
     /// Ask for a `<think>` section where the template knows the switch
     #[arg(long, env = "WARDROUND_THINKING", conflicts_with = "raw")]
@@ -43,18 +48,26 @@ struct Input {
 impl Input {
     fn read(&self) -> Result<(Description, Vec<u32>), Failure> {
         let checkpoint = resolve(&self.model, &self.hub.options(false)?)?;
-        let description = Description::read(checkpoint, self.machine.dtype, self.machine.context())?;
+        let description =
+            Description::read(checkpoint, self.machine.dtype, self.machine.context())?;
         let mut text = self.prompt.clone();
         if text == "-" {
             text.clear();
             std::io::stdin().read_to_string(&mut text)?;
         }
         let tokens = if self.raw {
-            description.tokenizer.encode(&text).map_err(PanelError::from)?
+            description
+                .tokenizer
+                .encode(&text)
+                .map_err(PanelError::from)?
         } else {
-            let message = |role: &str, content| Message { role: role.to_owned(), content };
+            let message = |role: &str, content| Message {
+                role: role.to_owned(),
+                content,
+            };
             let system = self.system.clone().map(|text| message("system", text));
-            let messages: Vec<Message> = system.into_iter().chain([message("user", text)]).collect();
+            let messages: Vec<Message> =
+                system.into_iter().chain([message("user", text)]).collect();
             description.tokenise(&messages, self.thinking)?
         };
         Ok((description, tokens))
@@ -66,7 +79,12 @@ pub struct Generate {
     #[command(flatten)]
     input: Input,
     /// Tokens to generate at most
-    #[arg(long, env = "WARDROUND_MAX_TOKENS", default_value_t = 512, value_name = "N")]
+    #[arg(
+        long,
+        env = "WARDROUND_MAX_TOKENS",
+        default_value_t = 512,
+        value_name = "N"
+    )]
     max_tokens: u32,
     /// What the draws derive from
     #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
@@ -105,14 +123,19 @@ impl Generate {
             sampling,
             seed: self.seed,
             constraint,
-            stop: Stop { ids: description.generation.eos_ids.clone(), strings: self.stop },
+            stop: Stop {
+                ids: description.generation.eos_ids.clone(),
+                strings: self.stop,
+            },
             logprobs: None,
             pieces: !self.json,
         };
         let mut broken = Ok(());
         let completion = backbone.engine.submit(request)?.wait_with(|piece| {
             let mut stdout = std::io::stdout().lock();
-            let written = stdout.write_all(piece.as_bytes()).and_then(|()| stdout.flush());
+            let written = stdout
+                .write_all(piece.as_bytes())
+                .and_then(|()| stdout.flush());
             broken = std::mem::replace(&mut broken, Ok(())).and(written);
         })?;
         broken?;
@@ -146,11 +169,19 @@ impl Logprobs {
         let (description, tokens) = self.input.read()?;
         let (length, context) = (tokens.len(), description.context);
         if length > context {
-            return Err(PanelError::PromptTooLong { prompt: length, context }.into());
+            return Err(PanelError::PromptTooLong {
+                prompt: length,
+                context,
+            }
+            .into());
         }
         let config = description.config.clone();
-        let mut pages =
-            KvPages::new(config.layer_count(), length.div_ceil(PAGE), config.kv_heads, config.head_dim);
+        let mut pages = KvPages::new(
+            config.layer_count(),
+            length.div_ceil(PAGE),
+            config.kv_heads,
+            config.head_dim,
+        );
         let table: Vec<u32> = (0..pages.pages() as u32).collect();
         let weights = &description.checkpoint.files.weights;
         let wanted = WantedType::Exactly(description.stored);
@@ -161,7 +192,12 @@ impl Logprobs {
             let chunk = &tokens[start..length.min(start + ROWS)];
             let positions: Vec<u32> = (start..start + chunk.len()).map(|at| at as u32).collect();
             let sequences = vec![0; chunk.len()];
-            let rows = Rows { tokens: chunk, positions: &positions, sequences: &sequences, tables: &[&table] };
+            let rows = Rows {
+                tokens: chunk,
+                positions: &positions,
+                sequences: &sequences,
+                tables: &[&table],
+            };
             let all: Vec<usize> = (0..chunk.len()).collect();
             ops.run(|| decoder.forward(&ops, rows, &all, &mut pages, &mut scratch));
             for (logits, next) in scratch.logits.rows_mut().zip(start + 1..length) {
@@ -188,6 +224,8 @@ pub struct Tokenize {
 impl Tokenize {
     pub fn run(self) -> Result<(), Failure> {
         let (_, tokens) = self.input.read()?;
-        Ok(console::say(serde_json::to_string(&tokens).map_err(std::io::Error::from)?)?)
+        Ok(console::say(
+            serde_json::to_string(&tokens).map_err(std::io::Error::from)?,
+        )?)
     }
 }

@@ -80,13 +80,21 @@ mod tests {
         let mut command = Arguments::command();
         command.build();
         command.clone().debug_assert();
-        for verb in command.get_subcommands().flat_map(|verb| {
-            std::iter::once(verb).chain(verb.get_subcommands())
-        }) {
-            for argument in verb.get_arguments().filter(|argument| argument.get_long().is_some()) {
+        for verb in command
+            .get_subcommands()
+            .flat_map(|verb| std::iter::once(verb).chain(verb.get_subcommands()))
+        {
+            for argument in verb
+                .get_arguments()
+                .filter(|argument| argument.get_long().is_some())
+            {
                 let name = argument.get_long().unwrap_or_default();
                 if !["help", "version"].contains(&name) {
-                    assert!(argument.get_env().is_some(), "{}: --{name}", verb.get_name());
+                    assert!(
+                        argument.get_env().is_some(),
+                        "{}: --{name}",
+                        verb.get_name()
+                    );
                 }
             }
         }

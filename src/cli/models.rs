@@ -95,7 +95,10 @@ impl Models {
 
 fn list(options: &HubOptions) -> Result<(), Failure> {
     // Whether a card's files are here is no reason to fetch them.
-    let options = HubOptions { offline: true, ..options.clone() };
+    let options = HubOptions {
+        offline: true,
+        ..options.clone()
+    };
     for card in Card::all() {
         let state = match hub::resolve(&card.name, &options) {
             Ok(checkpoint) => checkpoint.directory.display().to_string(),
@@ -122,13 +125,24 @@ impl Fetch {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        let options = HubOptions { offline: true, ..HubFlags::default().options(true)? };
+        let options = HubOptions {
+            offline: true,
+            ..HubFlags::default().options(true)?
+        };
         let checkpoint = hub::resolve(&self.model, &options)?;
         let checks = hub::verify(&checkpoint)?;
         for check in &checks {
-            console::say(check.to_string())?;
+            let sum = check.sha256.as_deref().unwrap_or("-");
+            console::say(format!(
+                "{:64} {}  {}",
+                sum,
+                check.name,
+                describe(&check.status)
+            ))?;
         }
-        let wrong = checks.iter().filter(|check| matches!(check.status, Status::Mismatch | Status::Missing));
+        let wrong = checks
+            .iter()
+            .filter(|check| matches!(check.status, Status::Mismatch { .. } | Status::Missing));
         match wrong.count() {
             0 => Ok(()),
             count => Err(Failure::Mismatch(format!(
@@ -137,6 +151,18 @@ impl Verify {
                 checkpoint.directory.display()
             ))),
         }
+    }
+}
+
+fn describe(status: &Status) -> String {
+    match status {
+        Status::Ok(authority) => format!("ok, by {authority}"),
+        Status::Mismatch {
+            authority,
+            expected,
+        } => format!("MISMATCH: {authority} says {expected}"),
+        Status::Unknown => "unknown: nothing says what it should be".to_owned(),
+        Status::Missing => "MISSING".to_owned(),
     }
 }
 
@@ -151,7 +177,12 @@ impl Synth {
             ShapeName::Tiny => Shape::Tiny,
             ShapeName::Full => Shape::Full,
         };
-        let recipe = Recipe { family, shape, seed: self.seed, tokenizer: self.tokenizer.as_deref() };
+        let recipe = Recipe {
+            family,
+            shape,
+            seed: self.seed,
+            tokenizer: self.tokenizer.as_deref(),
+        };
         write_checkpoint(&recipe, &self.directory)?;
         Ok(console::say(self.directory.display().to_string())?)
     }

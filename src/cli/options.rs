@@ -79,9 +79,19 @@ pub struct SubsetFlags {
     #[arg(long, env = "WARDROUND_LIMIT", value_name = "N")]
     pub limit: Option<usize>,
     /// Draw the --limit items by this seed
-    #[arg(long, env = "WARDROUND_SAMPLE_SEED", value_name = "S", requires = "limit")]
+    #[arg(
+        long,
+        env = "WARDROUND_SAMPLE_SEED",
+        value_name = "S",
+        requires = "limit"
+    )]
     pub sample_seed: Option<u64>,
     /// Run the items whose ids this file lists, one a line
-    #[arg(long, env = "WARDROUND_IDS", value_name = "FILE", conflicts_with = "limit")]
+    #[arg(
+        long,
+        env = "WARDROUND_IDS",
+        value_name = "FILE",
+        conflicts_with = "limit"
+    )]
     pub ids: Option<PathBuf>,
 }

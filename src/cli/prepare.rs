@@ -45,24 +45,50 @@ impl Order {
     ///
     /// # Errors
     /// A plan of another system, or with settings that this version does not know.
-    pub fn from_plan(plan: &Plan, machine: MachineFlags, hub: HubOptions) -> Result<Order, Failure> {
+    pub fn from_plan(
+        plan: &Plan,
+        machine: MachineFlags,
+        hub: HubOptions,
+    ) -> Result<Order, Failure> {
         if plan.system != SYSTEM {
             let message = format!("the plan's system `{}` is not known", plan.system);
-            return Err(Failure::usage(message, &format!("the systems are: {SYSTEM}")));
+            return Err(Failure::usage(
+                message,
+                &format!("the systems are: {SYSTEM}"),
+            ));
         }
-        let context = plan.panel.iter().map(|member| member.context).max().unwrap_or(0);
+        let context = plan
+            .panel
+            .iter()
+            .map(|member| member.context)
+            .max()
+            .unwrap_or(0);
         // Members share one dtype unless it was left to each checkpoint.
-        let mut machine = MachineFlags { context: u32::try_from(context).unwrap_or(u32::MAX), ..machine };
-        let dtypes: Vec<&str> = plan.panel.iter().map(|member| member.dtype.as_str()).collect();
+        let mut machine = MachineFlags {
+            context: u32::try_from(context).unwrap_or(u32::MAX),
+            ..machine
+        };
+        let dtypes: Vec<&str> = plan
+            .panel
+            .iter()
+            .map(|member| member.dtype.as_str())
+            .collect();
         if dtypes.iter().all(|dtype| *dtype == dtypes[0]) {
             machine.dtype = dtypes[0].parse().map_err(Failure::from)?;
         }
         Ok(Order {
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
-            subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
+            subset: Subset::Ids {
+                path: "plan.toml".into(),
+                ids: plan.dataset.items.clone(),
+            },
             runs: plan.runs,
-            panel: plan.panel.iter().map(|member| member.path.clone()).collect(),
+            panel: plan
+                .panel
+                .iter()
+                .map(|member| member.path.clone())
+                .collect(),
             settings: Settings::from_table(&plan.settings)?,
             seed: plan.seed,
             free: plan.free,
@@ -91,12 +117,15 @@ impl Order {
         let allotments = plan_memory(&borrowed, max_batch, self.machine.kv_tokens())?;
         let agents = self.settings.agents();
         let members = agents.iter().zip(&backbone_of);
-        let panel = members.map(|(agent, &index)| descriptions[index].plan(agent, self.settings.thinking));
+        let panel =
+            members.map(|(agent, &index)| descriptions[index].plan(agent, self.settings.thinking));
         let plan = Plan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: SYSTEM.to_owned(),
-            synthetic: descriptions.iter().all(|description| description.is_synthetic),
+            synthetic: descriptions
+                .iter()
+                .all(|description| description.is_synthetic),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
@@ -108,7 +137,10 @@ impl Order {
                 format: self.format.name().to_owned(),
                 path: dataset.path.display().to_string(),
                 sha256: dataset.sha256,
-                items: questions.iter().map(|question| question.id.clone()).collect(),
+                items: questions
+                    .iter()
+                    .map(|question| question.id.clone())
+                    .collect(),
             },
             panel: panel.collect(),
             engine: EnginePlan {
@@ -140,7 +172,10 @@ impl Order {
             several if several.len() == AGENTS => several.iter().collect(),
             other => {
                 let message = format!("a panel of {} members for {AGENTS} agents", other.len());
-                return Err(Failure::usage(message, "give --panel three models, or one for all"));
+                return Err(Failure::usage(
+                    message,
+                    "give --panel three models, or one for all",
+                ));
             }
         };
         let mut descriptions: Vec<Description> = Vec::new();
@@ -208,7 +243,10 @@ impl Prepared {
         let agents = self.plan.panel.iter().map(|member| member.agent.clone());
         let members = agents
             .zip(self.backbone_of)
-            .map(|(agent, index)| Member { agent, backbone: backbones[index].clone() })
+            .map(|(agent, index)| Member {
+                agent,
+                backbone: backbones[index].clone(),
+            })
             .collect();
         let panel = Panel {
             members,
@@ -240,7 +278,7 @@ fn host() -> HostPlan {
         Err(_) => (None, 0),
     };
     HostPlan {
-        name: sysinfo::System::host_name().unwrap_or_else(|| "unknown".to_owned()),
+        name: sysinfo::System::host_name().unwrap_or_else(|_| "unknown".to_owned()),
         system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cpu: cpu.unwrap_or_else(|| "unknown".to_owned()),
         cores: std::thread::available_parallelism().map_or(1, usize::from),

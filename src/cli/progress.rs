@@ -28,7 +28,11 @@ pub struct Progress {
 impl Progress {
     pub fn start(total: u64, done: u64, quiet: bool) -> Progress {
         let is_terminal = std::io::stderr().is_terminal() && !quiet;
-        let bar = if is_terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let bar = if is_terminal {
+            ProgressBar::new(total)
+        } else {
+            ProgressBar::hidden()
+        };
         let template = "{bar:24} {pos}/{len} items · {msg} · {elapsed} · ETA {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -50,7 +54,8 @@ impl Progress {
 
     pub fn call(&self, call: &CallRecord) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.tokens.fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
+        self.tokens
+            .fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
         self.show(false);
     }
 
@@ -70,8 +75,12 @@ impl Progress {
     }
 
     fn show(&self, is_last: bool) {
-        let rate = self.tokens.load(Ordering::Relaxed) as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
-        let message = format!("{} calls · {rate:.0} tokens/s", self.calls.load(Ordering::Relaxed));
+        let rate = self.tokens.load(Ordering::Relaxed) as f64
+            / self.started.elapsed().as_secs_f64().max(1e-3);
+        let message = format!(
+            "{} calls · {rate:.0} tokens/s",
+            self.calls.load(Ordering::Relaxed)
+        );
         if self.is_terminal {
             self.bar.set_message(message);
             return;
@@ -81,11 +90,17 @@ impl Progress {
         let is_due = is_last || now.saturating_sub(last) >= PAUSE.as_millis() as u64;
         // One thread alone wins the right to write this line.
         let wins = || {
-            self.last_line_ms.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            self.last_line_ms
+                .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
         };
         if !self.quiet && is_due && wins() {
             let items = self.items.load(Ordering::Relaxed);
-            console::note(format!("{items}/{} items · {message} · {:.0} s", self.total, now as f64 / 1000.0));
+            console::note(format!(
+                "{items}/{} items · {message} · {:.0} s",
+                self.total,
+                now as f64 / 1000.0
+            ));
         }
     }
 }

@@ -25,10 +25,20 @@ pub struct Replay {
     /// The run directory
     directory: PathBuf,
     /// Replay these items only
-    #[arg(long, env = "WARDROUND_ITEMS", value_delimiter = ',', value_name = "ID,ID")]
+    #[arg(
+        long,
+        env = "WARDROUND_ITEMS",
+        value_delimiter = ',',
+        value_name = "ID,ID"
+    )]
     items: Vec<String>,
     /// The models, where they lie elsewhere now
-    #[arg(long, env = "WARDROUND_PANEL", value_delimiter = ',', value_name = "A,B,C")]
+    #[arg(
+        long,
+        env = "WARDROUND_PANEL",
+        value_delimiter = ',',
+        value_name = "A,B,C"
+    )]
     panel: Vec<String>,
     /// The questions, where they lie elsewhere now
     #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE")]
@@ -49,13 +59,20 @@ impl Replay {
         if let Some(data) = self.data {
             order.data = data;
         }
-        let unknown = self.items.iter().find(|item| !contents.plan.dataset.items.contains(item));
+        let unknown = self
+            .items
+            .iter()
+            .find(|item| !contents.plan.dataset.items.contains(item));
         if let Some(item) = unknown {
             let message = format!("the run has no item `{item}`");
             return Err(Failure::usage(message, "plan.toml lists the items"));
         }
         let prepared = order.prepare()?;
-        check_promise(&self.directory.join(plan::FILE), &contents.plan, &prepared.plan)?;
+        check_promise(
+            &self.directory.join(plan::FILE),
+            &contents.plan,
+            &prepared.plan,
+        )?;
 
         let stop = interrupt::watch();
         let (sender, calls) = channel();
@@ -68,23 +85,34 @@ impl Replay {
             .values()
             .filter(|item| item.error.is_none() && is_wanted(&item.item))
             .filter_map(|item| {
-                started.questions.iter().find(|question| question.id == item.item).map(|question| (*item, question))
+                started
+                    .questions
+                    .iter()
+                    .find(|question| question.id == item.item)
+                    .map(|question| (*item, question))
             })
             .collect();
         let count = jobs.len();
         let (differences, found) = channel();
-        run_all(jobs, contents.plan.engine.max_in_flight, &stop, |(item, question)| {
-            let again = system.answer(question, item.run)?;
-            for field in compare_items(item, &again)? {
-                // The receiver outlives the jobs.
-                let _ = differences.send(format!("item {}: {field}", item.key()));
-            }
-            Ok::<_, PanelError>(())
-        })?;
+        run_all(
+            jobs,
+            contents.plan.engine.max_in_flight,
+            &stop,
+            |(item, question)| {
+                let again = system.answer(question, item.run)?;
+                for field in compare_items(item, &again)? {
+                    // The receiver outlives the jobs.
+                    let _ = differences.send(format!("item {}: {field}", item.key()));
+                }
+                Ok::<_, PanelError>(())
+            },
+        )?;
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Failure::Panel(PanelError::Interrupted));
         }
-        drop((system, differences, started));
+        // The engines end, and with them the senders of what was found.
+        drop((system, differences));
+        drop(started);
         let mut lines: Vec<String> = found.into_iter().collect();
         let replayed: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
         let expected = contents.calls_by_key();
@@ -92,7 +120,11 @@ impl Replay {
             match expected.get(key) {
                 Some(logged) => {
                     let fields = compare_calls(logged, call)?;
-                    lines.extend(fields.into_iter().map(|field| format!("call {key}: {field}")));
+                    lines.extend(
+                        fields
+                            .into_iter()
+                            .map(|field| format!("call {key}: {field}")),
+                    );
                 }
                 None => lines.push(format!("call {key}: not in the log")),
             }
@@ -101,7 +133,17 @@ impl Replay {
         for line in &lines {
             console::say(line)?;
         }
-        console::say(format!("{count} items, {} calls replayed, {} differences", replayed.len(), lines.len()))?;
-        if lines.is_empty() { Ok(()) } else { Err(Failure::Outcome("the replay differs from the log".to_owned())) }
+        console::say(format!(
+            "{count} items, {} calls replayed, {} differences",
+            replayed.len(),
+            lines.len()
+        ))?;
+        if lines.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::Outcome(
+                "the replay differs from the log".to_owned(),
+            ))
+        }
     }
 }

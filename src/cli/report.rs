@@ -21,7 +21,9 @@ pub struct Report {
 impl Report {
     pub fn run(self) -> Result<(), Failure> {
         write(&Contents::read(&self.directory)?, &self.directory)?;
-        Ok(console::say(self.directory.join(FILE).display().to_string())?)
+        Ok(console::say(
+            self.directory.join(FILE).display().to_string(),
+        )?)
     }
 }
 

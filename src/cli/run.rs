@@ -16,10 +16,10 @@ use crate::panel::memory::{describe, gibibytes};
 use crate::panel::recorder::Recorder;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
+use crate::run::link::ItemKey;
 use crate::run::log::Log;
 use crate::run::plan::{self, Plan};
 use crate::run::results::Results;
-use crate::run::link::ItemKey;
 use crate::systems::in_flight::run_all;
 use crate::systems::medmad::protocol::MedMad;
 use crate::systems::medmad::settings::Settings;
@@ -47,7 +47,13 @@ pub struct Run {
     #[arg(long, env = "WARDROUND_RUNS", default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Three models in the order of the roles, or one for all: cards, hub ids or directories
-    #[arg(long, env = "WARDROUND_PANEL", value_delimiter = ',', default_value = "gemma3-4b,llama3.2-3b,qwen3-4b", value_name = "A,B,C")]
+    #[arg(
+        long,
+        env = "WARDROUND_PANEL",
+        value_delimiter = ',',
+        default_value = "gemma3-4b,llama3.2-3b,qwen3-4b",
+        value_name = "A,B,C"
+    )]
     panel: Vec<String>,
     /// Change a setting of the system, such as t_max=2
     #[arg(long = "set", env = "WARDROUND_SET", value_name = "KEY=VALUE")]
@@ -100,7 +106,10 @@ impl Run {
         let out = out.unwrap_or_else(|| default_directory(&prepared.plan));
         let (directory, finished) = match resume {
             true => Directory::resume(&out, &prepared.plan)?,
-            false => (Directory::create(&out, &prepared.plan)?, Finished::default()),
+            false => (
+                Directory::create(&out, &prepared.plan)?,
+                Finished::default(),
+            ),
         };
         execute(prepared, directory, finished, &out, quiet)
     }
@@ -109,14 +118,19 @@ impl Run {
     fn order(self) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
         let hub = self.hub.options(self.quiet)?;
         let own_plan = self.out.as_ref().map(|out| out.join(plan::FILE));
-        let given = self.plan.or_else(|| own_plan.filter(|_| self.resume && self.data.is_none()));
+        let given = self
+            .plan
+            .or_else(|| own_plan.filter(|_| self.resume && self.data.is_none()));
         if let Some(path) = given {
             let plan = Plan::load(&path)?;
             let order = Order::from_plan(&plan, self.machine, hub)?;
             return Ok((order, Some((path, plan))));
         }
         let (Some(data), Some(format)) = (self.data, self.format) else {
-            return Err(Failure::usage("no --data was given", "name a file and its --format"));
+            return Err(Failure::usage(
+                "no --data was given",
+                "name a file and its --format",
+            ));
         };
         let subset = match (self.subset.ids, self.subset.limit, self.subset.sample_seed) {
             (Some(path), _, _) => Subset::IdsFile { path },
@@ -150,12 +164,23 @@ pub fn check_promise(path: &Path, promised: &Plan, found: &Plan) -> Result<(), F
     }
     let list: Vec<String> = differences.iter().map(ToString::to_string).collect();
     let path = path.display();
-    Err(Failure::Mismatch(format!("{path} no longer matches what it names: {}", list.join("; "))))
+    Err(Failure::Mismatch(format!(
+        "{path} no longer matches what it names: {}",
+        list.join("; ")
+    )))
 }
 
 fn default_directory(plan: &Plan) -> PathBuf {
-    let time: String = plan.created_at.chars().filter(char::is_ascii_digit).take(14).collect();
-    PathBuf::from(format!("wardround-{}-{}-{time}", plan.system, plan.dataset.name))
+    let time: String = plan
+        .created_at
+        .chars()
+        .filter(char::is_ascii_digit)
+        .take(14)
+        .collect();
+    PathBuf::from(format!(
+        "wardround-{}-{}-{time}",
+        plan.system, plan.dataset.name
+    ))
 }
 
 /// Runs what is not finished, then writes results and report.
@@ -177,18 +202,35 @@ pub fn execute(
     let total = prepared.questions.len() as u64 * u64::from(prepared.plan.runs);
     let done = finished.items.len() as u64;
     let progress = std::sync::Arc::new(Progress::start(total, done, quiet));
-    let recorder = Recorder::Log { log: log.clone(), finished: finished.calls };
+    let recorder = Recorder::Log {
+        log: log.clone(),
+        finished: finished.calls,
+    };
     let watcher = progress.clone();
     let started = prepared.start(recorder, stop.clone(), move |call| watcher.call(call))?;
     let plan = &started.plan;
-    let system = MedMad::new(&started.panel, &started.settings, &started.prompts, &plan.dataset.name)?;
+    let system = MedMad::new(
+        &started.panel,
+        &started.settings,
+        &started.prompts,
+        &plan.dataset.name,
+    )?;
     let is_open = |item: &str, run| {
-        let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
+        let key = ItemKey {
+            dataset: plan.dataset.name.clone(),
+            run,
+            item: item.to_owned(),
+        };
         !finished.items.contains_key(&key)
     };
     // The runs of an item side by side: they share its prompt.
-    let jobs = started.questions.iter().flat_map(|question| (1..=plan.runs).map(move |run| (question, run)));
-    let jobs = jobs.filter(|(question, run)| is_open(&question.id, *run)).collect();
+    let jobs = started
+        .questions
+        .iter()
+        .flat_map(|question| (1..=plan.runs).map(move |run| (question, run)));
+    let jobs = jobs
+        .filter(|(question, run)| is_open(&question.id, *run))
+        .collect();
     run_all(jobs, plan.engine.max_in_flight, &stop, |(question, run)| {
         let record = match system.answer(question, run) {
             Ok(record) => record,
@@ -211,13 +253,22 @@ pub fn execute(
     summarise(&results, &started.plan, out)?;
     match results.n_errors {
         0 => Ok(()),
-        errors => Err(Failure::Outcome(format!("{errors} of {total} items errored; see {}", out.display()))),
+        errors => Err(Failure::Outcome(format!(
+            "{errors} of {total} items errored; see {}",
+            out.display()
+        ))),
     }
 }
 
 fn summarise(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
-    let accuracy = results.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
-    console::say(format!("{} on {}: {} items, {} runs", plan.system, plan.dataset.name, results.n_items, results.n_runs))?;
+    let accuracy = results
+        .accuracy
+        .as_ref()
+        .map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
+    console::say(format!(
+        "{} on {}: {} items, {} runs",
+        plan.system, plan.dataset.name, results.n_items, results.n_runs
+    ))?;
     console::say(format!("accuracy   {accuracy}"))?;
     let tokens = &results.tokens;
     console::say(format!(
@@ -232,7 +283,10 @@ fn summarise(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> 
         console::say("note       synthetic weights answer noise: these figures mean nothing")?;
     }
     console::say(format!("head       {}", results.head))?;
-    console::say(format!("report     {}", out.join(super::report::FILE).display()))
+    console::say(format!(
+        "report     {}",
+        out.join(super::report::FILE).display()
+    ))
 }
 
 /// What would run.
@@ -240,14 +294,26 @@ fn announce(prepared: &Prepared) -> std::io::Result<()> {
     let plan = &prepared.plan;
     let calls = plan.panel.len() as u64 * (1 + u64::from(prepared.settings.t_max));
     let items = prepared.questions.len() as u64;
-    console::say(format!("system     {SYSTEM}, {} text", if plan.free { "free" } else { "constrained" }))?;
-    console::say(format!("dataset    {} ({}), {items} items, {} runs", plan.dataset.name, plan.dataset.path, plan.runs))?;
-    console::say(format!("calls      at most {}", items * u64::from(plan.runs) * calls))?;
+    console::say(format!(
+        "system     {SYSTEM}, {} text",
+        if plan.free { "free" } else { "constrained" }
+    ))?;
+    console::say(format!(
+        "dataset    {} ({}), {items} items, {} runs",
+        plan.dataset.name, plan.dataset.path, plan.runs
+    ))?;
+    console::say(format!(
+        "calls      at most {}",
+        items * u64::from(plan.runs) * calls
+    ))?;
     for notice in &prepared.notices {
         console::say(format!("note       {notice}"))?;
     }
     for member in &plan.panel {
-        console::say(format!("{:10} {} ({}, {})", member.agent, member.backbone, member.family, member.dtype))?;
+        console::say(format!(
+            "{:10} {} ({}, {})",
+            member.agent, member.backbone, member.family, member.dtype
+        ))?;
     }
     let mut total = 0;
     for (description, allotment) in prepared.descriptions.iter().zip(&prepared.allotments) {
@@ -260,14 +326,23 @@ fn announce(prepared: &Prepared) -> std::io::Result<()> {
             allotment.options.pages * crate::ops::PAGE
         ))?;
     }
-    console::say(format!("memory     {} in all, {} free", gibibytes(total), gibibytes(crate::model::available_memory())))?;
+    console::say(format!(
+        "memory     {} in all, {} free",
+        gibibytes(total),
+        gibibytes(crate::model::available_memory())
+    ))?;
     let lengths = initial_prompt_tokens(prepared);
-    console::say(format!("prompts    round 0: {} tokens, the longest {}", lengths.0, lengths.1))
+    console::say(format!(
+        "prompts    round 0: {} tokens, the longest {}",
+        lengths.0, lengths.1
+    ))
 }
 
 /// Tokens of all first prompts together, and of the longest.
 fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
-    let Ok(messages) = crate::systems::medmad::messages::Messages::new(&prepared.prompts, &prepared.settings) else {
+    let Ok(messages) =
+        crate::systems::medmad::messages::Messages::new(&prepared.prompts, &prepared.settings)
+    else {
         return (0, 0);
     };
     let (mut sum, mut longest) = (0, 0);

@@ -33,18 +33,24 @@ impl Description {
     ///
     /// # Errors
     /// Whatever is missing, broken, or beyond what the decoder runs.
-    pub fn read(checkpoint: Checkpoint, wanted: WantedType, context: usize) -> Result<Description, PanelError> {
+    pub fn read(
+        checkpoint: Checkpoint,
+        wanted: WantedType,
+        context: usize,
+    ) -> Result<Description, PanelError> {
         let files = &checkpoint.files;
         let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
         let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)?;
         if generation.eos_ids.is_empty() {
-            return Err(PanelError::NoEndOfTurn { path: checkpoint.directory.clone() });
+            return Err(PanelError::NoEndOfTurn {
+                path: checkpoint.directory.clone(),
+            });
         }
         let stored = Decoder::stored_type(&config, &files.weights, wanted)?;
-        let tokenizer_path = files.tokenizer()?.to_owned();
+        let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let chat = ChatTemplate::load(&checkpoint.directory)?;
-        let weights = digest_files(&files.named_weights())?;
+        let weights = digest_files(&checkpoint.named_weights())?;
         let tokenizer_file = digest_files(&[("tokenizer.json".to_owned(), tokenizer_path)])?;
         Ok(Description {
             context: context.min(config.max_position_embeddings),
@@ -62,7 +68,13 @@ impl Description {
 
     /// The plan's entry for `agent` on this backbone.
     pub fn plan(&self, agent: &str, thinking: bool) -> MemberPlan {
-        let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } = self.generation.sampling;
+        let Sampling {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repetition_penalty,
+        } = self.generation.sampling;
         MemberPlan {
             agent: agent.to_owned(),
             backbone: self.checkpoint.name.clone(),
@@ -95,12 +107,17 @@ impl Description {
         messages: &[crate::run::records::Message],
         thinking: bool,
     ) -> Result<Vec<u32>, PanelError> {
-        Ok(self.tokenizer.encode(&self.chat.render(messages, thinking)?)?)
+        Ok(self
+            .tokenizer
+            .encode(&self.chat.render(messages, thinking)?)?)
     }
 }
 
 fn first_digest(files: &[FileDigest]) -> String {
-    files.first().map(|file| file.sha256.clone()).unwrap_or_default()
+    files
+        .first()
+        .map(|file| file.sha256.clone())
+        .unwrap_or_default()
 }
 
 /// A loaded backbone.
@@ -116,7 +133,11 @@ impl Backbone {
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; an engine that cannot start.
-    pub fn start(description: Description, ops: Ops, options: EngineOptions) -> Result<Backbone, PanelError> {
+    pub fn start(
+        description: Description,
+        ops: Ops,
+        options: EngineOptions,
+    ) -> Result<Backbone, PanelError> {
         let weights = &description.checkpoint.files.weights;
         let config = description.config.clone();
         let wanted = WantedType::Exactly(description.stored);
@@ -130,7 +151,10 @@ impl Backbone {
             options,
         )?;
         let think_end = description.tokenizer.id("</think>");
-        Ok(Backbone { description, engine, think_end })
+        Ok(Backbone {
+            description,
+            engine,
+            think_end,
+        })
     }
 }
-

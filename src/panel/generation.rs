@@ -39,17 +39,23 @@ impl Generation {
     ///
     /// # Errors
     /// A file that is no such config, or a value out of its range.
-    pub fn read(path: Option<&Path>, config_eos_ids: &[u32]) -> Result<Generation, GenerationError> {
+    pub fn read(
+        path: Option<&Path>,
+        config_eos_ids: &[u32],
+    ) -> Result<Generation, GenerationError> {
         let Some(path) = path else {
             return Ok(Generation::of(&Raw::default(), config_eos_ids));
         };
-        let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
+        let fail = |problem: String| GenerationError {
+            path: path.to_owned(),
+            problem,
+        };
         let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
         let raw: Raw = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
         let share = |name: &str, value: Option<f32>| match value {
-            Some(value) if !(0.0..=1.0).contains(&value) => {
-                Err(fail(format!("`{name}` is {value}, which is no share from 0 to 1")))
-            }
+            Some(value) if !(0.0..=1.0).contains(&value) => Err(fail(format!(
+                "`{name}` is {value}, which is no share from 0 to 1"
+            ))),
             _ => Ok(()),
         };
         share("top_p", raw.top_p)?;
@@ -57,7 +63,10 @@ impl Generation {
         if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
             return Err(fail(format!("`temperature` is {temperature}")));
         }
-        if let Some(penalty) = raw.repetition_penalty.filter(|p| !p.is_finite() || *p <= 0.0) {
+        if let Some(penalty) = raw
+            .repetition_penalty
+            .filter(|p| !p.is_finite() || *p <= 0.0)
+        {
             return Err(fail(format!("`repetition_penalty` is {penalty}")));
         }
         Ok(Generation::of(&raw, config_eos_ids))
@@ -75,7 +84,10 @@ impl Generation {
             min_p: raw.min_p.filter(|p| *p > 0.0),
             repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
         };
-        let eos_ids = raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
+        let eos_ids = raw
+            .eos_token_id
+            .as_ref()
+            .map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
         Generation { sampling, eos_ids }
     }
 }
@@ -95,7 +107,11 @@ mod tests {
         let gemma = r#"{"bos_token_id": 2, "do_sample": true, "eos_token_id": [1, 106], "top_k": 64, "top_p": 0.95}"#;
         let gemma = read(gemma).unwrap();
         assert_eq!(gemma.eos_ids, [1, 106]);
-        let sampling = Sampling { top_k: Some(64), top_p: Some(0.95), ..Sampling::default() };
+        let sampling = Sampling {
+            top_k: Some(64),
+            top_p: Some(0.95),
+            ..Sampling::default()
+        };
         assert_eq!(gemma.sampling, sampling);
         assert_eq!(read(r#"{"eos_token_id": 7}"#).unwrap().eos_ids, [7]);
         assert_eq!(read("{}").unwrap(), Generation::read(None, &[9]).unwrap());
@@ -111,7 +127,10 @@ mod tests {
             (r#"{"top_k": "many"}"#, "top_k"),
         ] {
             let problem = read(text).unwrap_err().to_string();
-            assert!(problem.contains(name) || problem.contains("invalid type"), "{problem}");
+            assert!(
+                problem.contains(name) || problem.contains("invalid type"),
+                "{problem}"
+            );
         }
     }
 }

@@ -31,10 +31,20 @@ pub fn plan_memory(
 ) -> Result<Vec<Allotment>, PanelError> {
     let available = available_memory();
     let fixed = |description: &Description| {
-        Footprint::of(&description.config, description.stored, 0, PREFILL_ROWS + max_batch, max_batch)
+        Footprint::of(
+            &description.config,
+            description.stored,
+            0,
+            PREFILL_ROWS + max_batch,
+            max_batch,
+        )
     };
-    let taken: usize = descriptions.iter().map(|description| fixed(description).total()).sum();
-    let share = available.saturating_sub(taken) as f64 * KV_SHARE / descriptions.len().max(1) as f64;
+    let taken: usize = descriptions
+        .iter()
+        .map(|description| fixed(description).total())
+        .sum();
+    let share =
+        available.saturating_sub(taken) as f64 * KV_SHARE / descriptions.len().max(1) as f64;
     let allotments: Vec<Allotment> = descriptions
         .iter()
         .map(|description| {
@@ -43,18 +53,38 @@ pub fn plan_memory(
             let affordable = (share / description.config.kv_bytes_per_token() as f64) as usize;
             let tokens = kv_tokens.unwrap_or(wanted.min(affordable.max(context)));
             let pages = tokens.div_ceil(PAGE).max(1);
-            let options = EngineOptions { pages, max_batch, prefill_rows: PREFILL_ROWS, context };
+            let options = EngineOptions {
+                pages,
+                max_batch,
+                prefill_rows: PREFILL_ROWS,
+                context,
+            };
             let rows = PREFILL_ROWS + max_batch;
-            let footprint =
-                Footprint::of(&description.config, description.stored, pages, rows, max_batch);
+            let footprint = Footprint::of(
+                &description.config,
+                description.stored,
+                pages,
+                rows,
+                max_batch,
+            );
             Allotment { options, footprint }
         })
         .collect();
-    let needed: usize = allotments.iter().map(|allotment| allotment.footprint.total()).sum();
+    let needed: usize = allotments
+        .iter()
+        .map(|allotment| allotment.footprint.total())
+        .sum();
     if needed > available {
-        let models = descriptions.iter().zip(&allotments).map(|(description, allotment)| {
-            format!("{}: {}", description.checkpoint.name, describe(&allotment.footprint))
-        });
+        let models = descriptions
+            .iter()
+            .zip(&allotments)
+            .map(|(description, allotment)| {
+                format!(
+                    "{}: {}",
+                    description.checkpoint.name,
+                    describe(&allotment.footprint)
+                )
+            });
         return Err(PanelError::Memory {
             needed: gibibytes(needed),
             available: gibibytes(available),
@@ -66,7 +96,11 @@ pub fn plan_memory(
 
 /// `7.2 GiB of weights, 4.0 GiB of keys and values, 0.3 GiB of scratch`.
 pub fn describe(footprint: &Footprint) -> String {
-    let Footprint { weights, kv, scratch } = *footprint;
+    let Footprint {
+        weights,
+        kv,
+        scratch,
+    } = *footprint;
     format!(
         "{} of weights, {} of keys and values, {} of scratch",
         gibibytes(weights),
@@ -78,5 +112,9 @@ pub fn describe(footprint: &Footprint) -> String {
 /// Bytes for people.
 pub fn gibibytes(bytes: usize) -> String {
     let mebibytes = bytes as f64 / f64::from(1 << 20);
-    if mebibytes < 1000.0 { format!("{mebibytes:.1} MiB") } else { format!("{:.1} GiB", mebibytes / 1024.0) }
+    if mebibytes < 1000.0 {
+        format!("{mebibytes:.1} MiB")
+    } else {
+        format!("{:.1} GiB", mebibytes / 1024.0)
+    }
 }

@@ -44,7 +44,11 @@ pub enum PanelError {
     #[error("neither config.json nor generation_config.json in {path} names an end-of-turn id")]
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
-    Memory { needed: String, available: String, models: String },
+    Memory {
+        needed: String,
+        available: String,
+        models: String,
+    },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
@@ -59,10 +63,13 @@ impl PanelError {
             PanelError::Hub(error) => error.hint(),
             PanelError::Engine(error) => error.hint(),
             PanelError::Run(error) => error.hint(),
-            PanelError::Memory { .. } => {
-                Some("lower --max-batch, --context or --kv-tokens, or keep weights as --dtype bf16".to_owned())
+            PanelError::Memory { .. } => Some(
+                "lower --max-batch, --context or --kv-tokens, or keep weights as --dtype bf16"
+                    .to_owned(),
+            ),
+            PanelError::PromptTooLong { .. } => {
+                Some("raise --context, or leave the item out".to_owned())
             }
-            PanelError::PromptTooLong { .. } => Some("raise --context, or leave the item out".to_owned()),
             _ => None,
         }
     }
@@ -75,7 +82,9 @@ impl PanelError {
                 | PanelError::PromptTooLong { .. }
                 | PanelError::Chat(ChatError::Render { .. })
                 | PanelError::Tokenizer(TokenizerError::Encode { .. })
-                | PanelError::Engine(EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. })
+                | PanelError::Engine(
+                    EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
+                )
         )
     }
 }
@@ -118,7 +127,12 @@ pub type Reader = fn(&str, FinishReason) -> (Value, Parse);
 
 enum Pending {
     Known(Box<CallRecord>),
-    Asked { call: Call, ticket: Ticket, request: Box<Request>, asked_at: Instant },
+    Asked {
+        call: Call,
+        ticket: Ticket,
+        request: Box<Request>,
+        asked_at: Instant,
+    },
 }
 
 impl Panel {
@@ -128,8 +142,14 @@ impl Panel {
     /// # Errors
     /// The first that failed; the others of the round are dropped.
     pub fn ask_all(&self, calls: Vec<Call>, read: Reader) -> Result<Vec<CallRecord>, PanelError> {
-        let pending = calls.into_iter().map(|call| self.ask(call)).collect::<Result<Vec<_>, _>>()?;
-        pending.into_iter().map(|pending| self.wait(pending, read)).collect()
+        let pending = calls
+            .into_iter()
+            .map(|call| self.ask(call))
+            .collect::<Result<Vec<_>, _>>()?;
+        pending
+            .into_iter()
+            .map(|pending| self.wait(pending, read))
+            .collect()
     }
 
     fn ask(&self, call: Call) -> Result<Pending, PanelError> {
@@ -142,7 +162,10 @@ impl Panel {
         let context = description.context;
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
-            return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
+            return Err(PanelError::PromptTooLong {
+                prompt: tokens.len(),
+                context,
+            });
         }
         let constraint = (!self.free).then(|| Constraint {
             grammar: Grammar::JsonSchema(call.schema.clone()),
@@ -153,19 +176,32 @@ impl Panel {
             sampling: description.generation.sampling,
             seed: call_seed(self.run_seed, &call.key),
             constraint,
-            stop: Stop { ids: description.generation.eos_ids.clone(), strings: Vec::new() },
+            stop: Stop {
+                ids: description.generation.eos_ids.clone(),
+                strings: Vec::new(),
+            },
             max_tokens: call.max_tokens.min(room),
             ..Request::default()
         };
         let asked_at = Instant::now();
         let ticket = backbone.engine.submit(request.clone())?;
-        Ok(Pending::Asked { call, ticket, request: Box::new(request), asked_at })
+        Ok(Pending::Asked {
+            call,
+            ticket,
+            request: Box::new(request),
+            asked_at,
+        })
     }
 
     fn wait(&self, pending: Pending, read: Reader) -> Result<CallRecord, PanelError> {
         let (call, ticket, request, asked_at) = match pending {
             Pending::Known(record) => return Ok(*record),
-            Pending::Asked { call, ticket, request, asked_at } => (call, ticket, request, asked_at),
+            Pending::Asked {
+                call,
+                ticket,
+                request,
+                asked_at,
+            } => (call, ticket, request, asked_at),
         };
         let wanted = || !self.stop.load(Ordering::Relaxed);
         let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
@@ -185,7 +221,15 @@ impl Panel {
     ) -> CallRecord {
         let (record, parse) = read(&completion.text, completion.finish_reason);
         let sampling = &request.sampling;
-        let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
+        let CallKey {
+            dataset,
+            run,
+            item,
+            agent,
+            round,
+            purpose,
+            sample,
+        } = call.key;
         CallRecord {
             seq: 0,
             dataset,
@@ -195,7 +239,12 @@ impl Panel {
             round,
             purpose,
             sample,
-            backbone: self.members[call.member].backbone.description.checkpoint.name.clone(),
+            backbone: self.members[call.member]
+                .backbone
+                .description
+                .checkpoint
+                .name
+                .clone(),
             messages: call.messages,
             sampling: SamplingRecord {
                 temperature: sampling.temperature,

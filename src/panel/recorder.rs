@@ -9,7 +9,10 @@ use crate::run::records::{CallKey, CallRecord};
 
 pub enum Recorder {
     /// A run: calls of an earlier attempt are not made again.
-    Log { log: Log, finished: HashMap<CallKey, CallRecord> },
+    Log {
+        log: Log,
+        finished: HashMap<CallKey, CallRecord>,
+    },
     /// A replay: every call is made again, and nothing is written.
     Replay(Sender<CallRecord>),
 }

@@ -50,10 +50,11 @@ mod tests {
     #[test]
     fn every_job_runs_once() {
         let sum = AtomicU32::new(0);
-        let result: Result<(), ()> = run_all((1..=100).collect(), 7, &AtomicBool::new(false), |job| {
-            sum.fetch_add(job, Ordering::Relaxed);
-            Ok(())
-        });
+        let result: Result<(), ()> =
+            run_all((1..=100).collect(), 7, &AtomicBool::new(false), |job| {
+                sum.fetch_add(job, Ordering::Relaxed);
+                Ok(())
+            });
         assert_eq!((result, sum.into_inner()), (Ok(()), 5050));
     }
 

@@ -36,7 +36,13 @@ impl<'a> MedMad<'a> {
     ) -> Result<MedMad<'a>, PromptError> {
         let messages = Messages::new(prompts, settings)?;
         let brief = BriefTemplate::new(prompts, settings)?;
-        Ok(MedMad { panel, settings, dataset, messages, brief })
+        Ok(MedMad {
+            panel,
+            settings,
+            dataset,
+            messages,
+            brief,
+        })
     }
 
     /// Answers `question`: independent first answers, up to `t_max` rounds of debate while the panel disagrees,
@@ -46,7 +52,9 @@ impl<'a> MedMad<'a> {
     /// When a call could not be made or recorded.
     pub fn answer(&self, question: &Question, run: u32) -> Result<ItemRecord, PanelError> {
         if question.image.is_some() {
-            return Err(PanelError::Image { item: question.id.clone() });
+            return Err(PanelError::Image {
+                item: question.id.clone(),
+            });
         }
         let mut records = self.ask(question, run, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
@@ -59,9 +67,13 @@ impl<'a> MedMad<'a> {
             let order = self.order(question, run, round);
             let brief = self.brief.write(&records, &order);
             records = self.ask(question, run, round, |agent| {
-                self.messages.debate(self.settings.roles[agent], question, round, &brief)
+                self.messages
+                    .debate(self.settings.roles[agent], question, round, &brief)
             })?;
-            let labels = order.iter().map(|&agent| self.panel.members[agent].agent.clone()).collect();
+            let labels = order
+                .iter()
+                .map(|&agent| self.panel.members[agent].agent.clone())
+                .collect();
             rounds.push(self.round_record(round, &records, labels, brief));
         }
         Ok(self.item_record(question, run, rounds, &records))
@@ -77,24 +89,32 @@ impl<'a> MedMad<'a> {
     ) -> Result<Vec<Record>, PanelError> {
         let letters: Vec<char> = question.letters().collect();
         let worst_case = worst_case_bytes(&letters, self.settings);
-        let calls = self.panel.members.iter().enumerate().map(|(index, member)| Call {
-            member: index,
-            key: CallKey {
-                dataset: self.dataset.to_owned(),
-                run,
-                item: question.id.clone(),
-                agent: member.agent.clone(),
-                round,
-                purpose: if round == 0 { "initial" } else { "debate" }.to_owned(),
-                sample: 0,
-            },
-            messages: messages(index),
-            schema: schema(&letters, self.settings).to_string(),
-            // No tokenizer needs more tokens than bytes.
-            max_tokens: self.settings.max_tokens.unwrap_or(worst_case),
-        });
+        let calls = self
+            .panel
+            .members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| Call {
+                member: index,
+                key: CallKey {
+                    dataset: self.dataset.to_owned(),
+                    run,
+                    item: question.id.clone(),
+                    agent: member.agent.clone(),
+                    round,
+                    purpose: if round == 0 { "initial" } else { "debate" }.to_owned(),
+                    sample: 0,
+                },
+                messages: messages(index),
+                schema: schema(&letters, self.settings).to_string(),
+                // No tokenizer needs more tokens than bytes.
+                max_tokens: self.settings.max_tokens.unwrap_or(worst_case),
+            });
         let calls = self.panel.ask_all(calls.collect(), read)?;
-        Ok(calls.iter().map(|call| parse(&call.text, call.finish_reason).0).collect())
+        Ok(calls
+            .iter()
+            .map(|call| parse(&call.text, call.finish_reason).0)
+            .collect())
     }
 
     /// Which agent is Doctor A, B, C in this round's brief.
@@ -108,7 +128,10 @@ impl<'a> MedMad<'a> {
             purpose: "labels".to_owned(),
             sample: 0,
         };
-        permutation(call_seed(self.panel.run_seed, &key), self.panel.members.len())
+        permutation(
+            call_seed(self.panel.run_seed, &key),
+            self.panel.members.len(),
+        )
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
@@ -117,14 +140,23 @@ impl<'a> MedMad<'a> {
         (weights, vote)
     }
 
-    fn round_record(&self, round: u32, records: &[Record], labels: Vec<String>, brief: String) -> RoundRecord {
+    fn round_record(
+        &self,
+        round: u32,
+        records: &[Record],
+        labels: Vec<String>,
+        brief: String,
+    ) -> RoundRecord {
         let (weights, vote) = self.vote(records);
         RoundRecord {
             round,
             labels,
             answers: records.iter().map(|record| record.answer.clone()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
-            weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
+            weights: weights
+                .into_iter()
+                .map(|tenths| f64::from(tenths) / 10.0)
+                .collect(),
             aggregate: vote.answer,
             brief,
         }
@@ -182,7 +214,10 @@ impl<'a> MedMad<'a> {
 }
 
 fn answers(records: &[Record]) -> Vec<&str> {
-    records.iter().map(|record| record.answer.as_str()).collect()
+    records
+        .iter()
+        .map(|record| record.answer.as_str())
+        .collect()
 }
 
 fn read(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
