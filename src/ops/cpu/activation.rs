@@ -16,10 +16,7 @@ impl Cpu {
                 let (gate, up) = gate_up.row(row).split_at(width);
                 // SAFETY: each row is written by one thread alone.
                 let out = unsafe { to.slice(row * width, width) };
-                match activation {
-                    Activation::Silu => silu(self.isa, gate, up, out),
-                    Activation::GeluTanh => gelu_tanh(self.isa, gate, up, out),
-                }
+                gate_row(self.isa, activation, gate, up, out);
             }
         });
     }
@@ -41,44 +38,46 @@ fn exponentials_kernel<L: Lanes>(values: &mut [f32]) {
     rest.copy_from_slice(&exp(L::from_array(&last)).to_array()[..rest.len()]);
 }
 
-vectorised! { fn silu(gate: &[f32], up: &[f32], out: &mut [f32]) = silu_kernel }
-vectorised! { fn gelu_tanh(gate: &[f32], up: &[f32], out: &mut [f32]) = gelu_tanh_kernel }
-
-#[inline(always)]
-fn silu_kernel<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
-    apply::<L>(gate, up, out, |x| x);
-}
-
-#[inline(always)]
-fn gelu_tanh_kernel<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32]) {
-    // ½·(1 + tanh(u)) = sigmoid(2u), with u = √(2/π)·(x + 0.044715·x³).
-    const TWICE_ROOT: f32 = 2.0 * 0.797_884_6;
-    apply::<L>(gate, up, out, |x| {
-        let cube = x.mul(x).mul(x);
-        cube.fma(L::splat(0.044_715), x).mul(L::splat(TWICE_ROOT))
-    });
+vectorised! {
+    fn gate_row(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) = gate_row_kernel
 }
 
 /// `out = x · sigmoid(inner(x)) · up`.
 #[inline(always)]
-fn apply<L: Lanes>(gate: &[f32], up: &[f32], out: &mut [f32], inner: impl Fn(L) -> L) {
-    let one = |gate: &[f32; LANES], up: &[f32; LANES]| {
-        let x = L::from_array(gate);
-        let denominator = exp(L::splat(0.0).sub(inner(x))).add(L::splat(1.0));
-        x.div(denominator).mul(L::from_array(up)).to_array()
-    };
+fn gate_row_kernel<L: Lanes>(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
     let (gates, gate_rest) = gate.as_chunks::<LANES>();
     let (ups, up_rest) = up.as_chunks::<LANES>();
     let (outs, out_rest) = out.as_chunks_mut::<LANES>();
     for ((gate, up), out) in gates.iter().zip(ups).zip(outs) {
-        *out = one(gate, up);
+        *out = gate_lanes::<L>(activation, gate, up);
     }
     if !gate_rest.is_empty() {
         let (mut gate, mut up) = ([0.0; LANES], [0.0; LANES]);
         gate[..gate_rest.len()].copy_from_slice(gate_rest);
         up[..up_rest.len()].copy_from_slice(up_rest);
-        out_rest.copy_from_slice(&one(&gate, &up)[..gate_rest.len()]);
+        out_rest.copy_from_slice(&gate_lanes::<L>(activation, &gate, &up)[..gate_rest.len()]);
     }
+}
+
+#[inline(always)]
+fn gate_lanes<L: Lanes>(
+    activation: Activation,
+    gate: &[f32; LANES],
+    up: &[f32; LANES],
+) -> [f32; LANES] {
+    const TWICE_ROOT: f32 = 2.0 * 0.797_884_6;
+    let x = L::from_array(gate);
+    let inner = match activation {
+        Activation::Silu => x,
+        // ½·(1 + tanh(u)) = sigmoid(2u), with u = √(2/π)·(x + 0.044715·x³).
+        Activation::GeluTanh => x
+            .mul(x)
+            .mul(x)
+            .fma(L::splat(0.044_715), x)
+            .mul(L::splat(TWICE_ROOT)),
+    };
+    let denominator = exp(L::splat(0.0).sub(inner)).add(L::splat(1.0));
+    x.div(denominator).mul(L::from_array(up)).to_array()
 }
 
 #[cfg(test)]
@@ -101,9 +100,9 @@ mod tests {
             }
         };
         for isa in [Isa::Portable, Isa::detect()] {
-            silu(isa, &gate, &up, &mut out);
+            gate_row(isa, Activation::Silu, &gate, &up, &mut out);
             check(&out, &|x| x / (1.0 + (-x).exp()));
-            gelu_tanh(isa, &gate, &up, &mut out);
+            gate_row(isa, Activation::GeluTanh, &gate, &up, &mut out);
             check(&out, &|x| {
                 let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
                 0.5 * x * (1.0 + inner.tanh())

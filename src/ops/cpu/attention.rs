@@ -20,6 +20,9 @@ pub struct AttentionShape {
     pub window: Option<usize>,
 }
 
+/// Query heads that share each pass over their keys and values, at most.
+const HEADS: usize = 4;
+
 impl Cpu {
     /// `qkv` holds turned queries first, `[rows, heads · head_dim + …]`; `out` becomes `[rows, heads · head_dim]`.
     pub fn attention(
@@ -43,23 +46,25 @@ impl Cpu {
             rows.len() * kv_heads,
             2 * seen * shape.heads * head_dim,
             |range| {
-                let mut scratch = Scratch::new(head_dim);
+                let mut scratch = Scratch::new(pages.stride);
                 for index in range {
                     let (row, kv_head) = (index / kv_heads, index % kv_heads);
                     let table = rows.tables[rows.sequences[row] as usize];
-                    for head in kv_head * group..(kv_head + 1) * group {
-                        let query = &qkv.row(row)[head * head_dim..][..head_dim];
-                        // SAFETY: a row's head is written by one thread alone.
-                        let out =
-                            unsafe { to.slice((row * shape.heads + head) * head_dim, head_dim) };
-                        let keys = Keys {
-                            pages,
-                            layer,
-                            head: kv_head,
-                            table,
-                            position: rows.positions[row],
-                        };
-                        attend(self.isa, query, &keys, shape, &mut scratch, out);
+                    let keys = Keys {
+                        pages,
+                        layer,
+                        head: kv_head,
+                        table,
+                        position: rows.positions[row],
+                    };
+                    for first in (0..group).step_by(HEADS) {
+                        let heads = HEADS.min(group - first);
+                        let (start, length) =
+                            ((kv_head * group + first) * head_dim, heads * head_dim);
+                        let queries = &qkv.row(row)[start..][..length];
+                        // SAFETY: a row's heads are written by one thread alone.
+                        let out = unsafe { to.slice(row * shape.heads * head_dim + start, length) };
+                        attend(self.isa, queries, &keys, shape, &mut scratch, out);
                     }
                 }
             },
@@ -85,101 +90,143 @@ struct Keys<'a> {
     position: u32,
 }
 
-/// What one head's attention needs beside its output.
+/// What a few heads' attention needs beside its output.
 struct Scratch {
-    scores: [f32; CHUNK],
-    /// The chunk's and the running weighted sums, `[stride]`.
-    chunk_sum: Vec<f32>,
-    sum: Vec<f32>,
+    scores: [[f32; CHUNK]; HEADS],
+    /// The chunk's and the running weighted sums, `[HEADS][stride]`.
+    chunk_sums: Vec<f32>,
+    sums: Vec<f32>,
 }
 
 impl Scratch {
-    fn new(head_dim: usize) -> Scratch {
-        let stride = head_dim.next_multiple_of(LANES);
+    fn new(stride: usize) -> Scratch {
+        let sums = vec![0.0; HEADS * stride];
         Scratch {
-            scores: [0.0; CHUNK],
-            chunk_sum: vec![0.0; stride],
-            sum: vec![0.0; stride],
+            scores: [[0.0; CHUNK]; HEADS],
+            chunk_sums: sums.clone(),
+            sums,
         }
     }
 }
 
 vectorised! {
-    fn attend(query: &[f32], keys: &Keys<'_>, shape: AttentionShape, scratch: &mut Scratch, out: &mut [f32]) =
+    /// `queries` and `out` are `[heads, head_dim]`, up to [`HEADS`] heads that share keys and values.
+    fn attend(queries: &[f32], keys: &Keys<'_>, shape: AttentionShape, scratch: &mut Scratch, out: &mut [f32]) =
         attend_kernel
 }
 
 #[inline(always)]
 fn attend_kernel<L: Lanes>(
-    query: &[f32],
+    queries: &[f32],
     keys: &Keys<'_>,
     shape: AttentionShape,
     scratch: &mut Scratch,
     out: &mut [f32],
 ) {
+    match queries.len() / keys.pages.head_dim() {
+        1 => attend_heads::<L, 1>(queries, keys, shape, scratch, out),
+        2 => attend_heads::<L, 2>(queries, keys, shape, scratch, out),
+        3 => attend_heads::<L, 3>(queries, keys, shape, scratch, out),
+        _ => attend_heads::<L, HEADS>(queries, keys, shape, scratch, out),
+    }
+}
+
+#[inline(always)]
+fn attend_heads<L: Lanes, const H: usize>(
+    queries: &[f32],
+    keys: &Keys<'_>,
+    shape: AttentionShape,
+    scratch: &mut Scratch,
+    out: &mut [f32],
+) {
+    let (head_dim, stride) = (keys.pages.head_dim(), keys.pages.stride);
     let (first, count) = shape.first_and_count(keys.position);
     let end = first + count;
-    let (mut maximum, mut total) = (f32::NEG_INFINITY, 0.0f32);
-    scratch.sum.fill(0.0);
+    let (mut maxima, mut totals) = ([f32::NEG_INFINITY; H], [0.0f32; H]);
+    scratch.sums.fill(0.0);
     for chunk in first / CHUNK..end.div_ceil(CHUNK) {
         let start = chunk * CHUNK;
         let seen = first.max(start)..end.min(start + CHUNK);
         let pages = seen.start / PAGE..seen.end.div_ceil(PAGE);
-        score::<L>(query, keys, shape.scale, pages.clone(), &mut scratch.scores);
-        for (key, score) in scratch.scores.iter_mut().enumerate() {
-            if !seen.contains(&(start + key)) {
-                *score = f32::NEG_INFINITY;
-            }
-        }
-        let (chunk_maximum, chunk_total) = weigh::<L>(&mut scratch.scores);
-        add_values::<L>(keys, pages, &scratch.scores, &mut scratch.chunk_sum);
-
-        let merged = maximum.max(chunk_maximum);
-        let (old, new) = (
-            exp_scalar(maximum - merged),
-            exp_scalar(chunk_maximum - merged),
+        let lanes = pages.start * PAGE - start..pages.end * PAGE - start;
+        score::<L, H>(
+            queries,
+            keys,
+            shape.scale,
+            pages.clone(),
+            &mut scratch.scores,
         );
-        total = total * old + chunk_total * new;
-        for (sum, chunk_sum) in scratch.sum.iter_mut().zip(&scratch.chunk_sum) {
-            *sum = *sum * old + chunk_sum * new;
+        for scores in &mut scratch.scores[..H] {
+            scores[lanes.start..seen.start - start].fill(f32::NEG_INFINITY);
+            scores[seen.end - start..lanes.end].fill(f32::NEG_INFINITY);
         }
-        maximum = merged;
+        let mut weighed = [(0.0, 0.0); H];
+        for (weighed, scores) in weighed.iter_mut().zip(&mut scratch.scores) {
+            *weighed = weigh::<L>(&mut scores[lanes.clone()]);
+        }
+        add_values::<L, H>(keys, pages, &scratch.scores, &mut scratch.chunk_sums);
+
+        for (head, (maximum, total)) in weighed.into_iter().enumerate() {
+            let merged = maxima[head].max(maximum);
+            let (old, new) = (
+                exp_scalar(maxima[head] - merged),
+                exp_scalar(maximum - merged),
+            );
+            totals[head] = totals[head] * old + total * new;
+            let sums = &mut scratch.sums[head * stride..][..stride];
+            for (sum, chunk_sum) in sums.iter_mut().zip(&scratch.chunk_sums[head * stride..]) {
+                *sum = *sum * old + chunk_sum * new;
+            }
+            maxima[head] = merged;
+        }
     }
-    for (out, sum) in out.iter_mut().zip(&scratch.sum) {
-        *out = sum / total;
+    for (head, out) in out.chunks_exact_mut(head_dim).enumerate() {
+        for (out, sum) in out.iter_mut().zip(&scratch.sums[head * stride..]) {
+            *out = sum / totals[head];
+        }
     }
 }
 
-/// `scores[key] = scale · query · key` for the keys of `pages`; other entries keep what they held.
+/// `scores[head][key] = scale · query · key` for the keys of `pages`; other entries keep what they held.
 #[inline(always)]
-fn score<L: Lanes>(
-    query: &[f32],
+fn score<L: Lanes, const H: usize>(
+    queries: &[f32],
     keys: &Keys<'_>,
     scale: f32,
     pages: std::ops::Range<usize>,
-    scores: &mut [f32; CHUNK],
+    scores: &mut [[f32; CHUNK]; HEADS],
 ) {
+    let head_dim = keys.pages.head_dim();
     for page in pages {
         let head = keys.pages.page(keys.layer, keys.table[page], keys.head);
-        let (mut low, mut high) = (L::splat(0.0), L::splat(0.0));
-        for (component, lane) in query.iter().zip(head.keys.as_chunks::<PAGE>().0) {
-            let component = L::splat(*component);
-            // SAFETY: a lane holds PAGE = 32 values.
-            unsafe {
-                low = component.fma(L::load(lane.as_ptr()), low);
-                high = component.fma(L::load(lane.as_ptr().add(LANES)), high);
+        let mut sums = [[L::splat(0.0); PAGE / LANES]; H];
+        for (component, lane) in head.keys.as_chunks::<PAGE>().0.iter().enumerate() {
+            let mut keys = [L::splat(0.0); PAGE / LANES];
+            for (half, keys) in keys.iter_mut().enumerate() {
+                // SAFETY: a lane holds PAGE values.
+                *keys = unsafe { L::load(lane.as_ptr().add(half * LANES)) };
+            }
+            for (head, sums) in sums.iter_mut().enumerate() {
+                let query = L::splat(queries[head * head_dim + component]);
+                for (sum, key) in sums.iter_mut().zip(keys) {
+                    *sum = query.fma(key, *sum);
+                }
             }
         }
         let at = page * PAGE % CHUNK;
-        let scale = L::splat(scale);
-        scores[at..at + LANES].copy_from_slice(&low.mul(scale).to_array());
-        scores[at + LANES..at + PAGE].copy_from_slice(&high.mul(scale).to_array());
+        for (scores, sums) in scores.iter_mut().zip(sums) {
+            for (half, sum) in sums.into_iter().enumerate() {
+                let scores = &mut scores[at + half * LANES..][..LANES];
+                // SAFETY: the slice holds LANES values.
+                unsafe { sum.mul(L::splat(scale)).store(scores.as_mut_ptr()) };
+            }
+        }
     }
 }
 
-/// Turns scores to weights eˢ⁻ᵐ; gives m and the sum of the weights.
+/// Turns scores, whole lanes of them, to weights eˢ⁻ᵐ; gives m and the sum of the weights.
 #[inline(always)]
-fn weigh<L: Lanes>(scores: &mut [f32; CHUNK]) -> (f32, f32) {
+fn weigh<L: Lanes>(scores: &mut [f32]) -> (f32, f32) {
     let groups = scores.as_chunks_mut::<LANES>().0;
     let mut maximum = L::splat(f32::NEG_INFINITY);
     for group in groups.iter() {
@@ -195,27 +242,60 @@ fn weigh<L: Lanes>(scores: &mut [f32; CHUNK]) -> (f32, f32) {
     (maximum, total.sum())
 }
 
-/// `sum = Σ weight · value` over the keys of `pages`, in order.
+/// `sums[head] = Σ weight · value` over the keys of `pages`, in order; a few lanes of all heads at a time.
 #[inline(always)]
-fn add_values<L: Lanes>(
+fn add_values<L: Lanes, const H: usize>(
     keys: &Keys<'_>,
     pages: std::ops::Range<usize>,
-    weights: &[f32; CHUNK],
-    sum: &mut [f32],
+    weights: &[[f32; CHUNK]; HEADS],
+    sums: &mut [f32],
 ) {
     let stride = keys.pages.stride;
-    sum.fill(0.0);
+    let groups = stride / LANES;
+    let mut group = 0;
+    while group < groups {
+        if groups - group >= 2 {
+            add_lanes::<L, H, 2>(keys, pages.clone(), weights, sums, group);
+            group += 2;
+        } else {
+            add_lanes::<L, H, 1>(keys, pages.clone(), weights, sums, group);
+            group += 1;
+        }
+    }
+}
+
+#[inline(always)]
+fn add_lanes<L: Lanes, const H: usize, const G: usize>(
+    keys: &Keys<'_>,
+    pages: std::ops::Range<usize>,
+    weights: &[[f32; CHUNK]; HEADS],
+    sums: &mut [f32],
+    group: usize,
+) {
+    let stride = keys.pages.stride;
+    let mut totals = [[L::splat(0.0); G]; H];
     for page in pages {
         let head = keys.pages.page(keys.layer, keys.table[page], keys.head);
-        let weights = &weights[page * PAGE % CHUNK..][..PAGE];
-        for (group, sum) in sum.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            let mut total = L::from_array(sum);
-            for (weight, value) in weights.iter().zip(head.values.chunks_exact(stride)) {
-                // SAFETY: a value's row is padded to whole lanes.
-                let value = unsafe { L::load(value.as_ptr().add(group * LANES)) };
-                total = L::splat(*weight).fma(value, total);
+        let at = page * PAGE % CHUNK;
+        for (slot, value) in head.values.chunks_exact(stride).enumerate() {
+            let mut values = [L::splat(0.0); G];
+            for (lane, values) in values.iter_mut().enumerate() {
+                // SAFETY: a value's row is padded to whole lanes, of which there are `group + G` or more.
+                *values = unsafe { L::load(value.as_ptr().add((group + lane) * LANES)) };
             }
-            *sum = total.to_array();
+            for (totals, weights) in totals.iter_mut().zip(weights) {
+                let weight = L::splat(weights[at + slot]);
+                for (total, value) in totals.iter_mut().zip(values) {
+                    *total = weight.fma(value, *total);
+                }
+            }
+        }
+    }
+    for (head, totals) in totals.into_iter().enumerate() {
+        for (lane, total) in totals.into_iter().enumerate() {
+            let sum = &mut sums[head * stride + (group + lane) * LANES..][..LANES];
+            // SAFETY: the slice holds LANES values.
+            unsafe { total.store(sum.as_mut_ptr()) };
         }
     }
 }

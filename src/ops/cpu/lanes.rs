@@ -141,6 +141,32 @@ pub fn exp_scalar(x: f32) -> f32 {
     exp(Portable([x; LANES])).0[0]
 }
 
+/// A number as weights keep it.
+pub trait Stored: Copy + Sync {
+    /// Sixteen of them, widened.
+    ///
+    /// # Safety
+    /// `from` must be readable for 16 values.
+    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const f32) -> L {
+        // SAFETY: the caller vouches for sixteen readable values.
+        unsafe { L::load(from) }
+    }
+}
+
+/// A bf16 by its bits.
+impl Stored for u16 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const u16) -> L {
+        // SAFETY: the caller vouches for sixteen readable values.
+        unsafe { L::load_bf16(from) }
+    }
+}
+
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
 pub struct Portable([f32; LANES]);
@@ -309,19 +335,6 @@ impl Lanes for Avx512 {
 #[derive(Clone, Copy)]
 pub struct Avx2(__m256, __m256);
 
-#[cfg(target_arch = "x86_64")]
-impl Avx2 {
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(__m256, __m256) -> __m256) -> Self {
-        Avx2(f(self.0, other.0), f(self.1, other.1))
-    }
-
-    #[inline(always)]
-    fn each(self, f: impl Fn(__m256) -> __m256) -> Self {
-        Avx2(f(self.0), f(self.1))
-    }
-}
-
 // SAFETY of every block below: values of this type exist only where AVX2 and FMA were detected; the pointers are the caller's.
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Avx2 {
@@ -362,54 +375,95 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_add_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_add_ps(self.0, other.0),
+                _mm256_add_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_sub_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_sub_ps(self.0, other.0),
+                _mm256_sub_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_mul_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_mul_ps(self.0, other.0),
+                _mm256_mul_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_div_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_div_ps(self.0, other.0),
+                _mm256_div_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_max_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_max_ps(self.0, other.0),
+                _mm256_max_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_min_ps(a, b) })
+        unsafe {
+            Avx2(
+                _mm256_min_ps(self.0, other.0),
+                _mm256_min_ps(self.1, other.1),
+            )
+        }
     }
     #[inline(always)]
     fn round(self) -> Self {
-        self.each(|a| unsafe {
-            _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a)
-        })
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+        unsafe {
+            Avx2(
+                _mm256_round_ps::<NEAREST>(self.0),
+                _mm256_round_ps::<NEAREST>(self.1),
+            )
+        }
     }
     #[inline(always)]
     fn power_of_two(self) -> Self {
-        self.each(|a| unsafe {
-            let biased = _mm256_add_epi32(_mm256_cvtps_epi32(a), _mm256_set1_epi32(127));
-            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
-        })
+        unsafe {
+            let bias = _mm256_set1_epi32(127);
+            let low = _mm256_add_epi32(_mm256_cvtps_epi32(self.0), bias);
+            let high = _mm256_add_epi32(_mm256_cvtps_epi32(self.1), bias);
+            Avx2(
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(high)),
+            )
+        }
     }
     #[inline(always)]
     fn zero_below(self, bound: Self, value: Self) -> Self {
-        let keep = |x, bound, value| unsafe {
-            _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(x, bound), value)
-        };
-        Avx2(
-            keep(self.0, bound.0, value.0),
-            keep(self.1, bound.1, value.1),
-        )
+        unsafe {
+            Avx2(
+                _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, bound.0), value.0),
+                _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self.1, bound.1), value.1),
+            )
+        }
     }
 }
 
 /// Defines a function that runs a kernel, generic over [`Lanes`], on the instruction set it is given.
+///
+/// What a kernel calls must be `#[inline(always)]`, and no closure of it may touch lanes: a closure is a function
+/// without the instructions, and every operation in it becomes a call.
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
         $(#[$attribute])*

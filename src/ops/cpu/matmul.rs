@@ -3,7 +3,7 @@
 //! A column's chain of additions is the same whatever the rows beside it, so any blocking gives the same bits;
 //! the blocks below are chosen for registers and caches alone.
 
-use super::lanes::{LANES, Lanes, vectorised};
+use super::lanes::{LANES, Lanes, Stored, vectorised};
 use super::matrix::Tiles;
 use super::{Buffer, Cpu, Disjoint, Matrix};
 
@@ -42,24 +42,9 @@ fn multiply_tile_kernel<L: Lanes>(
         column: tile * LANES,
         to,
     };
-    let mut row = 0;
-    while row < rows {
-        let left = rows - row;
-        let x = &x[row * block.inputs..];
-        match &weights.tiles {
-            Tiles::F32(tiles) => {
-                let weights = &tiles[tile * block.inputs * LANES..][..block.inputs * LANES];
-                // SAFETY: `weights` holds sixteen values for every input.
-                let load = |k: usize| unsafe { L::load(weights.as_ptr().add(k * LANES)) };
-                row += block.multiply_some::<L>(x, row, left, load);
-            }
-            Tiles::Bf16(tiles) => {
-                let weights = &tiles[tile * block.inputs * LANES..][..block.inputs * LANES];
-                // SAFETY: as above.
-                let load = |k: usize| unsafe { L::load_bf16(weights.as_ptr().add(k * LANES)) };
-                row += block.multiply_some::<L>(x, row, left, load);
-            }
-        }
+    match &weights.tiles {
+        Tiles::F32(tiles) => block.multiply_rows::<L, f32>(x, rows, block.tile(tiles, tile)),
+        Tiles::Bf16(tiles) => block.multiply_rows::<L, u16>(x, rows, block.tile(tiles, tile)),
     }
 }
 
@@ -72,34 +57,38 @@ struct Block {
 }
 
 impl Block {
-    /// Multiplies as many of the `left` rows as one block takes, and says how many.
     #[inline(always)]
-    fn multiply_some<L: Lanes>(
-        &self,
-        x: &[f32],
-        row: usize,
-        left: usize,
-        load: impl Fn(usize) -> L,
-    ) -> usize {
-        match left {
-            8.. => self.multiply::<L, 8>(x, row, load),
-            4.. => self.multiply::<L, 4>(x, row, load),
-            2.. => self.multiply::<L, 2>(x, row, load),
-            _ => self.multiply::<L, 1>(x, row, load),
-        }
+    fn tile<'a, W>(&self, tiles: &'a [W], tile: usize) -> &'a [W] {
+        &tiles[tile * self.inputs * LANES..][..self.inputs * LANES]
     }
 
     #[inline(always)]
-    fn multiply<L: Lanes, const ROWS: usize>(
+    fn multiply_rows<L: Lanes, W: Stored>(&self, x: &[f32], rows: usize, weights: &[W]) {
+        let mut row = 0;
+        while row < rows {
+            let x = &x[row * self.inputs..];
+            row += match rows - row {
+                8.. => self.multiply::<L, W, 8>(x, row, weights),
+                4.. => self.multiply::<L, W, 4>(x, row, weights),
+                2.. => self.multiply::<L, W, 2>(x, row, weights),
+                _ => self.multiply::<L, W, 1>(x, row, weights),
+            };
+        }
+    }
+
+    /// The first `ROWS` rows of `x`, which are rows `row..` of the output. Gives `ROWS`.
+    #[inline(always)]
+    fn multiply<L: Lanes, W: Stored, const ROWS: usize>(
         &self,
         x: &[f32],
         row: usize,
-        load: impl Fn(usize) -> L,
+        weights: &[W],
     ) -> usize {
-        assert!(x.len() >= ROWS * self.inputs);
+        assert!(x.len() >= ROWS * self.inputs && weights.len() >= self.inputs * LANES);
         let mut sums = [L::splat(0.0); ROWS];
         for k in 0..self.inputs {
-            let weight = load(k);
+            // SAFETY: asserted above.
+            let weight: L = unsafe { W::load(weights.as_ptr().add(k * LANES)) };
             for (m, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: asserted above.
                 let value = unsafe { *x.get_unchecked(m * self.inputs + k) };
