@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use crate::console;
 use crate::data::DataError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
@@ -16,6 +17,11 @@ use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
 use crate::synth::SynthError;
 use crate::systems::medmad::settings::SettingsError;
+
+const OUTCOME: u8 = 1;
+const USAGE: u8 = 2;
+const ARTEFACT: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
 /// Why a command did not end well.
 #[derive(Debug, Error)]
@@ -63,10 +69,6 @@ impl Failure {
 
     /// Decided here and nowhere else.
     fn code(&self) -> u8 {
-        const OUTCOME: u8 = 1;
-        const USAGE: u8 = 2;
-        const ARTEFACT: u8 = 3;
-        const INTERRUPTED: u8 = 130;
         match self {
             Failure::Outcome(_) => OUTCOME,
             Failure::Mismatch(_) => ARTEFACT,
@@ -108,13 +110,17 @@ impl Failure {
 }
 
 fn hub_code(error: &HubError) -> u8 {
-    if error.is_missing_artefact() { 3 } else { 2 }
+    if error.is_missing_artefact() {
+        ARTEFACT
+    } else {
+        USAGE
+    }
 }
 
 fn run_code(error: &RunError) -> u8 {
     match error.blame() {
-        Blame::Artefact => 3,
-        Blame::Usage | Blame::Machine => 2,
+        Blame::Artefact => ARTEFACT,
+        Blame::Usage | Blame::Machine => USAGE,
     }
 }
 
@@ -136,19 +142,21 @@ impl From<EngineError> for Failure {
     }
 }
 
+/// Ends the process where it stands, for a second interrupt: every line that was counted is durable.
+#[expect(clippy::exit, reason = "nothing is left to unwind for")]
+pub fn at_once() -> ! {
+    std::process::exit(i32::from(INTERRUPTED))
+}
+
 /// Tells stderr what went wrong, where, and what may help; a reader of stdout that went away is no error.
-#[expect(
-    clippy::print_stderr,
-    reason = "the one place where a command's failure is told"
-)]
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            console::note(format!("error: {failure}"));
             if let Some(hint) = failure.hint() {
-                eprintln!("hint: {hint}");
+                console::note(format!("hint: {hint}"));
             }
             ExitCode::from(failure.code())
         }

@@ -11,6 +11,7 @@
 
 pub mod chat;
 pub mod cli;
+pub mod console;
 pub mod data;
 pub mod engine;
 pub mod exit;

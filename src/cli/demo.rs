@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::options::MachineFlags;
 use super::prepare::Order;
-use super::{console, run};
+use super::run;
+use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::exit::Failure;

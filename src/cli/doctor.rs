@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::console;
 use super::options::HubFlags;
+use crate::console;
 use crate::exit::Failure;
 use crate::hub::{self, Card, HubOptions};
 use crate::model::available_memory;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use clap::Args;
 
-use super::console;
 use super::options::{HubFlags, MachineFlags};
+use crate::console;
 use crate::engine::{Constraint, Grammar, Request, Sampler, Stop};
 use crate::exit::Failure;
 use crate::hub::resolve;

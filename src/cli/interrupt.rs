@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::console;
+use crate::{console, exit};
 
 /// A flag that an interrupt or a termination signal sets.
 pub fn watch() -> Arc<AtomicBool> {
@@ -12,7 +12,7 @@ pub fn watch() -> Arc<AtomicBool> {
     // Without a handler the signal ends the process, which a resumed run mends as well.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            exit::at_once();
         }
         console::note("interrupted: dropping the calls in flight");
     });

@@ -1,6 +1,5 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
-mod console;
 mod demo;
 mod doctor;
 mod generate;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::console;
 use super::options::HubFlags;
+use crate::console;
 use crate::exit::Failure;
 use crate::hub::{self, Card, HubOptions, Status};
 use crate::model::Family;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::console;
+use crate::console;
 use crate::run::records::CallRecord;
 
 /// Between plain lines.

@@ -6,10 +6,11 @@ use std::sync::mpsc::channel;
 
 use clap::Args;
 
+use super::interrupt;
 use super::options::{HubFlags, MachineFlags};
 use super::prepare::Order;
 use super::run::check_promise;
-use super::{console, interrupt};
+use crate::console;
 use crate::exit::Failure;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::console;
+use crate::console;
 use crate::exit::Failure;
 use crate::run::contents::Contents;
 use crate::run::private_file;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::interrupt;
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::prepare::{Order, Prepared, SYSTEM};
 use super::progress::Progress;
-use super::{console, interrupt};
+use crate::console;
 use crate::data::Format;
 use crate::data::subset::Subset;
 use crate::exit::Failure;

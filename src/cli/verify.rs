@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console;
+use crate::console;
 use crate::exit::Failure;
 use crate::run::verify::verify;
 

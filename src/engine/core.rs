@@ -1,7 +1,7 @@
 //! The engine's thread: take what arrived, step, tell.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 
 use rayon::prelude::*;
 
@@ -63,11 +63,8 @@ impl Core {
                     Err(_) => return,
                 }
             }
-            loop {
-                match arrivals.try_recv() {
-                    Ok(sequence) => self.add(sequence),
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
+            while let Ok(sequence) = arrivals.try_recv() {
+                self.add(sequence);
             }
             self.step();
         }

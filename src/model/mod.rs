@@ -5,6 +5,7 @@
 pub mod config;
 mod decoder;
 mod memory;
+mod published;
 mod rope;
 mod weights;
 

@@ -6,6 +6,11 @@
 //!
 //! A backend is a module with the same types and methods; the decoder is written once against them.
 
+#![allow(
+    unsafe_code,
+    reason = "the one module that may: registers, mapped files, disjoint writes"
+)]
+
 pub mod checkpoint;
 pub mod cpu;
 

@@ -127,12 +127,15 @@ pub type Reader = fn(&str, FinishReason) -> (Value, Parse);
 
 enum Pending {
     Known(Box<CallRecord>),
-    Asked {
-        call: Call,
-        ticket: Ticket,
-        request: Box<Request>,
-        asked_at: Instant,
-    },
+    Asked(Box<Asked>),
+}
+
+/// A call that an engine works on.
+struct Asked {
+    call: Call,
+    request: Request,
+    ticket: Ticket,
+    asked_at: Instant,
 }
 
 impl Panel {
@@ -185,27 +188,32 @@ impl Panel {
         };
         let asked_at = Instant::now();
         let ticket = backbone.engine.submit(request.clone())?;
-        Ok(Pending::Asked {
+        Ok(Pending::Asked(Box::new(Asked {
             call,
+            request,
             ticket,
-            request: Box::new(request),
             asked_at,
-        })
+        })))
     }
 
     fn wait(&self, pending: Pending, read: Reader) -> Result<CallRecord, PanelError> {
-        let (call, ticket, request, asked_at) = match pending {
+        let asked = match pending {
             Pending::Known(record) => return Ok(*record),
-            Pending::Asked {
-                call,
-                ticket,
-                request,
-                asked_at,
-            } => (call, ticket, request, asked_at),
+            Pending::Asked(asked) => *asked,
         };
+        let Asked {
+            call,
+            request,
+            ticket,
+            asked_at,
+        } = asked;
         let wanted = || !self.stop.load(Ordering::Relaxed);
         let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-        let record = self.record_of(call, &request, completion, asked_at, read);
+        let elapsed_ms = asked_at.elapsed().as_millis() as u64;
+        let record = CallRecord {
+            elapsed_ms,
+            ..self.record_of(call, request, completion, read)
+        };
         self.recorder.record(&record)?;
         (self.on_call)(&record);
         Ok(record)
@@ -214,13 +222,12 @@ impl Panel {
     fn record_of(
         &self,
         call: Call,
-        request: &Request,
+        request: Request,
         completion: Completion,
-        asked_at: Instant,
         read: Reader,
     ) -> CallRecord {
         let (record, parse) = read(&completion.text, completion.finish_reason);
-        let sampling = &request.sampling;
+        let sampling = request.sampling;
         let CallKey {
             dataset,
             run,
@@ -262,7 +269,7 @@ impl Panel {
             parse,
             usage: completion.usage,
             finish_reason: completion.finish_reason,
-            elapsed_ms: asked_at.elapsed().as_millis() as u64,
+            elapsed_ms: 0,
             prev: String::new(),
             hash: String::new(),
         }

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::super::HubOptions;
+use crate::console;
 
 const TEMPLATE: &str = "{msg:40!} {wide_bar} {binary_bytes:>10}/{binary_total_bytes:10} {binary_bytes_per_sec:>12} {eta:>5}";
 
@@ -46,7 +47,7 @@ impl Progress {
         }
         bar.set_message(file.to_owned());
         if matches!(self, Self::Lines) {
-            eprintln!("fetching {file} ({size})");
+            console::note(format!("fetching {file} ({size})"));
         }
         let line = matches!(self, Self::Lines).then(|| format!("fetched {file} ({size})"));
         FileProgress { bar, line }
@@ -62,7 +63,7 @@ impl FileProgress {
     pub fn finish(self) {
         self.bar.finish();
         if let Some(line) = self.line {
-            eprintln!("{line}");
+            console::note(line);
         }
     }
 }

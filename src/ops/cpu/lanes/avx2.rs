@@ -1,0 +1,137 @@
+//! Sixteen lanes as two AVX2 registers.
+
+use std::arch::x86_64::*;
+
+use super::Lanes;
+
+/// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
+/// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
+#[derive(Clone, Copy)]
+pub struct Avx2(__m256, __m256);
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for every block: see the type"
+)]
+impl Lanes for Avx2 {
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        unsafe { Avx2(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        unsafe { Avx2(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        unsafe {
+            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
+            Avx2(
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe {
+            _mm256_storeu_ps(to, self.0);
+            _mm256_storeu_ps(to.add(8), self.1);
+        }
+    }
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_fmadd_ps(self.0, factor.0, addend.0),
+                _mm256_fmadd_ps(self.1, factor.1, addend.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_add_ps(self.0, other.0),
+                _mm256_add_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_sub_ps(self.0, other.0),
+                _mm256_sub_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_mul_ps(self.0, other.0),
+                _mm256_mul_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_div_ps(self.0, other.0),
+                _mm256_div_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_max_ps(self.0, other.0),
+                _mm256_max_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_min_ps(self.0, other.0),
+                _mm256_min_ps(self.1, other.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+        unsafe {
+            Avx2(
+                _mm256_round_ps::<NEAREST>(self.0),
+                _mm256_round_ps::<NEAREST>(self.1),
+            )
+        }
+    }
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        unsafe {
+            let bias = _mm256_set1_epi32(127);
+            let low = _mm256_add_epi32(_mm256_cvtps_epi32(self.0), bias);
+            let high = _mm256_add_epi32(_mm256_cvtps_epi32(self.1), bias);
+            Avx2(
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<23>(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    fn zero_below(self, bound: Self, value: Self) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, bound.0), value.0),
+                _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self.1, bound.1), value.1),
+            )
+        }
+    }
+}

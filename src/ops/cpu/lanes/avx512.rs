@@ -1,0 +1,84 @@
+//! Sixteen lanes as one AVX-512 register.
+
+use std::arch::x86_64::*;
+
+use super::Lanes;
+
+/// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
+/// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
+#[derive(Clone, Copy)]
+pub struct Avx512(__m512);
+
+#[expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the same for every block: see the type"
+)]
+impl Lanes for Avx512 {
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Avx512(unsafe { _mm512_set1_ps(value) })
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        Avx512(unsafe { _mm512_loadu_ps(from) })
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        unsafe {
+            let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+            Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        unsafe { _mm512_storeu_ps(to, self.0) }
+    }
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        Avx512(unsafe { _mm512_fmadd_ps(self.0, factor.0, addend.0) })
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_add_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_sub_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_mul_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_div_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_max_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        Avx512(unsafe {
+            _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0)
+        })
+    }
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        unsafe {
+            let biased = _mm512_add_epi32(_mm512_cvtps_epi32(self.0), _mm512_set1_epi32(127));
+            Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased)))
+        }
+    }
+    #[inline(always)]
+    fn zero_below(self, bound: Self, value: Self) -> Self {
+        unsafe {
+            let keep = !_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, bound.0);
+            Avx512(_mm512_maskz_mov_ps(keep, value.0))
+        }
+    }
+}

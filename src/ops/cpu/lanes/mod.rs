@@ -1,0 +1,267 @@
+//! Sixteen f32 lanes, the unit of every CPU kernel: as one AVX-512 register, two AVX2 registers, or an array.
+//!
+//! Each method rounds once and the same way on every instruction set, so a kernel written over lanes gives
+//! the same bits on all of them.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
+pub use portable::Portable;
+
+/// Lanes in a vector.
+pub const LANES: usize = 16;
+
+/// The instruction set that kernels run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    Avx512,
+    Avx2,
+    Portable,
+}
+
+impl Isa {
+    /// The widest one that this machine has.
+    pub fn detect() -> Isa {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
+                return Isa::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                return Isa::Avx2;
+            }
+        }
+        Isa::Portable
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Avx512 => "avx512",
+            Isa::Avx2 => "avx2",
+            Isa::Portable => "portable",
+        }
+    }
+}
+
+/// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
+pub trait Lanes: Copy {
+    fn splat(value: f32) -> Self;
+    /// # Safety
+    /// `from` must be readable for 16 values.
+    unsafe fn load(from: *const f32) -> Self;
+    /// # Safety
+    /// `from` must be readable for 16 values. Each is the upper half of an f32.
+    unsafe fn load_bf16(from: *const u16) -> Self;
+    /// # Safety
+    /// `to` must be writable for 16 values.
+    unsafe fn store(self, to: *mut f32);
+    /// `self · factor + addend`, rounded once.
+    fn fma(self, factor: Self, addend: Self) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+    /// To the nearest whole number, ties to even.
+    fn round(self) -> Self;
+    /// 2^self for whole numbers from −126 to 127.
+    fn power_of_two(self) -> Self;
+    /// 0 in the lanes where `self < bound`, `value` elsewhere.
+    fn zero_below(self, bound: Self, value: Self) -> Self;
+
+    #[inline(always)]
+    fn to_array(self) -> [f32; LANES] {
+        let mut array = [0.0; LANES];
+        // SAFETY: the array holds sixteen values.
+        unsafe { self.store(array.as_mut_ptr()) };
+        array
+    }
+
+    #[inline(always)]
+    fn from_array(array: &[f32; LANES]) -> Self {
+        // SAFETY: the array holds sixteen values.
+        unsafe { Self::load(array.as_ptr()) }
+    }
+
+    /// The sum over the lanes, as a tree of fixed shape: 8 + 8, 4 + 4, 2 + 2, 1 + 1.
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let mut array = self.to_array();
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                array[lane] += array[lane + width];
+            }
+            width /= 2;
+        }
+        array[0]
+    }
+
+    /// The largest lane.
+    #[inline(always)]
+    fn maximum(self) -> f32 {
+        self.to_array()
+            .into_iter()
+            .fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
+/// eˣ to about one unit in the last place; 0 below −87.3, where f32 leaves its normal range.
+///
+/// Our own, because the C library's changes with its version and the CPU.
+#[inline(always)]
+pub fn exp<L: Lanes>(x: L) -> L {
+    const LOWEST: f32 = -87.336_54;
+    const HIGHEST: f32 = 88.0;
+    // ln 2 in two parts, the first with trailing zeros so that n · LN2_HIGH is exact.
+    const LN2_HIGH: f32 = 0.693_359_4;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    // eʳ on |r| ≤ ln 2 / 2: the Taylor series to r⁷, whose remainder is below 2⁻²⁷.
+    const COEFFICIENTS: [f32; 6] = [
+        1.0 / 5040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+    ];
+    let bounded = x.max(L::splat(LOWEST)).min(L::splat(HIGHEST));
+    let whole = bounded.mul(L::splat(std::f32::consts::LOG2_E)).round();
+    let rest = whole.fma(L::splat(-LN2_HIGH), bounded);
+    let rest = whole.fma(L::splat(-LN2_LOW), rest);
+    let mut series = L::splat(COEFFICIENTS[0]);
+    for coefficient in &COEFFICIENTS[1..] {
+        series = series.fma(rest, L::splat(*coefficient));
+    }
+    let series = series.fma(rest.mul(rest), rest).add(L::splat(1.0));
+    x.zero_below(L::splat(LOWEST), series.mul(whole.power_of_two()))
+}
+
+/// eˣ of one number, by the same steps as in a kernel.
+pub fn exp_scalar(x: f32) -> f32 {
+    exp(Portable([x; LANES])).0[0]
+}
+
+/// A number as weights keep it.
+pub trait Stored: Copy + Sync {
+    /// Sixteen of them, widened.
+    ///
+    /// # Safety
+    /// `from` must be readable for 16 values.
+    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const f32) -> L {
+        // SAFETY: the caller vouches for sixteen readable values.
+        unsafe { L::load(from) }
+    }
+}
+
+/// A bf16 by its bits.
+impl Stored for u16 {
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const u16) -> L {
+        // SAFETY: the caller vouches for sixteen readable values.
+        unsafe { L::load_bf16(from) }
+    }
+}
+
+/// Defines a function that runs a kernel, generic over [`Lanes`], on the instruction set it is given.
+///
+/// What a kernel calls must be `#[inline(always)]`, and no closure of it may touch lanes: a closure is a function
+/// without the instructions, and every operation in it becomes a call.
+macro_rules! vectorised {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
+        $(#[$attribute])*
+        $visibility fn $name(isa: $crate::ops::cpu::lanes::Isa, $($argument: $type),*) {
+            use $crate::ops::cpu::lanes;
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx2,fma")]
+                fn avx512($($argument: $type),*) {
+                    $kernel::<lanes::Avx512>($($argument),*);
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($argument: $type),*) {
+                    $kernel::<lanes::Avx2>($($argument),*);
+                }
+                match isa {
+                    // SAFETY: `Isa::detect` is the only source of these values, and found the instructions.
+                    lanes::Isa::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: as above.
+                    lanes::Isa::Avx2 => return unsafe { avx2($($argument),*) },
+                    lanes::Isa::Portable => {}
+                }
+            }
+            let _ = isa;
+            $kernel::<lanes::Portable>($($argument),*);
+        }
+    };
+}
+pub(crate) use vectorised;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every instruction set that this machine has.
+    pub fn available() -> Vec<Isa> {
+        match Isa::detect() {
+            Isa::Avx512 => vec![Isa::Portable, Isa::Avx2, Isa::Avx512],
+            Isa::Avx2 => vec![Isa::Portable, Isa::Avx2],
+            Isa::Portable => vec![Isa::Portable],
+        }
+    }
+
+    #[inline(always)]
+    fn exp_kernel<L: Lanes>(values: &mut [f32]) {
+        for group in values.as_chunks_mut::<LANES>().0 {
+            *group = exp(L::from_array(group)).to_array();
+        }
+    }
+    vectorised! { fn exp_all(values: &mut [f32]) = exp_kernel }
+
+    #[test]
+    fn exp_is_accurate_and_the_same_on_every_instruction_set() {
+        let inputs: Vec<f32> = (0..16 * 4096)
+            .map(|i| -100.0 + i as f32 * (188.0 / 65536.0))
+            .collect();
+        let mut reference = inputs.clone();
+        exp_all(Isa::Portable, &mut reference);
+        for isa in available() {
+            let mut values = inputs.clone();
+            exp_all(isa, &mut values);
+            assert!(
+                values
+                    .iter()
+                    .zip(&reference)
+                    .all(|(a, b)| a.to_bits() == b.to_bits()),
+                "{}",
+                isa.name()
+            );
+        }
+        for (x, y) in inputs.iter().zip(&reference) {
+            let exact = f64::from(*x).exp();
+            if *x >= -87.3 {
+                assert!(
+                    (f64::from(*y) - exact).abs() <= 1.2e-7 * exact,
+                    "exp({x}) = {y}, not {exact}"
+                );
+            } else {
+                assert!(*y < 2e-38);
+            }
+        }
+        assert_eq!(exp_scalar(f32::NEG_INFINITY), 0.0);
+        assert_eq!(exp_scalar(0.0), 1.0);
+    }
+}

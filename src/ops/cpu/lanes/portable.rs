@@ -1,0 +1,89 @@
+//! Sixteen lanes as an array.
+
+use super::{LANES, Lanes};
+
+/// An array of sixteen; on AArch64 the compiler makes NEON of it.
+#[derive(Clone, Copy)]
+pub struct Portable(pub(super) [f32; LANES]);
+
+impl Portable {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
+        Portable(std::array::from_fn(|lane| f(self.0[lane], other.0[lane])))
+    }
+}
+
+impl Lanes for Portable {
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Portable([value; LANES])
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        Portable(unsafe { from.cast::<[f32; LANES]>().read_unaligned() })
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        let halves = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };
+        Portable(halves.map(|half| f32::from_bits(u32::from(half) << 16)))
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller vouches for sixteen writable values.
+        unsafe { to.cast::<[f32; LANES]>().write_unaligned(self.0) }
+    }
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        Portable(std::array::from_fn(|lane| {
+            self.0[lane].mul_add(factor.0[lane], addend.0[lane])
+        }))
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.zip(other, |a, b| a * b)
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.zip(other, |a, b| a / b)
+    }
+    // The x86 instructions give the second operand where they cannot compare; so do these.
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        Portable(self.0.map(f32::round_ties_even))
+    }
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        Portable(
+            self.0
+                .map(|whole| f32::from_bits(((whole as i32 + 127) as u32) << 23)),
+        )
+    }
+    #[inline(always)]
+    fn zero_below(self, bound: Self, value: Self) -> Self {
+        Portable(std::array::from_fn(|lane| {
+            if self.0[lane] < bound.0[lane] {
+                0.0
+            } else {
+                value.0[lane]
+            }
+        }))
+    }
+}
