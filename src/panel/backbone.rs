@@ -6,7 +6,7 @@ use super::PanelError;
 use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions, Sampling};
-use crate::hub::{Checkpoint, FileDigest, digest_files, weights_digest};
+use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, WantedType};
 use crate::ops::{Ops, StoredType};
 use crate::run::plan::MemberPlan;
@@ -25,6 +25,7 @@ pub struct Description {
     pub context: usize,
     pub is_synthetic: bool,
     weights_sha256: String,
+    config_sha256: String,
     tokenizer_sha256: String,
 }
 
@@ -51,12 +52,14 @@ impl Description {
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let chat = ChatTemplate::load(&checkpoint.directory)?;
         let weights = digest_files(&checkpoint.named_weights())?;
-        let tokenizer_file = digest_files(&[("tokenizer.json".to_owned(), tokenizer_path)])?;
+        let config_sha256 = sha256_file(&files.config)?;
+        let tokenizer_sha256 = sha256_file(&tokenizer_path)?;
         Ok(Description {
             context: context.min(config.max_position_embeddings),
             is_synthetic: checkpoint.directory.join(synth::MARKER).is_file(),
             weights_sha256: weights_digest(&weights),
-            tokenizer_sha256: first_digest(&tokenizer_file),
+            config_sha256,
+            tokenizer_sha256,
             config,
             generation,
             stored,
@@ -82,6 +85,7 @@ impl Description {
             repository: self.checkpoint.repository.clone(),
             revision: self.checkpoint.revision.clone(),
             weights_sha256: self.weights_sha256.clone(),
+            config_sha256: self.config_sha256.clone(),
             tokenizer_sha256: self.tokenizer_sha256.clone(),
             template_sha256: self.chat.sha256.clone(),
             family: self.config.family.name().to_owned(),
@@ -111,13 +115,6 @@ impl Description {
             .tokenizer
             .encode(&self.chat.render(messages, thinking)?)?)
     }
-}
-
-fn first_digest(files: &[FileDigest]) -> String {
-    files
-        .first()
-        .map(|file| file.sha256.clone())
-        .unwrap_or_default()
 }
 
 /// A loaded backbone.

@@ -22,6 +22,7 @@ pub fn plan() -> Plan {
         repository: None,
         revision: None,
         weights_sha256: "00".repeat(32),
+        config_sha256: "44".repeat(32),
         tokenizer_sha256: "11".repeat(32),
         template_sha256: "22".repeat(32),
         family: "qwen3".to_owned(),

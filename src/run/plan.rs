@@ -67,6 +67,7 @@ pub struct MemberPlan {
     pub revision: Option<String>,
     /// Over the sorted `name sha256` lines of the weight files.
     pub weights_sha256: String,
+    pub config_sha256: String,
     pub tokenizer_sha256: String,
     pub template_sha256: String,
     pub family: String,
