@@ -105,12 +105,9 @@ impl Cpu {
 
     /// Runs one engine's step on the pool, after those that came before it.
     pub fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
-        let turn = self.gate.1.recv();
-        let result = self.pool.install(step);
-        if turn.is_ok() {
-            let _ = self.gate.0.send(());
-        }
-        result
+        let _ = self.gate.1.recv();
+        let _turn = Turn(&self.gate.0);
+        self.pool.install(step)
     }
 
     /// Calls `body` with ranges that cover `0..count` once, on several threads where `work` (multiply-adds in
@@ -153,6 +150,16 @@ impl Cpu {
     }
 }
 
+/// Gives the gate's token back, also when a step panics: the other engines go on.
+struct Turn<'a>(&'a Sender<()>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // There is room: the token that this turn took is out.
+        let _ = self.0.send(());
+    }
+}
+
 /// A pointer to an output that several threads write, each its own part.
 #[derive(Clone, Copy)]
 struct Disjoint(*mut f32);
@@ -174,5 +181,20 @@ impl Disjoint {
     unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [f32] {
         // SAFETY: the caller vouches for bounds and exclusiveness.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(offset), length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_panics_does_not_hold_up_the_next() {
+        let cpu = Cpu::new(1).unwrap();
+        let other = cpu.clone();
+        let panicked =
+            std::thread::spawn(move || other.run(|| panic!("a step's own trouble"))).join();
+        assert!(panicked.is_err());
+        assert_eq!(cpu.run(|| 7), 7);
     }
 }
