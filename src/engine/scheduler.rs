@@ -143,6 +143,7 @@ impl Scheduler {
     fn preempt(&mut self) {
         if let Some(mut youngest) = self.running.pop() {
             forget_prefix(&mut self.pool, &mut youngest);
+            youngest.preemptions += 1;
             let at = self
                 .waiting
                 .partition_point(|other| other.age < youngest.age);
