@@ -3,7 +3,9 @@
 mod demo;
 mod doctor;
 mod generate;
+mod inspect;
 mod interrupt;
+mod logprobs;
 mod models;
 mod options;
 mod prepare;
@@ -11,6 +13,8 @@ mod progress;
 mod replay;
 mod report;
 mod run;
+mod summary;
+mod tokenize;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -41,10 +45,10 @@ enum Verb {
     Models(models::Models),
     /// Complete one prompt
     Generate(generate::Generate),
-    /// Give the log-probability of each token of a text
-    Logprobs(generate::Logprobs),
-    /// Give the token ids of a text
-    Tokenize(generate::Tokenize),
+    /// Give what a model expects after each of some token ids
+    Logprobs(logprobs::Logprobs),
+    /// Give the token ids of texts, one JSON string a line on stdin, or of a chat
+    Tokenize(tokenize::Tokenize),
     /// Say what this machine and this build can do
     Doctor(doctor::Doctor),
 }
