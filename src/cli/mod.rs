@@ -1,5 +1,6 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
+mod bench;
 mod demo;
 mod doctor;
 mod generate;
@@ -11,6 +12,7 @@ mod progress;
 mod replay;
 mod report;
 mod run;
+mod synthetic;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +47,8 @@ enum Verb {
     Logprobs(generate::Logprobs),
     /// Give the token ids of a text
     Tokenize(generate::Tokenize),
+    /// Measure how fast a model or a panel is here
+    Bench(Box<bench::Bench>),
     /// Say what this machine and this build can do
     Doctor(doctor::Doctor),
 }
@@ -64,6 +68,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),
         Verb::Tokenize(tokenize) => tokenize.run(),
+        Verb::Bench(bench) => bench.run(),
         Verb::Doctor(doctor) => doctor.run(),
     }
 }

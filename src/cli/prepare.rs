@@ -208,7 +208,7 @@ pub struct Prepared {
     pub descriptions: Vec<Description>,
     pub backbone_of: Vec<usize>,
     pub allotments: Vec<Allotment>,
-    ops: Ops,
+    pub ops: Ops,
 }
 
 /// A run with its models loaded.
@@ -254,6 +254,7 @@ impl Prepared {
             run_seed: self.plan.seed,
             free: self.plan.free,
             thinking: self.settings.thinking,
+            ignore_eos: false,
             stop,
             on_call: Box::new(on_call),
         };
@@ -267,7 +268,8 @@ impl Prepared {
     }
 }
 
-fn host() -> HostPlan {
+/// The machine at hand.
+pub fn host() -> HostPlan {
     let (cpu, memory_bytes) = match sysinfo::System::new() {
         Ok(mut system) => {
             system.refresh_cpu_all();

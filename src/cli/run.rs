@@ -10,7 +10,6 @@ use super::prepare::{Order, Prepared, SYSTEM};
 use super::progress::Progress;
 use crate::console;
 use crate::data::Format;
-use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::panel::PanelError;
 use crate::panel::memory::{describe, gibibytes};
@@ -133,16 +132,10 @@ impl Run {
                 "name a file and its --format",
             ));
         };
-        let subset = match (self.subset.ids, self.subset.limit, self.subset.sample_seed) {
-            (Some(path), _, _) => Subset::IdsFile { path },
-            (None, Some(limit), Some(seed)) => Subset::Sample { limit, seed },
-            (None, Some(limit), None) => Subset::First { limit },
-            (None, None, _) => Subset::All,
-        };
         let order = Order {
             data,
             format,
-            subset,
+            subset: self.subset.subset(),
             runs: self.runs,
             panel: self.panel,
             settings: Settings::parse(&self.set)?,
