@@ -1,18 +1,29 @@
 //! Lines to stdout (data) and stderr (everything else).
 
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Writes a line of data.
 ///
 /// # Errors
-/// When the reader is gone; `exit` knows what to make of it.
-pub fn say(line: impl AsRef<str>) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(line.as_ref().as_bytes())?;
-    stdout.write_all(b"\n")
+/// When the reader is gone; `exit` knows what to make of it. When stdout takes no more, as on a full disk.
+pub fn say(line: impl AsRef<str>) -> io::Result<()> {
+    write(&format!("{}\n", line.as_ref()))
+}
+
+/// Writes data as it comes, without a newline.
+///
+/// # Errors
+/// As [`say`].
+pub fn write(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    written
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to stdout: {error}")))
 }
 
 /// Writes a line of news; nobody reading it is no reason to stop.
 pub fn note(line: impl AsRef<str>) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", line.as_ref());
+    let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
 }

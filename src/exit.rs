@@ -1,6 +1,7 @@
 //! Every way a command ends, and the exit code of each: 0 ok, 1 finished but something failed, 2 usage or
 //! configuration, 3 a missing or corrupt artefact, 130 interrupted.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use thiserror::Error;
@@ -32,8 +33,18 @@ pub enum Failure {
         hint: Option<String>,
     },
     /// The command did its work, and the outcome is not what was hoped for.
-    #[error("{0}")]
-    Outcome(String),
+    #[error("{message}")]
+    Outcome {
+        message: String,
+        hint: Option<String>,
+    },
+    /// A signal ended a run that can go on.
+    #[error("interrupted after {items} of {total} items")]
+    Interrupted {
+        items: u64,
+        total: u64,
+        directory: PathBuf,
+    },
     /// A file does not say what it was noted to say.
     #[error("{0}")]
     Mismatch(String),
@@ -70,9 +81,9 @@ impl Failure {
     /// Decided here and nowhere else.
     fn code(&self) -> u8 {
         match self {
-            Failure::Outcome(_) => OUTCOME,
+            Failure::Outcome { .. } => OUTCOME,
             Failure::Mismatch(_) => ARTEFACT,
-            Failure::Panel(PanelError::Interrupted) => INTERRUPTED,
+            Failure::Interrupted { .. } | Failure::Panel(PanelError::Interrupted) => INTERRUPTED,
             Failure::Panel(error) => match error {
                 PanelError::Model(_)
                 | PanelError::Tokenizer(_)
@@ -91,12 +102,12 @@ impl Failure {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Failure::Usage { hint, .. } => hint.clone(),
+            Failure::Usage { hint, .. } | Failure::Outcome { hint, .. } => hint.clone(),
+            Failure::Interrupted { directory, .. } => Some(resume(directory)),
             Failure::Data(error) => error.hint(),
             Failure::Settings(error) => error.hint(),
             Failure::Prompt(error) => error.hint(),
             Failure::Hub(error) => error.hint(),
-            Failure::Panel(PanelError::Interrupted) => Some("go on with `--resume`".to_owned()),
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
             Failure::Report(error) => error.hint(),
@@ -107,6 +118,14 @@ impl Failure {
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
+}
+
+/// The command line that takes up the run in `directory`.
+pub fn resume(directory: &Path) -> String {
+    format!(
+        "`wardround run --resume --out {}` goes on",
+        directory.display()
+    )
 }
 
 fn hub_code(error: &HubError) -> u8 {

@@ -36,6 +36,7 @@ pub struct Build {
 pub struct MeasuredLimits {
     pub read_gigabytes_per_second: f64,
     pub f32_gigamacs_per_second: f64,
+    pub bf16_gigamacs_per_second: Option<f64>,
     pub i8_gigamacs_per_second: Option<f64>,
     pub buffer_bytes: usize,
 }
@@ -47,6 +48,7 @@ pub fn measure_limits(ops: &Ops) -> (Limits, MeasuredLimits) {
     let measured = MeasuredLimits {
         read_gigabytes_per_second: limits.bytes_per_second / 1e9,
         f32_gigamacs_per_second: limits.f32_per_second / 1e9,
+        bf16_gigamacs_per_second: limits.bf16_per_second.map(|rate| rate / 1e9),
         i8_gigamacs_per_second: limits.i8_per_second.map(|rate| rate / 1e9),
         buffer_bytes,
     };
@@ -77,13 +79,12 @@ impl Environment {
     /// Two lines: machine and build, then the limits.
     pub fn describe(&self) -> String {
         let (hardware, limits) = (&self.hardware, &self.limits);
-        let i8_rate = match limits.i8_gigamacs_per_second {
-            Some(rate) => format!(", {rate:.1} 8-bit"),
-            None => String::new(),
+        let narrow = |rate: Option<f64>, name: &str| {
+            rate.map_or(String::new(), |rate| format!(", {rate:.1} in {name}"))
         };
         format!(
             "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
-             limits, measured: {:.1} GB/s read; {:.1} billion multiply-adds/s in f32{i8_rate}",
+             limits, measured: {:.1} GB/s read; {:.1} billion multiply-adds/s in f32{}{}",
             hardware.cpu,
             self.threads,
             hardware.cores,
@@ -93,6 +94,8 @@ impl Environment {
             self.build.profile,
             limits.read_gigabytes_per_second,
             limits.f32_gigamacs_per_second,
+            narrow(limits.bf16_gigamacs_per_second, "bf16"),
+            narrow(limits.i8_gigamacs_per_second, "8 bits"),
         )
     }
 

@@ -282,6 +282,7 @@ mod tests {
         let limits = Limits {
             bytes_per_second: 1e9,
             f32_per_second: 1e9,
+            bf16_per_second: None,
             i8_per_second: None,
         };
         let stats = stats();

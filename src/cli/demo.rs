@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::options::MachineFlags;
+use super::options::{ComputeFlags, MachineFlags};
 use super::prepare::Order;
 use super::{run, synthetic};
 use crate::console;
@@ -53,11 +53,13 @@ impl Demo {
             free: false,
             prompts: None,
             machine: MachineFlags {
-                device: "cpu".to_owned(),
-                dtype: WantedType::Auto,
-                threads: None,
-                max_batch: 16,
-                context: 16_384,
+                compute: ComputeFlags {
+                    device: "cpu".to_owned(),
+                    dtype: WantedType::Auto,
+                    threads: None,
+                },
+                max_batch: None,
+                context: None,
                 kv_tokens: None,
             },
             max_in_flight: None,

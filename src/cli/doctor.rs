@@ -5,7 +5,7 @@ use clap::Args;
 use super::options::HubFlags;
 use crate::console;
 use crate::exit::Failure;
-use crate::hub::{self, Card, HubOptions};
+use crate::hub::{self, Card, HubError, HubOptions};
 use crate::model::available_memory;
 use crate::ops::Ops;
 use crate::panel::memory::gibibytes;
@@ -48,6 +48,7 @@ impl Doctor {
         for card in Card::all() {
             let state = match hub::resolve(&card.name, &offline) {
                 Ok(checkpoint) => checkpoint.directory.display().to_string(),
+                Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
                 Err(error) => error.to_string(),
             };
             console::say(format!("model      {}: {state}", card.name))?;

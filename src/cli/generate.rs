@@ -1,144 +1,170 @@
-//! `generate`, `logprobs`, `tokenize`: one model, one text, to look at what the engine sees and says.
+//! `generate`: one completion of one model, to look at what it says.
 
-use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{HubFlags, MachineFlags};
+use super::inspect::{ModelFlags, read_messages, read_text};
+use super::options::{ComputeFlags, DEFAULT_CONTEXT};
+use crate::chat::ChatTemplate;
 use crate::console;
-use crate::engine::{Constraint, Grammar, Request, Sampler, Stop};
+use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Sampling, Stop};
 use crate::exit::Failure;
-use crate::hub::resolve;
-use crate::model::{Decoder, Scratch, WantedType};
-use crate::ops::{KvPages, PAGE, Rows};
+use crate::hub::Checkpoint;
+use crate::model::{Config, Decoder, Footprint, available_memory};
+use crate::ops::PAGE;
 use crate::panel::PanelError;
-use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::plan_memory;
+use crate::panel::generation::Generation;
+use crate::panel::memory::{PREFILL_ROWS, describe, gibibytes};
 use crate::run::records::Message;
-
-/// The model and the text.
-#[derive(Debug, Args)]
-struct Input {
-    /// A card's name, a hub id or a directory
-    #[arg(long, env = "WARDROUND_MODEL", value_name = "MODEL")]
-    model: String,
-    /// The text; `-` reads stdin
-    #[arg(long, env = "WARDROUND_PROMPT", value_name = "TEXT")]
-    prompt: String,
-    /// Take the text as it is, without the model's chat template
-    #[arg(long, env = "WARDROUND_RAW")]
-    raw: bool,
-    /// What the system message says
-    #[arg(
-        long,
-        env = "WARDROUND_SYSTEM",
-        value_name = "TEXT",
-        conflicts_with = "raw"
-    )]
-    system: Option<String>,
-    /// Ask for a `<think>` section where the template knows the switch
-    #[arg(long, env = "WARDROUND_THINKING", conflicts_with = "raw")]
-    thinking: bool,
-    #[command(flatten)]
-    machine: MachineFlags,
-    #[command(flatten)]
-    hub: HubFlags,
-}
-
-impl Input {
-    fn read(&self) -> Result<(Description, Vec<u32>), Failure> {
-        let checkpoint = resolve(&self.model, &self.hub.options(false)?)?;
-        let description =
-            Description::read(checkpoint, self.machine.dtype, self.machine.context())?;
-        let mut text = self.prompt.clone();
-        if text == "-" {
-            text.clear();
-            std::io::stdin().read_to_string(&mut text)?;
-        }
-        let tokens = if self.raw {
-            description
-                .tokenizer
-                .encode(&text)
-                .map_err(PanelError::from)?
-        } else {
-            let message = |role: &str, content| Message {
-                role: role.to_owned(),
-                content,
-            };
-            let system = self.system.clone().map(|text| message("system", text));
-            let messages: Vec<Message> =
-                system.into_iter().chain([message("user", text)]).collect();
-            description.tokenise(&messages, self.thinking)?
-        };
-        Ok((description, tokens))
-    }
-}
+use crate::tokenizer::Tokenizer;
 
 #[derive(Debug, Args)]
 pub struct Generate {
     #[command(flatten)]
+    model: ModelFlags,
+    #[command(flatten)]
     input: Input,
     /// Tokens to generate at most
-    #[arg(
-        long,
-        env = "WARDROUND_MAX_TOKENS",
-        default_value_t = 512,
-        value_name = "N"
-    )]
+    #[arg(long, env = "WARDROUND_MAX_TOKENS", default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
-    /// What the draws derive from
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
-    seed: u64,
-    /// Overrides the model's own default; 0 is greedy
-    #[arg(long, env = "WARDROUND_TEMPERATURE", value_name = "T")]
-    temperature: Option<f32>,
-    /// A file with a JSON schema that the text must follow
-    #[arg(long, env = "WARDROUND_SCHEMA", value_name = "FILE")]
-    schema: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    sampling: SamplingFlags,
+    #[command(flatten)]
+    form: Form,
     /// End before this text
     #[arg(long, env = "WARDROUND_STOP", value_name = "TEXT")]
     stop: Vec<String>,
-    /// Print one JSON object with tokens, usage and finish_reason
+    /// Print one JSON object with text, tokens, usage and finish_reason
     #[arg(long, env = "WARDROUND_JSON")]
     json: bool,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    /// Tokens that the prompt and its completion may hold together
+    #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    context: u32,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Input {
+    /// What the user says; `-` reads stdin
+    #[arg(long, env = "WARDROUND_PROMPT", value_name = "TEXT")]
+    prompt: Option<String>,
+    /// A JSON list of messages with role and content
+    #[arg(long, env = "WARDROUND_MESSAGES", value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// Token ids, taken as they are
+    #[arg(
+        long,
+        env = "WARDROUND_TOKENS",
+        value_delimiter = ',',
+        value_name = "ID,ID"
+    )]
+    tokens: Option<Vec<u32>>,
+}
+
+/// What overrides the model's own decoding defaults.
+#[derive(Debug, Args)]
+struct SamplingFlags {
+    /// Overrides the model's own default; 0 is greedy
+    #[arg(long, env = "WARDROUND_TEMPERATURE", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
+    temperature: Option<f32>,
+    /// Draw among this many of the likeliest tokens; 0 among all
+    #[arg(long, env = "WARDROUND_TOP_K", value_name = "K")]
+    top_k: Option<u32>,
+    /// Draw among the likeliest tokens that make up this share
+    #[arg(long, env = "WARDROUND_TOP_P", value_name = "P", value_parser = share)]
+    top_p: Option<f32>,
+    /// What the draws derive from
+    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Form {
+    /// A file with a JSON schema that the text must follow
+    #[arg(long, env = "WARDROUND_SCHEMA", value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// A regular expression that the whole text must match
+    #[arg(long, env = "WARDROUND_REGEX", value_name = "REGEX")]
+    regex: Option<String>,
+}
+
+fn temperature(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok();
+    let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
+    number
+        .filter(is_sound)
+        .ok_or_else(|| "not a number from 0 on".to_owned())
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| (0.0..=1.0).contains(number))
+        .ok_or_else(|| "not a number from 0 to 1".to_owned())
 }
 
 impl Generate {
     pub fn run(self) -> Result<(), Failure> {
-        let (description, tokens) = self.input.read()?;
-        let allotment = plan_memory(&[&description], 1, self.input.machine.kv_tokens())?[0];
-        let backbone = Backbone::start(description, self.input.machine.ops()?, allotment.options)?;
-        let description = &backbone.description;
-        let mut sampling = description.generation.sampling;
-        sampling.temperature = self.temperature.unwrap_or(sampling.temperature);
-        let schema = self.schema.map(fs_err::read_to_string).transpose()?;
-        let constraint = schema.map(|text| Constraint {
-            grammar: Grammar::JsonSchema(text),
-            after: backbone.think_end.filter(|_| self.input.thinking),
-        });
-        let room = description.context.saturating_sub(tokens.len());
+        let checkpoint = self.model.find()?;
+        let files = &checkpoint.files;
+        let tokenizer =
+            Arc::new(Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?);
+        let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
+        let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
+        let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)
+            .map_err(PanelError::from)?;
+        let context = (self.context as usize).min(config.max_position_embeddings);
+        let room = context.saturating_sub(tokens.len());
+        if room == 0 {
+            return Err(PanelError::PromptTooLong {
+                prompt: tokens.len(),
+                context,
+            }
+            .into());
+        }
         let request = Request {
             max_tokens: room.min(self.max_tokens as usize),
-            tokens,
-            sampling,
-            seed: self.seed,
-            constraint,
+            sampling: self.sampling.over(generation.sampling),
+            seed: self.sampling.seed,
+            constraint: self.form.constraint()?,
             stop: Stop {
-                ids: description.generation.eos_ids.clone(),
+                ids: generation.eos_ids.clone(),
                 strings: self.stop,
             },
             logprobs: None,
             pieces: !self.json,
+            tokens,
         };
-        let mut broken = Ok(());
-        let completion = backbone.engine.submit(request)?.wait_with(|piece| {
-            let mut stdout = std::io::stdout().lock();
-            let written = stdout
-                .write_all(piece.as_bytes())
-                .and_then(|()| stdout.flush());
-            broken = std::mem::replace(&mut broken, Ok(())).and(written);
+        let options = EngineOptions {
+            pages: (request.tokens.len() + request.max_tokens).div_ceil(PAGE),
+            max_batch: 1,
+            prefill_rows: PREFILL_ROWS,
+            context,
+        };
+        let stored = Decoder::stored_type(&config, &files.weights, self.compute.dtype)?;
+        let footprint = Footprint::of(&config, stored, options.pages, PREFILL_ROWS + 1, 1);
+        refuse_beyond_memory(&checkpoint, &footprint)?;
+        let decoder = Decoder::load(config, &files.weights, self.compute.dtype, context)?;
+        let engine = Engine::start(
+            &checkpoint.name,
+            decoder,
+            tokenizer,
+            &generation.eos_ids,
+            self.compute.ops()?,
+            options,
+        )?;
+        let mut written = Ok(());
+        let completion = engine.submit(request)?.wait_with(|piece| {
+            if written.is_ok() {
+                written = console::write(piece);
+            }
         })?;
-        broken?;
+        written?;
         if !self.json {
             return Ok(console::say("")?);
         }
@@ -152,80 +178,56 @@ impl Generate {
     }
 }
 
-#[derive(Debug, Args)]
-pub struct Logprobs {
-    #[command(flatten)]
-    input: Input,
-    /// Likeliest tokens to give beside each
-    #[arg(long, env = "WARDROUND_TOP", default_value_t = 0, value_name = "N")]
-    top: usize,
-}
-
-impl Logprobs {
-    /// One JSON line a token after the first: its log-probability after those before it.
-    pub fn run(self) -> Result<(), Failure> {
-        /// Rows of logits at a time.
-        const ROWS: usize = 16;
-        let (description, tokens) = self.input.read()?;
-        let (length, context) = (tokens.len(), description.context);
-        if length > context {
-            return Err(PanelError::PromptTooLong {
-                prompt: length,
-                context,
-            }
-            .into());
-        }
-        let config = description.config.clone();
-        let mut pages = KvPages::new(
-            config.layer_count(),
-            length.div_ceil(PAGE),
-            config.kv_heads,
-            config.head_dim,
-        );
-        let table: Vec<u32> = (0..pages.pages() as u32).collect();
-        let weights = &description.checkpoint.files.weights;
-        let wanted = WantedType::Exactly(description.stored);
-        let decoder = Decoder::load(config, weights, wanted, length)?;
-        let ops = self.input.machine.ops()?;
-        let (mut scratch, mut sampler) = (Scratch::default(), Sampler::default());
-        for start in (0..length).step_by(ROWS) {
-            let chunk = &tokens[start..length.min(start + ROWS)];
-            let positions: Vec<u32> = (start..start + chunk.len()).map(|at| at as u32).collect();
-            let sequences = vec![0; chunk.len()];
-            let rows = Rows {
-                tokens: chunk,
-                positions: &positions,
-                sequences: &sequences,
-                tables: &[&table],
-            };
-            let all: Vec<usize> = (0..chunk.len()).collect();
-            ops.run(|| decoder.forward(&ops, rows, &all, &mut pages, &mut scratch));
-            for (logits, next) in scratch.logits.rows_mut().zip(start + 1..length) {
-                let token = tokens[next];
-                let logprobs = sampler.logprobs(&ops, logits, token, self.top);
-                let text = String::from_utf8_lossy(description.tokenizer.bytes(token)).into_owned();
-                let line = serde_json::json!({
-                    "position": next, "token": token, "text": text,
-                    "logprob": logprobs.chosen, "top": logprobs.top,
-                });
-                console::say(line.to_string())?;
-            }
-        }
-        Ok(())
+impl Input {
+    fn tokens(&self, checkpoint: &Checkpoint, tokenizer: &Tokenizer) -> Result<Vec<u32>, Failure> {
+        let messages = match (&self.tokens, &self.messages, &self.prompt) {
+            (Some(tokens), _, _) => return Ok(tokens.clone()),
+            (None, Some(path), _) => read_messages(path)?,
+            (None, None, prompt) => vec![Message {
+                role: "user".to_owned(),
+                content: read_text(prompt.as_deref().unwrap_or_default())?,
+            }],
+        };
+        let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
+        let text = chat.render(&messages, false).map_err(PanelError::from)?;
+        Ok(tokenizer.encode(&text).map_err(PanelError::from)?)
     }
 }
 
-#[derive(Debug, Args)]
-pub struct Tokenize {
-    #[command(flatten)]
-    input: Input,
+impl SamplingFlags {
+    fn over(&self, defaults: Sampling) -> Sampling {
+        let given = |top_k: u32| (top_k > 0).then_some(top_k);
+        Sampling {
+            temperature: self.temperature.unwrap_or(defaults.temperature),
+            top_k: self.top_k.map_or(defaults.top_k, given),
+            top_p: self.top_p.or(defaults.top_p),
+            ..defaults
+        }
+    }
 }
 
-impl Tokenize {
-    pub fn run(self) -> Result<(), Failure> {
-        let (_, tokens) = self.input.read()?;
-        Ok(console::say(
-            serde_json::to_string(&tokens).map_err(std::io::Error::from)?,
-        )?)
+impl Form {
+    fn constraint(self) -> Result<Option<Constraint>, Failure> {
+        let grammar = match (self.schema, self.regex) {
+            (Some(path), _) => Grammar::JsonSchema(fs_err::read_to_string(path)?),
+            (None, Some(regex)) => Grammar::Regex(regex),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Constraint {
+            grammar,
+            after: None,
+        }))
     }
+}
+
+fn refuse_beyond_memory(checkpoint: &Checkpoint, footprint: &Footprint) -> Result<(), PanelError> {
+    let (needed, available) = (footprint.total(), available_memory());
+    if needed <= available {
+        return Ok(());
+    }
+    Err(PanelError::Memory {
+        needed: gibibytes(needed),
+        available: gibibytes(available),
+        models: format!("{}: {}", checkpoint.name, describe(footprint)),
+    })
 }

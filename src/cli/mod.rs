@@ -4,7 +4,9 @@ mod bench;
 mod demo;
 mod doctor;
 mod generate;
+mod inspect;
 mod interrupt;
+mod logprobs;
 mod models;
 mod options;
 mod prepare;
@@ -12,7 +14,9 @@ mod progress;
 mod replay;
 mod report;
 mod run;
+mod summary;
 mod synthetic;
+mod tokenize;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -43,10 +47,10 @@ enum Verb {
     Models(models::Models),
     /// Complete one prompt
     Generate(generate::Generate),
-    /// Give the log-probability of each token of a text
-    Logprobs(generate::Logprobs),
-    /// Give the token ids of a text
-    Tokenize(generate::Tokenize),
+    /// Give what a model expects after each of some token ids
+    Logprobs(logprobs::Logprobs),
+    /// Give the token ids of texts, one JSON string a line on stdin, or of a chat
+    Tokenize(tokenize::Tokenize),
     /// Measure how fast a model or a panel is here
     Bench(Box<bench::Bench>),
     /// Say what this machine and this build can do

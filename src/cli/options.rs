@@ -10,6 +10,9 @@ use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Ops;
 
+const DEFAULT_MAX_BATCH: u16 = 16;
+pub const DEFAULT_CONTEXT: u32 = 16_384;
+
 /// Where models come from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HubFlags {
@@ -27,9 +30,9 @@ impl HubFlags {
     }
 }
 
-/// What models run on. None of it but --dtype and --context changes an answer.
+/// What computes. Of it --dtype alone changes an answer.
 #[derive(Clone, Debug, Args)]
-pub struct MachineFlags {
+pub struct ComputeFlags {
     /// What to compute on
     #[arg(long, env = "WARDROUND_DEVICE", default_value = "cpu", value_parser = ["cpu"])]
     pub device: String,
@@ -39,33 +42,38 @@ pub struct MachineFlags {
     /// Threads [default: one a core]
     #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Sequences that each engine runs at once
-    #[arg(long, env = "WARDROUND_MAX_BATCH", default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub max_batch: u16,
-    /// Tokens that a prompt and its completion may hold together
-    #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = 16384, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub context: u32,
+}
+
+impl ComputeFlags {
+    pub fn ops(&self) -> Result<Ops, Failure> {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Ops::new(self.threads.map_or_else(cores, usize::from))?)
+    }
+}
+
+/// What a panel runs on. None of it but --dtype and --context changes an answer.
+#[derive(Clone, Debug, Args)]
+pub struct MachineFlags {
+    #[command(flatten)]
+    pub compute: ComputeFlags,
+    /// Sequences that each engine runs at once [default: 16]
+    #[arg(long, env = "WARDROUND_MAX_BATCH", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub max_batch: Option<u16>,
+    /// Tokens that a prompt and its completion may hold together [default: 16384]
+    #[arg(long, env = "WARDROUND_CONTEXT", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub context: Option<u32>,
     /// Tokens of keys and values that each engine keeps [default: what memory allows]
     #[arg(long, env = "WARDROUND_KV_TOKENS", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub kv_tokens: Option<u32>,
 }
 
 impl MachineFlags {
-    pub fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, usize::from)
-    }
-
-    pub fn ops(&self) -> Result<Ops, Failure> {
-        Ok(Ops::new(self.threads())?)
-    }
-
     pub fn context(&self) -> usize {
-        self.context as usize
+        self.context.unwrap_or(DEFAULT_CONTEXT) as usize
     }
 
     pub fn max_batch(&self) -> usize {
-        usize::from(self.max_batch)
+        usize::from(self.max_batch.unwrap_or(DEFAULT_MAX_BATCH))
     }
 
     pub fn kv_tokens(&self) -> Option<usize> {

@@ -1,14 +1,15 @@
 //! From what was asked to a plan with every file read and summed, and from there to a panel that answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::options::MachineFlags;
 use crate::data::subset::Subset;
-use crate::data::{self, Format, Question};
+use crate::data::{self, DEMO_PATH, Format, Question};
 use crate::exit::Failure;
 use crate::hub::{HubOptions, resolve};
+use crate::model::WantedType;
 use crate::ops::Ops;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{Allotment, plan_memory};
@@ -41,7 +42,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order that gives `plan` again on the machine at hand.
+    /// The order that gives `plan` again on the machine at hand; what `machine` was told wins over the plan.
     ///
     /// # Errors
     /// A plan of another system, or with settings that this version does not know.
@@ -63,18 +64,21 @@ impl Order {
             .map(|member| member.context)
             .max()
             .unwrap_or(0);
-        // Members share one dtype unless it was left to each checkpoint.
+        let max_batch = u16::try_from(plan.engine.max_batch).ok();
         let mut machine = MachineFlags {
-            context: u32::try_from(context).unwrap_or(u32::MAX),
+            context: machine.context.or(u32::try_from(context).ok()),
+            max_batch: machine.max_batch.or(max_batch),
             ..machine
         };
+        // Members share one dtype unless it was left to each checkpoint.
         let dtypes: Vec<&str> = plan
             .panel
             .iter()
             .map(|member| member.dtype.as_str())
             .collect();
-        if dtypes.iter().all(|dtype| *dtype == dtypes[0]) {
-            machine.dtype = dtypes[0].parse().map_err(Failure::from)?;
+        let is_shared = dtypes.iter().all(|dtype| *dtype == dtypes[0]);
+        if is_shared && machine.compute.dtype == WantedType::Auto {
+            machine.compute.dtype = dtypes[0].parse().map_err(Failure::from)?;
         }
         Ok(Order {
             data: plan.dataset.path.clone().into(),
@@ -110,7 +114,7 @@ impl Order {
         };
         let dataset = data::load(&self.data, self.format)?;
         let questions = self.subset.choose(dataset.questions)?;
-        let ops = self.machine.ops()?;
+        let ops = self.machine.compute.ops()?;
         let (descriptions, backbone_of) = self.describe_panel()?;
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let max_batch = self.machine.max_batch();
@@ -130,12 +134,12 @@ impl Order {
             runs: self.runs,
             free: self.free,
             prompts_sha256: prompts.sha256(SYSTEM),
-            prompts: self.prompts.map(|path| path.display().to_string()),
+            prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.settings.to_table(),
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
-                path: dataset.path.display().to_string(),
+                path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
                 items: questions
                     .iter()
@@ -144,7 +148,7 @@ impl Order {
             },
             panel: panel.collect(),
             engine: EnginePlan {
-                device: self.machine.device.clone(),
+                device: self.machine.compute.device.clone(),
                 device_kind: ops.kind(),
                 threads: ops.threads(),
                 max_batch,
@@ -188,7 +192,7 @@ impl Order {
             backbone_of.push(match known {
                 Some(index) => index,
                 None => {
-                    let (dtype, context) = (self.machine.dtype, self.machine.context());
+                    let (dtype, context) = (self.machine.compute.dtype, self.machine.context());
                     descriptions.push(Description::read(checkpoint, dtype, context)?);
                     descriptions.len() - 1
                 }
@@ -266,6 +270,16 @@ impl Prepared {
             panel,
         })
     }
+}
+
+/// A path as a plan keeps it: it holds from whatever directory the run is taken up.
+fn absolute(path: &Path) -> std::io::Result<String> {
+    let is_built_in = path == Path::new(DEMO_PATH);
+    let path = match is_built_in {
+        true => path.to_owned(),
+        false => std::path::absolute(path)?,
+    };
+    Ok(path.display().to_string())
 }
 
 /// The machine at hand.

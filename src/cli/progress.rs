@@ -65,6 +65,11 @@ impl Progress {
         self.show(false);
     }
 
+    /// Finished items, those of earlier sessions included.
+    pub fn items(&self) -> u64 {
+        self.items.load(Ordering::Relaxed)
+    }
+
     pub fn finish(&self) {
         self.bar.finish_and_clear();
         self.show(true);
@@ -95,7 +100,7 @@ impl Progress {
                 .is_ok()
         };
         if !self.quiet && is_due && wins() {
-            let items = self.items.load(Ordering::Relaxed);
+            let items = self.items();
             console::note(format!(
                 "{items}/{} items · {message} · {:.0} s",
                 self.total,

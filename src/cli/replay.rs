@@ -1,6 +1,6 @@
 //! `replay`: generate a run's calls again, and say where they differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
@@ -11,13 +11,15 @@ use super::options::{HubFlags, MachineFlags};
 use super::prepare::Order;
 use super::run::check_promise;
 use crate::console;
-use crate::exit::Failure;
+use crate::data::Question;
+use crate::exit::{Failure, resume};
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
 use crate::run::compare::{compare_calls, compare_items};
 use crate::run::contents::Contents;
 use crate::run::link::Link;
 use crate::run::plan;
+use crate::run::records::ItemRecord;
 use crate::systems::in_flight::run_all;
 use crate::systems::medmad::protocol::MedMad;
 
@@ -68,6 +70,21 @@ impl Replay {
             let message = format!("the run has no item `{item}`");
             return Err(Failure::usage(message, "plan.toml lists the items"));
         }
+        let logged = contents.outcomes();
+        let is_wanted = |item: &String| self.items.is_empty() || self.items.contains(item);
+        let wanted: Vec<&ItemRecord> = logged
+            .into_values()
+            .filter(|item| item.error.is_none() && is_wanted(&item.item))
+            .collect();
+        if wanted.is_empty() {
+            return Err(Failure::Outcome {
+                message: format!(
+                    "there is nothing to replay: {} has no answer to an item that was asked for",
+                    self.directory.display()
+                ),
+                hint: Some(resume(&self.directory)),
+            });
+        }
         let prepared = order.prepare()?;
         check_promise(
             &self.directory.join(plan::FILE),
@@ -80,18 +97,13 @@ impl Replay {
         let started = prepared.start(Recorder::Replay(sender), stop.clone(), |_| {})?;
         let dataset = &contents.plan.dataset.name;
         let system = MedMad::new(&started.panel, &started.settings, &started.prompts, dataset)?;
-        let logged = contents.outcomes();
-        let is_wanted = |item: &String| self.items.is_empty() || self.items.contains(item);
-        let jobs: Vec<_> = logged
-            .values()
-            .filter(|item| item.error.is_none() && is_wanted(&item.item))
-            .filter_map(|item| {
-                started
-                    .questions
-                    .iter()
-                    .find(|question| question.id == item.item)
-                    .map(|question| (*item, question))
-            })
+        let question = |item: &ItemRecord| {
+            let mut questions = started.questions.iter();
+            questions.find(|question| question.id == item.item)
+        };
+        let jobs: Vec<(&ItemRecord, &Question)> = wanted
+            .iter()
+            .filter_map(|item| Some((*item, question(item)?)))
             .collect();
         let count = jobs.len();
         let (differences, found) = channel();
@@ -103,7 +115,7 @@ impl Replay {
                 let again = system.answer(question, item.run)?;
                 for field in compare_items(item, &again)? {
                     // The receiver outlives the jobs.
-                    let _ = differences.send(format!("item {}: {field}", item.key()));
+                    let _ = differences.send(format!("{}: {field}", item.key()));
                 }
                 Ok::<_, PanelError>(())
             },
@@ -121,15 +133,18 @@ impl Replay {
             match expected.get(key) {
                 Some(logged) => {
                     let fields = compare_calls(logged, call)?;
-                    lines.extend(
-                        fields
-                            .into_iter()
-                            .map(|field| format!("call {key}: {field}")),
-                    );
+                    lines.extend(fields.into_iter().map(|field| format!("{key}: {field}")));
                 }
-                None => lines.push(format!("call {key}: not in the log")),
+                None => lines.push(format!("{key}: not in the log")),
             }
         }
+        let asked: HashSet<_> = wanted.iter().map(|item| (item.run, &item.item)).collect();
+        let made_up = expected
+            .keys()
+            .filter(|key| asked.contains(&(key.run, &key.item)) && !replayed.contains_key(key));
+        lines.extend(
+            made_up.map(|key| format!("{key}: in the log, but the replay did not make it")),
+        );
         lines.sort();
         for line in &lines {
             console::say(line)?;
@@ -142,9 +157,10 @@ impl Replay {
         if lines.is_empty() {
             Ok(())
         } else {
-            Err(Failure::Outcome(
-                "the replay differs from the log".to_owned(),
-            ))
+            Err(Failure::Outcome {
+                message: format!("the replay differs from {}", self.directory.display()),
+                hint: None,
+            })
         }
     }
 }

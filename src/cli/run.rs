@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::interrupt;
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
-use super::prepare::{Order, Prepared, SYSTEM};
+use super::prepare::{Order, Prepared};
 use super::progress::Progress;
+use super::{interrupt, summary};
 use crate::console;
 use crate::data::Format;
-use crate::exit::Failure;
+use crate::exit::{Failure, resume};
+use crate::hub::HubOptions;
+use crate::model::WantedType;
 use crate::panel::PanelError;
-use crate::panel::memory::{describe, gibibytes};
 use crate::panel::recorder::Recorder;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
+use crate::run::error::RunError;
 use crate::run::link::ItemKey;
 use crate::run::log::Log;
 use crate::run::plan::{self, Plan};
@@ -23,6 +25,9 @@ use crate::run::results::Results;
 use crate::systems::in_flight::run_all;
 use crate::systems::medmad::protocol::MedMad;
 use crate::systems::medmad::settings::Settings;
+
+pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
+const DEFAULT_SEED: u64 = 42;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum System {
@@ -43,24 +48,24 @@ pub struct Run {
     format: Option<Format>,
     #[command(flatten)]
     subset: SubsetFlags,
-    /// Independent runs over the same items
-    #[arg(long, env = "WARDROUND_RUNS", default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
+    /// Independent runs over the same items [default: 1]
+    #[arg(long, env = "WARDROUND_RUNS", value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
     /// Three models in the order of the roles, or one for all: cards, hub ids or directories
+    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b]
     #[arg(
         long,
         env = "WARDROUND_PANEL",
         value_delimiter = ',',
-        default_value = "gemma3-4b,llama3.2-3b,qwen3-4b",
         value_name = "A,B,C"
     )]
     panel: Vec<String>,
     /// Change a setting of the system, such as t_max=2
     #[arg(long = "set", env = "WARDROUND_SET", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// What every draw of the run derives from
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
-    seed: u64,
+    /// What every draw of the run derives from [default: 42]
+    #[arg(long, env = "WARDROUND_SEED", value_name = "S")]
+    seed: Option<u64>,
     /// Take free text, as the papers do, instead of text under a grammar
     #[arg(long, env = "WARDROUND_FREE")]
     free: bool,
@@ -79,7 +84,7 @@ pub struct Run {
     #[arg(long, env = "WARDROUND_RESUME", requires = "out")]
     resume: bool,
     /// Run this plan again; its files must be what they were
-    #[arg(long, env = "WARDROUND_PLAN", value_name = "FILE", conflicts_with_all = ["system", "data", "limit", "ids"])]
+    #[arg(long, env = "WARDROUND_PLAN", value_name = "FILE", conflicts_with_all = ["system", "data"])]
     plan: Option<PathBuf>,
     #[command(flatten)]
     hub: HubFlags,
@@ -101,7 +106,7 @@ impl Run {
             check_promise(&path, &plan, &prepared.plan)?;
         }
         if dry_run {
-            return Ok(announce(&prepared)?);
+            return Ok(summary::announce(&prepared)?);
         }
         let out = out.unwrap_or_else(|| default_directory(&prepared.plan));
         let (directory, finished) = match resume {
@@ -117,14 +122,13 @@ impl Run {
     /// What to run, and the plan that it must come out as, if one was given.
     fn order(self) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
         let hub = self.hub.options(self.quiet)?;
-        let own_plan = self.out.as_ref().map(|out| out.join(plan::FILE));
-        let given = self
-            .plan
-            .or_else(|| own_plan.filter(|_| self.resume && self.data.is_none()));
-        if let Some(path) = given {
-            let plan = Plan::load(&path)?;
-            let order = Order::from_plan(&plan, self.machine, hub)?;
-            return Ok((order, Some((path, plan))));
+        let plan = match (&self.plan, &self.out) {
+            (Some(path), _) => Some(path.clone()),
+            (None, Some(out)) if self.resume && self.data.is_none() => Some(own_plan(out)?),
+            _ => None,
+        };
+        if let Some(path) = plan {
+            return self.order_of_plan(path, hub);
         }
         let (Some(data), Some(format)) = (self.data, self.format) else {
             return Err(Failure::usage(
@@ -136,10 +140,13 @@ impl Run {
             data,
             format,
             subset: self.subset.subset(),
-            runs: self.runs,
-            panel: self.panel,
+            runs: self.runs.unwrap_or(1),
+            panel: match self.panel.is_empty() {
+                true => DEFAULT_PANEL.map(str::to_owned).to_vec(),
+                false => self.panel,
+            },
             settings: Settings::parse(&self.set)?,
-            seed: self.seed,
+            seed: self.seed.unwrap_or(DEFAULT_SEED),
             free: self.free,
             prompts: self.prompts,
             machine: self.machine,
@@ -147,6 +154,61 @@ impl Run {
             hub,
         };
         Ok((order, None))
+    }
+
+    /// The order that the plan in the file `path` gives. Flags may say where its models lie now and how fast it runs.
+    fn order_of_plan(
+        self,
+        path: PathBuf,
+        hub: HubOptions,
+    ) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
+        let plan = Plan::load(&path)?;
+        let contexts = plan.panel.iter().map(|member| member.context as u32);
+        let is_other_context =
+            self.machine.context.is_some() && self.machine.context != contexts.max();
+        let is_other_dtype = match self.machine.compute.dtype {
+            WantedType::Auto => false,
+            WantedType::Exactly(stored) => {
+                let stored = stored.to_string();
+                plan.panel.iter().any(|member| member.dtype != stored)
+            }
+        };
+        let settled = [
+            ("--set", !self.set.is_empty()),
+            ("--seed", self.seed.is_some_and(|seed| seed != plan.seed)),
+            ("--runs", self.runs.is_some_and(|runs| runs != plan.runs)),
+            ("--free", self.free && !plan.free),
+            ("--prompts", self.prompts.is_some()),
+            ("--context", is_other_context),
+            ("--dtype", is_other_dtype),
+            ("--limit", self.subset.limit.is_some()),
+            ("--ids", self.subset.ids.is_some()),
+        ];
+        if let Some((flag, _)) = settled.iter().find(|(_, is_given)| *is_given) {
+            let message = format!("{flag} was given, but {} settles it", path.display());
+            return Err(Failure::usage(
+                message,
+                "leave the flag out, or begin another run with --data and another --out",
+            ));
+        }
+        let mut order = Order::from_plan(&plan, self.machine, hub)?;
+        if !self.panel.is_empty() {
+            order.panel = self.panel;
+        }
+        if let Some(count) = self.max_in_flight {
+            order.max_in_flight = Some(usize::from(count));
+        }
+        Ok((order, Some((path, plan))))
+    }
+}
+
+fn own_plan(out: &Path) -> Result<PathBuf, RunError> {
+    let plan = out.join(plan::FILE);
+    match fs_err::exists(&plan)? {
+        true => Ok(plan),
+        false => Err(RunError::NoPlan {
+            path: out.to_owned(),
+        }),
     }
 }
 
@@ -225,7 +287,7 @@ pub fn execute(
     let jobs = jobs
         .filter(|(question, run)| is_open(&question.id, *run))
         .collect();
-    run_all(jobs, plan.engine.max_in_flight, &stop, |(question, run)| {
+    let ended = run_all(jobs, plan.engine.max_in_flight, &stop, |(question, run)| {
         let record = match system.answer(question, run) {
             Ok(record) => record,
             Err(error) if error.concerns_item() => system.error_record(question, run, &error),
@@ -234,120 +296,43 @@ pub fn execute(
         log.item(record)?;
         progress.item();
         Ok(())
-    })
-    .map_err(Failure::from)
-    .and_then(|()| match stop.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Err(Failure::Panel(PanelError::Interrupted)),
-        false => Ok(()),
-    })?;
+    });
+    match ended {
+        Ok(()) if !stop.load(std::sync::atomic::Ordering::Relaxed) => {}
+        Ok(()) | Err(PanelError::Interrupted) => {
+            return Err(Failure::Interrupted {
+                items: progress.items(),
+                total,
+                directory: out.to_owned(),
+            });
+        }
+        Err(error) => return Err(error.into()),
+    }
     log.finish()?;
     progress.finish();
     let results = Results::write(out, progress.elapsed_ms())?;
-    super::report::write(&Contents::read(out)?, out)?;
-    summarise(&results, &started.plan, out)?;
-    match results.n_errors {
-        0 => Ok(()),
-        errors => Err(Failure::Outcome(format!(
-            "{errors} of {total} items errored; see {}",
-            out.display()
-        ))),
-    }
+    let contents = Contents::read(out)?;
+    super::report::write(&contents, out)?;
+    summary::tell(&results, &started.plan, out)?;
+    refuse_errors(&contents, total, out)
 }
 
-fn summarise(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
-    let accuracy = results
-        .accuracy
-        .as_ref()
-        .map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
-    console::say(format!(
-        "{} on {}: {} items, {} runs",
-        plan.system, plan.dataset.name, results.n_items, results.n_runs
-    ))?;
-    console::say(format!("accuracy   {accuracy}"))?;
-    let tokens = &results.tokens;
-    console::say(format!(
-        "calls      {} ({} ok, {} repaired, {} fallback)",
-        results.calls, results.parse.ok, results.parse.repaired, results.parse.fallback
-    ))?;
-    console::say(format!(
-        "tokens     {} prompt ({} cached), {} completion ({} forced)",
-        tokens.prompt, tokens.cached, tokens.completion, tokens.forced
-    ))?;
-    if plan.synthetic {
-        console::say("note       synthetic weights answer noise: these figures mean nothing")?;
-    }
-    console::say(format!("head       {}", results.head))?;
-    console::say(format!(
-        "report     {}",
-        out.join(super::report::FILE).display()
-    ))
-}
-
-/// What would run.
-fn announce(prepared: &Prepared) -> std::io::Result<()> {
-    let plan = &prepared.plan;
-    let calls = plan.panel.len() as u64 * (1 + u64::from(prepared.settings.t_max));
-    let items = prepared.questions.len() as u64;
-    console::say(format!(
-        "system     {SYSTEM}, {} text",
-        if plan.free { "free" } else { "constrained" }
-    ))?;
-    console::say(format!(
-        "dataset    {} ({}), {items} items, {} runs",
-        plan.dataset.name, plan.dataset.path, plan.runs
-    ))?;
-    console::say(format!(
-        "calls      at most {}",
-        items * u64::from(plan.runs) * calls
-    ))?;
-    for notice in &prepared.notices {
-        console::say(format!("note       {notice}"))?;
-    }
-    for member in &plan.panel {
-        console::say(format!(
-            "{:10} {} ({}, {})",
-            member.agent, member.backbone, member.family, member.dtype
-        ))?;
-    }
-    let mut total = 0;
-    for (description, allotment) in prepared.descriptions.iter().zip(&prepared.allotments) {
-        total += allotment.footprint.total();
-        console::say(format!(
-            "memory     {}: {}; context {} tokens, pool {} tokens",
-            description.checkpoint.name,
-            describe(&allotment.footprint),
-            description.context,
-            allotment.options.pages * crate::ops::PAGE
-        ))?;
-    }
-    console::say(format!(
-        "memory     {} in all, {} free",
-        gibibytes(total),
-        gibibytes(crate::model::available_memory())
-    ))?;
-    let lengths = initial_prompt_tokens(prepared);
-    console::say(format!(
-        "prompts    round 0: {} tokens, the longest {}",
-        lengths.0, lengths.1
-    ))
-}
-
-/// Tokens of all first prompts together, and of the longest.
-fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
-    let Ok(messages) =
-        crate::systems::medmad::messages::Messages::new(&prepared.prompts, &prepared.settings)
-    else {
-        return (0, 0);
+/// A run with items that errored did not end well, complete as it is.
+fn refuse_errors(contents: &Contents, total: u64, out: &Path) -> Result<(), Failure> {
+    let outcomes = contents.outcomes();
+    let errors: Vec<_> = outcomes
+        .iter()
+        .filter_map(|(key, record)| Some((key, record.error.as_ref()?)))
+        .collect();
+    let Some((first, error)) = errors.first() else {
+        return Ok(());
     };
-    let (mut sum, mut longest) = (0, 0);
-    for question in &prepared.questions {
-        for (agent, &index) in prepared.backbone_of.iter().enumerate() {
-            let chat = messages.initial(prepared.settings.roles[agent], question);
-            let tokens = prepared.descriptions[index].tokenise(&chat, prepared.settings.thinking);
-            let count = tokens.map_or(0, |tokens| tokens.len());
-            sum += count;
-            longest = longest.max(count);
-        }
-    }
-    (sum * prepared.plan.runs as usize, longest)
+    Err(Failure::Outcome {
+        message: format!(
+            "{} of {total} items errored, the first of them {}: {error}",
+            errors.len(),
+            first.item
+        ),
+        hint: Some(format!("{} with them", resume(out))),
+    })
 }

@@ -94,6 +94,9 @@ impl DataError {
                  all; a CSV file's name ends in .csv"
                     .to_owned()
             }
+            DataError::Field { .. } => {
+                "mend the row; if all rows look like it, another --format may be right".to_owned()
+            }
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {
                 "the formats are medqa, pubmedqa, mmlu-pro and mcq".to_owned()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use llguidance::api::TopLevelGrammar;
+use llguidance::api::{StopReason, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{
     InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
@@ -155,9 +155,12 @@ impl State {
         }
     }
 
-    /// Whether the grammar is complete and nothing can follow.
+    /// Whether the grammar is complete and nothing can follow. One that failed is not.
     pub fn is_complete(&self) -> bool {
-        self.matcher.is_stopped()
+        matches!(
+            self.matcher.stop_reason(),
+            StopReason::NoExtension | StopReason::EndOfSentence
+        )
     }
 
     /// Why the grammar failed, if it did.

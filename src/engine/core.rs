@@ -240,12 +240,12 @@ fn append(
 
 /// Appends the tokens that the grammar dictates from here, all at once.
 fn force(sequence: &mut Sequence, tokenizer: &Tokenizer) -> Option<FinishReason> {
-    let tokens = sequence.grammar.as_mut()?.force();
-    let reason = tokens
-        .into_iter()
-        .find_map(|token| sequence.push(token, None, true, tokenizer));
+    let mut tokens = sequence.grammar.as_mut()?.force().into_iter();
+    let reason = tokens.find_map(|token| sequence.push(token, None, true, tokenizer));
+    // The grammar has taken every token already, those that a limit cut off too.
+    let whole = tokens.len() == 0;
     let complete = sequence.grammar.as_ref().is_some_and(State::is_complete);
-    if complete {
+    if whole && complete {
         Some(FinishReason::Stop)
     } else {
         reason

@@ -43,6 +43,8 @@ pub struct Completion {
     pub usage: Usage,
     /// One a token where asked for; `None` for a forced token, which no logits were computed for.
     pub logprobs: Vec<Option<TokenLogprobs>>,
+    /// How often it gave its pages up for older sequences; it never shows in what was said.
+    pub preemptions: usize,
 }
 
 /// Natural log-probabilities under the model's own distribution: before penalties, masks and temperature.

@@ -147,6 +147,7 @@ impl Scheduler {
         if let Some(mut youngest) = self.running.pop() {
             self.preemptions += 1;
             forget_prefix(&mut self.pool, &mut youngest);
+            youngest.preemptions += 1;
             let at = self
                 .waiting
                 .partition_point(|other| other.age < youngest.age);

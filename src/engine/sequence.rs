@@ -30,6 +30,7 @@ pub struct Sequence {
     /// Of the prompt, found when the sequence was first admitted.
     pub cached_tokens: Option<usize>,
     forced_tokens: usize,
+    pub preemptions: usize,
     text: Vec<u8>,
     /// Bytes of `text` that were already given as pieces.
     given: usize,
@@ -53,6 +54,7 @@ impl Sequence {
             grammar: None,
             cached_tokens: None,
             forced_tokens: 0,
+            preemptions: 0,
             text: Vec::new(),
             given: 0,
             logprobs: Vec::new(),
@@ -176,6 +178,7 @@ impl Sequence {
                 forced_tokens: self.forced_tokens,
             },
             logprobs: self.logprobs,
+            preemptions: self.preemptions,
         };
         let _ = self.events.send(Event::Done(Ok(completion)));
     }
@@ -186,13 +189,16 @@ impl Sequence {
     }
 }
 
-/// Length of the longest part of `bytes` that does not end inside a character.
+/// Length of the longest part of `bytes` that does not end inside a character. Bytes that no continuation could
+/// mend are whole as they are.
 fn whole_characters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        // Bytes that no continuation could mend are given as they are.
-        Err(error) if error.error_len().is_some() => bytes.len(),
-        Err(error) => error.valid_up_to(),
+    let tail = bytes
+        .utf8_chunks()
+        .last()
+        .map_or(&[][..], |chunk| chunk.invalid());
+    match std::str::from_utf8(tail) {
+        Err(error) if error.error_len().is_none() => bytes.len() - tail.len(),
+        _ => bytes.len(),
     }
 }
 
@@ -207,5 +213,7 @@ mod tests {
         assert_eq!(whole_characters(&text[..text.len() - 1]), 6);
         assert_eq!(whole_characters(&text[..2]), 1);
         assert_eq!(whole_characters(b"a\xff"), 2);
+        // A broken byte before it does not let a cut character through.
+        assert_eq!(whole_characters(b"\xffa\xe2\x82"), 2);
     }
 }

@@ -179,6 +179,9 @@ impl HubError {
                 Some(format!("the cards are {}; a path begins with ./ or /", cards.join(", ")))
             }
             Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
+            Self::Incomplete { .. } | Self::NoWeights { .. } => {
+                Some("copy or fetch the whole of the model's repository".to_owned())
+            }
             Self::RevisionOfDirectory { .. } => {
                 Some("only models of the hub have revisions; write org/name@revision".to_owned())
             }

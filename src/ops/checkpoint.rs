@@ -32,14 +32,40 @@ pub enum CheckpointError {
     Corrupt { path: PathBuf, problem: String },
     #[error("no tensor `{name}` in {}", list(files))]
     Missing { name: String, files: Vec<PathBuf> },
-    #[error("tensor `{name}` has shape {found:?}, but config.json asks for {expected:?}")]
+    #[error(
+        "tensor `{name}` in {} has shape {found:?}, but config.json asks for {expected:?}",
+        list(files)
+    )]
     Shape {
         name: String,
+        files: Vec<PathBuf>,
         found: Vec<usize>,
         expected: Vec<usize>,
     },
-    #[error("tensor `{name}` is stored as {found}; known: F32, F16, BF16")]
-    StoredType { name: String, found: String },
+    #[error(
+        "tensor `{name}` in {} is stored as {found}; known: F32, F16, BF16",
+        list(files)
+    )]
+    StoredType {
+        name: String,
+        files: Vec<PathBuf>,
+        found: String,
+    },
+}
+
+impl CheckpointError {
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            CheckpointError::Corrupt { .. } => {
+                "the file is damaged or cut short: copy or fetch it again"
+            }
+            CheckpointError::Missing { .. } | CheckpointError::Shape { .. } => {
+                "config.json and the weights are not of one model: copy or fetch both again"
+            }
+            CheckpointError::StoredType { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
 }
 
 fn list(files: &[PathBuf]) -> String {
@@ -83,6 +109,7 @@ impl Checkpoint {
         if view.shape() != shape {
             return Err(CheckpointError::Shape {
                 name: name.to_owned(),
+                files: self.files.clone(),
                 found: view.shape().to_vec(),
                 expected: shape.to_vec(),
             });
@@ -94,6 +121,7 @@ impl Checkpoint {
             other => {
                 return Err(CheckpointError::StoredType {
                     name: name.to_owned(),
+                    files: self.files.clone(),
                     found: format!("{other:?}"),
                 });
             }

@@ -102,14 +102,14 @@ impl Description {
         }
     }
 
-    /// Loads the weights.
+    /// Loads the weights, for sequences up to `positions`.
     ///
     /// # Errors
     /// A tensor that is missing or of another shape.
-    pub fn load(&self) -> Result<Decoder, ModelError> {
+    pub fn load(&self, positions: usize) -> Result<Decoder, ModelError> {
         let weights = &self.checkpoint.files.weights;
         let wanted = WantedType::Exactly(self.stored);
-        Decoder::load(self.config.clone(), weights, wanted, self.context)
+        Decoder::load(self.config.clone(), weights, wanted, positions)
     }
 
     /// Tokens of a conversation, as the model will see it.
@@ -145,7 +145,7 @@ impl Backbone {
         ops: Ops,
         options: EngineOptions,
     ) -> Result<Backbone, PanelError> {
-        let decoder = description.load()?;
+        let decoder = description.load(description.context)?;
         let engine = Engine::start(
             &description.checkpoint.name,
             decoder,

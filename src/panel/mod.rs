@@ -61,6 +61,7 @@ impl PanelError {
     pub fn hint(&self) -> Option<String> {
         match self {
             PanelError::Hub(error) => error.hint(),
+            PanelError::Model(ModelError::Checkpoint(error)) => error.hint(),
             PanelError::Engine(error) => error.hint(),
             PanelError::Run(error) => error.hint(),
             PanelError::Memory { .. } => Some(

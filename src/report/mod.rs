@@ -1,7 +1,7 @@
 //! `report.html`: one self-contained page about a run, rendered from its plan and records alone.
 //!
 //! The page opens from disk and asks for nothing. What models wrote is hostile input here: it reaches the page only
-//! through [`escape`], and the page's own content policy forbids every script but ours.
+//! through `escape`, and the page's own content policy forbids every script but ours.
 
 mod accuracy;
 mod card;

@@ -127,7 +127,11 @@ impl Plan {
             reason,
         };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        toml::from_str(text).map_err(|error| unreadable(error.to_string()))
+        toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
+            unreadable(format!("line {line}: {}", error.message()))
+        })
     }
 
     /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.

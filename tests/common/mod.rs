@@ -1,10 +1,14 @@
 //! What several test files share: golden checkpoints, tiny synthetic models, engines around them.
 #![allow(dead_code)]
 
+pub mod golden;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wardround::engine::{Completion, Engine, EngineOptions, Request};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
 use wardround::model::{Config, Decoder, Family, Scratch, WantedType};
 use wardround::ops::{KvPages, Ops, PAGE, Rows};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
@@ -68,6 +72,14 @@ pub const OPTIONS: EngineOptions = EngineOptions {
     context: 4096,
 };
 
+pub const GREEDY: Sampling = Sampling {
+    temperature: 0.0,
+    top_k: None,
+    top_p: None,
+    min_p: None,
+    repetition_penalty: None,
+};
+
 /// An engine around a synthetic checkpoint, or a golden one with `tokenizer`.
 pub fn engine(
     directory: &Path,
@@ -76,16 +88,68 @@ pub fn engine(
     threads: usize,
 ) -> Engine {
     let decoder = load(directory, WantedType::Auto);
+    start(decoder, tokenizer, options, &Ops::new(threads).unwrap())
+}
+
+pub fn start(
+    decoder: Decoder,
+    tokenizer: Arc<Tokenizer>,
+    options: EngineOptions,
+    ops: &Ops,
+) -> Engine {
     let eos = decoder.config.eos_ids.clone();
-    Engine::start(
-        "test",
-        decoder,
-        tokenizer,
-        &eos,
-        Ops::new(threads).unwrap(),
-        options,
-    )
-    .unwrap()
+    Engine::start("test", decoder, tokenizer, &eos, ops.clone(), options).unwrap()
+}
+
+/// An engine around the family's synthetic checkpoint.
+pub fn synthetic_engine(family: Family, options: EngineOptions) -> Engine {
+    let directory = synthetic(family);
+    engine(&directory, tokenizer(&directory), options, 2)
+}
+
+/// Ids of text that depend on `salt` alone, and are the same up to the shorter length.
+pub fn tokens(salt: u64, length: usize) -> Vec<u32> {
+    let mut state = salt;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        300 + (state >> 33) as u32 % 500
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// Another checkpoint with `edit` done to every tensor of a synthetic one: its name, row length and numbers.
+pub fn edited(family: Family, mut edit: impl FnMut(&str, usize, &mut [f32])) -> tempfile::TempDir {
+    let (from, to) = (synthetic(family), tempfile::tempdir().unwrap());
+    for entry in std::fs::read_dir(&from).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let bytes = std::fs::read(from.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let edited: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
+        .iter()
+        .map(|(name, tensor)| {
+            let halves = tensor.data().as_chunks::<2>().0;
+            let mut values: Vec<f32> = halves
+                .iter()
+                .map(|bytes| half::bf16::from_le_bytes(*bytes).to_f32())
+                .collect();
+            edit(name, tensor.shape()[tensor.shape().len() - 1], &mut values);
+            let bytes = values
+                .into_iter()
+                .flat_map(|value| half::bf16::from_f32(value).to_le_bytes())
+                .collect();
+            (name.to_owned(), tensor.shape().to_vec(), bytes)
+        })
+        .collect();
+    let views = edited.iter().map(|(name, shape, bytes)| {
+        let view = TensorView::new(Dtype::BF16, shape.clone(), bytes).unwrap();
+        (name, view)
+    });
+    safetensors::serialize_to_file(views, None, &to.path().join("model.safetensors")).unwrap();
+    to
 }
 
 pub fn tokenizer(directory: &Path) -> Arc<Tokenizer> {

@@ -9,7 +9,7 @@ use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::output::OutputFormat;
 use crate::bench::trial::Trial;
 use crate::bench::workload::Workload;
-use crate::cli::options::{HubFlags, MachineFlags};
+use crate::cli::options::{ComputeFlags, HubFlags};
 use crate::cli::{prepare, synthetic};
 use crate::console;
 use crate::exit::Failure;
@@ -97,7 +97,7 @@ pub struct ModelBench {
     )]
     format: OutputFormat,
     #[command(flatten)]
-    machine: MachineFlags,
+    compute: ComputeFlags,
     #[command(flatten)]
     hub: HubFlags,
     /// Write no progress to stderr
@@ -114,18 +114,19 @@ impl ModelBench {
                 "give --prompt-tokens or --generate-tokens above 0",
             ));
         }
-        let description = self.describe()?;
-        let extent = check_room(&description, &workloads)?;
+        let extent = extent(&workloads);
+        let description = self.describe(extent.1)?;
+        check_room(&description, extent)?;
         let (costs, stored) = (
             CostModel::new(&description.config, description.stored),
             description.stored,
         );
-        let ops = self.machine.ops()?;
+        let ops = self.compute.ops()?;
         self.note("measuring the machine's limits");
         let (limits, measured) = measure_limits(&ops);
         self.note(&format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
-        let mut trial = Trial::new(description.load()?, ops.clone(), extent, self.seed);
+        let mut trial = Trial::new(description.load(extent.1)?, ops.clone(), extent, self.seed);
         let mut results = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let Workload {
@@ -169,7 +170,7 @@ impl ModelBench {
         workloads
     }
 
-    fn describe(&self) -> Result<Description, Failure> {
+    fn describe(&self, positions: usize) -> Result<Description, Failure> {
         let synthetic = self.synth.map(|family| {
             let root = self.models.clone();
             let root = root.unwrap_or_else(synthetic::cache_directory);
@@ -180,8 +181,11 @@ impl ModelBench {
             None => self.model.clone().unwrap_or_default(),
         };
         let checkpoint = resolve(&name, &self.hub.options(self.quiet)?)?;
-        let (dtype, context) = (self.machine.dtype, self.machine.context());
-        Ok(Description::read(checkpoint, dtype, context)?)
+        Ok(Description::read(
+            checkpoint,
+            self.compute.dtype,
+            positions,
+        )?)
     }
 
     fn note(&self, line: &str) {
@@ -191,24 +195,28 @@ impl ModelBench {
     }
 }
 
-/// Sequences and positions that the tests need, if the context and the memory hold them.
+/// Sequences, and positions of each, that the tests need.
+fn extent(workloads: &[Workload]) -> (usize, usize) {
+    let extents = workloads.iter().map(Workload::extent);
+    extents.fold((0, 0), |(sequences, positions), extent| {
+        (sequences.max(extent.0), positions.max(extent.1))
+    })
+}
+
 fn check_room(
     description: &Description,
-    workloads: &[Workload],
-) -> Result<(usize, usize), Failure> {
-    let extents = || workloads.iter().map(Workload::extent);
-    let sequences = extents().map(|(sequences, _)| sequences).max().unwrap_or(0);
-    let positions = extents().map(|(_, positions)| positions).max().unwrap_or(0);
-    if positions > description.context {
-        let context = description.context;
+    (sequences, positions): (usize, usize),
+) -> Result<(), Failure> {
+    let most = description.config.max_position_embeddings;
+    if positions > most {
         return Err(Failure::usage(
-            format!("a test reaches position {positions}, beyond the context of {context} tokens"),
-            "lower --depth, --prompt-tokens or --generate-tokens, or raise --context",
+            format!("a test needs {positions} positions, and the model was made for {most}"),
+            "lower --depth, --prompt-tokens or --generate-tokens",
         ));
     }
     let kv_tokens = sequences * positions.next_multiple_of(PAGE);
     match plan_memory(&[description], sequences, Some(kv_tokens)) {
-        Ok(_) => Ok((sequences, positions)),
+        Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),
             "lower --batch or --depth, or keep weights as --dtype bf16",

@@ -14,6 +14,7 @@ use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::options::{HubFlags, MachineFlags, SubsetFlags};
 use crate::cli::prepare::{self, Order, Started};
 use crate::cli::progress::Progress;
+use crate::cli::run::DEFAULT_PANEL;
 use crate::cli::synthetic;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
@@ -33,11 +34,11 @@ const SYNTHETIC_RECORD_CHARS: usize = 32;
 #[derive(Debug, Args)]
 pub struct PanelBench {
     /// Three models in the order of the roles, or one for all: cards, hub ids or directories
+    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b]
     #[arg(
         long,
         env = "WARDROUND_PANEL",
         value_delimiter = ',',
-        default_value = "gemma3-4b,llama3.2-3b,qwen3-4b",
         value_name = "A,B,C"
     )]
     panel: Vec<String>,
@@ -149,6 +150,8 @@ impl PanelBench {
             settings.insert(0, format!("record_chars={SYNTHETIC_RECORD_CHARS}"));
             let root = self.models.unwrap_or_else(synthetic::cache_directory);
             synthetic::panel(&root, self.shape, self.quiet)?
+        } else if self.panel.is_empty() {
+            DEFAULT_PANEL.map(str::to_owned).to_vec()
         } else {
             self.panel
         };

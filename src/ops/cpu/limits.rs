@@ -14,7 +14,9 @@ pub struct Limits {
     pub bytes_per_second: f64,
     /// f32 multiply-adds a second, on registers alone.
     pub f32_per_second: f64,
-    /// 8-bit multiply-adds a second, summed in 32 bits; `None` where the instruction set has no such thing.
+    /// Multiply-adds a second of bf16 pairs, added in f32; `None` where the instruction set has no such thing.
+    pub bf16_per_second: Option<f64>,
+    /// Likewise of 8-bit whole numbers, added in 32 bits.
     pub i8_per_second: Option<f64>,
 }
 
@@ -33,18 +35,21 @@ const GOES: usize = 7;
 const SHORTEST: Duration = Duration::from_millis(20);
 
 impl Cpu {
-    /// Takes both rates, in a second or two. `buffer_bytes` should be many times what the caches hold.
+    /// Takes every rate, in a second or two. `buffer_bytes` should be many times what the caches hold.
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
         self.run(|| Limits {
             bytes_per_second: self.read_rate(buffer_bytes),
             f32_per_second: self
                 .arithmetic_rate(16 * LANES, |rounds| multiply_wide(self.isa, rounds))
                 .max(self.arithmetic_rate(6 * LANES, |rounds| multiply_narrow(self.isa, rounds))),
-            i8_per_second: integer::KERNELS
-                .iter()
-                .find(|kernel| (kernel.is_available)())
-                .map(|kernel| self.arithmetic_rate(kernel.per_round, kernel.multiply)),
+            bf16_per_second: self.narrow_rate(narrow::KERNELS.bf16),
+            i8_per_second: self.narrow_rate(narrow::KERNELS.i8),
         })
+    }
+
+    fn narrow_rate(&self, kernels: &[narrow::Kernel]) -> Option<f64> {
+        let kernel = kernels.iter().find(|kernel| (kernel.is_available)())?;
+        Some(self.arithmetic_rate(kernel.per_round, kernel.multiply))
     }
 
     fn read_rate(&self, bytes: usize) -> f64 {
@@ -143,8 +148,8 @@ fn multiply_kernel<L: Lanes, const SUMS: usize>(rounds: usize) {
     }
 }
 
-/// 8-bit multiply-adds. Which instructions do them decides no bit: the sums are exact.
-mod integer {
+/// Instructions that multiply numbers narrower than f32 and add the products in 32 bits.
+mod narrow {
     /// A loop over registers.
     pub struct Kernel {
         pub is_available: fn() -> bool,
@@ -152,8 +157,14 @@ mod integer {
         pub multiply: fn(usize),
     }
 
+    /// Fastest first.
+    pub struct Kernels {
+        pub bf16: &'static [Kernel],
+        pub i8: &'static [Kernel],
+    }
+
     #[cfg(not(target_arch = "x86_64"))]
-    pub const KERNELS: [Kernel; 0] = [];
+    pub const KERNELS: Kernels = Kernels { bf16: &[], i8: &[] };
 
     #[cfg(target_arch = "x86_64")]
     pub use x86::KERNELS;
@@ -163,25 +174,52 @@ mod integer {
         use std::arch::x86_64::*;
         use std::hint::black_box;
 
-        use super::Kernel;
+        use super::{Kernel, Kernels};
 
-        /// Fastest first.
-        pub const KERNELS: [Kernel; 2] = [
-            Kernel {
+        pub const KERNELS: Kernels = Kernels {
+            bf16: &[Kernel {
                 is_available: || {
-                    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
+                    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
                 },
-                per_round: 16 * 64,
+                per_round: 16 * 32,
                 // SAFETY: called only where `is_available` found the instructions.
-                multiply: |rounds| unsafe { multiply_vnni(rounds) },
-            },
-            Kernel {
-                is_available: || is_x86_feature_detected!("avx2"),
-                per_round: 12 * 32,
-                // SAFETY: as above.
-                multiply: |rounds| unsafe { multiply_avx2(rounds) },
-            },
-        ];
+                multiply: |rounds| unsafe { multiply_bf16(rounds) },
+            }],
+            i8: &[
+                Kernel {
+                    is_available: || {
+                        is_x86_feature_detected!("avx512f")
+                            && is_x86_feature_detected!("avx512vnni")
+                    },
+                    per_round: 16 * 64,
+                    // SAFETY: as above.
+                    multiply: |rounds| unsafe { multiply_vnni(rounds) },
+                },
+                Kernel {
+                    is_available: || is_x86_feature_detected!("avx2"),
+                    per_round: 12 * 32,
+                    // SAFETY: as above.
+                    multiply: |rounds| unsafe { multiply_avx2(rounds) },
+                },
+            ],
+        };
+
+        #[target_feature(enable = "avx512f,avx512bf16")]
+        fn multiply_bf16(rounds: usize) {
+            // Two numbers of about 10⁻⁶: their products vanish in the sums, and no step is slower than another.
+            let pair = _mm512_set1_epi32(black_box(0x3586_3586));
+            // SAFETY: both are sixteen times 32 bits, for which any bits are a value.
+            let pair: __m512bh = unsafe { std::mem::transmute(pair) };
+            let mut sums = [_mm512_set1_ps(1.0); 16];
+            for _ in 0..rounds {
+                for sum in &mut sums {
+                    *sum = _mm512_dpbf16_ps(*sum, pair, pair);
+                }
+            }
+            for sum in sums {
+                black_box(_mm512_reduce_add_ps(sum));
+            }
+        }
 
         #[target_feature(enable = "avx512f,avx512vnni")]
         fn multiply_vnni(rounds: usize) {
@@ -237,8 +275,10 @@ mod tests {
         let limits = Cpu::new(2).unwrap().measure_limits(64 << 20);
         assert!(limits.bytes_per_second > 1e8, "{limits:?}");
         assert!(limits.f32_per_second > 1e7, "{limits:?}");
-        let is_faster = |rate: f64| rate > 0.5 * limits.f32_per_second;
-        assert!(limits.i8_per_second.is_none_or(is_faster), "{limits:?}");
+        for rate in [limits.bf16_per_second, limits.i8_per_second] {
+            let is_faster = |rate: f64| rate > 0.5 * limits.f32_per_second;
+            assert!(rate.is_none_or(is_faster), "{limits:?}");
+        }
         assert_eq!(limits.matrix_rate(StoredType::Bf16), limits.f32_per_second);
     }
 }

@@ -1,0 +1,47 @@
+//! What `generate`, `logprobs` and `tokenize` share: one model, and where its text comes from.
+
+use std::io::Read;
+use std::path::Path;
+
+use clap::Args;
+
+use super::options::HubFlags;
+use crate::exit::Failure;
+use crate::hub::{Checkpoint, resolve};
+use crate::run::records::Message;
+
+#[derive(Debug, Args)]
+pub struct ModelFlags {
+    /// A card's name, a hub id or a directory
+    #[arg(long, env = "WARDROUND_MODEL", value_name = "MODEL")]
+    model: String,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl ModelFlags {
+    pub fn find(&self) -> Result<Checkpoint, Failure> {
+        Ok(resolve(&self.model, &self.hub.options(false)?)?)
+    }
+}
+
+/// The text itself, or stdin's for `-`.
+pub fn read_text(text: &str) -> Result<String, Failure> {
+    let mut read = text.to_owned();
+    if text == "-" {
+        read.clear();
+        std::io::stdin().read_to_string(&mut read)?;
+    }
+    Ok(read)
+}
+
+/// A file that holds a JSON list of messages.
+pub fn read_messages(path: &Path) -> Result<Vec<Message>, Failure> {
+    let text = fs_err::read_to_string(path)?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::usage(
+            format!("{} is no list of messages: {error}", path.display()),
+            r#"write [{"role": "user", "content": "…"}]"#,
+        )
+    })
+}

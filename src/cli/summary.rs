@@ -1,0 +1,119 @@
+//! What a run came to, and what one would be.
+
+use std::path::Path;
+
+use super::prepare::{Prepared, SYSTEM};
+use super::report;
+use crate::console;
+use crate::model::available_memory;
+use crate::ops::PAGE;
+use crate::panel::memory::{describe, gibibytes};
+use crate::run::plan::Plan;
+use crate::run::results::Results;
+use crate::systems::medmad::messages::Messages;
+
+/// What a finished run came to.
+pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
+    let accuracy = results
+        .accuracy
+        .as_ref()
+        .map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
+    console::say(format!(
+        "{} on {}: {}, {}",
+        plan.system,
+        plan.dataset.name,
+        count(results.n_items, "item"),
+        count(results.n_runs as usize, "run")
+    ))?;
+    console::say(format!("accuracy   {accuracy}"))?;
+    let tokens = &results.tokens;
+    console::say(format!(
+        "calls      {} ({} ok, {} repaired, {} fallback)",
+        results.calls, results.parse.ok, results.parse.repaired, results.parse.fallback
+    ))?;
+    console::say(format!(
+        "tokens     {} prompt ({} cached), {} completion ({} forced)",
+        tokens.prompt, tokens.cached, tokens.completion, tokens.forced
+    ))?;
+    if plan.synthetic {
+        console::say("note       synthetic weights answer noise: these figures mean nothing")?;
+    }
+    console::say(format!("head       {}", results.head))?;
+    console::say(format!("report     {}", out.join(report::FILE).display()))
+}
+
+/// `1 item`, `2 items`.
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// What would run.
+pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
+    let plan = &prepared.plan;
+    let calls = plan.panel.len() as u64 * (1 + u64::from(prepared.settings.t_max));
+    let items = prepared.questions.len() as u64;
+    console::say(format!(
+        "system     {SYSTEM}, {} text",
+        if plan.free { "free" } else { "constrained" }
+    ))?;
+    console::say(format!(
+        "dataset    {} ({}), {}, {}",
+        plan.dataset.name,
+        plan.dataset.path,
+        count(prepared.questions.len(), "item"),
+        count(plan.runs as usize, "run")
+    ))?;
+    console::say(format!(
+        "calls      at most {}",
+        items * u64::from(plan.runs) * calls
+    ))?;
+    for notice in &prepared.notices {
+        console::say(format!("note       {notice}"))?;
+    }
+    for member in &plan.panel {
+        console::say(format!(
+            "{:10} {} ({}, {})",
+            member.agent, member.backbone, member.family, member.dtype
+        ))?;
+    }
+    let mut total = 0;
+    for (description, allotment) in prepared.descriptions.iter().zip(&prepared.allotments) {
+        total += allotment.footprint.total();
+        console::say(format!(
+            "memory     {}: {}; context {} tokens, pool {} tokens",
+            description.checkpoint.name,
+            describe(&allotment.footprint),
+            description.context,
+            allotment.options.pages * PAGE
+        ))?;
+    }
+    console::say(format!(
+        "memory     {} in all, {} free",
+        gibibytes(total),
+        gibibytes(available_memory())
+    ))?;
+    let lengths = initial_prompt_tokens(prepared);
+    console::say(format!(
+        "prompts    round 0: {} tokens, the longest {}",
+        lengths.0, lengths.1
+    ))
+}
+
+/// Tokens of all first prompts together, and of the longest.
+fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
+    let Ok(messages) = Messages::new(&prepared.prompts, &prepared.settings) else {
+        return (0, 0);
+    };
+    let (mut sum, mut longest) = (0, 0);
+    for question in &prepared.questions {
+        for (agent, &index) in prepared.backbone_of.iter().enumerate() {
+            let chat = messages.initial(prepared.settings.roles[agent], question);
+            let tokens = prepared.descriptions[index].tokenise(&chat, prepared.settings.thinking);
+            let count = tokens.map_or(0, |tokens| tokens.len());
+            sum += count;
+            longest = longest.max(count);
+        }
+    }
+    (sum * prepared.plan.runs as usize, longest)
+}
