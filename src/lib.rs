@@ -9,6 +9,7 @@
 //!
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
 
+pub mod bench;
 pub mod chat;
 pub mod cli;
 pub mod console;

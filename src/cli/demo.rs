@@ -1,26 +1,23 @@
 //! `demo`: the whole way at once, with models made on the spot.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::options::{ComputeFlags, MachineFlags};
 use super::prepare::Order;
-use super::run;
+use super::{run, synthetic};
 use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
-use crate::model::{Family, WantedType};
+use crate::model::WantedType;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
 use crate::run::records::{CallRecord, ItemRecord};
-use crate::synth::{Recipe, Shape, write_checkpoint};
+use crate::synth::Shape;
 use crate::systems::medmad::settings::Settings;
-
-/// Changes whenever a synthetic model of the same seed would come out different.
-const MODELS: &str = "1";
 
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -37,8 +34,8 @@ pub struct Demo {
 
 impl Demo {
     pub fn run(self) -> Result<(), Failure> {
-        let models = self.models.unwrap_or_else(cache_directory);
-        let panel = make_models(&models, self.quiet)?;
+        let models = self.models.unwrap_or_else(synthetic::cache_directory);
+        let panel = synthetic::panel(&models, Shape::Tiny, self.quiet)?;
         let out = self.out.unwrap_or_else(free_name);
         let mut hub = HubOptions::new(Environment::capture()?);
         hub.offline = true;
@@ -133,43 +130,6 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
 }
 
 const AGENT_NAMES: [&str; 3] = ["sym", "ddx", "guide"];
-
-fn make_models(root: &Path, quiet: bool) -> Result<Vec<String>, Failure> {
-    let mut panel = Vec::new();
-    for (family, name) in [
-        (Family::Gemma3, "tiny-gemma3"),
-        (Family::Llama, "tiny-llama"),
-        (Family::Qwen3, "tiny-qwen3"),
-    ] {
-        let directory = root.join(name);
-        if !directory.join("config.json").is_file() {
-            if !quiet {
-                console::note(format!("making {}", directory.display()));
-            }
-            fs_err::create_dir_all(root)?;
-            write_checkpoint(
-                &Recipe {
-                    family,
-                    shape: Shape::Tiny,
-                    seed: 1,
-                    tokenizer: None,
-                },
-                &directory,
-            )?;
-        }
-        panel.push(directory.display().to_string());
-    }
-    Ok(panel)
-}
-
-fn cache_directory() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(home);
-    let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
-    cache.unwrap_or_else(std::env::temp_dir).join(name)
-}
 
 fn free_name() -> PathBuf {
     let name = |number: u32| {

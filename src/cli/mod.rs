@@ -1,5 +1,6 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
+mod bench;
 mod demo;
 mod doctor;
 mod generate;
@@ -14,6 +15,7 @@ mod replay;
 mod report;
 mod run;
 mod summary;
+mod synthetic;
 mod tokenize;
 mod verify;
 
@@ -49,6 +51,8 @@ enum Verb {
     Logprobs(logprobs::Logprobs),
     /// Give the token ids of texts, one JSON string a line on stdin, or of a chat
     Tokenize(tokenize::Tokenize),
+    /// Measure how fast a model or a panel is here
+    Bench(Box<bench::Bench>),
     /// Say what this machine and this build can do
     Doctor(doctor::Doctor),
 }
@@ -68,6 +72,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),
         Verb::Tokenize(tokenize) => tokenize.run(),
+        Verb::Bench(bench) => bench.run(),
         Verb::Doctor(doctor) => doctor.run(),
     }
 }

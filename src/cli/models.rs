@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::options::HubFlags;
 use crate::console;
@@ -53,28 +53,14 @@ struct Verify {
     model: String,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FamilyName {
-    Gemma3,
-    Llama,
-    Qwen3,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ShapeName {
-    /// A few hundred thousand parameters
-    Tiny,
-    /// The published model's sizes
-    Full,
-}
-
 #[derive(Debug, Args)]
 struct Synth {
-    family: FamilyName,
+    #[arg(value_enum)]
+    family: Family,
     /// A directory that does not exist yet, or is empty
     directory: PathBuf,
     #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
-    shape: ShapeName,
+    shape: Shape,
     #[arg(long, env = "WARDROUND_SEED", default_value_t = 1, value_name = "N")]
     seed: u64,
     /// A directory with a tokenizer.json and a chat template to use instead of a small one of ours
@@ -168,18 +154,9 @@ fn describe(status: &Status) -> String {
 
 impl Synth {
     fn run(self) -> Result<(), Failure> {
-        let family = match self.family {
-            FamilyName::Gemma3 => Family::Gemma3,
-            FamilyName::Llama => Family::Llama,
-            FamilyName::Qwen3 => Family::Qwen3,
-        };
-        let shape = match self.shape {
-            ShapeName::Tiny => Shape::Tiny,
-            ShapeName::Full => Shape::Full,
-        };
         let recipe = Recipe {
-            family,
-            shape,
+            family: self.family,
+            shape: self.shape,
             seed: self.seed,
             tokenizer: self.tokenizer.as_deref(),
         };

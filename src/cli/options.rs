@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
@@ -102,4 +103,15 @@ pub struct SubsetFlags {
         conflicts_with = "limit"
     )]
     pub ids: Option<PathBuf>,
+}
+
+impl SubsetFlags {
+    pub fn subset(self) -> Subset {
+        match (self.ids, self.limit, self.sample_seed) {
+            (Some(path), _, _) => Subset::IdsFile { path },
+            (None, Some(limit), Some(seed)) => Subset::Sample { limit, seed },
+            (None, Some(limit), None) => Subset::First { limit },
+            (None, None, _) => Subset::All,
+        }
+    }
 }

@@ -212,7 +212,7 @@ pub struct Prepared {
     pub descriptions: Vec<Description>,
     pub backbone_of: Vec<usize>,
     pub allotments: Vec<Allotment>,
-    ops: Ops,
+    pub ops: Ops,
 }
 
 /// A run with its models loaded.
@@ -258,6 +258,7 @@ impl Prepared {
             run_seed: self.plan.seed,
             free: self.plan.free,
             thinking: self.settings.thinking,
+            ignore_eos: false,
             stop,
             on_call: Box::new(on_call),
         };
@@ -281,7 +282,8 @@ fn absolute(path: &Path) -> std::io::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn host() -> HostPlan {
+/// The machine at hand.
+pub fn host() -> HostPlan {
     let (cpu, memory_bytes) = match sysinfo::System::new() {
         Ok(mut system) => {
             system.refresh_cpu_all();

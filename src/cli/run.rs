@@ -10,7 +10,6 @@ use super::progress::Progress;
 use super::{interrupt, summary};
 use crate::console;
 use crate::data::Format;
-use crate::data::subset::Subset;
 use crate::exit::{Failure, resume};
 use crate::hub::HubOptions;
 use crate::model::WantedType;
@@ -27,7 +26,7 @@ use crate::systems::in_flight::run_all;
 use crate::systems::medmad::protocol::MedMad;
 use crate::systems::medmad::settings::Settings;
 
-const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
+pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 const DEFAULT_SEED: u64 = 42;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -137,16 +136,10 @@ impl Run {
                 "name a file and its --format",
             ));
         };
-        let subset = match (self.subset.ids, self.subset.limit, self.subset.sample_seed) {
-            (Some(path), _, _) => Subset::IdsFile { path },
-            (None, Some(limit), Some(seed)) => Subset::Sample { limit, seed },
-            (None, Some(limit), None) => Subset::First { limit },
-            (None, None, _) => Subset::All,
-        };
         let order = Order {
             data,
             format,
-            subset,
+            subset: self.subset.subset(),
             runs: self.runs.unwrap_or(1),
             panel: match self.panel.is_empty() {
                 true => DEFAULT_PANEL.map(str::to_owned).to_vec(),

@@ -32,6 +32,11 @@ impl BlockPool {
         self.free.len() + self.idle.len()
     }
 
+    /// Pages that some sequence holds.
+    pub fn in_use(&self) -> usize {
+        self.references.len() - self.available()
+    }
+
     /// A page for new content; the least recently used idle one goes if none is free.
     pub fn allocate(&mut self) -> Option<u32> {
         let page = match self.free.pop() {
@@ -94,7 +99,7 @@ mod tests {
         let (entry, page) = pool.index.find(ROOT, &a).unwrap();
         assert_eq!((entry, page), (parent, pages[0]));
         pool.share(page);
-        assert_eq!(pool.available(), 2);
+        assert_eq!((pool.available(), pool.in_use()), (2, 1));
         // The page that was never entered goes first, then the end of the chain; the page in use stays.
         assert_eq!(pool.allocate(), Some(pages[2]));
         assert_eq!(pool.allocate(), Some(pages[1]));

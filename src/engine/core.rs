@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Instant;
 
 use rayon::prelude::*;
 
@@ -11,8 +12,9 @@ use super::runner::Runner;
 use super::sampler::Sampler;
 use super::scheduler::{Scheduler, Share};
 use super::sequence::Sequence;
+use super::stats::EngineStats;
 use super::{EngineError, EngineOptions};
-use crate::model::Decoder;
+use crate::model::{CostModel, Decoder};
 use crate::ops::Ops;
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -24,6 +26,8 @@ pub struct Core {
     ops: Ops,
     /// Ids in the model's table that no token has: rows of padding.
     absent: Vec<u32>,
+    costs: CostModel,
+    stats: EngineStats,
 }
 
 /// What came of one row of logits.
@@ -48,19 +52,24 @@ impl Core {
             scheduler: Scheduler::new(options.pages, options.max_batch, options.prefill_rows),
             compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids)?,
             absent: (0..vocab_size as u32).filter(is_absent).collect(),
+            costs: CostModel::new(&decoder.config, decoder.stored()),
+            stats: EngineStats {
+                pages: options.pages,
+                ..EngineStats::default()
+            },
             runner: Runner::new(decoder, options.pages),
             tokenizer,
             ops,
         })
     }
 
-    /// Serves until every handle is gone and every request done.
-    pub fn run(&mut self, arrivals: &Receiver<Sequence>) {
+    /// Serves until every handle is gone and every request done; gives what it counted.
+    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> EngineStats {
         loop {
             if self.scheduler.is_idle() {
                 match arrivals.recv() {
                     Ok(sequence) => self.add(sequence),
-                    Err(_) => return,
+                    Err(_) => return self.stats,
                 }
             }
             while let Ok(sequence) = arrivals.try_recv() {
@@ -78,14 +87,22 @@ impl Core {
             return;
         }
         let ops = self.ops.clone();
-        let draws = ops.run(|| {
-            let ready = self
-                .runner
-                .forward(&self.ops, &self.scheduler.running, &shares);
-            self.sample(&ready)
-        });
+        let draws = ops.run(|| self.compute(&shares));
         self.advance(&shares);
         self.finish(draws);
+    }
+
+    /// Forward and sample, while the other engines wait.
+    fn compute(&mut self, shares: &[Share]) -> Vec<(usize, Draw)> {
+        let started = Instant::now();
+        let ready = self
+            .runner
+            .forward(&self.ops, &self.scheduler.running, shares);
+        let draws = self.sample(&ready);
+        let (costs, busy) = (&self.costs, started.elapsed());
+        self.stats
+            .record_step(costs, &self.scheduler, shares, ready.len(), busy);
+        draws
     }
 
     /// A grammar that holds from the start dictates its first tokens before anything is computed.
@@ -130,18 +147,22 @@ impl Core {
 
     /// Appends the drawn tokens; sequences that end leave.
     fn finish(&mut self, mut draws: Vec<(usize, Draw)>) {
+        let now = Instant::now();
         draws.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
         for (index, draw) in draws {
             let sequence = &mut self.scheduler.running[index];
             let reason = match draw {
                 Draw::Dead => Some(FinishReason::Constraint),
-                Draw::Token(token, logprobs) => append(
-                    sequence,
-                    token,
-                    logprobs,
-                    &self.tokenizer,
-                    &mut self.compiler,
-                ),
+                Draw::Token(token, logprobs) => {
+                    self.stats.record_token(sequence, now);
+                    append(
+                        sequence,
+                        token,
+                        logprobs,
+                        &self.tokenizer,
+                        &mut self.compiler,
+                    )
+                }
             };
             sequence.give_pieces(false);
             if let Some(reason) = reason {

@@ -6,12 +6,14 @@
 mod block_pool;
 pub mod constraint;
 mod core;
+mod latencies;
 mod prefix;
 mod request;
 mod runner;
 mod sampler;
 mod scheduler;
 mod sequence;
+mod stats;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -20,8 +22,10 @@ use std::thread::JoinHandle;
 use thiserror::Error;
 
 pub use constraint::{Constraint, Grammar};
+pub use latencies::Latencies;
 pub use request::{Completion, FinishReason, Request, Stop, Ticket, TokenLogprobs, Usage};
 pub use sampler::{Sampler, Sampling};
+pub use stats::{EngineStats, Work};
 
 use self::core::Core;
 use self::sequence::Sequence;
@@ -93,7 +97,7 @@ impl EngineError {
 /// A running engine. Dropping it ends its thread once the requests at hand are done.
 pub struct Engine {
     inbox: Option<Sender<Sequence>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<EngineStats>>,
     options: EngineOptions,
     vocabulary: usize,
     arrivals: std::sync::atomic::AtomicU64,
@@ -113,7 +117,7 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, EngineError> {
         let vocabulary = decoder.config.vocab_size;
-        let mut core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
+        let core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
         let (inbox, arrivals) = channel();
         let thread = std::thread::Builder::new()
             .name(format!("engine-{name}"))
@@ -146,6 +150,16 @@ impl Engine {
             events: receiver,
             _alive: alive,
         })
+    }
+
+    /// Ends the engine once the requests at hand are done, and gives what it counted.
+    ///
+    /// # Errors
+    /// When its thread died before.
+    pub fn finish(mut self) -> Result<EngineStats, EngineError> {
+        self.inbox = None;
+        let stats = self.thread.take().map(JoinHandle::join);
+        stats.and_then(Result::ok).ok_or(EngineError::Died)
     }
 
     fn check(&self, request: &Request) -> Result<(), EngineError> {

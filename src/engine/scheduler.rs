@@ -7,13 +7,15 @@ use super::sequence::Sequence;
 use crate::ops::PAGE;
 
 /// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced.
-const DECODE_ROWS: usize = 32;
+pub const DECODE_ROWS: usize = 32;
 
 pub struct Scheduler {
     waiting: VecDeque<Sequence>,
     /// By age, oldest first.
     pub running: Vec<Sequence>,
     pub pool: BlockPool,
+    /// How often a sequence made room for older ones.
+    pub preemptions: u64,
     max_batch: usize,
     /// Rows of prompts a step, at most.
     prefill_rows: usize,
@@ -33,6 +35,7 @@ impl Scheduler {
             waiting: VecDeque::new(),
             running: Vec::new(),
             pool: BlockPool::new(pages),
+            preemptions: 0,
             max_batch: max_batch.max(1),
             prefill_rows: prefill_rows.max(1),
         }
@@ -142,6 +145,7 @@ impl Scheduler {
     /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.
     fn preempt(&mut self) {
         if let Some(mut youngest) = self.running.pop() {
+            self.preemptions += 1;
             forget_prefix(&mut self.pool, &mut youngest);
             youngest.preemptions += 1;
             let at = self

@@ -2,6 +2,7 @@
 
 use std::sync::Weak;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
 use super::constraint::{Constraint, State};
 use super::prefix::{EntryId, ROOT};
@@ -12,6 +13,9 @@ use crate::tokenizer::Tokenizer;
 pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
+    pub asked_at: Instant,
+    /// When its last token was sampled.
+    pub sampled_at: Option<Instant>,
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
@@ -39,6 +43,8 @@ impl Sequence {
     pub fn new(age: u64, request: Request, events: Sender<Event>, alive: Weak<()>) -> Sequence {
         Sequence {
             age,
+            asked_at: Instant::now(),
+            sampled_at: None,
             tokens: request.tokens.clone(),
             prompt_tokens: request.tokens.len(),
             request,

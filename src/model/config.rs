@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -10,7 +11,7 @@ use super::published;
 use crate::ops::Activation;
 
 /// The decoder families.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Family {
     Gemma3,
     Llama,

@@ -49,6 +49,17 @@ impl Config {
     }
 }
 
+/// The most that this process has held in memory at once, mapped files included, in bytes; `None` where the system
+/// does not say.
+pub fn peak_memory() -> Option<usize> {
+    let status = fs_err::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: usize = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
 /// Bytes that this process may still take: what the system has free, or what its control group
 /// leaves. Where the system does not say, no limit is known.
 pub fn available_memory() -> usize {

@@ -3,6 +3,7 @@
 //! It has no state of its own: keys and values lie in pages that the engine owns.
 
 pub mod config;
+mod cost;
 mod decoder;
 mod memory;
 mod published;
@@ -14,8 +15,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub use config::{Config, ConfigError, Family};
+pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
-pub use memory::{Footprint, available_memory};
+pub use memory::{Footprint, available_memory, peak_memory};
 
 use crate::ops::StoredType;
 use crate::ops::checkpoint::CheckpointError;

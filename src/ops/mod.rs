@@ -14,7 +14,9 @@
 pub mod checkpoint;
 pub mod cpu;
 
-pub use cpu::{AttentionShape, Buffer, Cpu as Ops, HeadNorms, KvPages, Matrix, Rope, Vector};
+pub use cpu::{
+    AttentionShape, Buffer, Cpu as Ops, HeadNorms, KvPages, Limits, Matrix, Rope, Vector,
+};
 
 /// Positions per page of keys and values. It divides [`CHUNK`], so that a page never straddles two chunks.
 pub const PAGE: usize = 32;

@@ -7,7 +7,7 @@ use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions, Sampling};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
-use crate::model::{Config, Decoder, WantedType};
+use crate::model::{Config, Decoder, ModelError, WantedType};
 use crate::ops::{Ops, StoredType};
 use crate::run::plan::MemberPlan;
 use crate::synth;
@@ -102,6 +102,16 @@ impl Description {
         }
     }
 
+    /// Loads the weights, for sequences up to `positions`.
+    ///
+    /// # Errors
+    /// A tensor that is missing or of another shape.
+    pub fn load(&self, positions: usize) -> Result<Decoder, ModelError> {
+        let weights = &self.checkpoint.files.weights;
+        let wanted = WantedType::Exactly(self.stored);
+        Decoder::load(self.config.clone(), weights, wanted, positions)
+    }
+
     /// Tokens of a conversation, as the model will see it.
     ///
     /// # Errors
@@ -135,10 +145,7 @@ impl Backbone {
         ops: Ops,
         options: EngineOptions,
     ) -> Result<Backbone, PanelError> {
-        let weights = &description.checkpoint.files.weights;
-        let config = description.config.clone();
-        let wanted = WantedType::Exactly(description.stored);
-        let decoder = Decoder::load(config, weights, wanted, description.context)?;
+        let decoder = description.load(description.context)?;
         let engine = Engine::start(
             &description.checkpoint.name,
             decoder,

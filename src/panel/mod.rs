@@ -99,6 +99,8 @@ pub struct Panel {
     /// Whether completions are free text; else a grammar holds.
     pub free: bool,
     pub thinking: bool,
+    /// Whether free completions run on to their `max_tokens`, as a measurement of equal work wants.
+    pub ignore_eos: bool,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
     /// Told of every call that was made.
@@ -140,6 +142,14 @@ struct Asked {
 }
 
 impl Panel {
+    /// Each backbone once, but for those that somebody else still holds.
+    pub fn into_backbones(self) -> Vec<Backbone> {
+        let members = self.members.into_iter();
+        members
+            .filter_map(|member| Arc::into_inner(member.backbone))
+            .collect()
+    }
+
     /// Asks all of `calls` at once and waits for every answer; each is durable when this returns. Calls of an
     /// earlier attempt at the run are answered from its log.
     ///
@@ -181,7 +191,10 @@ impl Panel {
             seed: call_seed(self.run_seed, &call.key),
             constraint,
             stop: Stop {
-                ids: description.generation.eos_ids.clone(),
+                ids: match self.ignore_eos {
+                    true => Vec::new(),
+                    false => description.generation.eos_ids.clone(),
+                },
                 strings: Vec::new(),
             },
             max_tokens: call.max_tokens.min(room),

@@ -13,7 +13,7 @@ pub enum Recorder {
         log: Log,
         finished: HashMap<CallKey, CallRecord>,
     },
-    /// A replay: every call is made again, and nothing is written.
+    /// A replay or a measurement: every call is made again, and nothing is written.
     Replay(Sender<CallRecord>),
 }
 

@@ -1,15 +1,19 @@
 //! The configs of synthetic checkpoints, with the fields that published files have and leave out.
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::model::Family;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shape {
-    /// A few hundred thousand parameters; every trait of the family is there.
+    /// A few hundred thousand parameters; every trait of the family is there
     Tiny,
-    /// The published model's sizes.
+    /// The published model's sizes
     Full,
+    /// Qwen3-0.6B's sizes, for the family qwen3 alone: what a small machine is measured with
+    #[value(name = "qwen3-0.6b")]
+    Qwen3Small,
 }
 
 impl Shape {
@@ -17,6 +21,7 @@ impl Shape {
         match self {
             Shape::Tiny => "tiny",
             Shape::Full => "full",
+            Shape::Qwen3Small => "qwen3-0.6b",
         }
     }
 
@@ -28,13 +33,19 @@ impl Shape {
             Family::Qwen3 => 151_936,
         };
         match self {
-            Shape::Full => published.max(tokens),
+            Shape::Full | Shape::Qwen3Small => published.max(tokens),
             Shape::Tiny => (tokens + 1).next_multiple_of(64),
         }
     }
 
-    pub(super) fn config(self, family: Family, vocab_size: usize, eos_ids: &[u32]) -> Value {
-        match (family, self) {
+    /// `None` for a shape that the family does not have.
+    pub(super) fn config(
+        self,
+        family: Family,
+        vocab_size: usize,
+        eos_ids: &[u32],
+    ) -> Option<Value> {
+        let config = match (family, self) {
             (Family::Gemma3, Shape::Tiny) => gemma3(
                 eos_ids,
                 json!({
@@ -52,7 +63,8 @@ impl Shape {
                     "sliding_window": 1024,
                 }),
             ),
-            (Family::Llama, _) => {
+            (Family::Gemma3 | Family::Llama, Shape::Qwen3Small) => return None,
+            (Family::Llama, Shape::Tiny | Shape::Full) => {
                 let [
                     hidden,
                     intermediate,
@@ -63,7 +75,7 @@ impl Shape {
                     positions,
                 ] = match self {
                     Shape::Tiny => [64, 128, 3, 6, 2, 16, 16_384],
-                    Shape::Full => [3072, 8192, 28, 24, 8, 128, 131_072],
+                    _ => [3072, 8192, 28, 24, 8, 128, 131_072],
                 };
                 json!({
                     "architectures": ["LlamaForCausalLM"], "attention_bias": false, "eos_token_id": eos_ids,
@@ -91,6 +103,7 @@ impl Shape {
                 ] = match self {
                     Shape::Tiny => [64, 96, 3, 4, 2, 32, 16_384],
                     Shape::Full => [2560, 9728, 36, 32, 8, 128, 40_960],
+                    Shape::Qwen3Small => [1024, 3072, 28, 16, 8, 128, 40_960],
                 };
                 json!({
                     "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "eos_token_id": eos_ids[0],
@@ -103,7 +116,8 @@ impl Shape {
                     "vocab_size": vocab_size,
                 })
             }
-        }
+        };
+        Some(config)
     }
 }
 

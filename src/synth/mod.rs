@@ -12,6 +12,7 @@ use serde_json::json;
 use thiserror::Error;
 
 pub use architecture::Shape;
+pub use weights::mix;
 
 use crate::model::{Config, ConfigError, Family};
 use crate::tokenizer::{Tokenizer, TokenizerError};
@@ -36,6 +37,11 @@ pub enum SynthError {
         path: PathBuf,
         token: &'static str,
         family: &'static str,
+    },
+    #[error("the family {family} has no shape `{shape}`")]
+    Shape {
+        family: &'static str,
+        shape: &'static str,
     },
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -108,6 +114,10 @@ fn write_files(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> 
         .shape
         .vocab_size(recipe.family, tokenizer.pieces().len());
     let config = recipe.shape.config(recipe.family, rows, &eos_ids);
+    let config = config.ok_or_else(|| SynthError::Shape {
+        family: recipe.family.name(),
+        shape: recipe.shape.name(),
+    })?;
     write_json(&directory.join("config.json"), &config)?;
     let generation = recipe.family.generation_config(&eos_ids);
     write_json(&directory.join("generation_config.json"), &generation)?;

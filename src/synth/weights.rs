@@ -129,7 +129,7 @@ impl View for Tensor {
 }
 
 /// The finaliser of SplitMix64 (Steele et al., 2014).
-fn mix(value: u64) -> u64 {
+pub fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -3,6 +3,7 @@
 mod activation;
 mod attention;
 mod lanes;
+mod limits;
 mod matmul;
 mod matrix;
 mod norm;
@@ -16,6 +17,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 pub use attention::AttentionShape;
 pub use lanes::{Isa, exp_scalar};
+pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::{HeadNorms, Rope};

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""wardround beside llama.cpp: the same random weights, the same tests, one run, a ratio.
+
+The model has Qwen3-0.6B's shape. `wardround models synth` makes it, this script writes the same numbers as GGUF files in q8_0
+and bf16, and both engines then do what llama-bench does: one prompt of 512 tokens (the last row's logits), and tokens generated
+for 1, 3 and 12 sequences side by side (every row's logits), without tokenising or sampling. llama.cpp is driven through its own
+batch interface with its own defaults. The engines take turns, each alone on the machine.
+
+    python3 -m venv peers && peers/bin/pip install llama-cpp-python gguf
+    cargo build --release
+    peers/bin/python benches/peers.py target/release/wardround --models /tmp/peers
+
+It prints a table for benches/LOG.md. `--types bf16` or `--types q8_0` measures one kind of weights alone.
+"""
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+FLAGS = {"q8_0": ["--quant", "q8_0"], "bf16": ["--dtype", "bf16"]}
+TYPES = {"q8_0": gguf.GGMLQuantizationType.Q8_0, "bf16": gguf.GGMLQuantizationType.BF16}
+FILE_TYPES = {"q8_0": gguf.LlamaFileType.MOSTLY_Q8_0, "bf16": gguf.LlamaFileType.MOSTLY_BF16}
+NAMES = {
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def main():
+    arguments = parse_arguments()
+    arguments.models.mkdir(parents=True, exist_ok=True)
+    checkpoint = arguments.models / "qwen3-0.6b"
+    if not checkpoint.exists():
+        run([arguments.wardround, "models", "synth", "qwen3", checkpoint, "--shape", "qwen3-0.6b"])
+    rows = []
+    for name in arguments.types:
+        file = arguments.models / f"qwen3-0.6b-{name}.gguf"
+        if not file.exists():
+            note(f"writing {file}")
+            write_gguf(checkpoint, file, name)
+        note(f"llama.cpp, {name}")
+        theirs, version = in_own_process(measure_llama, file, arguments)
+        note(f"wardround, {name}")
+        ours, report = measure_wardround(checkpoint, FLAGS[name], arguments)
+        for test, batch in theirs:
+            rows.append((name, test, batch, theirs[test, batch], ours[test, batch]))
+    print_table(rows, version, report["environment"])
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    numbers = lambda text: [int(number) for number in text.split(",")]
+    parser.add_argument("wardround", type=Path, help="the binary, built with --release")
+    parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
+    parser.add_argument("--types", type=lambda text: text.split(","), default=list(FLAGS))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--prompt-tokens", type=int, default=512)
+    parser.add_argument("--generate-tokens", type=int, default=24)
+    parser.add_argument("--batch", type=numbers, default=[1, 3, 12])
+    parser.add_argument("--repetitions", type=int, default=5)
+    arguments = parser.parse_args()
+    unknown = set(arguments.types) - set(FLAGS)
+    if unknown:
+        parser.error(f"no such type: {', '.join(sorted(unknown))}; known: {', '.join(FLAGS)}")
+    return arguments
+
+
+def run(command):
+    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout
+
+
+def note(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def in_own_process(function, *arguments):
+    """So that no thread of one engine is left beside the other."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def read_safetensors(path):
+    """Names and bf16 tensors, as u16."""
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    length = int(data[:8].view("<u8")[0])
+    header = json.loads(bytes(data[8 : 8 + length]))
+    header.pop("__metadata__", None)
+    for name, tensor in header.items():
+        assert tensor["dtype"] == "BF16", f"{name} is {tensor['dtype']}"
+        start, end = (8 + length + offset for offset in tensor["data_offsets"])
+        yield name, np.array(data[start:end]).view("<u2").reshape(tensor["shape"])
+
+
+def gguf_name(name):
+    """`model.layers.3.mlp.up_proj.weight` is `blk.3.ffn_up.weight` there."""
+    name = name.removeprefix("model.").removesuffix(".weight")
+    if name.startswith("layers."):
+        _, layer, part = name.split(".", 2)
+        return f"blk.{layer}.{NAMES[part]}.weight"
+    return {"embed_tokens": "token_embd.weight", "norm": "output_norm.weight"}[name]
+
+
+def write_gguf(checkpoint, file, name):
+    config = json.loads((checkpoint / "config.json").read_text())
+    writer = gguf.GGUFWriter(file, "qwen3")
+    writer.add_file_type(FILE_TYPES[name])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_key_length(config["head_dim"])
+    writer.add_value_length(config["head_dim"])
+    writer.add_rope_freq_base(config["rope_theta"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    # Token ids are all that either engine is given.
+    writer.add_tokenizer_model("no_vocab")
+    writer.add_vocab_size(config["vocab_size"])
+    for tensor_name, halves in read_safetensors(checkpoint / "model.safetensors"):
+        values = (halves.astype(np.uint32) << 16).view(np.float32)
+        if values.ndim == 1:
+            writer.add_tensor(gguf_name(tensor_name), values)
+        else:
+            quantised = gguf.quants.quantize(values, TYPES[name])
+            writer.add_tensor(gguf_name(tensor_name), quantised, raw_dtype=TYPES[name])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def measure_llama(file, arguments):
+    """Tokens a second by test and batch, each a mean and a deviation; and what llama.cpp says of itself."""
+    import llama_cpp
+
+    silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
+    llama_cpp.llama_log_set(silent, None)
+    llama_cpp.llama_backend_init()
+    model = llama_cpp.llama_model_load_from_file(str(file).encode(), llama_cpp.llama_model_default_params())
+    sequences = max(arguments.batch)
+    parameters = llama_cpp.llama_context_default_params()
+    parameters.n_ctx = sequences * max(arguments.prompt_tokens, arguments.generate_tokens)
+    parameters.n_batch = max(arguments.prompt_tokens, sequences)
+    parameters.n_seq_max = sequences
+    parameters.n_threads = parameters.n_threads_batch = arguments.threads
+    context = llama_cpp.llama_init_from_model(model, parameters)
+    assert model and context, f"llama.cpp cannot load {file}"
+    vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
+    tokens = np.random.default_rng(42).integers(0, vocabulary, (sequences, parameters.n_batch))
+    batch = llama_cpp.llama_batch_init(parameters.n_batch, 0, 1)
+
+    def step(rows):
+        """Each row is a sequence, a position, and whether it gives logits."""
+        batch.n_tokens = len(rows)
+        for index, (sequence, position, gives_logits) in enumerate(rows):
+            batch.token[index] = int(tokens[sequence, position])
+            batch.pos[index] = position
+            batch.n_seq_id[index] = 1
+            batch.seq_id[index][0] = sequence
+            batch.logits[index] = gives_logits
+        code = llama_cpp.llama_decode(context, batch)
+        assert code == 0, f"llama_decode gives {code}"
+        llama_cpp.llama_synchronize(context)
+
+    def measure(steps):
+        forget = lambda: llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), False)
+        forget()
+        step(steps[0])
+        rates = []
+        for _ in range(arguments.repetitions):
+            forget()
+            started = time.perf_counter()
+            for rows in steps:
+                step(rows)
+            rates.append(sum(map(len, steps)) / (time.perf_counter() - started))
+        return summarise(rates)
+
+    length, count = arguments.prompt_tokens, arguments.generate_tokens
+    prompt = [(0, position, position == length - 1) for position in range(length)]
+    results = {(f"pp{length}", 1): measure([prompt])}
+    for size in arguments.batch:
+        steps = [[(sequence, position, True) for sequence in range(size)] for position in range(count)]
+        results[f"tg{count}", size] = measure(steps)
+    information = llama_cpp.llama_print_system_info().decode().strip(" |")
+    return results, f"llama-cpp-python {llama_cpp.__version__} ({information})"
+
+
+def measure_wardround(checkpoint, flags, arguments):
+    lists = ["--batch", ",".join(map(str, sorted({1, *arguments.batch})))]
+    command = [arguments.wardround, "bench", "--model", checkpoint, "--threads", arguments.threads]
+    command += ["--repetitions", arguments.repetitions, "--format", "json", *flags]
+    prefill = json.loads(run([*command, "-p", arguments.prompt_tokens, "-n", 0, "--batch", 1]))
+    decode = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *lists]))
+    results = {
+        (result["test"], result["batch"]): (
+            result["tokens_per_second"],
+            result["tokens_per_second_std"] or 0.0,
+        )
+        for result in prefill["results"] + decode["results"]
+    }
+    return results, decode
+
+
+def summarise(rates):
+    return statistics.mean(rates), statistics.stdev(rates) if len(rates) > 1 else 0.0
+
+
+def print_table(rows, version, environment):
+    limits = environment["limits"]
+    print(f"{environment['hardware']['cpu']}, {environment['threads']} threads, {environment['device_kind']};")
+    print(f"{limits['read_gigabytes_per_second']:.1f} GB/s read,", end=" ")
+    print(f"{limits['f32_gigamacs_per_second']:.0f} billion multiply-adds/s in f32.")
+    print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
+    print("| weights | test | batch | llama.cpp, tokens/s | wardround, tokens/s | ratio |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    for name, test, batch, theirs, ours in rows:
+        figures = " | ".join(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in (theirs, ours))
+        print(f"| {name} | {test} | {batch} | {figures} | {ours[0] / theirs[0]:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

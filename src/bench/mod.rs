@@ -1,0 +1,13 @@
+//! What a model and a panel do on this machine, beside what the machine could do.
+//!
+//! A model's tests are llama-bench's: prompt processing, token generation at a depth, both over a sweep of batches. They
+//! run the decoder in steps as an engine makes them, without tokenising or sampling, and no prefix is found again. A panel's
+//! test is the system itself, with everything.
+
+pub mod environment;
+pub mod model;
+pub mod output;
+pub mod panel;
+pub mod statistics;
+pub mod trial;
+pub mod workload;

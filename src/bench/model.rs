@@ -1,0 +1,194 @@
+//! What a model's tests came to.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::environment::Environment;
+use super::statistics::Summary;
+use super::workload::Workload;
+use crate::model::{Cost, CostModel, Footprint};
+use crate::ops::{Limits, StoredType};
+use crate::panel::backbone::Description;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelReport {
+    pub results: Vec<Measurement>,
+    pub model: Subject,
+    /// Fixes the tokens.
+    pub seed: u64,
+    pub repetitions: usize,
+    pub environment: Environment,
+}
+
+/// One test. Tokens are summed over the batch.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    pub test: String,
+    pub batch: usize,
+    pub depth: usize,
+    /// Of one repetition.
+    pub tokens: usize,
+    pub steps: usize,
+    /// The mean over the repetitions.
+    pub tokens_per_second: f64,
+    pub tokens_per_second_std: Option<f64>,
+    pub tokens_per_second_min: f64,
+    /// Of each repetition.
+    pub seconds: Vec<f64>,
+    /// How long reading what must be read would take, over how long the test took.
+    pub share_of_bandwidth: f64,
+    /// Likewise for the multiply-adds of the linear layers.
+    pub share_of_matrix_rate: f64,
+}
+
+/// The model that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Subject {
+    pub name: String,
+    pub path: String,
+    pub synthetic: bool,
+    pub family: String,
+    pub parameters: usize,
+    pub dtype: String,
+    pub quantisation: String,
+    pub weights_bytes: usize,
+    pub weights_sha256: String,
+}
+
+impl Subject {
+    pub fn new(description: &Description) -> Subject {
+        let plan = description.plan("", false);
+        let (config, stored) = (&description.config, description.stored);
+        Subject {
+            name: plan.backbone,
+            path: plan.path,
+            synthetic: description.is_synthetic,
+            family: plan.family,
+            parameters: config.parameters(),
+            dtype: plan.dtype,
+            quantisation: plan.quantisation,
+            weights_bytes: Footprint::of(config, stored, 0, 0, 0).weights,
+            weights_sha256: plan.weights_sha256,
+        }
+    }
+}
+
+impl Measurement {
+    /// From what each repetition of `workload` took; `None` if there was none.
+    pub fn new(
+        workload: &Workload,
+        costs: &CostModel,
+        durations: &[Duration],
+        limits: &Limits,
+        stored: StoredType,
+    ) -> Option<Measurement> {
+        let tokens = workload.tokens();
+        let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
+        let rates: Vec<f64> = seconds.iter().map(|time| tokens as f64 / time).collect();
+        let rate = Summary::of(&rates)?;
+        let mean = Summary::of(&seconds)?.mean;
+        let mut cost = Cost::default();
+        for step in &workload.steps {
+            let spans = step.iter().map(|share| share.positions.clone());
+            let logit_rows = step.iter().filter(|share| share.gives_logits).count();
+            cost += costs.step(spans, logit_rows);
+        }
+        Some(Measurement {
+            test: workload.name.clone(),
+            batch: workload.batch,
+            depth: workload.depth,
+            tokens,
+            steps: workload.steps.len(),
+            tokens_per_second: rate.mean,
+            tokens_per_second_std: rate.standard_deviation,
+            tokens_per_second_min: rate.minimum,
+            seconds,
+            share_of_bandwidth: cost.bytes_read as f64 / limits.bytes_per_second / mean,
+            share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(stored) / mean,
+        })
+    }
+}
+
+impl ModelReport {
+    /// A table as llama-bench prints it, and above it what it was measured on.
+    pub fn markdown(&self) -> String {
+        let Subject {
+            name,
+            family,
+            parameters,
+            dtype,
+            quantisation,
+            ..
+        } = &self.model;
+        let mut text = format!(
+            "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}\n{}\n\n",
+            *parameters as f64 / 1e9,
+            self.seed,
+            self.environment.describe(),
+        );
+        text += "| test | batch | depth | tokens/s | slowest | share of bandwidth | share of matrix rate |\n";
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        for result in &self.results {
+            let spread = match result.tokens_per_second_std {
+                Some(deviation) => format!(" ± {deviation:.2}"),
+                None => String::new(),
+            };
+            text += &format!(
+                "| {} | {} | {} | {:.2}{spread} | {:.2} | {:.1} % | {:.1} % |\n",
+                result.test,
+                result.batch,
+                result.depth,
+                result.tokens_per_second,
+                result.tokens_per_second_min,
+                100.0 * result.share_of_bandwidth,
+                100.0 * result.share_of_matrix_rate,
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::model::Config;
+
+    #[test]
+    fn rates_and_shares_follow_from_times_and_limits() {
+        let json = serde_json::json!({
+            "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "vocab_size": 100, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+            "tie_word_embeddings": true, "eos_token_id": 0,
+        });
+        let config = Config::from_json(json, Path::new("config.json")).unwrap();
+        let costs = CostModel::new(&config, StoredType::F32);
+        let limits = Limits {
+            bytes_per_second: 1e9,
+            f32_per_second: 1e9,
+            bf16_per_second: None,
+            i8_per_second: None,
+        };
+        let times = [1, 3].map(Duration::from_secs);
+        let workload = Workload::prefill(600, 1, 0);
+        let result = Measurement::new(&workload, &costs, &times, &limits, StoredType::F32).unwrap();
+        assert_eq!(
+            (result.tokens_per_second, result.tokens_per_second_min),
+            (400.0, 200.0)
+        );
+        assert_eq!(result.tokens_per_second_std, Some(80_000f64.sqrt()));
+        let matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128);
+        let expected = (600 * matrices + 100 * 64) as f64 / 1e9 / 2.0;
+        assert!((result.share_of_matrix_rate - expected).abs() < 1e-12);
+        // Two steps read the layers twice, the head once, and 512 and 600 positions.
+        let kv = config.kv_bytes_per_token() * 1112;
+        let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
+        assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
+        assert_eq!(
+            Measurement::new(&workload, &costs, &[], &limits, StoredType::F32),
+            None
+        );
+    }
+}

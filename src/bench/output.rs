@@ -1,0 +1,122 @@
+//! A report as a table for people, as JSON, or as CSV.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::model::ModelReport;
+use super::panel::PanelReport;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Tables in Markdown
+    Md,
+    Json,
+    /// A line a test, or an engine; each with everything that holds for all
+    Csv,
+}
+
+impl OutputFormat {
+    /// # Errors
+    /// Never, unless a figure cannot be written in the format.
+    pub fn write_model(self, report: &ModelReport) -> std::io::Result<String> {
+        match self {
+            OutputFormat::Md => Ok(report.markdown()),
+            OutputFormat::Json => json(report),
+            OutputFormat::Csv => csv(report, "results"),
+        }
+    }
+
+    /// # Errors
+    /// As [`OutputFormat::write_model`].
+    pub fn write_panel(self, report: &PanelReport) -> std::io::Result<String> {
+        match self {
+            OutputFormat::Md => Ok(report.markdown()),
+            OutputFormat::Json => json(report),
+            OutputFormat::Csv => csv(report, "engines"),
+        }
+    }
+}
+
+fn json(report: &impl Serialize) -> std::io::Result<String> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
+}
+
+/// A line for each entry of the list `rows`, then whatever else the report holds. Names inside names join by `_`, the
+/// values of a list by a space; other lists of objects are left out.
+fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
+    let mut report = serde_json::to_value(report)?;
+    let rows = match report
+        .as_object_mut()
+        .and_then(|fields| fields.shift_remove(rows))
+    {
+        Some(Value::Array(rows)) => rows,
+        _ => Vec::new(),
+    };
+    let mut shared = Vec::new();
+    flatten("", &report, &mut shared);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for (index, row) in rows.iter().enumerate() {
+        let mut cells = Vec::new();
+        flatten("", row, &mut cells);
+        cells.extend_from_slice(&shared);
+        if index == 0 {
+            writer.write_record(cells.iter().map(|(name, _)| name))?;
+        }
+        writer.write_record(cells.iter().map(|(_, value)| value))?;
+    }
+    let bytes = writer
+        .into_inner()
+        .map_err(csv::IntoInnerError::into_error)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let name = match name {
+                    "" => field.clone(),
+                    name => format!("{name}_{field}"),
+                };
+                flatten(&name, value, cells);
+            }
+        }
+        Value::Array(values) if values.iter().any(Value::is_object) => {}
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(cell).collect();
+            cells.push((name.to_owned(), values.join(" ")));
+        }
+        value => cells.push((name.to_owned(), cell(value))),
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_has_a_line_a_row_and_repeats_what_is_shared() {
+        let report = serde_json::json!({
+            "results": [
+                {"test": "pp512", "seconds": [1.5, 2], "std": null},
+                {"test": "tg, or so", "seconds": [3], "std": 0.5},
+            ],
+            "environment": {"build": {"profile": "release"}, "others": [{"a": 1}]},
+            "seed": 7,
+        });
+        let text = csv(&report, "results").unwrap();
+        let expected = "test,seconds,std,environment_build_profile,seed\n\
+            pp512,1.5 2,,release,7\n\
+            \"tg, or so\",3,0.5,release,7\n";
+        assert_eq!(text, expected);
+    }
+}

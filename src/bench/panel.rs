@@ -1,0 +1,310 @@
+//! What a panel's test came to: a whole system over questions, with every call that it makes.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::environment::Environment;
+use crate::engine::{EngineStats, Latencies, Work};
+use crate::ops::{Limits, PAGE, StoredType};
+use crate::run::plan::Plan;
+use crate::run::records::Usage;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PanelReport {
+    pub panel: PanelFigures,
+    /// One a backbone.
+    pub engines: Vec<EngineFigures>,
+    /// As a run of the same would have it.
+    pub plan: Plan,
+    pub environment: Environment,
+}
+
+/// Over all engines. Tokens a second are over the whole wall time, from the first question to the last answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct PanelFigures {
+    pub questions: usize,
+    /// Of them, those that ended in an error.
+    pub errors: usize,
+    pub calls: usize,
+    pub wall_seconds: f64,
+    pub questions_per_minute: f64,
+    #[serde(flatten)]
+    pub tokens: Usage,
+    pub completion_tokens_per_second: f64,
+    /// Completions, and prompts but for what was cached.
+    pub computed_tokens_per_second: f64,
+    pub time_to_first_token_ms: LatencyFigures,
+    pub inter_token_ms: LatencyFigures,
+    pub preemptions: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct EngineFigures {
+    pub backbone: String,
+    pub time_to_first_token_ms: LatencyFigures,
+    pub inter_token_ms: LatencyFigures,
+    pub pages: usize,
+    pub pages_peak: usize,
+    pub page_tokens: usize,
+    /// Of the positions in sequences' pages, those that hold nothing yet.
+    pub page_waste: Option<f64>,
+    pub preemptions: u64,
+    pub decode: WorkFigures,
+    pub prefill: WorkFigures,
+}
+
+/// Steps without (`decode`) or with a chunk of a prompt (`prefill`).
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkFigures {
+    pub steps: u64,
+    pub rows: u64,
+    /// Without waiting for other engines; with masks and sampling.
+    pub busy_seconds: f64,
+    /// Shares of the busy time; `None` without any.
+    pub share_of_bandwidth: Option<f64>,
+    pub share_of_matrix_rate: Option<f64>,
+}
+
+/// `None` before the first token.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyFigures {
+    pub mean: Option<f64>,
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+}
+
+impl PanelFigures {
+    /// From the usage of every call and what every engine counted.
+    pub fn new(
+        (questions, errors): (usize, usize),
+        wall: Duration,
+        usages: &[Usage],
+        engines: &[&EngineStats],
+    ) -> PanelFigures {
+        let mut tokens = Usage::default();
+        for usage in usages {
+            tokens.prompt_tokens += usage.prompt_tokens;
+            tokens.cached_tokens += usage.cached_tokens;
+            tokens.completion_tokens += usage.completion_tokens;
+            tokens.forced_tokens += usage.forced_tokens;
+        }
+        let (mut first, mut next) = (Latencies::default(), Latencies::default());
+        for stats in engines {
+            first.merge(&stats.time_to_first_token);
+            next.merge(&stats.inter_token);
+        }
+        let seconds = wall.as_secs_f64().max(1e-9);
+        let computed = tokens.prompt_tokens - tokens.cached_tokens + tokens.completion_tokens;
+        PanelFigures {
+            questions,
+            errors,
+            calls: usages.len(),
+            wall_seconds: seconds,
+            questions_per_minute: questions as f64 * 60.0 / seconds,
+            tokens,
+            completion_tokens_per_second: tokens.completion_tokens as f64 / seconds,
+            computed_tokens_per_second: computed as f64 / seconds,
+            time_to_first_token_ms: LatencyFigures::new(&first),
+            inter_token_ms: LatencyFigures::new(&next),
+            preemptions: engines.iter().map(|stats| stats.preemptions).sum(),
+        }
+    }
+}
+
+impl EngineFigures {
+    pub fn new(
+        backbone: &str,
+        stats: &EngineStats,
+        limits: &Limits,
+        stored: StoredType,
+    ) -> EngineFigures {
+        let filled = stats.positions_filled as f64 / stats.positions_held as f64;
+        EngineFigures {
+            backbone: backbone.to_owned(),
+            time_to_first_token_ms: LatencyFigures::new(&stats.time_to_first_token),
+            inter_token_ms: LatencyFigures::new(&stats.inter_token),
+            pages: stats.pages,
+            pages_peak: stats.pages_peak,
+            page_tokens: PAGE,
+            page_waste: (stats.positions_held > 0).then_some(1.0 - filled),
+            preemptions: stats.preemptions,
+            decode: WorkFigures::new(&stats.decode, limits, stored),
+            prefill: WorkFigures::new(&stats.prefill, limits, stored),
+        }
+    }
+}
+
+impl WorkFigures {
+    fn new(work: &Work, limits: &Limits, stored: StoredType) -> WorkFigures {
+        let busy = work.busy.as_secs_f64();
+        let share = |amount: u64, rate: f64| (busy > 0.0).then(|| amount as f64 / rate / busy);
+        WorkFigures {
+            steps: work.steps,
+            rows: work.rows,
+            busy_seconds: busy,
+            share_of_bandwidth: share(work.cost.bytes_read, limits.bytes_per_second),
+            share_of_matrix_rate: share(work.cost.multiply_adds, limits.matrix_rate(stored)),
+        }
+    }
+}
+
+impl LatencyFigures {
+    fn new(latencies: &Latencies) -> LatencyFigures {
+        LatencyFigures {
+            mean: latencies.mean_ms(),
+            p50: latencies.percentile_ms(0.5),
+            p99: latencies.percentile_ms(0.99),
+        }
+    }
+
+    fn row(&self) -> String {
+        [self.mean, self.p50, self.p99]
+            .map(|figure| figure.map_or("-".to_owned(), |figure| format!("{figure:.2}")))
+            .join(" / ")
+    }
+}
+
+impl PanelReport {
+    /// Two tables, the panel's and the engines', and above them what it was measured on.
+    pub fn markdown(&self) -> String {
+        let (panel, plan) = (&self.panel, &self.plan);
+        let Usage {
+            prompt_tokens,
+            cached_tokens,
+            completion_tokens,
+            forced_tokens,
+        } = panel.tokens;
+        let memory = self.environment.peak_memory();
+        let rows = [
+            (
+                "questions (errors)",
+                format!("{} ({})", panel.questions, panel.errors),
+            ),
+            ("calls", panel.calls.to_string()),
+            ("wall time, s", format!("{:.2}", panel.wall_seconds)),
+            (
+                "questions a minute",
+                format!("{:.2}", panel.questions_per_minute),
+            ),
+            (
+                "prompt tokens (cached)",
+                format!("{prompt_tokens} ({cached_tokens})"),
+            ),
+            (
+                "completion tokens (forced)",
+                format!("{completion_tokens} ({forced_tokens})"),
+            ),
+            (
+                "completion tokens a second",
+                format!("{:.1}", panel.completion_tokens_per_second),
+            ),
+            (
+                "computed tokens a second",
+                format!("{:.1}", panel.computed_tokens_per_second),
+            ),
+            (
+                "time to first token, ms: mean / p50 / p99",
+                panel.time_to_first_token_ms.row(),
+            ),
+            (
+                "inter-token latency, ms: mean / p50 / p99",
+                panel.inter_token_ms.row(),
+            ),
+            ("preemptions", panel.preemptions.to_string()),
+            ("peak memory", memory),
+        ];
+        let mut text = format!(
+            "{} on {}, {} text, seed {}, {} in flight, batches of {}\n{}\n\n| the panel | |\n| --- | ---: |\n",
+            plan.system,
+            plan.dataset.name,
+            if plan.free { "free" } else { "constrained" },
+            plan.seed,
+            plan.engine.max_in_flight,
+            plan.engine.max_batch,
+            self.environment.describe(),
+        );
+        for (name, figure) in rows {
+            text += &format!("| {name} | {figure} |\n");
+        }
+        text += "\n| engine | pages at peak | page waste | preemptions | steps: decode, prefill | decode: share of bandwidth | \
+            prefill: share of matrix rate |\n";
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        let percent = |share: Option<f64>| {
+            share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+        };
+        for engine in &self.engines {
+            text += &format!(
+                "| {} | {} of {} | {} | {} | {}, {} | {} | {} |\n",
+                engine.backbone,
+                engine.pages_peak,
+                engine.pages,
+                percent(engine.page_waste),
+                engine.preemptions,
+                engine.decode.steps,
+                engine.prefill.steps,
+                percent(engine.decode.share_of_bandwidth),
+                percent(engine.prefill.share_of_matrix_rate),
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Cost;
+
+    fn stats() -> EngineStats {
+        let mut stats = EngineStats {
+            decode: Work {
+                steps: 10,
+                rows: 30,
+                cost: Cost {
+                    bytes_read: 4_000_000,
+                    multiply_adds: 1_000_000,
+                },
+                busy: Duration::from_millis(8),
+            },
+            pages: 100,
+            pages_peak: 40,
+            positions_held: 1000,
+            positions_filled: 970,
+            ..EngineStats::default()
+        };
+        stats.inter_token.record(Duration::from_micros(100));
+        stats
+    }
+
+    #[test]
+    fn figures_follow_from_what_was_counted() {
+        let limits = Limits {
+            bytes_per_second: 1e9,
+            f32_per_second: 1e9,
+            bf16_per_second: None,
+            i8_per_second: None,
+        };
+        let stats = stats();
+        let engine = EngineFigures::new("one", &stats, &limits, StoredType::Bf16);
+        assert_eq!(engine.decode.share_of_bandwidth, Some(0.5));
+        assert_eq!(engine.decode.share_of_matrix_rate, Some(0.125));
+        assert_eq!(engine.prefill.share_of_matrix_rate, None);
+        assert!((engine.page_waste.unwrap() - 0.03).abs() < 1e-12);
+
+        let usage = Usage {
+            prompt_tokens: 100,
+            cached_tokens: 60,
+            completion_tokens: 50,
+            forced_tokens: 20,
+        };
+        let wall = Duration::from_secs(2);
+        let panel = PanelFigures::new((3, 0), wall, &[usage; 6], &[&stats, &stats]);
+        assert_eq!((panel.calls, panel.questions_per_minute), (6, 90.0));
+        assert_eq!(panel.tokens.forced_tokens, 120);
+        assert_eq!(panel.completion_tokens_per_second, 150.0);
+        assert_eq!(panel.computed_tokens_per_second, 270.0);
+        assert_eq!(panel.inter_token_ms.p99, Some(0.1));
+        assert_eq!(panel.time_to_first_token_ms.mean, None);
+    }
+}

@@ -1,0 +1,158 @@
+//! Runs tests on a loaded decoder and times them: one warm-up step, then whole repetitions.
+
+use std::time::{Duration, Instant};
+
+use super::workload::{Step, Workload};
+use crate::model::{Decoder, Scratch};
+use crate::ops::{KvPages, Ops, PAGE, Rows};
+use crate::synth::mix;
+
+/// A decoder with pages of its own.
+pub struct Trial {
+    decoder: Decoder,
+    ops: Ops,
+    pages: KvPages,
+    /// The pages of each sequence.
+    tables: Vec<Vec<u32>>,
+    /// Positions of each sequence whose keys and values are there already. What a position holds never changes.
+    filled: Vec<usize>,
+    scratch: Scratch,
+    seed: u64,
+}
+
+impl Trial {
+    /// For tests of up to `sequences` sequences of up to `positions` positions. `seed` fixes the tokens.
+    pub fn new(
+        decoder: Decoder,
+        ops: Ops,
+        (sequences, positions): (usize, usize),
+        seed: u64,
+    ) -> Trial {
+        let config = &decoder.config;
+        let each = positions.div_ceil(PAGE);
+        let (kv_heads, head_dim) = (config.kv_heads, config.head_dim);
+        Trial {
+            pages: KvPages::new(config.layer_count(), sequences * each, kv_heads, head_dim),
+            tables: (0..sequences)
+                .map(|sequence| (sequence * each..(sequence + 1) * each).map(|page| page as u32))
+                .map(Iterator::collect)
+                .collect(),
+            filled: vec![0; sequences],
+            scratch: Scratch::default(),
+            decoder,
+            ops,
+            seed,
+        }
+    }
+
+    /// How long each of `repetitions` of the workload took.
+    pub fn measure(&mut self, workload: &Workload, repetitions: usize) -> Vec<Duration> {
+        self.fill(workload);
+        if let Some(step) = workload.steps.first() {
+            self.compute(step);
+        }
+        let repeat = |_| {
+            let started = Instant::now();
+            for step in &workload.steps {
+                self.compute(step);
+            }
+            started.elapsed()
+        };
+        (0..repetitions).map(repeat).collect()
+    }
+
+    /// Computes what the sequences hold before the test.
+    fn fill(&mut self, workload: &Workload) {
+        let before = Workload::prefill(workload.depth, workload.batch, 0);
+        for mut step in before.steps {
+            step.retain(|share| share.positions.end > self.filled[share.sequence]);
+            if !step.is_empty() {
+                self.compute(&step);
+            }
+        }
+    }
+
+    fn compute(&mut self, step: &Step) {
+        let (mut tokens, mut positions, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tables, mut logit_rows) = (Vec::new(), Vec::new());
+        for (index, share) in step.iter().enumerate() {
+            for position in share.positions.clone() {
+                tokens.push(self.token(share.sequence, position));
+                positions.push(position as u32);
+                sequences.push(index as u32);
+            }
+            tables.push(self.tables[share.sequence].as_slice());
+            if share.gives_logits {
+                logit_rows.push(tokens.len() - 1);
+            }
+            let filled = &mut self.filled[share.sequence];
+            *filled = share.positions.end.max(*filled);
+        }
+        let rows = Rows {
+            tokens: &tokens,
+            positions: &positions,
+            sequences: &sequences,
+            tables: &tables,
+        };
+        let (decoder, ops) = (&self.decoder, &self.ops);
+        let (pages, scratch) = (&mut self.pages, &mut self.scratch);
+        ops.run(|| decoder.forward(ops, rows, &logit_rows, pages, scratch));
+    }
+
+    /// A token of the model's table, at random but always the same there.
+    fn token(&self, sequence: usize, position: usize) -> u32 {
+        let place = (sequence as u64) << 32 | position as u64;
+        let random = mix(mix(self.seed) ^ place);
+        (random % self.decoder.config.vocab_size as u64) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Config, Family, WantedType};
+    use crate::synth::{Recipe, Shape, write_checkpoint};
+
+    fn trial(extent: (usize, usize)) -> Trial {
+        let directory = tempfile::tempdir().unwrap();
+        let recipe = Recipe {
+            family: Family::Qwen3,
+            shape: Shape::Tiny,
+            seed: 1,
+            tokenizer: None,
+        };
+        let path = directory.path().join("model");
+        write_checkpoint(&recipe, &path).unwrap();
+        let config = Config::read(&path.join("config.json")).unwrap();
+        let files = [path.join("model.safetensors")];
+        let decoder = Decoder::load(config, &files, WantedType::Auto, extent.1).unwrap();
+        Trial::new(decoder, Ops::new(2).unwrap(), extent, 42)
+    }
+
+    fn logits(trial: &mut Trial) -> Vec<Vec<f32>> {
+        trial
+            .scratch
+            .logits
+            .rows_mut()
+            .map(|row| row.to_vec())
+            .collect()
+    }
+
+    /// The rows are real: however a test comes to a position, its logits are the same bits.
+    #[test]
+    fn a_position_has_one_answer_whatever_the_test() {
+        let mut one = trial((3, 120));
+        assert_eq!(one.measure(&Workload::prefill(100, 3, 0), 1).len(), 1);
+        let by_prefill = logits(&mut one);
+        assert_eq!(by_prefill.len(), 3);
+
+        let mut other = trial((3, 120));
+        assert_eq!(other.measure(&Workload::decode(2, 3, 98), 2).len(), 2);
+        assert_eq!(other.filled, [100, 100, 100]);
+        assert_eq!(logits(&mut other), by_prefill);
+
+        other.measure(&Workload::mixed(100, 2, 40), 1);
+        assert_eq!(logits(&mut other)[2], by_prefill[2]);
+        assert_eq!(other.filled, [100, 100, 100]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a model's test computes: steps of rows, as an engine would make them.
+
+use std::ops::Range;
+
+use crate::panel::memory::PREFILL_ROWS;
+
+/// A test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// As llama-bench spells it: `pp512`, `tg128`.
+    pub name: String,
+    /// Sequences side by side.
+    pub batch: usize,
+    /// Positions of each sequence that are there before the clock starts.
+    pub depth: usize,
+    pub steps: Vec<Step>,
+}
+
+/// What is computed at once.
+pub type Step = Vec<Share>;
+
+/// Rows of one sequence in a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub sequence: usize,
+    pub positions: Range<usize>,
+    /// Whether the last row gives logits.
+    pub gives_logits: bool,
+}
+
+impl Workload {
+    /// `pp`: prompts of `tokens` after `depth` others, in steps of up to [`PREFILL_ROWS`] rows, the first prompt
+    /// first. Each prompt's last row gives logits.
+    pub fn prefill(tokens: usize, batch: usize, depth: usize) -> Workload {
+        let (mut steps, mut step, mut left) = (Vec::new(), Step::new(), PREFILL_ROWS);
+        for sequence in 0..batch {
+            let mut done = 0;
+            while done < tokens {
+                let rows = left.min(tokens - done);
+                step.push(Share {
+                    sequence,
+                    positions: depth + done..depth + done + rows,
+                    gives_logits: done + rows == tokens,
+                });
+                done += rows;
+                left -= rows;
+                if left == 0 {
+                    steps.push(std::mem::take(&mut step));
+                    left = PREFILL_ROWS;
+                }
+            }
+        }
+        steps.extend(Some(step).filter(|step| !step.is_empty()));
+        Workload {
+            name: format!("pp{tokens}"),
+            batch,
+            depth,
+            steps,
+        }
+    }
+
+    /// `tg`: `tokens` steps of one row a sequence, each of which gives logits.
+    pub fn decode(tokens: usize, batch: usize, depth: usize) -> Workload {
+        Workload {
+            name: format!("tg{tokens}"),
+            batch,
+            depth,
+            steps: (depth..depth + tokens)
+                .map(|position| decode_step(batch, position))
+                .collect(),
+        }
+    }
+
+    /// `mixed`: one more sequence's prompt of `tokens`, a chunk a step, while `batch` others decode in every step.
+    pub fn mixed(tokens: usize, batch: usize, depth: usize) -> Workload {
+        let prompt = Workload::prefill(tokens, 1, 0);
+        let steps = prompt.steps.into_iter().enumerate().map(|(index, chunk)| {
+            let mut step = decode_step(batch, depth + index);
+            step.extend(chunk.into_iter().map(|share| Share {
+                sequence: batch,
+                ..share
+            }));
+            step
+        });
+        Workload {
+            name: format!("mixed{tokens}"),
+            batch,
+            depth,
+            steps: steps.collect(),
+        }
+    }
+
+    /// Rows of all steps.
+    pub fn tokens(&self) -> usize {
+        let shares = self.steps.iter().flatten();
+        shares.map(|share| share.positions.len()).sum()
+    }
+
+    /// Sequences that it touches, and positions that the longest of them needs.
+    pub fn extent(&self) -> (usize, usize) {
+        let shares = || self.steps.iter().flatten();
+        (
+            shares().map(|share| share.sequence + 1).max().unwrap_or(0),
+            shares().map(|share| share.positions.end).max().unwrap_or(0),
+        )
+    }
+}
+
+fn decode_step(batch: usize, position: usize) -> Step {
+    (0..batch)
+        .map(|sequence| Share {
+            sequence,
+            positions: position..position + 1,
+            gives_logits: true,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(workload: &Workload) -> Vec<Vec<(usize, Range<usize>, bool)>> {
+        let shares = |step: &Step| {
+            step.iter()
+                .map(|share| (share.sequence, share.positions.clone(), share.gives_logits))
+                .collect()
+        };
+        workload.steps.iter().map(shares).collect()
+    }
+
+    #[test]
+    fn prompts_fill_steps_and_their_last_rows_give_logits() {
+        let workload = Workload::prefill(700, 2, 32);
+        let expected = [
+            vec![(0, 32..544, false)],
+            vec![(0, 544..732, true), (1, 32..356, false)],
+            vec![(1, 356..732, true)],
+        ];
+        assert_eq!(shape(&workload), expected);
+        assert_eq!((workload.tokens(), workload.extent()), (1400, (2, 732)));
+        assert_eq!(Workload::prefill(512, 3, 0).steps.len(), 3);
+        assert_eq!(Workload::prefill(0, 1, 0).steps, Vec::<Step>::new());
+    }
+
+    #[test]
+    fn decoding_is_a_row_a_sequence_and_step() {
+        let workload = Workload::decode(2, 3, 7);
+        let step = |at: usize| {
+            (0..3)
+                .map(|sequence| (sequence, at..at + 1, true))
+                .collect()
+        };
+        assert_eq!(shape(&workload), [step(7), step(8)] as [Vec<_>; 2]);
+        assert_eq!((workload.tokens(), workload.extent()), (6, (3, 9)));
+        assert_eq!(workload.name, "tg2");
+    }
+
+    #[test]
+    fn a_mixed_step_decodes_beside_a_chunk() {
+        let workload = Workload::mixed(600, 1, 5);
+        let expected = [
+            vec![(0, 5..6, true), (1, 0..512, false)],
+            vec![(0, 6..7, true), (1, 512..600, true)],
+        ];
+        assert_eq!(shape(&workload), expected);
+    }
+}

@@ -1,0 +1,32 @@
+//! `bench`: how fast a model or a panel is on this machine, and how far that is from what the machine could do.
+
+mod model;
+mod panel;
+
+use clap::{Args, Subcommand};
+
+use crate::exit::Failure;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Bench {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    model: model::ModelBench,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Measure a panel at work: MED-MAD over questions, with everything that belongs to it
+    Panel(Box<panel::PanelBench>),
+}
+
+impl Bench {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Some(Verb::Panel(panel)) => panel.run(),
+            None => self.model.run(),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `bench`: llama-bench's tests of one model.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::bench::environment::{Environment, measure_limits};
+use crate::bench::model::{Measurement, ModelReport, Subject};
+use crate::bench::output::OutputFormat;
+use crate::bench::trial::Trial;
+use crate::bench::workload::Workload;
+use crate::cli::options::{ComputeFlags, HubFlags};
+use crate::cli::{prepare, synthetic};
+use crate::console;
+use crate::exit::Failure;
+use crate::hub::resolve;
+use crate::model::{CostModel, Family};
+use crate::ops::PAGE;
+use crate::panel::PanelError;
+use crate::panel::backbone::Description;
+use crate::panel::memory::plan_memory;
+use crate::synth::Shape;
+
+#[derive(Debug, Args)]
+pub struct ModelBench {
+    /// A card's name, a hub id or a directory
+    #[arg(
+        long,
+        env = "WARDROUND_MODEL",
+        value_name = "MODEL",
+        required_unless_present = "synth"
+    )]
+    model: Option<String>,
+    /// A synthetic model of this family instead; it is made first if need be
+    #[arg(
+        long,
+        env = "WARDROUND_SYNTH",
+        value_enum,
+        value_name = "FAMILY",
+        conflicts_with = "model"
+    )]
+    synth: Option<Family>,
+    /// The synthetic model's sizes
+    #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
+    shape: Shape,
+    /// Where synthetic models are kept [default: the user's cache]
+    #[arg(long, env = "WARDROUND_SYNTH_MODELS", value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Tokens of each prompt; 0 leaves the test out
+    #[arg(
+        short,
+        long,
+        env = "WARDROUND_PROMPT_TOKENS",
+        value_delimiter = ',',
+        default_value = "512",
+        value_name = "P,P"
+    )]
+    prompt_tokens: Vec<u32>,
+    /// Tokens that each sequence generates; 0 leaves the test out
+    #[arg(
+        short = 'n',
+        long,
+        env = "WARDROUND_GENERATE_TOKENS",
+        value_delimiter = ',',
+        default_value = "128",
+        value_name = "N,N"
+    )]
+    generate_tokens: Vec<u32>,
+    /// Tokens that each sequence holds before the test
+    #[arg(
+        short,
+        long,
+        env = "WARDROUND_DEPTH",
+        value_delimiter = ',',
+        default_value = "0",
+        value_name = "D,D"
+    )]
+    depth: Vec<u32>,
+    /// Sequences side by side
+    #[arg(long, env = "WARDROUND_BATCH", value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    batch: Vec<u16>,
+    /// Also measure steps that decode while another prompt is read
+    #[arg(long, env = "WARDROUND_MIXED")]
+    mixed: bool,
+    /// How often each test is timed, after a warm-up
+    #[arg(short, long, env = "WARDROUND_REPETITIONS", default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
+    repetitions: u16,
+    /// What the tokens derive from
+    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
+    seed: u64,
+    /// How the figures are printed
+    #[arg(
+        long,
+        env = "WARDROUND_OUTPUT_FORMAT",
+        value_enum,
+        default_value = "md"
+    )]
+    format: OutputFormat,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    #[command(flatten)]
+    hub: HubFlags,
+    /// Write no progress to stderr
+    #[arg(long, env = "WARDROUND_QUIET")]
+    quiet: bool,
+}
+
+impl ModelBench {
+    pub fn run(self) -> Result<(), Failure> {
+        let workloads = self.workloads();
+        if workloads.is_empty() {
+            return Err(Failure::usage(
+                "there is nothing to measure",
+                "give --prompt-tokens or --generate-tokens above 0",
+            ));
+        }
+        let extent = extent(&workloads);
+        let description = self.describe(extent.1)?;
+        check_room(&description, extent)?;
+        let (costs, stored) = (
+            CostModel::new(&description.config, description.stored),
+            description.stored,
+        );
+        let ops = self.compute.ops()?;
+        self.note("measuring the machine's limits");
+        let (limits, measured) = measure_limits(&ops);
+        self.note(&format!("loading {}", description.checkpoint.name));
+        let model = Subject::new(&description);
+        let mut trial = Trial::new(description.load(extent.1)?, ops.clone(), extent, self.seed);
+        let mut results = Vec::new();
+        for (index, workload) in workloads.iter().enumerate() {
+            let Workload {
+                name, batch, depth, ..
+            } = workload;
+            let place = format!("{}/{}", index + 1, workloads.len());
+            self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
+            let durations = trial.measure(workload, usize::from(self.repetitions));
+            let result = Measurement::new(workload, &costs, &durations, &limits, stored);
+            results.extend(result);
+        }
+        let report = ModelReport {
+            results,
+            model,
+            seed: self.seed,
+            repetitions: usize::from(self.repetitions),
+            environment: Environment::capture(prepare::host(), &ops, measured),
+        };
+        let text = self.format.write_model(&report)?;
+        Ok(console::say(text.trim_end())?)
+    }
+
+    /// Every test: depth by depth, prompts first.
+    fn workloads(&self) -> Vec<Workload> {
+        let batches = || self.batch.iter().map(|&batch| usize::from(batch));
+        let (prompt, generate) = (&self.prompt_tokens, &self.generate_tokens);
+        let mut workloads = Vec::new();
+        for depth in self.depth.iter().map(|&depth| depth as usize) {
+            let mut add = |tokens: &[u32], make: fn(usize, usize, usize) -> Workload| {
+                for tokens in tokens.iter().map(|&tokens| tokens as usize) {
+                    workloads.extend(batches().map(|batch| make(tokens, batch, depth)));
+                }
+            };
+            add(prompt, Workload::prefill);
+            add(generate, Workload::decode);
+            if self.mixed {
+                add(prompt, Workload::mixed);
+            }
+        }
+        workloads.retain(|workload| !workload.steps.is_empty());
+        workloads
+    }
+
+    fn describe(&self, positions: usize) -> Result<Description, Failure> {
+        let synthetic = self.synth.map(|family| {
+            let root = self.models.clone();
+            let root = root.unwrap_or_else(synthetic::cache_directory);
+            synthetic::checkpoint(&root, family, self.shape, self.quiet)
+        });
+        let name = match synthetic.transpose()? {
+            Some(directory) => directory.display().to_string(),
+            None => self.model.clone().unwrap_or_default(),
+        };
+        let checkpoint = resolve(&name, &self.hub.options(self.quiet)?)?;
+        Ok(Description::read(
+            checkpoint,
+            self.compute.dtype,
+            positions,
+        )?)
+    }
+
+    fn note(&self, line: &str) {
+        if !self.quiet {
+            console::note(line);
+        }
+    }
+}
+
+/// Sequences, and positions of each, that the tests need.
+fn extent(workloads: &[Workload]) -> (usize, usize) {
+    let extents = workloads.iter().map(Workload::extent);
+    extents.fold((0, 0), |(sequences, positions), extent| {
+        (sequences.max(extent.0), positions.max(extent.1))
+    })
+}
+
+fn check_room(
+    description: &Description,
+    (sequences, positions): (usize, usize),
+) -> Result<(), Failure> {
+    let most = description.config.max_position_embeddings;
+    if positions > most {
+        return Err(Failure::usage(
+            format!("a test needs {positions} positions, and the model was made for {most}"),
+            "lower --depth, --prompt-tokens or --generate-tokens",
+        ));
+    }
+    let kv_tokens = sequences * positions.next_multiple_of(PAGE);
+    match plan_memory(&[description], sequences, Some(kv_tokens)) {
+        Ok(_) => Ok(()),
+        Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
+            error.to_string(),
+            "lower --batch or --depth, or keep weights as --dtype bf16",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,79 @@
+//! What an engine did, counted by its own thread and handed over when it ends.
+
+use std::time::{Duration, Instant};
+
+use super::latencies::Latencies;
+use super::scheduler::{DECODE_ROWS, Scheduler, Share};
+use super::sequence::Sequence;
+use crate::model::{Cost, CostModel};
+use crate::ops::PAGE;
+
+#[derive(Clone, Debug, Default)]
+pub struct EngineStats {
+    /// Steps of decoding sequences alone.
+    pub decode: Work,
+    /// Steps with a chunk of a prompt in them.
+    pub prefill: Work,
+    /// How often a sequence gave its pages back to let older ones go on.
+    pub preemptions: u64,
+    pub pages: usize,
+    /// Pages that sequences held at once, at most.
+    pub pages_peak: usize,
+    /// Positions of the pages that sequences held, summed over steps, and how many of them were filled.
+    pub positions_held: u64,
+    pub positions_filled: u64,
+    /// From a request's submission to its first sampled token; forced tokens before that do not count.
+    pub time_to_first_token: Latencies,
+    /// From one sampled token of a sequence to the next; tokens forced after a sampled one come with it.
+    pub inter_token: Latencies,
+}
+
+/// Steps of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work {
+    pub steps: u64,
+    pub rows: u64,
+    pub cost: Cost,
+    /// In forward pass, masks and sampling; waiting for other engines is left out.
+    pub busy: Duration,
+}
+
+impl EngineStats {
+    /// Counts a step of which `ready` shares gave logits; its shares are not yet counted as computed.
+    pub(super) fn record_step(
+        &mut self,
+        costs: &CostModel,
+        scheduler: &Scheduler,
+        shares: &[Share],
+        ready: usize,
+        busy: Duration,
+    ) {
+        let span = |share: &Share| {
+            let computed = scheduler.running[share.sequence].computed;
+            computed..computed + share.rows
+        };
+        let work = match shares.iter().any(|share| share.rows > DECODE_ROWS) {
+            true => &mut self.prefill,
+            false => &mut self.decode,
+        };
+        work.steps += 1;
+        work.rows += shares.iter().map(|share| share.rows as u64).sum::<u64>();
+        work.cost += costs.step(shares.iter().map(span), ready);
+        work.busy += busy;
+        for share in shares {
+            let held = scheduler.running[share.sequence].pages.len() * PAGE;
+            self.positions_held += held as u64;
+            self.positions_filled += span(share).end as u64;
+        }
+        self.preemptions = scheduler.preemptions;
+        self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
+    }
+
+    /// Counts a sampled token of `sequence`.
+    pub(super) fn record_token(&mut self, sequence: &mut Sequence, now: Instant) {
+        match sequence.sampled_at.replace(now) {
+            Some(before) => self.inter_token.record(now - before),
+            None => self.time_to_first_token.record(now - sequence.asked_at),
+        }
+    }
+}
