@@ -391,6 +391,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         recorder: Recorder::Replay(calls),
         run_seed: 1,
         free: false,
+        ignore_eos: false,
         thinking: false,
         stop: Arc::default(),
         on_call: Box::new(|_| {}),
