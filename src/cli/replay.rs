@@ -9,6 +9,7 @@ use clap::Args;
 use super::options::{HubFlags, MachineFlags};
 use super::prepare::Order;
 use super::run::check_promise;
+use super::summary::count;
 use super::{console, interrupt};
 use crate::data::Question;
 use crate::exit::{Failure, resume};
@@ -104,7 +105,6 @@ impl Replay {
             .iter()
             .filter_map(|item| Some((*item, question(item)?)))
             .collect();
-        let count = jobs.len();
         let (differences, found) = channel();
         run_all(
             jobs,
@@ -149,9 +149,10 @@ impl Replay {
             console::say(line)?;
         }
         console::say(format!(
-            "{count} items, {} calls replayed, {} differences",
-            replayed.len(),
-            lines.len()
+            "{}, {} replayed, {}",
+            count(wanted.len(), "item"),
+            count(replayed.len(), "call"),
+            count(lines.len(), "difference")
         ))?;
         if lines.is_empty() {
             Ok(())
