@@ -120,7 +120,7 @@ pub fn plan() -> Plan {
     };
     let plan = json!({
         "version": "0.1.0", "created_at": "2026-11-02T09:00:00Z", "system": "medmad", "synthetic": false,
-        "seed": 7, "runs": 2, "free": false,
+        "seed": 7, "runs": 2, "free": false, "prompts_sha256": "5a".repeat(32), "prompts": null,
         "settings": {"t_max": 3, "confidence": true, "counterfactual": "paper"},
         "dataset": {"name": "ward", "format": "mcq", "path": "/data/ward.jsonl", "sha256": "77".repeat(32),
             "items": []},
