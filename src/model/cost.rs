@@ -114,7 +114,7 @@ mod tests {
             let seen = 10 + 4 + 3 + 3;
             assert_eq!(cost.bytes_read, 2 * (2 * layer + head) + kv * seen);
             // Rows 9, 10 and 11 see positions 6 to 11 of the sliding layer.
-            let chunk = model.step([9..12].into_iter(), 0);
+            let chunk = model.step(std::iter::once(9..12), 0);
             assert_eq!(chunk.bytes_read, 2 * 2 * layer + kv * (12 + 6));
             assert_eq!(chunk.multiply_adds, 3 * 2 * layer);
         }
