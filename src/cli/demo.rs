@@ -13,6 +13,7 @@ use crate::data::{DEMO_PATH, Format};
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::{Family, WantedType};
+use crate::ops::Quantisation;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
 use crate::run::records::{CallRecord, ItemRecord};
@@ -58,6 +59,7 @@ impl Demo {
             machine: MachineFlags {
                 device: "cpu".to_owned(),
                 dtype: WantedType::Auto,
+                quant: Quantisation::None,
                 threads: None,
                 max_batch: 16,
                 context: 16_384,

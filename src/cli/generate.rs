@@ -9,7 +9,7 @@ use crate::console;
 use crate::engine::{Constraint, Grammar, Request, Sampler, Stop};
 use crate::exit::Failure;
 use crate::hub::resolve;
-use crate::model::{Decoder, Scratch, WantedType};
+use crate::model::Scratch;
 use crate::ops::{KvPages, PAGE, Rows};
 use crate::panel::PanelError;
 use crate::panel::backbone::{Backbone, Description};
@@ -49,7 +49,7 @@ impl Input {
     fn read(&self) -> Result<(Description, Vec<u32>), Failure> {
         let checkpoint = resolve(&self.model, &self.hub.options(false)?)?;
         let description =
-            Description::read(checkpoint, self.machine.dtype, self.machine.context())?;
+            Description::read(checkpoint, self.machine.weights(), self.machine.context())?;
         let mut text = self.prompt.clone();
         if text == "-" {
             text.clear();
@@ -175,7 +175,7 @@ impl Logprobs {
             }
             .into());
         }
-        let config = description.config.clone();
+        let config = &description.config;
         let mut pages = KvPages::new(
             config.layer_count(),
             length.div_ceil(PAGE),
@@ -183,9 +183,7 @@ impl Logprobs {
             config.head_dim,
         );
         let table: Vec<u32> = (0..pages.pages() as u32).collect();
-        let weights = &description.checkpoint.files.weights;
-        let wanted = WantedType::Exactly(description.stored);
-        let decoder = Decoder::load(config, weights, wanted, length)?;
+        let decoder = description.load(length)?;
         let ops = self.input.machine.ops()?;
         let (mut scratch, mut sampler) = (Scratch::default(), Sampler::default());
         for start in (0..length).step_by(ROWS) {

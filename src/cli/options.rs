@@ -7,7 +7,7 @@ use clap::Args;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
-use crate::ops::Ops;
+use crate::ops::{Ops, Quantisation};
 
 /// Where models come from.
 #[derive(Clone, Debug, Default, Args)]
@@ -26,7 +26,7 @@ impl HubFlags {
     }
 }
 
-/// What models run on. None of it but --dtype and --context changes an answer.
+/// What models run on. None of it but --dtype, --quant and --context changes an answer.
 #[derive(Clone, Debug, Args)]
 pub struct MachineFlags {
     /// What to compute on
@@ -35,6 +35,14 @@ pub struct MachineFlags {
     /// How weights are kept: auto (as stored), f32 or bf16
     #[arg(long, env = "WARDROUND_DTYPE", default_value = "auto")]
     pub dtype: WantedType,
+    /// How matrices are rounded when they are loaded: none, q8_0 (8.5 bits a weight) or q4_k (4.6)
+    #[arg(
+        long,
+        env = "WARDROUND_QUANT",
+        default_value = "none",
+        value_name = "FORMAT"
+    )]
+    pub quant: Quantisation,
     /// Threads [default: one a core]
     #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -57,6 +65,11 @@ impl MachineFlags {
 
     pub fn ops(&self) -> Result<Ops, Failure> {
         Ok(Ops::new(self.threads())?)
+    }
+
+    /// How weights are to be kept.
+    pub fn weights(&self) -> (WantedType, Quantisation) {
+        (self.dtype, self.quant)
     }
 
     pub fn context(&self) -> usize {

@@ -76,6 +76,10 @@ impl Order {
         if dtypes.iter().all(|dtype| *dtype == dtypes[0]) {
             machine.dtype = dtypes[0].parse().map_err(Failure::from)?;
         }
+        // They always share one quantisation.
+        if let Some(member) = plan.panel.first() {
+            machine.quant = member.quantisation.parse().map_err(Failure::from)?;
+        }
         Ok(Order {
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
@@ -188,8 +192,8 @@ impl Order {
             backbone_of.push(match known {
                 Some(index) => index,
                 None => {
-                    let (dtype, context) = (self.machine.dtype, self.machine.context());
-                    descriptions.push(Description::read(checkpoint, dtype, context)?);
+                    let (weights, context) = (self.machine.weights(), self.machine.context());
+                    descriptions.push(Description::read(checkpoint, weights, context)?);
                     descriptions.len() - 1
                 }
             });

@@ -23,7 +23,7 @@ pub const PAGE: usize = 32;
 /// chunks merge in ascending order, so that a split of the work never shows in the bits.
 pub const CHUNK: usize = 256;
 
-/// How weights are kept. Arithmetic is f32 in either case; widening bf16 is exact.
+/// The type that weights are kept as. Arithmetic is f32 in either case; widening bf16 is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredType {
     F32,
@@ -53,6 +53,58 @@ impl std::fmt::Display for StoredType {
             StoredType::F32 => "f32",
             StoredType::Bf16 => "bf16",
         })
+    }
+}
+
+/// How matrices are rounded to blocks of weights when they are loaded; norms never are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quantisation {
+    #[default]
+    None,
+    /// 32 weights in bytes under one scale: 8.5 bits a weight.
+    Q8_0,
+}
+
+impl Quantisation {
+    pub const ALL: [Quantisation; 2] = [Quantisation::None, Quantisation::Q8_0];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantisation::None => "none",
+            Quantisation::Q8_0 => "q8_0",
+        }
+    }
+}
+
+impl std::fmt::Display for Quantisation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// How a model's matrices are kept: as numbers of a type, or in blocks made from the checkpoint's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precision {
+    pub stored: StoredType,
+    pub quantisation: Quantisation,
+}
+
+impl Precision {
+    /// Bytes of `weights` weights.
+    pub fn size_bytes(self, weights: usize) -> usize {
+        match self.quantisation {
+            Quantisation::None => weights * self.stored.size_bytes(),
+            Quantisation::Q8_0 => weights / 16 * 17,
+        }
+    }
+}
+
+impl From<StoredType> for Precision {
+    fn from(stored: StoredType) -> Precision {
+        Precision {
+            stored,
+            quantisation: Quantisation::None,
+        }
     }
 }
 

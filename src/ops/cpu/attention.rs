@@ -36,7 +36,7 @@ impl Cpu {
         let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
         out.reshape(rows.len(), shape.heads * head_dim);
         let group = shape.heads / kv_heads;
-        let to = Disjoint::new(out);
+        let to = Disjoint::new(&mut out.data);
         let seen: usize = rows
             .positions
             .iter()

@@ -12,8 +12,11 @@ impl Cpu {
     pub fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
         debug_assert_eq!(x.width, weights.inputs);
         out.reshape(x.rows(), weights.outputs);
+        if let Tiles::Q8_0(tiles) = &weights.tiles {
+            return self.multiply_q8_0(x, tiles, out);
+        }
         let rows = x.rows();
-        let to = Disjoint::new(out);
+        let to = Disjoint::new(&mut out.data);
         let count = weights.outputs.div_ceil(LANES);
         self.split(count, rows * weights.inputs * weights.outputs, |tiles| {
             for tile in tiles {
@@ -25,7 +28,7 @@ impl Cpu {
 
 vectorised! {
     /// The columns of one tile, for all rows.
-    fn multiply_tile(x: &[f32], rows: usize, weights: &Matrix, tile: usize, to: Disjoint) = multiply_tile_kernel
+    fn multiply_tile(x: &[f32], rows: usize, weights: &Matrix, tile: usize, to: Disjoint<f32>) = multiply_tile_kernel
 }
 
 #[inline(always)]
@@ -34,7 +37,7 @@ fn multiply_tile_kernel<L: Lanes>(
     rows: usize,
     weights: &Matrix,
     tile: usize,
-    to: Disjoint,
+    to: Disjoint<f32>,
 ) {
     let block = Block {
         inputs: weights.inputs,
@@ -45,6 +48,7 @@ fn multiply_tile_kernel<L: Lanes>(
     match &weights.tiles {
         Tiles::F32(tiles) => block.multiply_rows::<L, f32>(x, rows, block.tile(tiles, tile)),
         Tiles::Bf16(tiles) => block.multiply_rows::<L, u16>(x, rows, block.tile(tiles, tile)),
+        Tiles::Q8_0(_) => {}
     }
 }
 
@@ -53,7 +57,7 @@ struct Block {
     inputs: usize,
     outputs: usize,
     column: usize,
-    to: Disjoint,
+    to: Disjoint<f32>,
 }
 
 impl Block {
@@ -143,7 +147,9 @@ mod tests {
             for (inputs, outputs) in [(1, 1), (7, 5), (64, 16), (100, 33), (48, 500)] {
                 let values = noise(inputs * outputs, 3);
                 let bytes = bytes(&values);
-                let weights = Matrix::pack(&[RawTensor::from_f32_bytes(&bytes)], inputs, stored);
+                let weights =
+                    Matrix::pack(&[RawTensor::from_f32_bytes(&bytes)], inputs, stored.into())
+                        .unwrap();
                 let x = buffer(21, inputs, 7);
                 let mut expected = Vec::new();
                 for row in 0..x.rows() {
@@ -156,7 +162,7 @@ mod tests {
                     }
                 }
                 for threads in [1, 3] {
-                    for isa in [Isa::Portable, Isa::detect()] {
+                    for isa in Isa::available() {
                         let mut cpu = Cpu::new(threads).unwrap();
                         cpu.isa = isa;
                         for rows in 1..=x.rows() {
@@ -189,8 +195,9 @@ mod tests {
         let table = Matrix::pack(
             &[first, second].map(RawTensor::from_f32_bytes),
             20,
-            StoredType::F32,
-        );
+            StoredType::F32.into(),
+        )
+        .unwrap();
         let cpu = Cpu::new(1).unwrap();
         let mut out = Buffer::default();
         cpu.embed(&table, &[0, 36, 17], 2.0, &mut out);

@@ -7,7 +7,10 @@ use super::Lanes;
 /// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx2(__m256, __m256);
+pub struct Avx2(
+    pub(in crate::ops::cpu) __m256,
+    pub(in crate::ops::cpu) __m256,
+);
 
 #[expect(
     clippy::undocumented_unsafe_blocks,
@@ -30,6 +33,15 @@ impl Lanes for Avx2 {
             Avx2(
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        unsafe {
+            Avx2(
+                _mm256_cvtph_ps(_mm_loadu_si128(from.cast())),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.add(8).cast())),
             )
         }
     }

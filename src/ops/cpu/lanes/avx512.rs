@@ -7,7 +7,7 @@ use super::Lanes;
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx512(__m512);
+pub struct Avx512(pub(in crate::ops::cpu) __m512);
 
 #[expect(
     clippy::undocumented_unsafe_blocks,
@@ -28,6 +28,10 @@ impl Lanes for Avx512 {
             let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
             Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
         }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        Avx512(unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) })
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {

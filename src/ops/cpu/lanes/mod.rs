@@ -18,38 +18,6 @@ pub use portable::Portable;
 /// Lanes in a vector.
 pub const LANES: usize = 16;
 
-/// The instruction set that kernels run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    Avx512,
-    Avx2,
-    Portable,
-}
-
-impl Isa {
-    /// The widest one that this machine has.
-    pub fn detect() -> Isa {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
-                return Isa::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Isa::Avx2;
-            }
-        }
-        Isa::Portable
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::Avx512 => "avx512",
-            Isa::Avx2 => "avx2",
-            Isa::Portable => "portable",
-        }
-    }
-}
-
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
 pub trait Lanes: Copy {
     fn splat(value: f32) -> Self;
@@ -59,6 +27,9 @@ pub trait Lanes: Copy {
     /// # Safety
     /// `from` must be readable for 16 values. Each is the upper half of an f32.
     unsafe fn load_bf16(from: *const u16) -> Self;
+    /// # Safety
+    /// `from` must be readable for 16 values, f16 by their bits.
+    unsafe fn load_f16(from: *const u16) -> Self;
     /// # Safety
     /// `to` must be writable for 16 values.
     unsafe fn store(self, to: *mut f32);
@@ -183,24 +154,24 @@ impl Stored for u16 {
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
         $(#[$attribute])*
-        $visibility fn $name(isa: $crate::ops::cpu::lanes::Isa, $($argument: $type),*) {
-            use $crate::ops::cpu::lanes;
+        $visibility fn $name(isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
+            use $crate::ops::cpu::{Isa, lanes};
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx2,fma")]
+                #[target_feature(enable = "avx512f,avx2,fma,f16c")]
                 fn avx512($($argument: $type),*) {
                     $kernel::<lanes::Avx512>($($argument),*);
                 }
-                #[target_feature(enable = "avx2,fma")]
+                #[target_feature(enable = "avx2,fma,f16c")]
                 fn avx2($($argument: $type),*) {
                     $kernel::<lanes::Avx2>($($argument),*);
                 }
                 match isa {
-                    // SAFETY: `Isa::detect` is the only source of these values, and found the instructions.
-                    lanes::Isa::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
+                    Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
-                    lanes::Isa::Avx2 => return unsafe { avx2($($argument),*) },
-                    lanes::Isa::Portable => {}
+                    Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
+                    Isa::Portable => {}
                 }
             }
             let _ = isa;
@@ -212,16 +183,8 @@ pub(crate) use vectorised;
 
 #[cfg(test)]
 mod tests {
+    use super::super::Isa;
     use super::*;
-
-    /// Every instruction set that this machine has.
-    pub fn available() -> Vec<Isa> {
-        match Isa::detect() {
-            Isa::Avx512 => vec![Isa::Portable, Isa::Avx2, Isa::Avx512],
-            Isa::Avx2 => vec![Isa::Portable, Isa::Avx2],
-            Isa::Portable => vec![Isa::Portable],
-        }
-    }
 
     #[inline(always)]
     fn exp_kernel<L: Lanes>(values: &mut [f32]) {
@@ -238,7 +201,7 @@ mod tests {
             .collect();
         let mut reference = inputs.clone();
         exp_all(Isa::Portable, &mut reference);
-        for isa in available() {
+        for isa in Isa::available() {
             let mut values = inputs.clone();
             exp_all(isa, &mut values);
             assert!(

@@ -4,7 +4,7 @@ use super::{LANES, Lanes};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
-pub struct Portable(pub(super) [f32; LANES]);
+pub struct Portable(pub(in crate::ops::cpu) [f32; LANES]);
 
 impl Portable {
     #[inline(always)]
@@ -28,6 +28,12 @@ impl Lanes for Portable {
         // SAFETY: the caller vouches for sixteen readable values.
         let halves = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };
         Portable(halves.map(|half| f32::from_bits(u32::from(half) << 16)))
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        let halves = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };
+        Portable(halves.map(|half| half::f16::from_bits(half).to_f32()))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
