@@ -1,112 +1,20 @@
-//! `y = x · Wᵀ`: one lane an output column, the inputs in order, one fused multiply-add each.
-//!
-//! A column's chain of additions is the same whatever the rows beside it, so any blocking gives the same bits;
-//! the blocks below are chosen for registers and caches alone.
+//! `y = x · Wᵀ`, however the weights are kept.
 
-use super::lanes::{LANES, Lanes, Stored, vectorised};
 use super::matrix::Tiles;
-use super::{Buffer, Cpu, Disjoint, Matrix};
+use super::{Buffer, Cpu, Matrix};
 
 impl Cpu {
     /// `out[m, n] = Σ_k x[m, k] · weights[n, k]`; `x` is `[rows, inputs]`, `out` becomes `[rows, outputs]`.
+    ///
+    /// A row of the result is a function of the row of `x` alone, bit for bit.
     pub fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
         debug_assert_eq!(x.width, weights.inputs);
         out.reshape(x.rows(), weights.outputs);
-        if let Tiles::Q8_0(tiles) = &weights.tiles {
-            return self.multiply_q8_0(x, tiles, out);
+        match &weights.tiles {
+            Tiles::F32(tiles) => self.multiply_f32(x, tiles, out),
+            Tiles::Bf16(tiles) => self.multiply_bf16(x, tiles, out),
+            Tiles::Q8_0(tiles) => self.multiply_q8_0(x, tiles, out),
         }
-        let rows = x.rows();
-        let to = Disjoint::new(&mut out.data);
-        let count = weights.outputs.div_ceil(LANES);
-        self.split(count, rows * weights.inputs * weights.outputs, |tiles| {
-            for tile in tiles {
-                multiply_tile(self.isa, &x.data, rows, weights, tile, to);
-            }
-        });
-    }
-}
-
-vectorised! {
-    /// The columns of one tile, for all rows.
-    fn multiply_tile(x: &[f32], rows: usize, weights: &Matrix, tile: usize, to: Disjoint<f32>) = multiply_tile_kernel
-}
-
-#[inline(always)]
-fn multiply_tile_kernel<L: Lanes>(
-    x: &[f32],
-    rows: usize,
-    weights: &Matrix,
-    tile: usize,
-    to: Disjoint<f32>,
-) {
-    let block = Block {
-        inputs: weights.inputs,
-        outputs: weights.outputs,
-        column: tile * LANES,
-        to,
-    };
-    match &weights.tiles {
-        Tiles::F32(tiles) => block.multiply_rows::<L, f32>(x, rows, block.tile(tiles, tile)),
-        Tiles::Bf16(tiles) => block.multiply_rows::<L, u16>(x, rows, block.tile(tiles, tile)),
-        Tiles::Q8_0(_) => {}
-    }
-}
-
-/// Where one tile's results go.
-struct Block {
-    inputs: usize,
-    outputs: usize,
-    column: usize,
-    to: Disjoint<f32>,
-}
-
-impl Block {
-    #[inline(always)]
-    fn tile<'a, W>(&self, tiles: &'a [W], tile: usize) -> &'a [W] {
-        &tiles[tile * self.inputs * LANES..][..self.inputs * LANES]
-    }
-
-    #[inline(always)]
-    fn multiply_rows<L: Lanes, W: Stored>(&self, x: &[f32], rows: usize, weights: &[W]) {
-        let mut row = 0;
-        while row < rows {
-            let x = &x[row * self.inputs..];
-            row += match rows - row {
-                8.. => self.multiply::<L, W, 8>(x, row, weights),
-                4.. => self.multiply::<L, W, 4>(x, row, weights),
-                2.. => self.multiply::<L, W, 2>(x, row, weights),
-                _ => self.multiply::<L, W, 1>(x, row, weights),
-            };
-        }
-    }
-
-    /// The first `ROWS` rows of `x`, which are rows `row..` of the output. Gives `ROWS`.
-    #[inline(always)]
-    fn multiply<L: Lanes, W: Stored, const ROWS: usize>(
-        &self,
-        x: &[f32],
-        row: usize,
-        weights: &[W],
-    ) -> usize {
-        assert!(x.len() >= ROWS * self.inputs && weights.len() >= self.inputs * LANES);
-        let mut sums = [L::splat(0.0); ROWS];
-        for k in 0..self.inputs {
-            // SAFETY: asserted above.
-            let weight: L = unsafe { W::load(weights.as_ptr().add(k * LANES)) };
-            for (m, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: asserted above.
-                let value = unsafe { *x.get_unchecked(m * self.inputs + k) };
-                *sum = L::splat(value).fma(weight, *sum);
-            }
-        }
-        let columns = LANES.min(self.outputs - self.column);
-        for (m, sum) in sums.into_iter().enumerate() {
-            let offset = (row + m) * self.outputs + self.column;
-            // SAFETY: inside the output's row `row + m`; each tile's columns are written by one thread alone.
-            let to = unsafe { self.to.slice(offset, columns) };
-            to.copy_from_slice(&sum.to_array()[..columns]);
-        }
-        ROWS
     }
 }
 

@@ -21,8 +21,9 @@ pub struct Matrix {
 
 #[derive(Debug)]
 pub(super) enum Tiles {
-    /// `[outputs / 16][inputs][16]`, and so the next.
+    /// `[outputs / 16][inputs][16]`.
     F32(Slab<f32>),
+    /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits.
     Bf16(Slab<u16>),
     Q8_0(Q8_0),
 }
@@ -43,10 +44,10 @@ impl Matrix {
             .collect();
         let tiles = match (precision.quantisation, precision.stored) {
             (Quantisation::None, StoredType::F32) => {
-                Tiles::F32(interleave(&rows, inputs, |value| value)?)
+                Tiles::F32(interleave::<_, 1>(&rows, inputs, |value| value)?)
             }
             (Quantisation::None, StoredType::Bf16) => {
-                Tiles::Bf16(interleave(&rows, inputs, |value| {
+                Tiles::Bf16(interleave::<_, 2>(&rows, inputs, |value| {
                     half::bf16::from_f32(value).to_bits()
                 })?)
             }
@@ -70,11 +71,14 @@ impl Matrix {
     /// The weight `k` of output `n`.
     fn weight(&self, n: usize, k: usize) -> f32 {
         let (tile, lane) = (n / LANES, n % LANES);
-        let plain = (tile * self.inputs + k) * LANES + lane;
         let block = tile * self.inputs.div_ceil(BLOCK) + k / BLOCK;
         match &self.tiles {
-            Tiles::F32(tiles) => tiles[plain],
-            Tiles::Bf16(tiles) => f32::from_bits(u32::from(tiles[plain]) << 16),
+            Tiles::F32(tiles) => tiles[(tile * self.inputs + k) * LANES + lane],
+            Tiles::Bf16(tiles) => {
+                let pair = tile * self.inputs.div_ceil(2) + k / 2;
+                let bits = tiles[(pair * LANES + lane) * 2 + k % 2];
+                f32::from_bits(u32::from(bits) << 16)
+            }
             Tiles::Q8_0(tiles) => tiles.weight(block, lane, k % BLOCK),
         }
     }
@@ -86,21 +90,24 @@ struct Row<'a> {
     row: usize,
 }
 
-fn interleave<T: Plain>(
+/// Sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the last ones.
+fn interleave<T: Plain, const TOGETHER: usize>(
     rows: &[Row<'_>],
     inputs: usize,
     convert: impl Fn(f32) -> T + Sync,
 ) -> io::Result<Slab<T>> {
-    let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * LANES * inputs)?;
+    let size = LANES * inputs.next_multiple_of(TOGETHER);
+    let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * size)?;
     tiles
-        .par_chunks_mut(LANES * inputs)
+        .par_chunks_mut(size)
         .zip(rows.par_chunks(LANES))
         .for_each(|(tile, rows)| {
             let mut values = vec![0.0; inputs];
             for (lane, row) in rows.iter().enumerate() {
                 row.part.read_row(row.row, &mut values);
                 for (k, &value) in values.iter().enumerate() {
-                    tile[k * LANES + lane] = convert(value);
+                    let group = k / TOGETHER * LANES + lane;
+                    tile[group * TOGETHER + k % TOGETHER] = convert(value);
                 }
             }
         });

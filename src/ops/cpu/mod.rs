@@ -3,6 +3,7 @@
 mod activation;
 mod attention;
 mod dots;
+mod floats;
 mod isa;
 mod lanes;
 mod matmul;

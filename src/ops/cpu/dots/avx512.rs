@@ -36,12 +36,16 @@ impl Dots for Avx512Dots {
         }
     }
     #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
+    #[inline(always)]
     fn zero() -> Self {
         Avx512Dots(unsafe { _mm512_setzero_si512() })
     }
     #[inline(always)]
-    fn before_bytes(sum: i32) -> Self {
-        Avx512Dots(unsafe { _mm512_set1_epi32(-128 * sum) })
+    fn before_bytes(offset: i32) -> Self {
+        Avx512Dots(unsafe { _mm512_set1_epi32(offset) })
     }
     #[inline(always)]
     fn add(self, weights: __m512i, activations: i32) -> Self {

@@ -47,12 +47,16 @@ impl Dots for AvxVnniDots {
         }
     }
     #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
+    #[inline(always)]
     fn zero() -> Self {
         unsafe { AvxVnniDots(_mm256_setzero_si256(), _mm256_setzero_si256()) }
     }
     #[inline(always)]
-    fn before_bytes(sum: i32) -> Self {
-        let start = unsafe { _mm256_set1_epi32(-128 * sum) };
+    fn before_bytes(offset: i32) -> Self {
+        let start = unsafe { _mm256_set1_epi32(offset) };
         AvxVnniDots(start, start)
     }
     #[inline(always)]

@@ -29,6 +29,8 @@ impl Dots for PortableDots {
         ]
     }
     #[inline(always)]
+    fn prefetch(_: *const u8) {}
+    #[inline(always)]
     fn zero() -> Self {
         PortableDots([0; LANES])
     }

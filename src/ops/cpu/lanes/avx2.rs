@@ -17,6 +17,13 @@ pub struct Avx2(
     reason = "the same for every block: see the type"
 )]
 impl Lanes for Avx2 {
+    const TILES: usize = 1;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
     #[inline(always)]
     fn splat(value: f32) -> Self {
         unsafe { Avx2(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
@@ -26,14 +33,21 @@ impl Lanes for Avx2 {
         unsafe { Avx2(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
     }
     #[inline(always)]
-    unsafe fn load_bf16(from: *const u16) -> Self {
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
         unsafe {
-            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
-            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
-            Avx2(
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
-            )
+            let low = _mm256_loadu_si256(from.cast());
+            let high = _mm256_loadu_si256(from.add(16).cast());
+            let upper = _mm256_set1_epi32(-0x1_0000);
+            [
+                Avx2(
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+                ),
+                Avx2(
+                    _mm256_castsi256_ps(_mm256_and_si256(low, upper)),
+                    _mm256_castsi256_ps(_mm256_and_si256(high, upper)),
+                ),
+            ]
         }
     }
     #[inline(always)]

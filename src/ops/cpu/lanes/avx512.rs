@@ -14,6 +14,13 @@ pub struct Avx512(pub(in crate::ops::cpu) __m512);
     reason = "the same for every block: see the type"
 )]
 impl Lanes for Avx512 {
+    const TILES: usize = 2;
+    const ROWS: usize = 12;
+
+    #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
     #[inline(always)]
     fn splat(value: f32) -> Self {
         Avx512(unsafe { _mm512_set1_ps(value) })
@@ -23,10 +30,14 @@ impl Lanes for Avx512 {
         Avx512(unsafe { _mm512_loadu_ps(from) })
     }
     #[inline(always)]
-    unsafe fn load_bf16(from: *const u16) -> Self {
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
         unsafe {
-            let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
-            Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+            let pairs = _mm512_loadu_si512(from.cast());
+            let second = _mm512_and_si512(pairs, _mm512_set1_epi32(-0x1_0000));
+            [
+                Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(pairs))),
+                Avx512(_mm512_castsi512_ps(second)),
+            ]
         }
     }
     #[inline(always)]

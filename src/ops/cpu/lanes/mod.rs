@@ -20,13 +20,21 @@ pub const LANES: usize = 16;
 
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
 pub trait Lanes: Copy {
+    /// Tiles and rows of a product that the registers hold together.
+    const TILES: usize;
+    const ROWS: usize;
+
+    /// Asks for the cache line at `from`, which need not exist.
+    fn prefetch(from: *const u8);
     fn splat(value: f32) -> Self;
     /// # Safety
     /// `from` must be readable for 16 values.
     unsafe fn load(from: *const f32) -> Self;
+    /// Sixteen pairs of bf16, by their bits: all the first ones, and all the second ones.
+    ///
     /// # Safety
-    /// `from` must be readable for 16 values. Each is the upper half of an f32.
-    unsafe fn load_bf16(from: *const u16) -> Self;
+    /// `from` must be readable for 32 values.
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2];
     /// # Safety
     /// `from` must be readable for 16 values, f16 by their bits.
     unsafe fn load_f16(from: *const u16) -> Self;
@@ -123,16 +131,31 @@ pub fn exp_scalar(x: f32) -> f32 {
 
 /// A number as weights keep it.
 pub trait Stored: Copy + Sync {
-    /// Sixteen of them, widened.
+    /// Inputs whose weights for one column lie together.
+    const TOGETHER: usize;
+
+    /// The weights of two inputs, sixteen columns each, widened.
     ///
     /// # Safety
-    /// `from` must be readable for 16 values.
-    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+    /// `from` must be readable for 32 values.
+    unsafe fn load_pair<L: Lanes>(from: *const Self) -> [L; 2];
+    /// The weights of the last input where their number is odd.
+    ///
+    /// # Safety
+    /// `from` must be readable for 16 times [`Stored::TOGETHER`] values.
+    unsafe fn load_last<L: Lanes>(from: *const Self) -> L;
 }
 
 impl Stored for f32 {
+    const TOGETHER: usize = 1;
+
     #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const f32) -> L {
+    unsafe fn load_pair<L: Lanes>(from: *const f32) -> [L; 2] {
+        // SAFETY: the caller vouches for 32 readable values.
+        unsafe { [L::load(from), L::load(from.add(LANES))] }
+    }
+    #[inline(always)]
+    unsafe fn load_last<L: Lanes>(from: *const f32) -> L {
         // SAFETY: the caller vouches for sixteen readable values.
         unsafe { L::load(from) }
     }
@@ -140,10 +163,18 @@ impl Stored for f32 {
 
 /// A bf16 by its bits.
 impl Stored for u16 {
+    const TOGETHER: usize = 2;
+
     #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const u16) -> L {
-        // SAFETY: the caller vouches for sixteen readable values.
+    unsafe fn load_pair<L: Lanes>(from: *const u16) -> [L; 2] {
+        // SAFETY: the caller vouches for 32 readable values.
         unsafe { L::load_bf16(from) }
+    }
+    #[inline(always)]
+    unsafe fn load_last<L: Lanes>(from: *const u16) -> L {
+        // SAFETY: the caller vouches for 32 readable values.
+        let [first, _] = unsafe { L::load_bf16(from) };
+        first
     }
 }
 

@@ -21,8 +21,10 @@ pub trait Format: Sync {
     /// # Safety
     /// There are more than `at` blocks over all tiles, and four pairs of steps a block.
     unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2];
-    /// A block's dots before its first step; `sum` is the sum of its activations.
-    fn before<D: Dots>(sum: i32) -> D;
+    /// A block's dots before its first step.
+    fn before<D: Dots>(activations: &Block) -> D;
+    /// Asks for what [`Format::pair`] will load of the block `at`, if there is one.
+    fn prefetch<D: Dots>(&self, at: usize, step: usize);
     /// # Safety
     /// There are more than `at` blocks over all tiles.
     unsafe fn scales<L: Lanes>(&self, at: usize) -> Self::Scales<L>;
@@ -39,6 +41,9 @@ pub struct Product<'a, F> {
     pub outputs: usize,
     pub to: Disjoint<f32>,
 }
+
+/// Blocks between the one that is multiplied and the one that is asked for.
+const AHEAD: usize = 8;
 
 /// Rows whose activations stay in the second-level cache while tiles pass by.
 const ROWS_AT_ONCE: usize = 240;
@@ -130,9 +135,12 @@ impl<F: Format> Product<'_, F> {
             for (m, dots) in dots.iter_mut().enumerate() {
                 // SAFETY: `activations` holds ROWS rows of `blocks`.
                 let activations = unsafe { activations.get_unchecked(m * blocks + block) };
-                *dots = [F::before(activations.sum); TILES];
+                *dots = [F::before(activations); TILES];
             }
             for step in 0..BLOCK / 8 {
+                if TILES == 1 {
+                    self.weights.prefetch::<D>(at + AHEAD, step);
+                }
                 // SAFETY: the tiles are there, each of `blocks` blocks of eight steps.
                 let first: [D::Weights; 2] = unsafe { self.weights.pair::<D>(at, step) };
                 let mut pairs = [first; TILES];

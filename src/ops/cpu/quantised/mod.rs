@@ -4,7 +4,9 @@ mod kernel;
 pub(super) mod q8_0;
 mod rounded;
 
-use super::dots::dotted;
+use std::ops::Range;
+
+use super::dots::{Dots, dotted};
 use super::lanes::LANES;
 use super::{Buffer, Cpu, Disjoint};
 use kernel::{Product, multiply_kernel};
@@ -33,7 +35,12 @@ impl Cpu {
 }
 
 dotted! {
-    fn multiply_q8_0(product: &Product<'_, Q8_0>, tiles: std::ops::Range<usize>) = multiply_kernel::<_, Q8_0>
+    fn multiply_q8_0(product: &Product<'_, Q8_0>, tiles: Range<usize>) = multiply_q8_0_kernel
+}
+
+#[inline(always)]
+fn multiply_q8_0_kernel<D: Dots>(product: &Product<'_, Q8_0>, tiles: Range<usize>) {
+    multiply_kernel::<D, Q8_0>(product, tiles);
 }
 
 #[cfg(test)]

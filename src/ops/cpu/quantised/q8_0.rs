@@ -92,8 +92,18 @@ impl Format for Q8_0 {
     }
 
     #[inline(always)]
-    fn before<D: Dots>(sum: i32) -> D {
-        D::before_bytes(sum)
+    fn prefetch<D: Dots>(&self, at: usize, step: usize) {
+        let from = self
+            .values
+            .as_ptr()
+            .wrapping_add(at * VALUES + step * STEP_BYTES);
+        D::prefetch(from);
+        D::prefetch(from.wrapping_add(4 * STEP_BYTES));
+    }
+
+    #[inline(always)]
+    fn before<D: Dots>(activations: &Block) -> D {
+        D::before_bytes(activations.offset)
     }
 
     #[inline(always)]

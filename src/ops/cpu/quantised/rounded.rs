@@ -11,8 +11,8 @@ pub struct Block {
     /// Four i8 a word, the first in the lowest byte.
     pub words: [i32; BLOCK / 4],
     pub scale: f32,
-    /// The sum of the values, and `scale` times it.
-    pub sum: i32,
+    /// −128 times the sum of the values, and `scale` times the sum.
+    pub offset: i32,
     pub total: f32,
 }
 
@@ -91,8 +91,9 @@ fn round_block<L: Lanes>(values: &[f32; BLOCK]) -> Block {
     for (word, four) in block.words.iter_mut().zip(bytes.as_chunks::<4>().0) {
         *word = i32::from_le_bytes(four.map(i8::cast_unsigned));
     }
-    block.sum = bytes.iter().map(|&byte| i32::from(byte)).sum();
-    block.total = block.scale * block.sum as f32;
+    let sum: i32 = bytes.iter().map(|&byte| i32::from(byte)).sum();
+    block.offset = -128 * sum;
+    block.total = block.scale * sum as f32;
     block
 }
 
@@ -123,7 +124,7 @@ mod tests {
                 }
                 assert!(bytes[x.len()..].iter().all(|&byte| byte == 0));
                 let sum = bytes.iter().map(|&byte| i32::from(byte)).sum::<i32>();
-                assert_eq!(block.sum, sum);
+                assert_eq!(block.offset, -128 * sum);
                 assert_eq!(block.total, block.scale * sum as f32);
             }
         }
@@ -136,7 +137,7 @@ mod tests {
         x[BLOCK] = f32::NAN;
         x[2 * BLOCK] = f32::INFINITY;
         round_row(Isa::detect(), &x, &mut blocks);
-        assert_eq!((blocks[0].scale, blocks[0].sum), (0.0, 0));
+        assert_eq!((blocks[0].scale, blocks[0].offset), (0.0, 0));
         assert!(blocks[1].scale.is_nan());
         assert!(blocks[2].scale.is_infinite());
     }
