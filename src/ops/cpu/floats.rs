@@ -173,7 +173,7 @@ impl<W: Stored> Product<'_, W> {
         } = place;
         let inputs = self.inputs;
         let x = &self.x[(row - lane) * inputs..][..group * inputs];
-        let stride = inputs.next_multiple_of(W::TOGETHER) * LANES;
+        let stride = inputs.next_multiple_of(W::MULTIPLE) * LANES;
         let weights = &self.weights[tile * stride..(tile + TILES) * stride];
         let mut sums = [[L::splat(0.0); TILES]; ROWS];
         let mut k = 0;

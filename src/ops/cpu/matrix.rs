@@ -23,7 +23,7 @@ pub struct Matrix {
 pub(super) enum Tiles {
     /// `[outputs / 16][inputs][16]`.
     F32(Slab<f32>),
-    /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits.
+    /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits; the inputs padded to a multiple of 32.
     Bf16(Slab<u16>),
     Q8_0(Q8_0),
 }
@@ -44,10 +44,10 @@ impl Matrix {
             .collect();
         let tiles = match (precision.quantisation, precision.stored) {
             (Quantisation::None, StoredType::F32) => {
-                Tiles::F32(interleave::<_, 1>(&rows, inputs, |value| value)?)
+                Tiles::F32(interleave::<_, 1, 1>(&rows, inputs, |value| value)?)
             }
             (Quantisation::None, StoredType::Bf16) => {
-                Tiles::Bf16(interleave::<_, 2>(&rows, inputs, |value| {
+                Tiles::Bf16(interleave::<_, 2, 32>(&rows, inputs, |value| {
                     half::bf16::from_f32(value).to_bits()
                 })?)
             }
@@ -75,7 +75,7 @@ impl Matrix {
         match &self.tiles {
             Tiles::F32(tiles) => tiles[(tile * self.inputs + k) * LANES + lane],
             Tiles::Bf16(tiles) => {
-                let pair = tile * self.inputs.div_ceil(2) + k / 2;
+                let pair = tile * self.inputs.next_multiple_of(32) / 2 + k / 2;
                 let bits = tiles[(pair * LANES + lane) * 2 + k % 2];
                 f32::from_bits(u32::from(bits) << 16)
             }
@@ -90,13 +90,14 @@ struct Row<'a> {
     row: usize,
 }
 
-/// Sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the last ones.
-fn interleave<T: Plain, const TOGETHER: usize>(
+/// Tiles of sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the
+/// inputs up to a multiple.
+fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
     rows: &[Row<'_>],
     inputs: usize,
     convert: impl Fn(f32) -> T + Sync,
 ) -> io::Result<Slab<T>> {
-    let size = LANES * inputs.next_multiple_of(TOGETHER);
+    let size = LANES * inputs.next_multiple_of(MULTIPLE);
     let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * size)?;
     tiles
         .par_chunks_mut(size)

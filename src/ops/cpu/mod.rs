@@ -1,7 +1,11 @@
 //! The CPU backend: f32 arithmetic over sixteen lanes, on one pool of threads that all engines take turns on.
 
 mod activation;
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 mod dots;
 mod floats;
 mod isa;
@@ -185,6 +189,10 @@ impl<T> Copy for Disjoint<T> {}
 impl<T> Disjoint<T> {
     fn new(output: &mut [T]) -> Disjoint<T> {
         Disjoint(output.as_mut_ptr())
+    }
+
+    fn at(self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
     }
 
     /// The `length` elements from `offset` on.

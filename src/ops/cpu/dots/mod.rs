@@ -76,7 +76,7 @@ macro_rules! dotted {
                 }
                 match isa {
                     // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
-                    Isa::Avx512Vnni => return unsafe { avx512($($argument),*) },
+                    Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     Isa::AvxVnni => return unsafe { avx_vnni($($argument),*) },
                     // SAFETY: as above.

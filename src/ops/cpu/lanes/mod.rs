@@ -131,8 +131,8 @@ pub fn exp_scalar(x: f32) -> f32 {
 
 /// A number as weights keep it.
 pub trait Stored: Copy + Sync {
-    /// Inputs whose weights for one column lie together.
-    const TOGETHER: usize;
+    /// A tile holds a whole multiple of so many inputs, the last ones zeros.
+    const MULTIPLE: usize;
 
     /// The weights of two inputs, sixteen columns each, widened.
     ///
@@ -142,12 +142,12 @@ pub trait Stored: Copy + Sync {
     /// The weights of the last input where their number is odd.
     ///
     /// # Safety
-    /// `from` must be readable for 16 times [`Stored::TOGETHER`] values.
+    /// `from` must be readable for a whole multiple of inputs.
     unsafe fn load_last<L: Lanes>(from: *const Self) -> L;
 }
 
 impl Stored for f32 {
-    const TOGETHER: usize = 1;
+    const MULTIPLE: usize = 1;
 
     #[inline(always)]
     unsafe fn load_pair<L: Lanes>(from: *const f32) -> [L; 2] {
@@ -163,7 +163,7 @@ impl Stored for f32 {
 
 /// A bf16 by its bits.
 impl Stored for u16 {
-    const TOGETHER: usize = 2;
+    const MULTIPLE: usize = 32;
 
     #[inline(always)]
     unsafe fn load_pair<L: Lanes>(from: *const u16) -> [L; 2] {
@@ -199,7 +199,7 @@ macro_rules! vectorised {
                 }
                 match isa {
                     // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
-                    Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512($($argument),*) },
+                    Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
                     Isa::Portable => {}

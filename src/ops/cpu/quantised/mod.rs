@@ -45,45 +45,17 @@ fn multiply_q8_0_kernel<D: Dots>(product: &Product<'_, Q8_0>, tiles: Range<usize
 
 #[cfg(test)]
 mod tests {
+    use super::super::Isa;
+    use super::super::matmul::tests::{buffer, check_rows, noise, pack};
     use super::super::matrix::Tiles;
-    use super::super::{Isa, Matrix};
     use super::rounded::Block;
     use super::*;
-    use crate::ops::checkpoint::RawTensor;
     use crate::ops::{Precision, Quantisation, StoredType};
 
-    /// Nearly normal numbers of deviation 1.
-    pub fn noise(count: usize, seed: u64) -> Vec<f32> {
-        let mut state = seed;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f32 / (1 << 24) as f32
-        };
-        (0..count)
-            .map(|_| ((0..4).map(|_| uniform()).sum::<f32>() - 2.0) * 1.732)
-            .collect()
-    }
-
-    pub fn pack(values: &[f32], inputs: usize, quantisation: Quantisation) -> Matrix {
-        let bytes: Vec<u8> = values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
-        let precision = Precision {
-            quantisation,
-            ..StoredType::F32.into()
-        };
-        Matrix::pack(&[RawTensor::from_f32_bytes(&bytes)], inputs, precision).unwrap()
-    }
-
-    fn buffer(rows: usize, width: usize) -> Buffer {
-        Buffer {
-            data: noise(rows * width, 7),
-            width,
-        }
-    }
+    const Q8: Precision = Precision {
+        stored: StoredType::F32,
+        quantisation: Quantisation::Q8_0,
+    };
 
     /// One output by the definition: per block an exact dot of integers, its scale, one fused multiply-add.
     fn expected_q8_0(weights: &Q8_0, first: usize, lane: usize, blocks: &[Block]) -> f32 {
@@ -105,40 +77,22 @@ mod tests {
     #[test]
     fn rows_do_not_depend_on_the_batch_the_threads_or_the_instruction_set() {
         for (inputs, outputs) in [(1, 1), (32, 5), (70, 33), (256, 48), (320, 500)] {
-            let matrix = pack(&noise(inputs * outputs, 3), inputs, Quantisation::Q8_0);
+            let matrix = pack(&noise(inputs * outputs, 3), inputs, Q8);
             let Tiles::Q8_0(weights) = &matrix.tiles else {
                 unreachable!()
             };
-            let x = buffer(21, inputs);
+            let x = buffer(27, inputs);
             let blocks = inputs.div_ceil(BLOCK);
             let rounded = Cpu::new(1).unwrap().round(&x);
-            let expected: Vec<u32> = (0..x.rows() * outputs)
+            let expected: Vec<f32> = (0..x.rows() * outputs)
                 .map(|index| {
                     let (row, n) = (index / outputs, index % outputs);
                     let row = &rounded[row * blocks..][..blocks];
-                    expected_q8_0(weights, n / LANES * blocks, n % LANES, row).to_bits()
+                    expected_q8_0(weights, n / LANES * blocks, n % LANES, row)
                 })
                 .collect();
-            for threads in [1, 3] {
-                for isa in Isa::available() {
-                    let mut cpu = Cpu::new(threads).unwrap();
-                    cpu.isa = isa;
-                    for rows in 1..=x.rows() {
-                        let part = Buffer {
-                            data: x.data[..rows * inputs].to_vec(),
-                            width: inputs,
-                        };
-                        let mut out = Buffer::default();
-                        cpu.matmul(&part, &matrix, &mut out);
-                        assert!(
-                            out.data
-                                .iter()
-                                .zip(&expected)
-                                .all(|(a, b)| a.to_bits() == *b),
-                            "{inputs}×{outputs}, {rows} rows, {threads} threads, {isa:?}"
-                        );
-                    }
-                }
+            for isa in Isa::available() {
+                check_rows(isa, &x, &matrix, &expected);
             }
         }
     }
