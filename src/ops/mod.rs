@@ -63,15 +63,18 @@ pub enum Quantisation {
     None,
     /// 32 weights in bytes under one scale: 8.5 bits a weight.
     Q8_0,
+    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight.
+    Q4K,
 }
 
 impl Quantisation {
-    pub const ALL: [Quantisation; 2] = [Quantisation::None, Quantisation::Q8_0];
+    pub const ALL: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
 
     pub fn name(self) -> &'static str {
         match self {
             Quantisation::None => "none",
             Quantisation::Q8_0 => "q8_0",
+            Quantisation::Q4K => "q4_k",
         }
     }
 }
@@ -95,6 +98,8 @@ impl Precision {
         match self.quantisation {
             Quantisation::None => weights * self.stored.size_bytes(),
             Quantisation::Q8_0 => weights / 16 * 17,
+            // Per eight blocks of 32: 128 bytes of values, 16 of scales and minima, 4 of units.
+            Quantisation::Q4K => weights / 64 * 37,
         }
     }
 }

@@ -95,9 +95,8 @@ impl Product<'_> {
             for first in (0..self.rows).step_by(GROUP) {
                 let rows = GROUP.min(self.rows - first);
                 // SAFETY: the caller vouches for the machine and for this thread.
-                let _configuration = unsafe {
-                    Configuration::load(rows.min(SIDE), rows.saturating_sub(SIDE))
-                };
+                let _configuration =
+                    unsafe { Configuration::load(rows.min(SIDE), rows.saturating_sub(SIDE)) };
                 for tile in tiles.clone().step_by(2) {
                     // SAFETY: the configuration is that of these rows.
                     unsafe { self.multiply_group(first, rows, tile, tile + 1 < tiles.end) };
@@ -224,7 +223,9 @@ impl Product<'_> {
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); TILES]; COUNT];
             for step in 0..self.steps {
-                let row = activations.as_ptr().add((step * place.rows + place.lane) * PAIRS);
+                let row = activations
+                    .as_ptr()
+                    .add((step * place.rows + place.lane) * PAIRS);
                 for pair in 0..PAIRS {
                     let mut pairs = [_mm512_setzero_si512(); TILES];
                     for (n, pairs) in pairs.iter_mut().enumerate() {
@@ -300,7 +301,10 @@ mod tests {
                         // Products of bf16 are exact in f32; each of the sums rounds by 2⁻²⁴ of what it holds.
                         let bound = inputs as f64 * 2f64.powi(-24) * size + 1e-30;
                         let off = (f64::from(*sum) - exact).abs();
-                        assert!(off <= bound, "{isa:?} {inputs}×{outputs}: {sum}, not {exact}");
+                        assert!(
+                            off <= bound,
+                            "{isa:?} {inputs}×{outputs}: {sum}, not {exact}"
+                        );
                     }
                 }
                 cpu = Cpu::new(1).unwrap();

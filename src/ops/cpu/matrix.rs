@@ -5,7 +5,7 @@ use std::io;
 use rayon::prelude::*;
 
 use super::lanes::LANES;
-use super::quantised::{self, BLOCK, Q8_0};
+use super::quantised::{self, BLOCK, Format, Q4K, Q8_0};
 use super::slab::{Plain, Slab};
 use super::{Buffer, Cpu, Isa};
 use crate::ops::checkpoint::RawTensor;
@@ -26,6 +26,7 @@ pub(super) enum Tiles {
     /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits; the inputs padded to a multiple of 32.
     Bf16(Slab<u16>),
     Q8_0(Q8_0),
+    Q4K(Q4K),
 }
 
 impl Matrix {
@@ -51,7 +52,8 @@ impl Matrix {
                     half::bf16::from_f32(value).to_bits()
                 })?)
             }
-            (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise(&rows, inputs)?),
+            (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise_q8_0(&rows, inputs)?),
+            (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
         };
         Ok(Matrix {
             outputs: rows.len(),
@@ -69,9 +71,9 @@ impl Matrix {
     }
 
     /// The weight `k` of output `n`.
-    fn weight(&self, n: usize, k: usize) -> f32 {
+    pub(super) fn weight(&self, n: usize, k: usize) -> f32 {
         let (tile, lane) = (n / LANES, n % LANES);
-        let block = tile * self.inputs.div_ceil(BLOCK) + k / BLOCK;
+        let blocks = self.inputs.div_ceil(BLOCK);
         match &self.tiles {
             Tiles::F32(tiles) => tiles[(tile * self.inputs + k) * LANES + lane],
             Tiles::Bf16(tiles) => {
@@ -79,7 +81,11 @@ impl Matrix {
                 let bits = tiles[(pair * LANES + lane) * 2 + k % 2];
                 f32::from_bits(u32::from(bits) << 16)
             }
-            Tiles::Q8_0(tiles) => tiles.weight(block, lane, k % BLOCK),
+            Tiles::Q8_0(tiles) => tiles.weight(tile * blocks + k / BLOCK, lane, k % BLOCK),
+            Tiles::Q4K(tiles) => {
+                let first = tile * blocks.next_multiple_of(Q4K::TOGETHER);
+                tiles.weight(first + k / BLOCK, lane, k % BLOCK)
+            }
         }
     }
 }
@@ -115,7 +121,7 @@ fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
     Ok(tiles)
 }
 
-fn quantise(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
+fn quantise_q8_0(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
     let blocks = inputs.div_ceil(BLOCK);
     let mut tiles = Q8_0::zeroed(rows.len().div_ceil(LANES) * blocks)?;
     let isa = Isa::detect();
@@ -126,6 +132,26 @@ fn quantise(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
         .zip(rows.par_chunks(LANES))
         .for_each(|((values, scales), rows)| {
             quantised::q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
+        });
+    Ok(tiles)
+}
+
+fn quantise_q4_k(rows: &[Row<'_>], inputs: usize) -> io::Result<Q4K> {
+    let blocks = inputs.div_ceil(BLOCK).next_multiple_of(Q4K::TOGETHER);
+    let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES) * blocks)?;
+    let isa = Isa::detect();
+    tiles
+        .values
+        .par_chunks_mut(blocks * BLOCK * LANES / 2)
+        .zip(tiles.scales.par_chunks_mut(blocks * 2 * LANES))
+        .zip(
+            tiles
+                .units
+                .par_chunks_mut(blocks / Q4K::TOGETHER * 2 * LANES),
+        )
+        .zip(rows.par_chunks(LANES))
+        .for_each(|(((values, scales), units), rows)| {
+            quantised::q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);
         });
     Ok(tiles)
 }

@@ -60,6 +60,14 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe {
+            let low = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
+            let high = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.add(8).cast()));
+            Avx2(_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high))
+        }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         unsafe {
             _mm256_storeu_ps(to, self.0);

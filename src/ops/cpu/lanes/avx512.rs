@@ -45,6 +45,13 @@ impl Lanes for Avx512 {
         Avx512(unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) })
     }
     #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe {
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+            Avx512(_mm512_cvtepi32_ps(bytes))
+        }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         unsafe { _mm512_storeu_ps(to, self.0) }
     }

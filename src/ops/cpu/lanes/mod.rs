@@ -39,6 +39,9 @@ pub trait Lanes: Copy {
     /// `from` must be readable for 16 values, f16 by their bits.
     unsafe fn load_f16(from: *const u16) -> Self;
     /// # Safety
+    /// `from` must be readable for 16 values.
+    unsafe fn load_u8(from: *const u8) -> Self;
+    /// # Safety
     /// `to` must be writable for 16 values.
     unsafe fn store(self, to: *mut f32);
     /// `self · factor + addend`, rounded once.

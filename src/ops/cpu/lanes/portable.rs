@@ -41,6 +41,11 @@ impl Lanes for Portable {
         Portable(halves.map(|half| half::f16::from_bits(half).to_f32()))
     }
     #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        Portable(unsafe { from.cast::<[u8; LANES]>().read() }.map(f32::from))
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: the caller vouches for sixteen writable values.
         unsafe { to.cast::<[f32; LANES]>().write_unaligned(self.0) }

@@ -13,6 +13,8 @@ use super::rounded::Block;
 
 /// A way to keep weights: blocks of 32 by 16 columns, tile after tile.
 pub trait Format: Sync {
+    /// A tile holds a whole multiple of so many blocks.
+    const TOGETHER: usize;
     /// A block's scales, one a column.
     type Scales<L: Lanes>: Copy;
 
@@ -126,11 +128,12 @@ impl<F: Format> Product<'_, F> {
         row: usize,
     ) -> usize {
         let blocks = self.blocks;
+        let stride = blocks.next_multiple_of(F::TOGETHER);
         let activations = &self.activations[row * blocks..(row + ROWS) * blocks];
         let zero = <D::Floats as Lanes>::splat(0.0);
         let mut sums = [[zero; TILES]; ROWS];
         for block in 0..blocks {
-            let at = tile * blocks + block;
+            let at = tile * stride + block;
             let mut dots = [[D::zero(); TILES]; ROWS];
             for (m, dots) in dots.iter_mut().enumerate() {
                 // SAFETY: `activations` holds ROWS rows of `blocks`.
@@ -146,7 +149,7 @@ impl<F: Format> Product<'_, F> {
                 let mut pairs = [first; TILES];
                 for (n, pair) in pairs.iter_mut().enumerate().skip(1) {
                     // SAFETY: as above.
-                    *pair = unsafe { self.weights.pair::<D>(at + n * blocks, step) };
+                    *pair = unsafe { self.weights.pair::<D>(at + n * stride, step) };
                 }
                 for half in 0..2 {
                     for (m, dots) in dots.iter_mut().enumerate() {
@@ -162,7 +165,7 @@ impl<F: Format> Product<'_, F> {
             }
             for n in 0..TILES {
                 // SAFETY: as above.
-                let scales = unsafe { self.weights.scales::<D::Floats>(at + n * blocks) };
+                let scales = unsafe { self.weights.scales::<D::Floats>(at + n * stride) };
                 for (m, sums) in sums.iter_mut().enumerate() {
                     // SAFETY: as above.
                     let activations = unsafe { activations.get_unchecked(m * blocks + block) };

@@ -80,6 +80,7 @@ fn quantise_kernel<L: Lanes>(weights: &[[f32; LANES]], values: &mut [u8], scales
 }
 
 impl Format for Q8_0 {
+    const TOGETHER: usize = 1;
     type Scales<L: Lanes> = L;
 
     #[inline(always)]
