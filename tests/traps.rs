@@ -19,7 +19,7 @@ use wardround::engine::{Constraint, FinishReason, Grammar, Request, Sampling};
 use wardround::hub::{Checkpoint, CheckpointFiles};
 use wardround::model::config::{Layer, RopeConfig, RopeScaling};
 use wardround::model::{Config, Family, WantedType};
-use wardround::ops::{Ops, PAGE, StoredType};
+use wardround::ops::{Ops, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
 use wardround::panel::recorder::Recorder;
@@ -76,7 +76,7 @@ fn describe(directory: &Path) -> Description {
         card: None,
         files: CheckpointFiles::find(directory).unwrap(),
     };
-    Description::read(checkpoint, WantedType::Auto, 4096).unwrap()
+    Description::read(checkpoint, (WantedType::Auto, Quantisation::None), 4096).unwrap()
 }
 
 type Chat = (ChatTemplate, Arc<Tokenizer>);
@@ -244,7 +244,7 @@ fn trap_03_activations_beyond_f16_stay_numbers() {
     assert!("f16".parse::<WantedType>().is_err());
     let stored_as_f16 = common::goldens().join("models/llama-rope-parameters");
     let decoder = common::load(&stored_as_f16, WantedType::Auto);
-    assert_eq!(decoder.stored(), StoredType::F32);
+    assert_eq!(decoder.precision().stored, StoredType::F32);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::statistics::Summary;
 use super::workload::Workload;
 use crate::model::{Cost, CostModel, Footprint};
-use crate::ops::{Limits, StoredType};
+use crate::ops::{Limits, Precision};
 use crate::panel::backbone::Description;
 
 #[derive(Clone, Debug, Serialize)]
@@ -59,7 +59,7 @@ pub struct Subject {
 impl Subject {
     pub fn new(description: &Description) -> Subject {
         let plan = description.plan("", false);
-        let (config, stored) = (&description.config, description.stored);
+        let (config, precision) = (&description.config, description.precision);
         Subject {
             name: plan.backbone,
             path: plan.path,
@@ -68,7 +68,7 @@ impl Subject {
             parameters: config.parameters(),
             dtype: plan.dtype,
             quantisation: plan.quantisation,
-            weights_bytes: Footprint::of(config, stored, 0, 0, 0).weights,
+            weights_bytes: Footprint::of(config, precision, 0, 0, 0).weights,
             weights_sha256: plan.weights_sha256,
         }
     }
@@ -81,7 +81,7 @@ impl Measurement {
         costs: &CostModel,
         durations: &[Duration],
         limits: &Limits,
-        stored: StoredType,
+        precision: Precision,
     ) -> Option<Measurement> {
         let tokens = workload.tokens();
         let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
@@ -105,7 +105,7 @@ impl Measurement {
             tokens_per_second_min: rate.minimum,
             seconds,
             share_of_bandwidth: cost.bytes_read as f64 / limits.bytes_per_second / mean,
-            share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(stored) / mean,
+            share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(precision) / mean,
         })
     }
 }
@@ -151,6 +151,7 @@ impl ModelReport {
 
 #[cfg(test)]
 mod tests {
+    use crate::ops::StoredType;
     use std::path::Path;
 
     use super::*;
@@ -164,7 +165,7 @@ mod tests {
             "tie_word_embeddings": true, "eos_token_id": 0,
         });
         let config = Config::from_json(json, Path::new("config.json")).unwrap();
-        let costs = CostModel::new(&config, StoredType::F32);
+        let costs = CostModel::new(&config, StoredType::F32.into());
         let limits = Limits {
             bytes_per_second: 1e9,
             f32_per_second: 1e9,
@@ -173,7 +174,8 @@ mod tests {
         };
         let times = [1, 3].map(Duration::from_secs);
         let workload = Workload::prefill(600, 1, 0);
-        let result = Measurement::new(&workload, &costs, &times, &limits, StoredType::F32).unwrap();
+        let result =
+            Measurement::new(&workload, &costs, &times, &limits, StoredType::F32.into()).unwrap();
         assert_eq!(
             (result.tokens_per_second, result.tokens_per_second_min),
             (400.0, 200.0)
@@ -187,7 +189,7 @@ mod tests {
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
         assert_eq!(
-            Measurement::new(&workload, &costs, &[], &limits, StoredType::F32),
+            Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()),
             None
         );
     }

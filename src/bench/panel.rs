@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::environment::Environment;
 use crate::engine::{EngineStats, Latencies, Work};
-use crate::ops::{Limits, PAGE, StoredType};
+use crate::ops::{Limits, PAGE, Precision};
 use crate::run::plan::Plan;
 use crate::run::records::Usage;
 
@@ -117,7 +117,7 @@ impl EngineFigures {
         backbone: &str,
         stats: &EngineStats,
         limits: &Limits,
-        stored: StoredType,
+        precision: Precision,
     ) -> EngineFigures {
         let filled = stats.positions_filled as f64 / stats.positions_held as f64;
         EngineFigures {
@@ -129,14 +129,14 @@ impl EngineFigures {
             page_tokens: PAGE,
             page_waste: (stats.positions_held > 0).then_some(1.0 - filled),
             preemptions: stats.preemptions,
-            decode: WorkFigures::new(&stats.decode, limits, stored),
-            prefill: WorkFigures::new(&stats.prefill, limits, stored),
+            decode: WorkFigures::new(&stats.decode, limits, precision),
+            prefill: WorkFigures::new(&stats.prefill, limits, precision),
         }
     }
 }
 
 impl WorkFigures {
-    fn new(work: &Work, limits: &Limits, stored: StoredType) -> WorkFigures {
+    fn new(work: &Work, limits: &Limits, precision: Precision) -> WorkFigures {
         let busy = work.busy.as_secs_f64();
         let share = |amount: u64, rate: f64| (busy > 0.0).then(|| amount as f64 / rate / busy);
         WorkFigures {
@@ -144,7 +144,7 @@ impl WorkFigures {
             rows: work.rows,
             busy_seconds: busy,
             share_of_bandwidth: share(work.cost.bytes_read, limits.bytes_per_second),
-            share_of_matrix_rate: share(work.cost.multiply_adds, limits.matrix_rate(stored)),
+            share_of_matrix_rate: share(work.cost.multiply_adds, limits.matrix_rate(precision)),
         }
     }
 }
@@ -255,6 +255,7 @@ impl PanelReport {
 mod tests {
     use super::*;
     use crate::model::Cost;
+    use crate::ops::StoredType;
 
     fn stats() -> EngineStats {
         let mut stats = EngineStats {
@@ -286,7 +287,7 @@ mod tests {
             i8_per_second: None,
         };
         let stats = stats();
-        let engine = EngineFigures::new("one", &stats, &limits, StoredType::Bf16);
+        let engine = EngineFigures::new("one", &stats, &limits, StoredType::Bf16.into());
         assert_eq!(engine.decode.share_of_bandwidth, Some(0.5));
         assert_eq!(engine.decode.share_of_matrix_rate, Some(0.125));
         assert_eq!(engine.prefill.share_of_matrix_rate, None);

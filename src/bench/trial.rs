@@ -111,6 +111,7 @@ impl Trial {
 mod tests {
     use super::*;
     use crate::model::{Config, Family, WantedType};
+    use crate::ops::Quantisation;
     use crate::synth::{Recipe, Shape, write_checkpoint};
 
     fn trial(extent: (usize, usize)) -> Trial {
@@ -125,7 +126,14 @@ mod tests {
         write_checkpoint(&recipe, &path).unwrap();
         let config = Config::read(&path.join("config.json")).unwrap();
         let files = [path.join("model.safetensors")];
-        let decoder = Decoder::load(config, &files, WantedType::Auto, extent.1).unwrap();
+        let decoder = Decoder::load(
+            config,
+            &files,
+            WantedType::Auto,
+            Quantisation::None,
+            extent.1,
+        )
+        .unwrap();
         Trial::new(decoder, Ops::new(2).unwrap(), extent, 42)
     }
 

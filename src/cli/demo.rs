@@ -13,6 +13,7 @@ use crate::data::{DEMO_PATH, Format};
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
+use crate::ops::Quantisation;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
 use crate::run::records::{CallRecord, ItemRecord};
@@ -56,6 +57,7 @@ impl Demo {
                 compute: ComputeFlags {
                     device: "cpu".to_owned(),
                     dtype: WantedType::Auto,
+                    quant: Quantisation::None,
                     threads: None,
                 },
                 max_batch: None,

@@ -146,10 +146,11 @@ impl Generate {
             prefill_rows: PREFILL_ROWS,
             context,
         };
-        let stored = Decoder::stored_type(&config, &files.weights, self.compute.dtype)?;
-        let footprint = Footprint::of(&config, stored, options.pages, PREFILL_ROWS + 1, 1);
+        let (wanted, quantisation) = self.compute.weights();
+        let precision = Decoder::precision_of(&config, &files.weights, wanted, quantisation)?;
+        let footprint = Footprint::of(&config, precision, options.pages, PREFILL_ROWS + 1, 1);
         refuse_beyond_memory(&checkpoint, &footprint)?;
-        let decoder = Decoder::load(config, &files.weights, self.compute.dtype, context)?;
+        let decoder = Decoder::load(config, &files.weights, wanted, quantisation, context)?;
         let engine = Engine::start(
             &checkpoint.name,
             decoder,

@@ -59,7 +59,10 @@ impl Logprobs {
         let config = Config::read(&checkpoint.files.config).map_err(ModelError::from)?;
         refuse_unknown(&self.tokens, &config)?;
         let weights = &checkpoint.files.weights;
-        let decoder = Decoder::load(config, weights, self.compute.dtype, self.tokens.len())?;
+        let decoder = {
+            let (wanted, quantisation) = self.compute.weights();
+            Decoder::load(config, weights, wanted, quantisation, self.tokens.len())?
+        };
         let ops = self.compute.ops()?;
         let mut sampler = Sampler::default();
         let mut shown = Shown {

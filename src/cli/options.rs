@@ -8,7 +8,7 @@ use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
-use crate::ops::Ops;
+use crate::ops::{Ops, Quantisation};
 
 const DEFAULT_MAX_BATCH: u16 = 16;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
@@ -30,7 +30,7 @@ impl HubFlags {
     }
 }
 
-/// What computes. Of it --dtype alone changes an answer.
+/// What computes. Of it --dtype and --quant alone change an answer.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
     /// What to compute on
@@ -39,6 +39,14 @@ pub struct ComputeFlags {
     /// How weights are kept: auto (as stored), f32 or bf16
     #[arg(long, env = "WARDROUND_DTYPE", default_value = "auto")]
     pub dtype: WantedType,
+    /// How matrices are rounded when they are loaded: none, q8_0 (8.5 bits a weight) or q4_k (4.6)
+    #[arg(
+        long,
+        env = "WARDROUND_QUANT",
+        default_value = "none",
+        value_name = "FORMAT"
+    )]
+    pub quant: Quantisation,
     /// Threads [default: one a core]
     #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -49,9 +57,14 @@ impl ComputeFlags {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Ops::new(self.threads.map_or_else(cores, usize::from))?)
     }
+
+    /// How weights are to be kept.
+    pub fn weights(&self) -> (WantedType, Quantisation) {
+        (self.dtype, self.quant)
+    }
 }
 
-/// What a panel runs on. None of it but --dtype and --context changes an answer.
+/// What a panel runs on. None of it but --dtype, --quant and --context changes an answer.
 #[derive(Clone, Debug, Args)]
 pub struct MachineFlags {
     #[command(flatten)]

@@ -80,6 +80,10 @@ impl Order {
         if is_shared && machine.compute.dtype == WantedType::Auto {
             machine.compute.dtype = dtypes[0].parse().map_err(Failure::from)?;
         }
+        // They always share one quantisation.
+        if let Some(member) = plan.panel.first() {
+            machine.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
+        }
         Ok(Order {
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
@@ -192,8 +196,9 @@ impl Order {
             backbone_of.push(match known {
                 Some(index) => index,
                 None => {
-                    let (dtype, context) = (self.machine.compute.dtype, self.machine.context());
-                    descriptions.push(Description::read(checkpoint, dtype, context)?);
+                    let (weights, context) =
+                        (self.machine.compute.weights(), self.machine.context());
+                    descriptions.push(Description::read(checkpoint, weights, context)?);
                     descriptions.len() - 1
                 }
             });

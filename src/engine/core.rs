@@ -52,7 +52,7 @@ impl Core {
             scheduler: Scheduler::new(options.pages, options.max_batch, options.prefill_rows),
             compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids)?,
             absent: (0..vocab_size as u32).filter(is_absent).collect(),
-            costs: CostModel::new(&decoder.config, decoder.stored()),
+            costs: CostModel::new(&decoder.config, decoder.precision()),
             stats: EngineStats {
                 pages: options.pages,
                 ..EngineStats::default()

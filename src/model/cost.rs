@@ -4,7 +4,7 @@ use std::ops::{AddAssign, Range};
 
 use super::config::{Config, Layer};
 use super::memory::Footprint;
-use crate::ops::StoredType;
+use crate::ops::Precision;
 
 /// Work of one step or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    pub fn new(config: &Config, stored: StoredType) -> CostModel {
+    pub fn new(config: &Config, precision: Precision) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
         let tables = if config.tied_embeddings { 1 } else { 2 };
         let all = config.parameters();
-        let weights = Footprint::of(config, stored, 0, 0, 0).weights;
+        let weights = Footprint::of(config, precision, 0, 0, 0).weights;
         let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
         let layers = all - tables * head;
         let window = |layer: &Layer| match layer {
@@ -82,6 +82,7 @@ impl CostModel {
 
 #[cfg(test)]
 mod tests {
+    use crate::ops::StoredType;
     use std::path::Path;
 
     use super::*;
@@ -106,7 +107,7 @@ mod tests {
         let head = 10 * 8;
         for tied in [true, false] {
             let config = config(tied);
-            let model = CostModel::new(&config, StoredType::Bf16);
+            let model = CostModel::new(&config, StoredType::Bf16.into());
             let kv = config.kv_bytes_per_token() as u64 / 2;
             // One row at position 9, three at 0..3: the window of four cuts the first alone.
             let cost = model.step([9..10, 0..3].into_iter(), 2);

@@ -2,14 +2,14 @@
 
 use super::config::Config;
 use crate::ops::{
-    AttentionShape, Buffer, HeadNorms, KvPages, Matrix, Ops, Rope, Rows, StoredType, Vector,
+    AttentionShape, Buffer, HeadNorms, KvPages, Matrix, Ops, Precision, Rope, Rows, Vector,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
 #[derive(Debug)]
 pub struct Decoder {
     pub config: Config,
-    pub(super) stored: StoredType,
+    pub(super) precision: Precision,
     /// `[vocabulary, hidden]`; also the head where that is tied.
     pub(super) embedding: Matrix,
     pub(super) embedding_scale: f32,
@@ -70,8 +70,8 @@ impl Scratch {
 }
 
 impl Decoder {
-    pub fn stored(&self) -> StoredType {
-        self.stored
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::decoder::Scratch;
-use crate::ops::{KvPages, PAGE, StoredType};
+use crate::ops::{KvPages, PAGE, Precision};
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,13 +16,13 @@ impl Footprint {
     /// For a pool of `pages` pages, steps of `rows` rows, of which `logit_rows` give logits.
     pub fn of(
         config: &Config,
-        stored: StoredType,
+        precision: Precision,
         pages: usize,
         rows: usize,
         logit_rows: usize,
     ) -> Footprint {
         Footprint {
-            weights: config.parameters() * stored.size_bytes(),
+            weights: precision.size_bytes(config.parameters()),
             kv: pages * KvPages::page_bytes(config.layer_count(), config.kv_heads, config.head_dim),
             scratch: Scratch::size_bytes(config, rows, logit_rows),
         }

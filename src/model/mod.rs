@@ -19,8 +19,8 @@ pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
 pub use memory::{Footprint, available_memory, peak_memory};
 
-use crate::ops::StoredType;
 use crate::ops::checkpoint::CheckpointError;
+use crate::ops::{Quantisation, StoredType};
 
 #[derive(Debug, Error)]
 pub enum ModelError {
@@ -32,6 +32,10 @@ pub enum ModelError {
     Prefix { path: PathBuf, tried: String },
     #[error("`{0}` is no type that weights are kept as; known: auto, f32, bf16")]
     StoredType(String),
+    #[error("`{0}` is no quantisation; known: {known}", known = Quantisation::ALL.map(Quantisation::name).join(", "))]
+    Quantisation(String),
+    #[error("no memory for the weights: {0}")]
+    Memory(std::io::Error),
 }
 
 /// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).
@@ -52,5 +56,16 @@ impl std::str::FromStr for WantedType {
             "bf16" => Ok(WantedType::Exactly(StoredType::Bf16)),
             other => Err(ModelError::StoredType(other.to_owned())),
         }
+    }
+}
+
+impl std::str::FromStr for Quantisation {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<Quantisation, ModelError> {
+        Quantisation::ALL
+            .into_iter()
+            .find(|quantisation| quantisation.name() == text)
+            .ok_or_else(|| ModelError::Quantisation(text.to_owned()))
     }
 }

@@ -6,7 +6,7 @@ use super::config::{Config, Family, Layer};
 use super::decoder::{Decoder, LayerWeights};
 use super::{ModelError, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
-use crate::ops::{HeadNorms, Matrix, Rope, StoredType, Vector};
+use crate::ops::{HeadNorms, Matrix, Precision, Quantisation, Rope, StoredType, Vector};
 
 /// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
 const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
@@ -21,10 +21,11 @@ impl Decoder {
         config: Config,
         files: &[PathBuf],
         wanted: WantedType,
+        quantisation: Quantisation,
         positions: usize,
     ) -> Result<Decoder, ModelError> {
         let checkpoint = Checkpoint::open(files)?;
-        let loader = Loader::new(&config, &checkpoint, files, wanted)?;
+        let loader = Loader::new(&config, &checkpoint, files, (wanted, quantisation))?;
         let layers = (0..config.layer_count())
             .map(|layer| loader.layer(layer))
             .collect::<Result<_, _>>()?;
@@ -36,15 +37,18 @@ impl Decoder {
         let final_norm = loader.norm("norm", config.hidden_size)?;
         let embedding_scale = match config.family {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
-            Family::Gemma3 => loader.stored.round((config.hidden_size as f32).sqrt()),
+            Family::Gemma3 => loader
+                .precision
+                .stored
+                .round((config.hidden_size as f32).sqrt()),
             Family::Llama | Family::Qwen3 => 1.0,
         };
-        let stored = loader.stored;
+        let precision = loader.precision;
         let rope = |rope: &super::config::RopeConfig| {
             Rope::new(&rope.inverse_frequencies(config.head_dim), positions)
         };
         Ok(Decoder {
-            stored,
+            precision,
             embedding,
             embedding_scale,
             layers,
@@ -56,17 +60,18 @@ impl Decoder {
         })
     }
 
-    /// The type that the weights of these files would be kept as.
+    /// How the weights of these files would be kept.
     ///
     /// # Errors
     /// As [`Decoder::load`].
-    pub fn stored_type(
+    pub fn precision_of(
         config: &Config,
         files: &[PathBuf],
         wanted: WantedType,
-    ) -> Result<StoredType, ModelError> {
+        quantisation: Quantisation,
+    ) -> Result<Precision, ModelError> {
         let checkpoint = Checkpoint::open(files)?;
-        Ok(Loader::new(config, &checkpoint, files, wanted)?.stored)
+        Ok(Loader::new(config, &checkpoint, files, (wanted, quantisation))?.precision)
     }
 }
 
@@ -74,7 +79,7 @@ struct Loader<'a> {
     config: &'a Config,
     checkpoint: &'a Checkpoint,
     prefix: &'static str,
-    stored: StoredType,
+    precision: Precision,
 }
 
 impl<'a> Loader<'a> {
@@ -82,7 +87,7 @@ impl<'a> Loader<'a> {
         config: &'a Config,
         checkpoint: &'a Checkpoint,
         files: &[PathBuf],
-        wanted: WantedType,
+        (wanted, quantisation): (WantedType, Quantisation),
     ) -> Result<Loader<'a>, ModelError> {
         let table = |prefix: &str| format!("{prefix}embed_tokens.weight");
         let prefix = PREFIXES
@@ -106,7 +111,10 @@ impl<'a> Loader<'a> {
             config,
             checkpoint,
             prefix,
-            stored,
+            precision: Precision {
+                stored,
+                quantisation,
+            },
         })
     }
 
@@ -174,11 +182,7 @@ impl<'a> Loader<'a> {
             .find(|name| self.checkpoint.contains(name))
             .unwrap_or(names[0]);
         let tensor = self.checkpoint.get(name, &shape)?;
-        Ok(Matrix::pack(
-            &[tensor],
-            self.config.hidden_size,
-            self.stored,
-        ))
+        self.pack(&[tensor], self.config.hidden_size)
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
@@ -197,11 +201,11 @@ impl<'a> Loader<'a> {
             .iter()
             .zip(outputs)
             .map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
-        Ok(Matrix::pack(
-            &parts.collect::<Result<Vec<_>, _>>()?,
-            inputs,
-            self.stored,
-        ))
+        self.pack(&parts.collect::<Result<Vec<_>, _>>()?, inputs)
+    }
+
+    fn pack(&self, parts: &[RawTensor<'_>], inputs: usize) -> Result<Matrix, ModelError> {
+        Matrix::pack(parts, inputs, self.precision).map_err(ModelError::Memory)
     }
 
     fn norm(&self, name: &str, width: usize) -> Result<Vector, ModelError> {

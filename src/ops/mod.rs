@@ -25,7 +25,7 @@ pub const PAGE: usize = 32;
 /// chunks merge in ascending order, so that a split of the work never shows in the bits.
 pub const CHUNK: usize = 256;
 
-/// How weights are kept. Arithmetic is f32 in either case; widening bf16 is exact.
+/// The type that weights are kept as. Arithmetic is f32 in either case; widening bf16 is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredType {
     F32,
@@ -55,6 +55,63 @@ impl std::fmt::Display for StoredType {
             StoredType::F32 => "f32",
             StoredType::Bf16 => "bf16",
         })
+    }
+}
+
+/// How matrices are rounded to blocks of weights when they are loaded; norms never are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quantisation {
+    #[default]
+    None,
+    /// 32 weights in bytes under one scale: 8.5 bits a weight.
+    Q8_0,
+    /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight.
+    Q4K,
+}
+
+impl Quantisation {
+    pub const ALL: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantisation::None => "none",
+            Quantisation::Q8_0 => "q8_0",
+            Quantisation::Q4K => "q4_k",
+        }
+    }
+}
+
+impl std::fmt::Display for Quantisation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// How a model's matrices are kept: as numbers of a type, or in blocks made from the checkpoint's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precision {
+    pub stored: StoredType,
+    pub quantisation: Quantisation,
+}
+
+impl Precision {
+    /// Bytes of `weights` weights.
+    pub fn size_bytes(self, weights: usize) -> usize {
+        match self.quantisation {
+            Quantisation::None => weights * self.stored.size_bytes(),
+            Quantisation::Q8_0 => weights / 16 * 17,
+            // Per eight blocks of 32: 128 bytes of values, 16 of scales and minima, 4 of units.
+            Quantisation::Q4K => weights / 64 * 37,
+        }
+    }
+}
+
+impl From<StoredType> for Precision {
+    fn from(stored: StoredType) -> Precision {
+        Precision {
+            stored,
+            quantisation: Quantisation::None,
+        }
     }
 }
 

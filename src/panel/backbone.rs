@@ -8,7 +8,7 @@ use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions, Sampling};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, ModelError, WantedType};
-use crate::ops::{Ops, StoredType};
+use crate::ops::{Ops, Precision, Quantisation};
 use crate::run::plan::MemberPlan;
 use crate::synth;
 use crate::tokenizer::Tokenizer;
@@ -18,7 +18,7 @@ pub struct Description {
     pub checkpoint: Checkpoint,
     pub config: Config,
     pub generation: Generation,
-    pub stored: StoredType,
+    pub precision: Precision,
     pub tokenizer: Arc<Tokenizer>,
     pub chat: ChatTemplate,
     /// Tokens that a sequence may hold: asked for, and no more than the model was made for.
@@ -36,18 +36,18 @@ impl Description {
     /// Whatever is missing, broken, or beyond what the decoder runs.
     pub fn read(
         checkpoint: Checkpoint,
-        wanted: WantedType,
+        (wanted, quantisation): (WantedType, Quantisation),
         context: usize,
     ) -> Result<Description, PanelError> {
         let files = &checkpoint.files;
-        let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
+        let config = Config::read(&files.config).map_err(ModelError::from)?;
         let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)?;
         if generation.eos_ids.is_empty() {
             return Err(PanelError::NoEndOfTurn {
                 path: checkpoint.directory.clone(),
             });
         }
-        let stored = Decoder::stored_type(&config, &files.weights, wanted)?;
+        let precision = Decoder::precision_of(&config, &files.weights, wanted, quantisation)?;
         let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let chat = ChatTemplate::load(&checkpoint.directory)?;
@@ -62,7 +62,7 @@ impl Description {
             tokenizer_sha256,
             config,
             generation,
-            stored,
+            precision,
             tokenizer,
             chat,
             checkpoint,
@@ -89,8 +89,8 @@ impl Description {
             tokenizer_sha256: self.tokenizer_sha256.clone(),
             template_sha256: self.chat.sha256.clone(),
             family: self.config.family.name().to_owned(),
-            dtype: self.stored.to_string(),
-            quantisation: "none".to_owned(),
+            dtype: self.precision.stored.to_string(),
+            quantisation: self.precision.quantisation.to_string(),
             thinking,
             temperature,
             top_k,
@@ -105,11 +105,19 @@ impl Description {
     /// Loads the weights, for sequences up to `positions`.
     ///
     /// # Errors
-    /// A tensor that is missing or of another shape.
+    /// A tensor that is missing or of another shape; too little memory.
     pub fn load(&self, positions: usize) -> Result<Decoder, ModelError> {
-        let weights = &self.checkpoint.files.weights;
-        let wanted = WantedType::Exactly(self.stored);
-        Decoder::load(self.config.clone(), weights, wanted, positions)
+        let Precision {
+            stored,
+            quantisation,
+        } = self.precision;
+        Decoder::load(
+            self.config.clone(),
+            &self.checkpoint.files.weights,
+            WantedType::Exactly(stored),
+            quantisation,
+            positions,
+        )
     }
 
     /// Tokens of a conversation, as the model will see it.

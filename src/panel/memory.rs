@@ -33,7 +33,7 @@ pub fn plan_memory(
     let fixed = |description: &Description| {
         Footprint::of(
             &description.config,
-            description.stored,
+            description.precision,
             0,
             PREFILL_ROWS + max_batch,
             max_batch,
@@ -62,7 +62,7 @@ pub fn plan_memory(
             let rows = PREFILL_ROWS + max_batch;
             let footprint = Footprint::of(
                 &description.config,
-                description.stored,
+                description.precision,
                 pages,
                 rows,
                 max_batch,

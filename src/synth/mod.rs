@@ -142,6 +142,7 @@ mod tests {
     use super::*;
     use crate::chat::ChatTemplate;
     use crate::model::{Decoder, WantedType};
+    use crate::ops::Quantisation;
     use crate::run::records::Message;
 
     #[test]
@@ -180,7 +181,7 @@ mod tests {
                 "no padding rows"
             );
             let weights = [paths[0].join("model.safetensors")];
-            Decoder::load(config, &weights, WantedType::Auto, 64).unwrap();
+            Decoder::load(config, &weights, WantedType::Auto, Quantisation::None, 64).unwrap();
             let text = "naïve 65-year-old: β-blocker {\"a\": [1,\n2]} 😀 ▁";
             let back = tokenizer.decode(&tokenizer.encode(text).unwrap());
             assert_eq!(back.replace(' ', "▁"), text.replace(' ', "▁"));

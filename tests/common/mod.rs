@@ -10,7 +10,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
 use wardround::model::{Config, Decoder, Family, Scratch, WantedType};
-use wardround::ops::{KvPages, Ops, PAGE, Rows};
+use wardround::ops::{KvPages, Ops, PAGE, Quantisation, Rows};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -42,8 +42,13 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 pub fn load(directory: &Path, wanted: WantedType) -> Decoder {
+    load_quantised(directory, wanted, Quantisation::None)
+}
+
+pub fn load_quantised(directory: &Path, wanted: WantedType, quantisation: Quantisation) -> Decoder {
     let config = Config::read(&directory.join("config.json")).unwrap();
-    Decoder::load(config, &weight_files(directory), wanted, 4096).unwrap()
+    let files = weight_files(directory);
+    Decoder::load(config, &files, wanted, quantisation, 4096).unwrap()
 }
 
 /// A synthetic checkpoint of the family, made once per process and kept for it.

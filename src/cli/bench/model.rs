@@ -117,10 +117,8 @@ impl ModelBench {
         let extent = extent(&workloads);
         let description = self.describe(extent.1)?;
         check_room(&description, extent)?;
-        let (costs, stored) = (
-            CostModel::new(&description.config, description.stored),
-            description.stored,
-        );
+        let precision = description.precision;
+        let costs = CostModel::new(&description.config, precision);
         let ops = self.compute.ops()?;
         self.note("measuring the machine's limits");
         let (limits, measured) = measure_limits(&ops);
@@ -135,7 +133,7 @@ impl ModelBench {
             let place = format!("{}/{}", index + 1, workloads.len());
             self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
             let durations = trial.measure(workload, usize::from(self.repetitions));
-            let result = Measurement::new(workload, &costs, &durations, &limits, stored);
+            let result = Measurement::new(workload, &costs, &durations, &limits, precision);
             results.extend(result);
         }
         let report = ModelReport {
@@ -183,7 +181,7 @@ impl ModelBench {
         let checkpoint = resolve(&name, &self.hub.options(self.quiet)?)?;
         Ok(Description::read(
             checkpoint,
-            self.compute.dtype,
+            self.compute.weights(),
             positions,
         )?)
     }
@@ -219,7 +217,7 @@ fn check_room(
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),
-            "lower --batch or --depth, or keep weights as --dtype bf16",
+            "lower --batch or --depth, or keep weights as --dtype bf16 or --quant q8_0",
         )),
         Err(error) => Err(error.into()),
     }

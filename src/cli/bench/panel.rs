@@ -133,8 +133,8 @@ impl PanelBench {
             engines: counted
                 .iter()
                 .map(|(description, stats)| {
-                    let (name, stored) = (&description.checkpoint.name, description.stored);
-                    EngineFigures::new(name, stats, &limits, stored)
+                    let (name, precision) = (&description.checkpoint.name, description.precision);
+                    EngineFigures::new(name, stats, &limits, precision)
                 })
                 .collect(),
             plan,

@@ -9,7 +9,7 @@ impl Cpu {
     pub fn gate(&self, gate_up: &Buffer, activation: Activation, out: &mut Buffer) {
         let (rows, width) = (gate_up.rows(), gate_up.width / 2);
         out.reshape(rows, width);
-        let to = Disjoint::new(out);
+        let to = Disjoint::new(&mut out.data);
         // An exponential is about sixteen multiply-adds.
         self.split(rows, rows * width * 16, |range| {
             for row in range {
@@ -82,7 +82,7 @@ fn gate_lanes<L: Lanes>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::Isa;
+    use super::super::Isa;
     use super::*;
 
     #[test]

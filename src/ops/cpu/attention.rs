@@ -2,7 +2,10 @@
 //!
 //! Per chunk of [`CHUNK`] keys: scores, their maximum m, weights eˢ⁻ᵐ, their sum l, the weighted sum o of the
 //! values. Chunks merge in ascending order; the division by l comes once, at the end. A key outside the window
-//! has weight zero, and a page wholly outside is not read: neither changes a bit.
+//! has weight zero, and a page wholly outside is not read: neither changes a bit. So rows of a sequence and heads
+//! that share keys pass over a page together, each as if it were alone.
+
+use std::ops::Range;
 
 use super::lanes::{LANES, Lanes, exp, exp_scalar, vectorised};
 use super::pages::KvPages;
@@ -20,8 +23,8 @@ pub struct AttentionShape {
     pub window: Option<usize>,
 }
 
-/// Query heads that share each pass over their keys and values, at most.
-const HEADS: usize = 4;
+/// Queries that share each pass over their keys and values, at most: rows times heads.
+const QUERIES: usize = 12;
 
 impl Cpu {
     /// `qkv` holds turned queries first, `[rows, heads · head_dim + …]`; `out` becomes `[rows, heads · head_dim]`.
@@ -36,192 +39,289 @@ impl Cpu {
         let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
         out.reshape(rows.len(), shape.heads * head_dim);
         let group = shape.heads / kv_heads;
-        let to = Disjoint::new(out);
-        let seen: usize = rows
-            .positions
-            .iter()
-            .map(|&position| shape.first_and_count(position).1)
-            .sum();
-        self.split(
-            rows.len() * kv_heads,
-            2 * seen * shape.heads * head_dim,
-            |range| {
-                let mut scratch = Scratch::new(pages.stride);
-                for index in range {
-                    let (row, kv_head) = (index / kv_heads, index % kv_heads);
-                    let table = rows.tables[rows.sequences[row] as usize];
-                    let keys = Keys {
-                        pages,
-                        layer,
-                        head: kv_head,
-                        table,
-                        position: rows.positions[row],
-                    };
-                    for first in (0..group).step_by(HEADS) {
-                        let heads = HEADS.min(group - first);
-                        let (start, length) =
-                            ((kv_head * group + first) * head_dim, heads * head_dim);
-                        let queries = &qkv.row(row)[start..][..length];
+        let blocks = blocks(rows.sequences, (QUERIES / group).max(1));
+        let to = Disjoint::new(&mut out.data);
+        let seen = rows.positions.iter().map(|&position| shape.seen(position));
+        let seen: usize = seen.map(|seen| seen.len()).sum();
+        let work = 2 * seen * shape.heads * head_dim;
+        self.split(kv_heads * blocks.len(), work, |range| {
+            let mut scratch = Scratch::new(pages.stride);
+            for index in range {
+                let (head, block) = (index / blocks.len(), &blocks[index % blocks.len()]);
+                let keys = Keys {
+                    pages,
+                    layer,
+                    head,
+                    table: rows.tables[rows.sequences[block.start] as usize],
+                };
+                for first in (0..group).step_by(QUERIES) {
+                    let heads = QUERIES.min(group - first);
+                    let start = (head * group + first) * head_dim;
+                    scratch.clear();
+                    for row in block.clone() {
+                        let seen = shape.seen(rows.positions[row]);
+                        for query in qkv.row(row)[start..][..heads * head_dim].chunks(head_dim) {
+                            scratch.add_query(query, seen.clone());
+                        }
+                    }
+                    attend(self.isa, &keys, shape.scale, &mut scratch);
+                    let mut results = scratch.results(head_dim);
+                    for row in block.clone() {
                         // SAFETY: a row's heads are written by one thread alone.
-                        let out = unsafe { to.slice(row * shape.heads * head_dim + start, length) };
-                        attend(self.isa, queries, &keys, shape, &mut scratch, out);
+                        let out = unsafe {
+                            to.slice(row * shape.heads * head_dim + start, heads * head_dim)
+                        };
+                        for (out, result) in out.chunks_mut(head_dim).zip(&mut results) {
+                            out.copy_from_slice(result);
+                        }
                     }
                 }
-            },
-        );
+            }
+        });
     }
+}
+
+/// Runs of at most `length` rows of one sequence.
+fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for (row, sequence) in sequences.iter().enumerate() {
+        match blocks.last_mut() {
+            Some(block) if block.len() < length && sequences[block.start] == *sequence => {
+                block.end += 1;
+            }
+            _ => blocks.push(row..row + 1),
+        }
+    }
+    blocks
 }
 
 impl AttentionShape {
-    /// The first key that a row at `position` sees, and how many.
-    fn first_and_count(&self, position: u32) -> (usize, usize) {
+    /// The keys that a row at `position` sees.
+    fn seen(&self, position: u32) -> Range<usize> {
         let end = position as usize + 1;
-        let count = self.window.map_or(end, |window| window.min(end));
-        (end - count, count)
+        self.window.map_or(0, |window| end.saturating_sub(window))..end
     }
 }
 
-/// The keys and values that one row and head sees.
+/// The keys and values of one head of a sequence.
 struct Keys<'a> {
     pages: &'a KvPages,
     layer: usize,
     head: usize,
     table: &'a [u32],
-    position: u32,
 }
 
-/// What a few heads' attention needs beside its output.
+/// A few queries over the same keys, and what their attention needs.
 struct Scratch {
-    scores: [[f32; CHUNK]; HEADS],
-    /// The chunk's and the running weighted sums, `[HEADS][stride]`.
+    count: usize,
+    /// `[head_dim][count]` once all are there; `[count][head_dim]` before.
+    queries: Vec<f32>,
+    transposed: Vec<f32>,
+    /// The keys that each query sees.
+    seen: [Range<usize>; QUERIES],
+    scores: [[f32; CHUNK]; QUERIES],
+    /// The chunk's and the running weighted sums, `[QUERIES][stride]`.
     chunk_sums: Vec<f32>,
     sums: Vec<f32>,
 }
 
 impl Scratch {
     fn new(stride: usize) -> Scratch {
-        let sums = vec![0.0; HEADS * stride];
+        let sums = vec![0.0; QUERIES * stride];
         Scratch {
-            scores: [[0.0; CHUNK]; HEADS],
+            count: 0,
+            queries: Vec::new(),
+            transposed: Vec::new(),
+            seen: [const { 0..0 }; QUERIES],
+            scores: [[0.0; CHUNK]; QUERIES],
             chunk_sums: sums.clone(),
             sums,
         }
     }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.queries.clear();
+        self.sums.fill(0.0);
+    }
+
+    fn add_query(&mut self, query: &[f32], seen: Range<usize>) {
+        self.queries.extend_from_slice(query);
+        self.seen[self.count] = seen;
+        self.count += 1;
+    }
+
+    /// Each query's weighted sum, `[head_dim]`.
+    fn results(&self, head_dim: usize) -> impl Iterator<Item = &[f32]> {
+        let stride = self.sums.len() / QUERIES;
+        let sums = self.sums.chunks_exact(stride).take(self.count);
+        sums.map(move |sums| &sums[..head_dim])
+    }
 }
 
 vectorised! {
-    /// `queries` and `out` are `[heads, head_dim]`, up to [`HEADS`] heads that share keys and values.
-    fn attend(queries: &[f32], keys: &Keys<'_>, shape: AttentionShape, scratch: &mut Scratch, out: &mut [f32]) =
-        attend_kernel
+    /// Leaves the queries' attention in `scratch.sums`.
+    fn attend(keys: &Keys<'_>, scale: f32, scratch: &mut Scratch) = attend_kernel
 }
 
 #[inline(always)]
-fn attend_kernel<L: Lanes>(
-    queries: &[f32],
-    keys: &Keys<'_>,
-    shape: AttentionShape,
-    scratch: &mut Scratch,
-    out: &mut [f32],
-) {
-    match queries.len() / keys.pages.head_dim() {
-        1 => attend_heads::<L, 1>(queries, keys, shape, scratch, out),
-        2 => attend_heads::<L, 2>(queries, keys, shape, scratch, out),
-        3 => attend_heads::<L, 3>(queries, keys, shape, scratch, out),
-        _ => attend_heads::<L, HEADS>(queries, keys, shape, scratch, out),
-    }
-}
-
-#[inline(always)]
-fn attend_heads<L: Lanes, const H: usize>(
-    queries: &[f32],
-    keys: &Keys<'_>,
-    shape: AttentionShape,
-    scratch: &mut Scratch,
-    out: &mut [f32],
-) {
-    let (head_dim, stride) = (keys.pages.head_dim(), keys.pages.stride);
-    let (first, count) = shape.first_and_count(keys.position);
-    let end = first + count;
-    let (mut maxima, mut totals) = ([f32::NEG_INFINITY; H], [0.0f32; H]);
-    scratch.sums.fill(0.0);
+fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, scratch: &mut Scratch) {
+    let stride = keys.pages.stride;
+    transpose(&scratch.queries, scratch.count, &mut scratch.transposed);
+    let queries = 0..scratch.count;
+    let first = scratch.seen[queries.clone()].iter().map(|seen| seen.start);
+    let end = scratch.seen[queries.clone()].iter().map(|seen| seen.end);
+    let (first, end) = (first.min().unwrap_or(0), end.max().unwrap_or(0));
+    let (mut maxima, mut totals) = ([f32::NEG_INFINITY; QUERIES], [0.0f32; QUERIES]);
     for chunk in first / CHUNK..end.div_ceil(CHUNK) {
         let start = chunk * CHUNK;
-        let seen = first.max(start)..end.min(start + CHUNK);
-        let pages = seen.start / PAGE..seen.end.div_ceil(PAGE);
+        let pages = first.max(start) / PAGE..end.min(start + CHUNK).div_ceil(PAGE);
         let lanes = pages.start * PAGE - start..pages.end * PAGE - start;
-        score::<L, H>(
-            queries,
-            keys,
-            shape.scale,
-            pages.clone(),
-            &mut scratch.scores,
-        );
-        for scores in &mut scratch.scores[..H] {
-            scores[lanes.start..seen.start - start].fill(f32::NEG_INFINITY);
-            scores[seen.end - start..lanes.end].fill(f32::NEG_INFINITY);
+        score::<L>(keys, scale, pages.clone(), scratch);
+        let mut weighed = [(f32::NEG_INFINITY, 0.0); QUERIES];
+        for query in queries.clone() {
+            let scores = &mut scratch.scores[query];
+            let seen = &scratch.seen[query];
+            let seen = seen.start.max(start)..seen.end.min(start + CHUNK);
+            if seen.is_empty() {
+                scores[lanes.clone()].fill(0.0);
+            } else {
+                scores[lanes.start..seen.start - start].fill(f32::NEG_INFINITY);
+                scores[seen.end - start..lanes.end].fill(f32::NEG_INFINITY);
+                weighed[query] = weigh::<L>(&mut scores[lanes.clone()]);
+            }
         }
-        let mut weighed = [(0.0, 0.0); H];
-        for (weighed, scores) in weighed.iter_mut().zip(&mut scratch.scores) {
-            *weighed = weigh::<L>(&mut scores[lanes.clone()]);
-        }
-        add_values::<L, H>(keys, pages, &scratch.scores, &mut scratch.chunk_sums);
+        add_values::<L>(keys, pages, scratch);
 
-        for (head, (maximum, total)) in weighed.into_iter().enumerate() {
-            let merged = maxima[head].max(maximum);
+        for query in queries.clone() {
+            let (maximum, total) = weighed[query];
+            if total == 0.0 {
+                continue;
+            }
+            let merged = maxima[query].max(maximum);
             let (old, new) = (
-                exp_scalar(maxima[head] - merged),
+                exp_scalar(maxima[query] - merged),
                 exp_scalar(maximum - merged),
             );
-            totals[head] = totals[head] * old + total * new;
-            let sums = &mut scratch.sums[head * stride..][..stride];
-            for (sum, chunk_sum) in sums.iter_mut().zip(&scratch.chunk_sums[head * stride..]) {
+            totals[query] = totals[query] * old + total * new;
+            let sums = &mut scratch.sums[query * stride..][..stride];
+            for (sum, chunk_sum) in sums.iter_mut().zip(&scratch.chunk_sums[query * stride..]) {
                 *sum = *sum * old + chunk_sum * new;
             }
-            maxima[head] = merged;
+            maxima[query] = merged;
         }
     }
-    for (head, out) in out.chunks_exact_mut(head_dim).enumerate() {
-        for (out, sum) in out.iter_mut().zip(&scratch.sums[head * stride..]) {
-            *out = sum / totals[head];
+    for query in queries {
+        for sum in &mut scratch.sums[query * stride..][..stride] {
+            *sum /= totals[query];
         }
     }
 }
 
-/// `scores[head][key] = scale · query · key` for the keys of `pages`; other entries keep what they held.
+/// `[count][width]` to `[width][count]`.
 #[inline(always)]
-fn score<L: Lanes, const H: usize>(
-    queries: &[f32],
-    keys: &Keys<'_>,
-    scale: f32,
-    pages: std::ops::Range<usize>,
-    scores: &mut [[f32; CHUNK]; HEADS],
-) {
-    let head_dim = keys.pages.head_dim();
+fn transpose(from: &[f32], count: usize, to: &mut Vec<f32>) {
+    to.resize(from.len(), 0.0);
+    let width = from.len() / count;
+    for (index, values) in from.chunks_exact(width).enumerate() {
+        for (to, value) in to[index..].iter_mut().step_by(count).zip(values) {
+            *to = *value;
+        }
+    }
+}
+
+/// Calls `$kernel` with the number of queries as a constant, as many as the registers hold at a time.
+macro_rules! by_queries {
+    ($kernel:ident::<$lanes:ident>($count:expr, $($argument:expr),*)) => {
+        let mut first = 0;
+        while first < $count {
+            let left = ($count - first).min($lanes::ROWS);
+            first += if $lanes::ROWS == QUERIES {
+                match left {
+                    1 => $kernel::<$lanes, 1, 2>(first, $($argument),*),
+                    2 => $kernel::<$lanes, 2, 2>(first, $($argument),*),
+                    3 => $kernel::<$lanes, 3, 2>(first, $($argument),*),
+                    4 => $kernel::<$lanes, 4, 2>(first, $($argument),*),
+                    5 => $kernel::<$lanes, 5, 2>(first, $($argument),*),
+                    6 => $kernel::<$lanes, 6, 2>(first, $($argument),*),
+                    7 => $kernel::<$lanes, 7, 2>(first, $($argument),*),
+                    8 => $kernel::<$lanes, 8, 2>(first, $($argument),*),
+                    9 => $kernel::<$lanes, 9, 2>(first, $($argument),*),
+                    10 => $kernel::<$lanes, 10, 2>(first, $($argument),*),
+                    11 => $kernel::<$lanes, 11, 2>(first, $($argument),*),
+                    _ => $kernel::<$lanes, 12, 2>(first, $($argument),*),
+                }
+            } else {
+                match left {
+                    1 => $kernel::<$lanes, 1, 1>(first, $($argument),*),
+                    2 => $kernel::<$lanes, 2, 1>(first, $($argument),*),
+                    3 => $kernel::<$lanes, 3, 1>(first, $($argument),*),
+                    _ => $kernel::<$lanes, 4, 1>(first, $($argument),*),
+                }
+            };
+        }
+    };
+}
+
+/// `scores[query][key] = scale · query · key` for the keys of `pages`; other entries keep what they held.
+#[inline(always)]
+fn score<L: Lanes>(keys: &Keys<'_>, scale: f32, pages: Range<usize>, scratch: &mut Scratch) {
+    let Scratch {
+        count,
+        transposed,
+        scores,
+        ..
+    } = scratch;
     for page in pages {
         let head = keys.pages.page(keys.layer, keys.table[page], keys.head);
-        let mut sums = [[L::splat(0.0); PAGE / LANES]; H];
-        for (component, lane) in head.keys.as_chunks::<PAGE>().0.iter().enumerate() {
-            let mut keys = [L::splat(0.0); PAGE / LANES];
-            for (half, keys) in keys.iter_mut().enumerate() {
-                // SAFETY: a lane holds PAGE values.
-                *keys = unsafe { L::load(lane.as_ptr().add(half * LANES)) };
+        let at = page * PAGE % CHUNK;
+        by_queries!(score_page::<L>(
+            *count,
+            head.keys,
+            (&*transposed, *count),
+            scale,
+            at,
+            &mut *scores
+        ));
+    }
+}
+
+/// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
+#[inline(always)]
+fn score_page<L: Lanes, const H: usize, const V: usize>(
+    first: usize,
+    keys: &[f32],
+    (queries, count): (&[f32], usize),
+    scale: f32,
+    at: usize,
+    scores: &mut [[f32; CHUNK]; QUERIES],
+) -> usize {
+    let lines = keys.as_chunks::<PAGE>().0.iter();
+    for part in (0..PAGE).step_by(V * LANES) {
+        let mut sums = [[L::splat(0.0); V]; H];
+        for (line, queries) in lines.clone().zip(queries.chunks_exact(count)) {
+            let queries = &queries[first..][..H];
+            let mut keys = [L::splat(0.0); V];
+            for (n, keys) in keys.iter_mut().enumerate() {
+                // SAFETY: a line holds PAGE values, a multiple of V · LANES.
+                *keys = unsafe { L::load(line.as_ptr().add(part + n * LANES)) };
             }
-            for (head, sums) in sums.iter_mut().enumerate() {
-                let query = L::splat(queries[head * head_dim + component]);
+            for (query, sums) in queries.iter().zip(&mut sums) {
+                let query = L::splat(*query);
                 for (sum, key) in sums.iter_mut().zip(keys) {
                     *sum = query.fma(key, *sum);
                 }
             }
         }
-        let at = page * PAGE % CHUNK;
-        for (scores, sums) in scores.iter_mut().zip(sums) {
-            for (half, sum) in sums.into_iter().enumerate() {
-                let scores = &mut scores[at + half * LANES..][..LANES];
+        for (scores, sums) in scores[first..].iter_mut().zip(sums) {
+            for (n, sum) in sums.into_iter().enumerate() {
+                let scores = &mut scores[at + part + n * LANES..][..LANES];
                 // SAFETY: the slice holds LANES values.
                 unsafe { sum.mul(L::splat(scale)).store(scores.as_mut_ptr()) };
             }
         }
     }
+    H
 }
 
 /// Turns scores, whole lanes of them, to weights eˢ⁻ᵐ; gives m and the sum of the weights.
@@ -242,45 +342,63 @@ fn weigh<L: Lanes>(scores: &mut [f32]) -> (f32, f32) {
     (maximum, total.sum())
 }
 
-/// `sums[head] = Σ weight · value` over the keys of `pages`, in order; a few lanes of all heads at a time.
+/// `chunk_sums[query] = Σ weight · value` over the keys of `pages`, in order; a few lanes of all queries at a time.
 #[inline(always)]
-fn add_values<L: Lanes, const H: usize>(
+fn add_values<L: Lanes>(keys: &Keys<'_>, pages: Range<usize>, scratch: &mut Scratch) {
+    let Scratch {
+        count,
+        scores,
+        chunk_sums,
+        ..
+    } = scratch;
+    by_queries!(add_queries::<L>(
+        *count,
+        keys,
+        &pages,
+        &*scores,
+        &mut *chunk_sums
+    ));
+}
+
+/// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.
+#[inline(always)]
+fn add_queries<L: Lanes, const H: usize, const V: usize>(
+    first: usize,
     keys: &Keys<'_>,
-    pages: std::ops::Range<usize>,
-    weights: &[[f32; CHUNK]; HEADS],
+    pages: &Range<usize>,
+    weights: &[[f32; CHUNK]; QUERIES],
     sums: &mut [f32],
-) {
-    let stride = keys.pages.stride;
-    let groups = stride / LANES;
-    let mut group = 0;
-    while group < groups {
-        if groups - group >= 2 {
-            add_lanes::<L, H, 2>(keys, pages.clone(), weights, sums, group);
-            group += 2;
-        } else {
-            add_lanes::<L, H, 1>(keys, pages.clone(), weights, sums, group);
-            group += 1;
-        }
+) -> usize {
+    let groups = keys.pages.stride / LANES;
+    let weights = &weights[first..][..H];
+    let sums = &mut sums[first * keys.pages.stride..];
+    let whole = groups / V * V;
+    for group in (0..whole).step_by(V) {
+        add_lanes::<L, H, V>(keys, pages.clone(), weights, sums, group);
     }
+    for group in whole..groups {
+        add_lanes::<L, H, 1>(keys, pages.clone(), weights, sums, group);
+    }
+    H
 }
 
 #[inline(always)]
-fn add_lanes<L: Lanes, const H: usize, const G: usize>(
+fn add_lanes<L: Lanes, const H: usize, const V: usize>(
     keys: &Keys<'_>,
-    pages: std::ops::Range<usize>,
-    weights: &[[f32; CHUNK]; HEADS],
+    pages: Range<usize>,
+    weights: &[[f32; CHUNK]],
     sums: &mut [f32],
     group: usize,
 ) {
     let stride = keys.pages.stride;
-    let mut totals = [[L::splat(0.0); G]; H];
+    let mut totals = [[L::splat(0.0); V]; H];
     for page in pages {
         let head = keys.pages.page(keys.layer, keys.table[page], keys.head);
         let at = page * PAGE % CHUNK;
         for (slot, value) in head.values.chunks_exact(stride).enumerate() {
-            let mut values = [L::splat(0.0); G];
+            let mut values = [L::splat(0.0); V];
             for (lane, values) in values.iter_mut().enumerate() {
-                // SAFETY: a value's row is padded to whole lanes, of which there are `group + G` or more.
+                // SAFETY: a value's row is padded to whole lanes, of which there are `group + V` or more.
                 *values = unsafe { L::load(value.as_ptr().add((group + lane) * LANES)) };
             }
             for (totals, weights) in totals.iter_mut().zip(weights) {
@@ -291,9 +409,9 @@ fn add_lanes<L: Lanes, const H: usize, const G: usize>(
             }
         }
     }
-    for (head, totals) in totals.into_iter().enumerate() {
+    for (query, totals) in totals.into_iter().enumerate() {
         for (lane, total) in totals.into_iter().enumerate() {
-            let sum = &mut sums[head * stride + (group + lane) * LANES..][..LANES];
+            let sum = &mut sums[query * stride + (group + lane) * LANES..][..LANES];
             // SAFETY: the slice holds LANES values.
             unsafe { total.store(sum.as_mut_ptr()) };
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Cpu;
 use super::lanes::{LANES, Lanes, vectorised};
-use crate::ops::StoredType;
+use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Rates that no kernel can exceed. Each is the best of several goes, for a limit is what could be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,11 +21,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Multiply-adds a second of the arithmetic that weights kept as `stored` are multiplied in.
-    pub fn matrix_rate(&self, stored: StoredType) -> f64 {
-        match stored {
-            StoredType::F32 | StoredType::Bf16 => self.f32_per_second,
-        }
+    /// Multiply-adds a second of the arithmetic that weights of `precision` are multiplied in.
+    pub fn matrix_rate(&self, precision: Precision) -> f64 {
+        let narrow = match (precision.quantisation, precision.stored) {
+            (Quantisation::Q8_0 | Quantisation::Q4K, _) => self.i8_per_second,
+            (Quantisation::None, StoredType::Bf16) => self.bf16_per_second,
+            (Quantisation::None, StoredType::F32) => None,
+        };
+        narrow.unwrap_or(self.f32_per_second)
     }
 }
 

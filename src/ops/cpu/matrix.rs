@@ -1,13 +1,17 @@
 //! A linear layer's weights, repacked so that one lane owns one output column.
 
+use std::io;
+
 use rayon::prelude::*;
 
 use super::lanes::LANES;
-use super::{Buffer, Cpu};
-use crate::ops::StoredType;
+use super::quantised::{self, BLOCK, Format, Q4K, Q8_0};
+use super::slab::{Plain, Slab};
+use super::{Buffer, Cpu, Isa};
 use crate::ops::checkpoint::RawTensor;
+use crate::ops::{Precision, Quantisation, StoredType};
 
-/// Weights of shape `[outputs, inputs]`, as tiles `[outputs / 16][inputs][16]`; the last tile is padded with zeros.
+/// Weights of shape `[outputs, inputs]`, in tiles of sixteen outputs; the last tile is padded with zeros.
 #[derive(Debug)]
 pub struct Matrix {
     pub(super) outputs: usize,
@@ -17,28 +21,45 @@ pub struct Matrix {
 
 #[derive(Debug)]
 pub(super) enum Tiles {
-    F32(Vec<f32>),
-    Bf16(Vec<u16>),
+    /// `[outputs / 16][inputs][16]`.
+    F32(Slab<f32>),
+    /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits; the inputs padded to a multiple of 32.
+    Bf16(Slab<u16>),
+    Q8_0(Q8_0),
+    Q4K(Q4K),
 }
 
 impl Matrix {
     /// Packs the rows of `parts` one after another; each part is row-major `[n, inputs]`.
-    pub fn pack(parts: &[RawTensor<'_>], inputs: usize, stored: StoredType) -> Matrix {
+    ///
+    /// # Errors
+    /// When the system has no memory for them.
+    pub fn pack(
+        parts: &[RawTensor<'_>],
+        inputs: usize,
+        precision: Precision,
+    ) -> io::Result<Matrix> {
         let rows: Vec<Row> = parts
             .iter()
             .flat_map(|part| (0..part.rows(inputs)).map(move |row| Row { part, row }))
             .collect();
-        let tiles = match stored {
-            StoredType::F32 => Tiles::F32(interleave(&rows, inputs, |value| value)),
-            StoredType::Bf16 => Tiles::Bf16(interleave(&rows, inputs, |value| {
-                half::bf16::from_f32(value).to_bits()
-            })),
+        let tiles = match (precision.quantisation, precision.stored) {
+            (Quantisation::None, StoredType::F32) => {
+                Tiles::F32(interleave::<_, 1, 1>(&rows, inputs, |value| value)?)
+            }
+            (Quantisation::None, StoredType::Bf16) => {
+                Tiles::Bf16(interleave::<_, 2, 32>(&rows, inputs, |value| {
+                    half::bf16::from_f32(value).to_bits()
+                })?)
+            }
+            (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise_q8_0(&rows, inputs)?),
+            (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
         };
-        Matrix {
+        Ok(Matrix {
             outputs: rows.len(),
             inputs,
             tiles,
-        }
+        })
     }
 
     pub fn outputs(&self) -> usize {
@@ -48,6 +69,25 @@ impl Matrix {
     pub fn inputs(&self) -> usize {
         self.inputs
     }
+
+    /// The weight `k` of output `n`.
+    pub(super) fn weight(&self, n: usize, k: usize) -> f32 {
+        let (tile, lane) = (n / LANES, n % LANES);
+        let blocks = self.inputs.div_ceil(BLOCK);
+        match &self.tiles {
+            Tiles::F32(tiles) => tiles[(tile * self.inputs + k) * LANES + lane],
+            Tiles::Bf16(tiles) => {
+                let pair = tile * self.inputs.next_multiple_of(32) / 2 + k / 2;
+                let bits = tiles[(pair * LANES + lane) * 2 + k % 2];
+                f32::from_bits(u32::from(bits) << 16)
+            }
+            Tiles::Q8_0(tiles) => tiles.weight(tile * blocks + k / BLOCK, lane, k % BLOCK),
+            Tiles::Q4K(tiles) => {
+                let first = tile * blocks.next_multiple_of(Q4K::TOGETHER);
+                tiles.weight(first + k / BLOCK, lane, k % BLOCK)
+            }
+        }
+    }
 }
 
 /// One output's weights, where they still lie in their file.
@@ -56,25 +96,77 @@ struct Row<'a> {
     row: usize,
 }
 
-fn interleave<T: Copy + Default + Send>(
+/// Tiles of sixteen rows side by side, a column's weights of `TOGETHER` inputs next to each other; zeros fill the
+/// inputs up to a multiple.
+fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
     rows: &[Row<'_>],
     inputs: usize,
     convert: impl Fn(f32) -> T + Sync,
-) -> Vec<T> {
-    let mut tiles = vec![T::default(); rows.len().div_ceil(LANES) * LANES * inputs];
+) -> io::Result<Slab<T>> {
+    let size = LANES * inputs.next_multiple_of(MULTIPLE);
+    let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * size)?;
     tiles
-        .par_chunks_mut(LANES * inputs)
+        .par_chunks_mut(size)
         .zip(rows.par_chunks(LANES))
         .for_each(|(tile, rows)| {
             let mut values = vec![0.0; inputs];
             for (lane, row) in rows.iter().enumerate() {
                 row.part.read_row(row.row, &mut values);
                 for (k, &value) in values.iter().enumerate() {
-                    tile[k * LANES + lane] = convert(value);
+                    let group = k / TOGETHER * LANES + lane;
+                    tile[group * TOGETHER + k % TOGETHER] = convert(value);
                 }
             }
         });
+    Ok(tiles)
+}
+
+fn quantise_q8_0(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
+    let blocks = inputs.div_ceil(BLOCK);
+    let mut tiles = Q8_0::zeroed(rows.len().div_ceil(LANES) * blocks)?;
+    let isa = Isa::detect();
     tiles
+        .values
+        .par_chunks_mut(blocks * BLOCK * LANES)
+        .zip(tiles.scales.par_chunks_mut(blocks * LANES))
+        .zip(rows.par_chunks(LANES))
+        .for_each(|((values, scales), rows)| {
+            quantised::q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
+        });
+    Ok(tiles)
+}
+
+fn quantise_q4_k(rows: &[Row<'_>], inputs: usize) -> io::Result<Q4K> {
+    let blocks = inputs.div_ceil(BLOCK).next_multiple_of(Q4K::TOGETHER);
+    let mut tiles = Q4K::zeroed(rows.len().div_ceil(LANES) * blocks)?;
+    let isa = Isa::detect();
+    tiles
+        .values
+        .par_chunks_mut(blocks * BLOCK * LANES / 2)
+        .zip(tiles.scales.par_chunks_mut(blocks * 2 * LANES))
+        .zip(
+            tiles
+                .units
+                .par_chunks_mut(blocks / Q4K::TOGETHER * 2 * LANES),
+        )
+        .zip(rows.par_chunks(LANES))
+        .for_each(|(((values, scales), units), rows)| {
+            quantised::q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);
+        });
+    Ok(tiles)
+}
+
+/// Sixteen rows side by side, `[inputs, up to whole blocks][16]`, zeros where there is none.
+fn transpose(rows: &[Row<'_>], inputs: usize) -> Vec<[f32; LANES]> {
+    let mut tile = vec![[0.0; LANES]; inputs.next_multiple_of(BLOCK)];
+    let mut values = vec![0.0; inputs];
+    for (lane, row) in rows.iter().enumerate() {
+        row.part.read_row(row.row, &mut values);
+        for (column, &value) in tile.iter_mut().zip(&values) {
+            column[lane] = value;
+        }
+    }
+    tile
 }
 
 impl Cpu {
@@ -82,16 +174,8 @@ impl Cpu {
     pub fn embed(&self, table: &Matrix, tokens: &[u32], scale: f32, out: &mut Buffer) {
         out.reshape(tokens.len(), table.inputs);
         for (row, &token) in tokens.iter().enumerate() {
-            let (tile, lane) = (token as usize / LANES, token as usize % LANES);
-            let from = tile * table.inputs * LANES + lane;
             for (k, value) in out.row_mut(row).iter_mut().enumerate() {
-                *value = scale
-                    * match &table.tiles {
-                        Tiles::F32(tiles) => tiles[from + k * LANES],
-                        Tiles::Bf16(tiles) => {
-                            f32::from_bits(u32::from(tiles[from + k * LANES]) << 16)
-                        }
-                    };
+                *value = scale * table.weight(token as usize, k);
             }
         }
     }

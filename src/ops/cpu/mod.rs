@@ -1,14 +1,23 @@
 //! The CPU backend: f32 arithmetic over sixteen lanes, on one pool of threads that all engines take turns on.
 
 mod activation;
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
+mod dots;
+mod floats;
+mod isa;
 mod lanes;
 mod limits;
 mod matmul;
 mod matrix;
 mod norm;
 mod pages;
+mod quantised;
 mod rotary;
+mod slab;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +25,8 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender};
 
 pub use attention::AttentionShape;
-pub use lanes::{Isa, exp_scalar};
+pub use isa::Isa;
+pub use lanes::exp_scalar;
 pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
@@ -163,24 +173,35 @@ impl Drop for Turn<'_> {
 }
 
 /// A pointer to an output that several threads write, each its own part.
-#[derive(Clone, Copy)]
-struct Disjoint(*mut f32);
+struct Disjoint<T>(*mut T);
 
 // SAFETY: whoever uses the pointer writes only elements that no other range of the same `split` writes.
-unsafe impl Send for Disjoint {}
+unsafe impl<T: Send> Send for Disjoint<T> {}
 // SAFETY: as above.
-unsafe impl Sync for Disjoint {}
+unsafe impl<T: Send> Sync for Disjoint<T> {}
 
-impl Disjoint {
-    fn new(buffer: &mut Buffer) -> Disjoint {
-        Disjoint(buffer.data.as_mut_ptr())
+impl<T> Clone for Disjoint<T> {
+    fn clone(&self) -> Disjoint<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Disjoint<T> {}
+
+impl<T> Disjoint<T> {
+    fn new(output: &mut [T]) -> Disjoint<T> {
+        Disjoint(output.as_mut_ptr())
+    }
+
+    fn at(self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
     }
 
     /// The `length` elements from `offset` on.
     ///
     /// # Safety
     /// They lie inside the buffer, and nothing else reads or writes them while the slice lives.
-    unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [f32] {
+    unsafe fn slice<'a>(self, offset: usize, length: usize) -> &'a mut [T] {
         // SAFETY: the caller vouches for bounds and exclusiveness.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(offset), length) }
     }

@@ -42,7 +42,7 @@ fn normalise_kernel<L: Lanes>(x: &[f32], weight: &[f32], epsilon: f32, out: &mut
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::Isa;
+    use super::super::Isa;
     use super::*;
 
     #[test]

@@ -7,13 +7,23 @@ use super::Lanes;
 /// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx2(__m256, __m256);
+pub struct Avx2(
+    pub(in crate::ops::cpu) __m256,
+    pub(in crate::ops::cpu) __m256,
+);
 
 #[expect(
     clippy::undocumented_unsafe_blocks,
     reason = "the same for every block: see the type"
 )]
 impl Lanes for Avx2 {
+    const TILES: usize = 1;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
     #[inline(always)]
     fn splat(value: f32) -> Self {
         unsafe { Avx2(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
@@ -23,14 +33,38 @@ impl Lanes for Avx2 {
         unsafe { Avx2(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
     }
     #[inline(always)]
-    unsafe fn load_bf16(from: *const u16) -> Self {
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
         unsafe {
-            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
-            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
+            let low = _mm256_loadu_si256(from.cast());
+            let high = _mm256_loadu_si256(from.add(16).cast());
+            let upper = _mm256_set1_epi32(-0x1_0000);
+            [
+                Avx2(
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+                ),
+                Avx2(
+                    _mm256_castsi256_ps(_mm256_and_si256(low, upper)),
+                    _mm256_castsi256_ps(_mm256_and_si256(high, upper)),
+                ),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        unsafe {
             Avx2(
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.cast())),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.add(8).cast())),
             )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe {
+            let low = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
+            let high = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.add(8).cast()));
+            Avx2(_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high))
         }
     }
     #[inline(always)]

@@ -7,13 +7,20 @@ use super::Lanes;
 /// One register. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx512(__m512);
+pub struct Avx512(pub(in crate::ops::cpu) __m512);
 
 #[expect(
     clippy::undocumented_unsafe_blocks,
     reason = "the same for every block: see the type"
 )]
 impl Lanes for Avx512 {
+    const TILES: usize = 2;
+    const ROWS: usize = 12;
+
+    #[inline(always)]
+    fn prefetch(from: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) }
+    }
     #[inline(always)]
     fn splat(value: f32) -> Self {
         Avx512(unsafe { _mm512_set1_ps(value) })
@@ -23,10 +30,25 @@ impl Lanes for Avx512 {
         Avx512(unsafe { _mm512_loadu_ps(from) })
     }
     #[inline(always)]
-    unsafe fn load_bf16(from: *const u16) -> Self {
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
         unsafe {
-            let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
-            Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+            let pairs = _mm512_loadu_si512(from.cast());
+            let second = _mm512_and_si512(pairs, _mm512_set1_epi32(-0x1_0000));
+            [
+                Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(pairs))),
+                Avx512(_mm512_castsi512_ps(second)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
+        Avx512(unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) })
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        unsafe {
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+            Avx512(_mm512_cvtepi32_ps(bytes))
         }
     }
     #[inline(always)]

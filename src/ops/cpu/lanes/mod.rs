@@ -18,47 +18,29 @@ pub use portable::Portable;
 /// Lanes in a vector.
 pub const LANES: usize = 16;
 
-/// The instruction set that kernels run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    Avx512,
-    Avx2,
-    Portable,
-}
-
-impl Isa {
-    /// The widest one that this machine has.
-    pub fn detect() -> Isa {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
-                return Isa::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Isa::Avx2;
-            }
-        }
-        Isa::Portable
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::Avx512 => "avx512",
-            Isa::Avx2 => "avx2",
-            Isa::Portable => "portable",
-        }
-    }
-}
-
 /// Sixteen f32 values. The pointers given to `load` and `store` must be valid for sixteen values (of any alignment).
 pub trait Lanes: Copy {
+    /// Tiles and rows of a product that the registers hold together.
+    const TILES: usize;
+    const ROWS: usize;
+
+    /// Asks for the cache line at `from`, which need not exist.
+    fn prefetch(from: *const u8);
     fn splat(value: f32) -> Self;
     /// # Safety
     /// `from` must be readable for 16 values.
     unsafe fn load(from: *const f32) -> Self;
+    /// Sixteen pairs of bf16, by their bits: all the first ones, and all the second ones.
+    ///
     /// # Safety
-    /// `from` must be readable for 16 values. Each is the upper half of an f32.
-    unsafe fn load_bf16(from: *const u16) -> Self;
+    /// `from` must be readable for 32 values.
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2];
+    /// # Safety
+    /// `from` must be readable for 16 values, f16 by their bits.
+    unsafe fn load_f16(from: *const u16) -> Self;
+    /// # Safety
+    /// `from` must be readable for 16 values.
+    unsafe fn load_u8(from: *const u8) -> Self;
     /// # Safety
     /// `to` must be writable for 16 values.
     unsafe fn store(self, to: *mut f32);
@@ -152,16 +134,31 @@ pub fn exp_scalar(x: f32) -> f32 {
 
 /// A number as weights keep it.
 pub trait Stored: Copy + Sync {
-    /// Sixteen of them, widened.
+    /// A tile holds a whole multiple of so many inputs, the last ones zeros.
+    const MULTIPLE: usize;
+
+    /// The weights of two inputs, sixteen columns each, widened.
     ///
     /// # Safety
-    /// `from` must be readable for 16 values.
-    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+    /// `from` must be readable for 32 values.
+    unsafe fn load_pair<L: Lanes>(from: *const Self) -> [L; 2];
+    /// The weights of the last input where their number is odd.
+    ///
+    /// # Safety
+    /// `from` must be readable for a whole multiple of inputs.
+    unsafe fn load_last<L: Lanes>(from: *const Self) -> L;
 }
 
 impl Stored for f32 {
+    const MULTIPLE: usize = 1;
+
     #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const f32) -> L {
+    unsafe fn load_pair<L: Lanes>(from: *const f32) -> [L; 2] {
+        // SAFETY: the caller vouches for 32 readable values.
+        unsafe { [L::load(from), L::load(from.add(LANES))] }
+    }
+    #[inline(always)]
+    unsafe fn load_last<L: Lanes>(from: *const f32) -> L {
         // SAFETY: the caller vouches for sixteen readable values.
         unsafe { L::load(from) }
     }
@@ -169,10 +166,18 @@ impl Stored for f32 {
 
 /// A bf16 by its bits.
 impl Stored for u16 {
+    const MULTIPLE: usize = 32;
+
     #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const u16) -> L {
-        // SAFETY: the caller vouches for sixteen readable values.
+    unsafe fn load_pair<L: Lanes>(from: *const u16) -> [L; 2] {
+        // SAFETY: the caller vouches for 32 readable values.
         unsafe { L::load_bf16(from) }
+    }
+    #[inline(always)]
+    unsafe fn load_last<L: Lanes>(from: *const u16) -> L {
+        // SAFETY: the caller vouches for 32 readable values.
+        let [first, _] = unsafe { L::load_bf16(from) };
+        first
     }
 }
 
@@ -183,24 +188,24 @@ impl Stored for u16 {
 macro_rules! vectorised {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) = $kernel:ident) => {
         $(#[$attribute])*
-        $visibility fn $name(isa: $crate::ops::cpu::lanes::Isa, $($argument: $type),*) {
-            use $crate::ops::cpu::lanes;
+        $visibility fn $name(isa: $crate::ops::cpu::Isa, $($argument: $type),*) {
+            use $crate::ops::cpu::{Isa, lanes};
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx2,fma")]
+                #[target_feature(enable = "avx512f,avx2,fma,f16c")]
                 fn avx512($($argument: $type),*) {
                     $kernel::<lanes::Avx512>($($argument),*);
                 }
-                #[target_feature(enable = "avx2,fma")]
+                #[target_feature(enable = "avx2,fma,f16c")]
                 fn avx2($($argument: $type),*) {
                     $kernel::<lanes::Avx2>($($argument),*);
                 }
                 match isa {
-                    // SAFETY: `Isa::detect` is the only source of these values, and found the instructions.
-                    lanes::Isa::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: `Isa::available` is the only source of these values, and found the instructions.
+                    Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Amx => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
-                    lanes::Isa::Avx2 => return unsafe { avx2($($argument),*) },
-                    lanes::Isa::Portable => {}
+                    Isa::Avx2 | Isa::AvxVnni => return unsafe { avx2($($argument),*) },
+                    Isa::Portable => {}
                 }
             }
             let _ = isa;
@@ -212,16 +217,8 @@ pub(crate) use vectorised;
 
 #[cfg(test)]
 mod tests {
+    use super::super::Isa;
     use super::*;
-
-    /// Every instruction set that this machine has.
-    pub fn available() -> Vec<Isa> {
-        match Isa::detect() {
-            Isa::Avx512 => vec![Isa::Portable, Isa::Avx2, Isa::Avx512],
-            Isa::Avx2 => vec![Isa::Portable, Isa::Avx2],
-            Isa::Portable => vec![Isa::Portable],
-        }
-    }
 
     #[inline(always)]
     fn exp_kernel<L: Lanes>(values: &mut [f32]) {
@@ -238,7 +235,7 @@ mod tests {
             .collect();
         let mut reference = inputs.clone();
         exp_all(Isa::Portable, &mut reference);
-        for isa in available() {
+        for isa in Isa::available() {
             let mut values = inputs.clone();
             exp_all(isa, &mut values);
             assert!(

@@ -4,7 +4,7 @@ use super::{LANES, Lanes};
 
 /// An array of sixteen; on AArch64 the compiler makes NEON of it.
 #[derive(Clone, Copy)]
-pub struct Portable(pub(super) [f32; LANES]);
+pub struct Portable(pub(in crate::ops::cpu) [f32; LANES]);
 
 impl Portable {
     #[inline(always)]
@@ -14,6 +14,11 @@ impl Portable {
 }
 
 impl Lanes for Portable {
+    const TILES: usize = 1;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn prefetch(_: *const u8) {}
     #[inline(always)]
     fn splat(value: f32) -> Self {
         Portable([value; LANES])
@@ -24,10 +29,21 @@ impl Lanes for Portable {
         Portable(unsafe { from.cast::<[f32; LANES]>().read_unaligned() })
     }
     #[inline(always)]
-    unsafe fn load_bf16(from: *const u16) -> Self {
+    unsafe fn load_bf16(from: *const u16) -> [Self; 2] {
+        // SAFETY: the caller vouches for 32 readable values.
+        let pairs = unsafe { from.cast::<[[u16; 2]; LANES]>().read_unaligned() };
+        [0, 1].map(|half| Portable(pairs.map(|pair| f32::from_bits(u32::from(pair[half]) << 16))))
+    }
+    #[inline(always)]
+    unsafe fn load_f16(from: *const u16) -> Self {
         // SAFETY: the caller vouches for sixteen readable values.
         let halves = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };
-        Portable(halves.map(|half| f32::from_bits(u32::from(half) << 16)))
+        Portable(halves.map(|half| half::f16::from_bits(half).to_f32()))
+    }
+    #[inline(always)]
+    unsafe fn load_u8(from: *const u8) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        Portable(unsafe { from.cast::<[u8; LANES]>().read() }.map(f32::from))
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {

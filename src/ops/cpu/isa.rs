@@ -1,0 +1,89 @@
+//! The instruction sets that kernels are written for, and which of them this machine has.
+
+use std::sync::LazyLock;
+
+/// Generations of vector instructions. Products of bf16 alone tell them apart in the bits of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// No instruction by name; on AArch64 the compiler makes NEON of it.
+    Portable,
+    Avx2,
+    /// Dots of four bytes in 256 bits.
+    AvxVnni,
+    Avx512,
+    /// Dots of four bytes in 512 bits.
+    Avx512Vnni,
+    /// Dots of two bf16 in 512 bits.
+    Avx512Bf16,
+    /// Products of whole tiles, of bytes and of bf16.
+    Amx,
+}
+
+impl Isa {
+    /// The best that this machine has.
+    pub fn detect() -> Isa {
+        static DETECTED: LazyLock<Isa> = LazyLock::new(|| {
+            let best = Isa::available().into_iter().rfind(|isa| isa.pays());
+            best.unwrap_or(Isa::Portable)
+        });
+        *DETECTED
+    }
+
+    /// All that this machine has, in the order above.
+    pub fn available() -> Vec<Isa> {
+        let mut available = vec![Isa::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c");
+            let avx512 = avx2 && is_x86_feature_detected!("avx512f");
+            let vnni = avx512
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vnni");
+            let bf16 = vnni && is_x86_feature_detected!("avx512bf16");
+            let generations = [
+                (Isa::Avx2, avx2),
+                (Isa::AvxVnni, avx2 && is_x86_feature_detected!("avxvnni")),
+                (Isa::Avx512, avx512),
+                (Isa::Avx512Vnni, vnni),
+                (Isa::Avx512Bf16, bf16),
+                (Isa::Amx, bf16 && super::amx::is_usable()),
+            ];
+            let present = generations.into_iter().filter(|(_, has)| *has);
+            available.extend(present.map(|(isa, _)| isa));
+        }
+        available
+    }
+
+    /// Intel's cores dot two bf16 at half the rate of two f32 products, AMD's at twice that rate.
+    fn pays(self) -> bool {
+        self != Isa::Avx512Bf16 || is_amd()
+    }
+
+    /// Whether activations are rounded to bf16 to meet weights kept so.
+    pub fn multiplies_bf16(self) -> bool {
+        matches!(self, Isa::Avx512Bf16 | Isa::Amx)
+    }
+
+    /// What decides the bits.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Portable => "portable",
+            Isa::Avx2 | Isa::AvxVnni => "avx2",
+            Isa::Avx512 | Isa::Avx512Vnni => "avx512",
+            Isa::Avx512Bf16 => "avx512 bf16",
+            Isa::Amx => "avx512 amx",
+        }
+    }
+}
+
+fn is_amd() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes) == [*b"Auth", *b"enti", *b"cAMD"]
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}

@@ -1,0 +1,196 @@
+//! Tiles of quantised weights times rounded rows: an exact dot per block of 32, then one fused multiply-add each.
+//!
+//! A column's chain over its blocks is the same whatever the rows and tiles beside it; these are chosen for
+//! registers and caches alone.
+
+use std::ops::Range;
+
+use super::super::Disjoint;
+use super::super::dots::Dots;
+use super::super::lanes::{LANES, Lanes};
+use super::BLOCK;
+use super::rounded::Block;
+
+/// A way to keep weights: blocks of 32 by 16 columns, tile after tile.
+pub trait Format: Sync {
+    /// A tile holds a whole multiple of so many blocks.
+    const TOGETHER: usize;
+    /// A block's scales, one a column.
+    type Scales<L: Lanes>: Copy;
+
+    /// Steps `step` and `step + 4` of the block `at`.
+    ///
+    /// # Safety
+    /// There are more than `at` blocks over all tiles, and four pairs of steps a block.
+    unsafe fn pair<D: Dots>(&self, at: usize, step: usize) -> [D::Weights; 2];
+    /// A block's dots before its first step.
+    fn before<D: Dots>(activations: &Block) -> D;
+    /// Asks for what [`Format::pair`] will load of the block `at`, if there is one.
+    fn prefetch<D: Dots>(&self, at: usize, step: usize);
+    /// # Safety
+    /// There are more than `at` blocks over all tiles.
+    unsafe fn scales<L: Lanes>(&self, at: usize) -> Self::Scales<L>;
+    /// `sums` plus a block's `dots`, scaled by the weights' and the activations' scales.
+    fn add<L: Lanes>(scales: Self::Scales<L>, dots: L, activations: &Block, sums: L) -> L;
+}
+
+/// One multiplication: `[rows][blocks]` activations times tiles of `blocks` blocks, to `[rows, outputs]`.
+pub struct Product<'a, F> {
+    pub activations: &'a [Block],
+    pub weights: &'a F,
+    pub rows: usize,
+    pub blocks: usize,
+    pub outputs: usize,
+    pub to: Disjoint<f32>,
+}
+
+/// Blocks between the one that is multiplied and the one that is asked for.
+const AHEAD: usize = 8;
+
+/// Rows whose activations stay in the second-level cache while tiles pass by.
+const ROWS_AT_ONCE: usize = 240;
+
+/// The columns of `tiles`, for all rows.
+#[inline(always)]
+pub fn multiply_kernel<D: Dots, F: Format>(product: &Product<'_, F>, tiles: Range<usize>) {
+    if product.rows <= D::ROWS || D::ROWS_OF_TWO == 1 {
+        for tile in tiles {
+            product.multiply_tile::<D>(tile, 0..product.rows);
+        }
+        return;
+    }
+    for first in (0..product.rows).step_by(ROWS_AT_ONCE) {
+        let rows = first..product.rows.min(first + ROWS_AT_ONCE);
+        let mut tile = tiles.start;
+        while tile < tiles.end {
+            if tiles.end - tile >= 2 {
+                product.multiply_two::<D>(tile, rows.clone());
+            } else {
+                product.multiply_tile::<D>(tile, rows.clone());
+            }
+            tile += 2;
+        }
+    }
+}
+
+impl<F: Format> Product<'_, F> {
+    #[inline(always)]
+    fn multiply_tile<D: Dots>(&self, tile: usize, rows: Range<usize>) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let left = (rows.end - row).min(D::ROWS);
+            row += if D::ROWS > 4 {
+                match left {
+                    1 => self.multiply::<D, 1, 1>(tile, row),
+                    2 => self.multiply::<D, 1, 2>(tile, row),
+                    3 => self.multiply::<D, 1, 3>(tile, row),
+                    4 => self.multiply::<D, 1, 4>(tile, row),
+                    5 => self.multiply::<D, 1, 5>(tile, row),
+                    6 => self.multiply::<D, 1, 6>(tile, row),
+                    7 => self.multiply::<D, 1, 7>(tile, row),
+                    8 => self.multiply::<D, 1, 8>(tile, row),
+                    9 => self.multiply::<D, 1, 9>(tile, row),
+                    10 => self.multiply::<D, 1, 10>(tile, row),
+                    11 => self.multiply::<D, 1, 11>(tile, row),
+                    _ => self.multiply::<D, 1, 12>(tile, row),
+                }
+            } else {
+                match left {
+                    1 => self.multiply::<D, 1, 1>(tile, row),
+                    2 => self.multiply::<D, 1, 2>(tile, row),
+                    3 => self.multiply::<D, 1, 3>(tile, row),
+                    _ => self.multiply::<D, 1, 4>(tile, row),
+                }
+            };
+        }
+    }
+
+    #[inline(always)]
+    fn multiply_two<D: Dots>(&self, tile: usize, rows: Range<usize>) {
+        let mut row = rows.start;
+        while row < rows.end {
+            row += match (rows.end - row).min(D::ROWS_OF_TWO) {
+                1 => self.multiply::<D, 2, 1>(tile, row),
+                2 => self.multiply::<D, 2, 2>(tile, row),
+                3 => self.multiply::<D, 2, 3>(tile, row),
+                4 => self.multiply::<D, 2, 4>(tile, row),
+                5 => self.multiply::<D, 2, 5>(tile, row),
+                _ => self.multiply::<D, 2, 6>(tile, row),
+            };
+        }
+    }
+
+    /// Tiles `tile..tile + TILES` for rows `row..row + ROWS`. Gives `ROWS`.
+    #[inline(always)]
+    fn multiply<D: Dots, const TILES: usize, const ROWS: usize>(
+        &self,
+        tile: usize,
+        row: usize,
+    ) -> usize {
+        let blocks = self.blocks;
+        let stride = blocks.next_multiple_of(F::TOGETHER);
+        let activations = &self.activations[row * blocks..(row + ROWS) * blocks];
+        let zero = <D::Floats as Lanes>::splat(0.0);
+        let mut sums = [[zero; TILES]; ROWS];
+        for block in 0..blocks {
+            let at = tile * stride + block;
+            let mut dots = [[D::zero(); TILES]; ROWS];
+            for (m, dots) in dots.iter_mut().enumerate() {
+                // SAFETY: `activations` holds ROWS rows of `blocks`.
+                let activations = unsafe { activations.get_unchecked(m * blocks + block) };
+                *dots = [F::before(activations); TILES];
+            }
+            for step in 0..BLOCK / 8 {
+                if TILES == 1 {
+                    self.weights.prefetch::<D>(at + AHEAD, step);
+                }
+                // SAFETY: the tiles are there, each of `blocks` blocks of eight steps.
+                let first: [D::Weights; 2] = unsafe { self.weights.pair::<D>(at, step) };
+                let mut pairs = [first; TILES];
+                for (n, pair) in pairs.iter_mut().enumerate().skip(1) {
+                    // SAFETY: as above.
+                    *pair = unsafe { self.weights.pair::<D>(at + n * stride, step) };
+                }
+                for half in 0..2 {
+                    for (m, dots) in dots.iter_mut().enumerate() {
+                        // SAFETY: as above.
+                        let word = unsafe {
+                            activations.get_unchecked(m * blocks + block).words[step + 4 * half]
+                        };
+                        for (dots, pair) in dots.iter_mut().zip(&pairs) {
+                            *dots = dots.add(pair[half], word);
+                        }
+                    }
+                }
+            }
+            for n in 0..TILES {
+                // SAFETY: as above.
+                let scales = unsafe { self.weights.scales::<D::Floats>(at + n * stride) };
+                for (m, sums) in sums.iter_mut().enumerate() {
+                    // SAFETY: as above.
+                    let activations = unsafe { activations.get_unchecked(m * blocks + block) };
+                    sums[n] = F::add(scales, dots[m][n].to_floats(), activations, sums[n]);
+                }
+            }
+        }
+        for (m, sums) in sums.into_iter().enumerate() {
+            for (n, sums) in sums.into_iter().enumerate() {
+                self.store(sums, row + m, (tile + n) * LANES);
+            }
+        }
+        ROWS
+    }
+
+    #[inline(always)]
+    fn store<L: Lanes>(&self, sums: L, row: usize, column: usize) {
+        let columns = LANES.min(self.outputs - column);
+        // SAFETY: inside the output's row `row`; each tile's columns are written by one thread alone.
+        let to = unsafe { self.to.slice(row * self.outputs + column, columns) };
+        if columns == LANES {
+            // SAFETY: `to` holds sixteen values.
+            unsafe { sums.store(to.as_mut_ptr()) };
+        } else {
+            to.copy_from_slice(&sums.to_array()[..columns]);
+        }
+    }
+}
