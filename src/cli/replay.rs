@@ -10,6 +10,7 @@ use super::interrupt;
 use super::options::{HubFlags, MachineFlags};
 use super::prepare::Order;
 use super::run::check_promise;
+use super::summary::count;
 use crate::console;
 use crate::data::Question;
 use crate::exit::{Failure, resume};
@@ -105,7 +106,6 @@ impl Replay {
             .iter()
             .filter_map(|item| Some((*item, question(item)?)))
             .collect();
-        let count = jobs.len();
         let (differences, found) = channel();
         run_all(
             jobs,
@@ -150,9 +150,10 @@ impl Replay {
             console::say(line)?;
         }
         console::say(format!(
-            "{count} items, {} calls replayed, {} differences",
-            replayed.len(),
-            lines.len()
+            "{}, {} replayed, {}",
+            count(wanted.len(), "item"),
+            count(replayed.len(), "call"),
+            count(lines.len(), "difference")
         ))?;
         if lines.is_empty() {
             Ok(())

@@ -43,7 +43,7 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
 }
 
 /// `1 item`, `2 items`.
-fn count(number: usize, noun: &str) -> String {
+pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

@@ -1,0 +1,194 @@
+//! Models that are broken or beyond what the decoder runs: refused by name, before a line is written.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use wardround::model::Family;
+
+use crate::binary::{Outcome, Scratch};
+
+/// Runs a question on a tiny Llama that `harm` was done to.
+fn run_harmed(harm: impl Fn(&Path)) -> (Scratch, Outcome) {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    harm(&scratch.model(Family::Llama));
+    let outcome = scratch.run_one("out", "");
+    (scratch, outcome)
+}
+
+/// The same, refused before the run directory was made.
+#[track_caller]
+fn refused(harm: impl Fn(&Path), parts: &[&str]) {
+    let (scratch, outcome) = run_harmed(harm);
+    outcome.refused(3, parts);
+    assert!(!scratch.path("out").exists());
+}
+
+fn set(model: &Path, field: &str, value: Value) {
+    let path = model.join("config.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config[field] = value;
+    std::fs::write(path, config.to_string()).unwrap();
+}
+
+fn change_weights(model: &Path, change: impl Fn(&mut Vec<u8>)) {
+    let path = model.join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_file_that_is_missing() {
+    let remove =
+        |name: &'static str| move |model: &Path| std::fs::remove_file(model.join(name)).unwrap();
+    let whole = "hint: copy or fetch the whole of the model's repository";
+    refused(
+        remove("model.safetensors"),
+        &["llama has no weights: neither model.safetensors nor", whole],
+    );
+    refused(remove("config.json"), &["llama lacks config.json", whole]);
+    refused(
+        remove("tokenizer.json"),
+        &["llama lacks tokenizer.json", whole],
+    );
+    refused(
+        remove("chat_template.jinja"),
+        &[
+            "no chat template in ",
+            "neither chat_template.jinja, chat_template.json nor tokenizer_config.json",
+        ],
+    );
+}
+
+#[test]
+fn a_shard_that_is_missing() {
+    let shard = |model: &Path| {
+        std::fs::remove_file(model.join("model.safetensors")).unwrap();
+        let index = json!({"weight_map": {"a": "model-00001-of-00002.safetensors"}});
+        std::fs::write(
+            model.join("model.safetensors.index.json"),
+            index.to_string(),
+        )
+        .unwrap();
+    };
+    refused(shard, &["llama lacks model-00001-of-00002.safetensors"]);
+}
+
+#[test]
+fn weights_that_are_cut_short_or_corrupt() {
+    let again = "hint: the file is damaged or cut short: copy or fetch it again";
+    let unsound = "llama/model.safetensors is not a sound safetensors file: ";
+    let cuts: [fn(&mut Vec<u8>); 4] = [
+        |bytes| bytes.truncate(bytes.len() - 1),
+        |bytes| bytes.truncate(4),
+        |bytes| bytes.clear(),
+        |bytes| bytes[..8].fill(0xff),
+    ];
+    for cut in cuts {
+        refused(|model| change_weights(model, cut), &[unsound, again]);
+    }
+}
+
+#[test]
+fn a_tensor_of_another_shape_or_none_at_all() {
+    let (_, outcome) = run_harmed(|model| set(model, "intermediate_size", json!(96)));
+    outcome.refused(
+        3,
+        &[
+            "tensor `model.layers.0.mlp.gate_proj.weight` in ",
+            "llama/model.safetensors has shape [128, 64], but config.json asks for [96, 64]",
+            "hint: config.json and the weights are not of one model",
+        ],
+    );
+    let (_, outcome) = run_harmed(|model| set(model, "num_hidden_layers", json!(4)));
+    outcome.refused(
+        3,
+        &["no tensor `model.layers.3.", "llama/model.safetensors"],
+    );
+    refused(
+        |model| set(model, "vocab_size", json!(9)),
+        &["tensor `model.embed_tokens.weight`", "[9, 64]"],
+    );
+}
+
+#[test]
+fn an_architecture_or_a_field_that_the_decoder_does_not_run() {
+    let mistral = |model: &Path| set(model, "architectures", json!(["MistralForCausalLM"]));
+    refused(
+        mistral,
+        &[
+            "llama/config.json: `architectures` is ",
+            "MistralForCausalLM",
+            "known: Gemma3ForConditionalGeneration",
+        ],
+    );
+    let cannot = "which wardround cannot run";
+    for (field, value, shown) in [
+        ("attention_bias", json!(true), "`attention_bias` is true"),
+        ("hidden_act", json!("gelu_new"), "`hidden_act` is "),
+        (
+            "rope_scaling",
+            json!({"rope_type": "yarn", "factor": 4.0}),
+            "yarn",
+        ),
+    ] {
+        refused(
+            |model| set(model, field, value.clone()),
+            &["llama/config.json: ", shown, cannot],
+        );
+    }
+    refused(
+        |model| set(model, "num_attention_heads", Value::Null),
+        &["`num_attention_heads`"],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_json() {
+    for (name, message) in [
+        (
+            "config.json",
+            "llama/config.json is not a model's config: EOF",
+        ),
+        ("tokenizer.json", "cannot read "),
+        ("tokenizer_config.json", "llama/tokenizer_config.json: EOF"),
+        (
+            "generation_config.json",
+            "llama/generation_config.json: EOF",
+        ),
+    ] {
+        refused(
+            |model| std::fs::write(model.join(name), "{").unwrap(),
+            &[message, name],
+        );
+    }
+}
+
+#[test]
+fn a_chat_template_that_does_not_compile() {
+    let broken =
+        |model: &Path| std::fs::write(model.join("chat_template.jinja"), "a\n{% if %}").unwrap();
+    refused(
+        broken,
+        &[
+            "the chat template of ",
+            "llama/chat_template.jinja does not compile: ",
+            "(line 2)",
+        ],
+    );
+}
+
+#[test]
+fn a_chat_template_that_refuses_the_messages() {
+    let picky = "{{ raise_exception('no system role, please') }}";
+    let (_, outcome) =
+        run_harmed(|model| std::fs::write(model.join("chat_template.jinja"), picky).unwrap());
+    outcome.refused(
+        1,
+        &[
+            "1 of 1 items errored, the first of them q1: the chat template of ",
+            "refuses these messages: no system role, please",
+        ],
+    );
+}

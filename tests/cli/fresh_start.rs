@@ -1,0 +1,260 @@
+//! The first minutes with the binary: `demo`, `models`, `doctor`, and mistyped command lines.
+
+use std::os::unix::fs::PermissionsExt;
+
+use wardround::model::Family;
+
+use crate::binary::{Scratch, outcome, signal, size, wait};
+use crate::determinism::wait_until;
+
+#[test]
+fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
+    let scratch = Scratch::new();
+    let demo = "demo --out first --models models";
+    let told = scratch.wardround(demo);
+    let noise =
+        "The three models have random weights: what they say is noise, how they are run is not.\n";
+    assert!(told.succeeded().stdout.ends_with(noise), "{told:#?}");
+    for part in [
+        "medmad on demo: 8 items, 1 run\n",
+        "accuracy   ",
+        "calls      ",
+        "The debate on demo-",
+        "Options:\n    A: ",
+        "  round 0\n    sym    says ",
+        "    the vote: ",
+        "  the team says ",
+    ] {
+        assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
+    }
+    assert!(
+        told.stderr.contains("making models/tiny-gemma3\n"),
+        "{told:#?}"
+    );
+
+    let mode = |name: &str| {
+        let metadata = std::fs::metadata(scratch.path(name)).unwrap();
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("first"), 0o700);
+    let mut names: Vec<String> = std::fs::read_dir(scratch.path("first"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let expected = [
+        "calls.jsonl",
+        "items.jsonl",
+        "plan.toml",
+        "report.html",
+        "results.json",
+    ];
+    assert_eq!(names, expected);
+    for name in names {
+        assert_eq!(mode(&format!("first/{name}")), 0o600, "{name}");
+    }
+    scratch.wardround("verify first").succeeded();
+    scratch.wardround(demo).refused(
+        2,
+        &[
+            "first exists and is not empty",
+            "hint: go on with `--resume`, or choose another `--out`",
+        ],
+    );
+}
+
+#[test]
+fn a_demo_without_flags_finds_its_own_places_and_uses_its_models_again() {
+    let scratch = Scratch::new();
+    let interrupted = |out: &str| {
+        let mut child = scratch.command("demo").spawn().unwrap();
+        let calls = scratch.path(out).join("calls.jsonl");
+        wait_until(&mut child, || size(&calls) > 0);
+        signal(&child, "INT");
+        let told = wait(child);
+        told.refused(130, &[&format!("--resume --out {out}` goes on")]);
+        told.stderr
+    };
+    let making = format!("making {}", scratch.path(".cache/wardround").display());
+    assert_eq!(interrupted("wardround-demo").matches(&making).count(), 3);
+    assert_eq!(interrupted("wardround-demo-2").matches("making").count(), 0);
+}
+
+#[test]
+fn a_model_is_made_listed_and_verified() {
+    let scratch = Scratch::new();
+    for family in ["gemma3", "llama", "qwen3"] {
+        let made = scratch.wardround(format!("models synth {family} {family} --seed 5"));
+        assert_eq!(made.succeeded().stdout, format!("{family}\n"));
+        let verified = scratch.wardround(format!("models verify ./{family}"));
+        assert!(
+            verified.succeeded().stdout.contains("model.safetensors"),
+            "{verified:#?}"
+        );
+    }
+    scratch
+        .wardround("models synth gemma3 gemma3")
+        .refused(2, &["gemma3 exists and is not an empty directory"]);
+    scratch
+        .wardround("models synth mamba m")
+        .refused(2, &["'mamba'", "gemma3, llama, qwen3"]);
+    let listed = scratch.wardround("models ls");
+    let cards: Vec<&str> = listed
+        .succeeded()
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(cards, ["gemma3-4b", "llama3.2-3b", "qwen3-4b"]);
+    assert_eq!(listed.stdout.matches("not here").count(), 3, "{listed:#?}");
+}
+
+#[test]
+fn a_doctor_says_what_there_is() {
+    let scratch = Scratch::new();
+    let told = scratch.wardround("doctor --offline");
+    let cache = format!(
+        "cache      {}",
+        scratch.path(".cache/huggingface/hub").display()
+    );
+    for part in [
+        "version    0.1.0",
+        "device     cpu: ",
+        "memory     ",
+        "network    none: --offline forbids connections",
+        &cache,
+        "model      qwen3-4b: not here: ",
+    ] {
+        assert!(
+            told.succeeded().stdout.contains(part),
+            "no {part:?} in {told:#?}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_or_absent_model_is_named() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let run = |panel| {
+        scratch.run(format!(
+            "--panel {panel} --data questions.jsonl --out out --offline"
+        ))
+    };
+    run("gemma4-4b").refused(
+        2,
+        &[
+            "no model is called `gemma4-4b`",
+            "hint: the cards are gemma3-4b, llama3.2-3b, qwen3-4b",
+        ],
+    );
+    run("./nowhere").refused(2, &["there is no model directory at ./nowhere"]);
+    run("qwen3-4b").refused(
+        3,
+        &[
+            "Qwen/Qwen3-4B",
+            "is not whole in the cache",
+            "--offline forbids connections",
+            "hint: run `wardround models fetch qwen3-4b --to DIR` where there is a network",
+        ],
+    );
+    scratch.model(Family::Llama);
+    run("llama,llama").refused(
+        2,
+        &[
+            "a panel of 2 members for 3 agents",
+            "hint: give --panel three models, or one for all",
+        ],
+    );
+    assert!(!scratch.path("out").exists());
+    let fetch = scratch.wardround("models fetch qwen3-4b --offline");
+    fetch.refused(
+        3,
+        &["qwen3-4b cannot be fetched: --offline forbids connections"],
+    );
+    let mut command = scratch.command("models fetch qwen3-4b");
+    outcome(command.env("HF_HUB_OFFLINE", "1")).refused(3, &["HF_HUB_OFFLINE is set"]);
+}
+
+#[test]
+fn a_setting_that_is_unknown_or_out_of_range_is_named() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    for (pair, parts) in [
+        (
+            "tmax=1",
+            [
+                "medmad has no setting tmax",
+                "hint: the settings are t_max, confidence",
+            ],
+        ),
+        (
+            "t_max",
+            ["\"t_max\" is not key=value", "hint: write --set t_max=2"],
+        ),
+        (
+            "t_max=-1",
+            [
+                "setting t_max: \"-1\" is not a whole number",
+                "from 0 to 100",
+            ],
+        ),
+        (
+            "counterfactual=maybe",
+            ["setting counterfactual: \"maybe\"", "on or paper or strict"],
+        ),
+    ] {
+        scratch
+            .run_one("out", &format!("--set {pair}"))
+            .refused(2, &parts);
+    }
+    assert!(!scratch.path("out").exists());
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_writes_nothing() {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    scratch.model(Family::Llama);
+    let before = std::fs::read_dir(scratch.path(".")).unwrap().count();
+    let told = scratch.run_one("out", "--runs 2 --set t_max=3 --dry-run");
+    for part in [
+        "dataset    questions (",
+        "3 items, 2 runs\n",
+        "calls      at most 72\n",
+        "sym        llama (llama, bf16)\n",
+        "of keys and values",
+        "free\n",
+        "prompts    round 0: ",
+    ] {
+        assert!(
+            told.succeeded().stdout.contains(part),
+            "no {part:?} in {told:#?}"
+        );
+    }
+    assert_eq!(
+        std::fs::read_dir(scratch.path(".")).unwrap().count(),
+        before
+    );
+}
+
+#[test]
+fn a_command_line_without_its_needs_is_refused() {
+    let scratch = Scratch::new();
+    scratch
+        .wardround("run medmad")
+        .refused(2, &["--data <FILE>"]);
+    scratch
+        .wardround("run medmad --data x.jsonl")
+        .refused(2, &["--format <FORMAT>"]);
+    scratch
+        .wardround("run medpanel")
+        .refused(2, &["'medpanel'", "medmad"]);
+    scratch
+        .wardround("run --resume")
+        .refused(2, &["--out <DIR>"]);
+    assert_eq!(
+        scratch.wardround("--version").succeeded().stdout,
+        "wardround 0.1.0\n"
+    );
+}

@@ -1,0 +1,13 @@
+//! The built binary, as a user or a script meets it: exit codes, messages, and what it leaves on the disk.
+
+mod bad_checkpoints;
+mod bad_data;
+mod binary;
+mod determinism;
+mod fresh_start;
+mod limits;
+mod recompute;
+mod run_directory;
+mod signals;
+mod tampering;
+mod texts;

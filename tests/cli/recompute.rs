@@ -1,0 +1,111 @@
+//! What a run logs, against what an independent script makes of its calls.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::binary::Scratch;
+
+/// Runs the script; `None` after saying so where there is no Python that can.
+fn recompute(out: &Path) -> Option<Output> {
+    let can = Command::new("python3")
+        .args(["-c", "import tomllib"])
+        .output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no python3 of 3.11 or later");
+        return None;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute.py");
+    Some(
+        Command::new("python3")
+            .arg(script)
+            .arg(out)
+            .output()
+            .unwrap(),
+    )
+}
+
+#[track_caller]
+fn agrees(out: &Path, told: &str) {
+    if let Some(output) = recompute(out) {
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.starts_with(told),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn the_votes_of_real_questions_are_recomputed() {
+    let scratch = Scratch::new();
+    if !scratch.has_real_data() {
+        println!("skipped: WARDROUND_DATA is not set");
+        return;
+    }
+    let panel = scratch.panel();
+    for (format, file) in [
+        ("medqa", "medqa/us_5opt_test.jsonl"),
+        ("pubmedqa", "pubmedqa/ori_pqal.json"),
+        ("mmlu-pro", "mmlu_pro/professional_medicine.jsonl"),
+    ] {
+        let run = format!(
+            "run medmad --data data/{file} --format {format} --limit 2 --sample-seed 42 --runs 2 \
+             --panel {panel} --set record_chars=8 --set t_max=1 --out {format}"
+        );
+        scratch.wardround(run).succeeded();
+        scratch.wardround(format!("verify {format}")).succeeded();
+        agrees(&scratch.path(format), "4 items and ");
+    }
+}
+
+#[test]
+fn every_switch_of_the_vote_is_recomputed() {
+    let scratch = Scratch::new();
+    let panel = scratch.panel();
+    let questions = scratch.questions(3);
+    for (out, flags, items) in [
+        ("weighted", "--set t_max=1", 3),
+        ("unweighted", "--set t_max=1 --set confidence=off", 3),
+        (
+            "one-role",
+            "--set roles=ddx --set analysis_first=on --runs 2",
+            6,
+        ),
+        ("cut-short", "--set t_max=1 --set max_tokens=200", 3),
+        (
+            "free",
+            "--set t_max=1 --set max_tokens=40 --free --runs 3",
+            9,
+        ),
+    ] {
+        let run = format!("--data questions.jsonl --panel {panel} --out {out} {flags}");
+        scratch.run(run).succeeded();
+        agrees(&scratch.path(out), &format!("{items} items and "));
+    }
+    let without_gold = std::fs::read_to_string(questions).unwrap();
+    let with_images = without_gold.replace("\"answer\"", "\"image\"");
+    scratch.write("images.jsonl", with_images);
+    let run = scratch.run("--data images.jsonl --panel llama --out errors");
+    assert_eq!(run.code, Some(1));
+    agrees(&scratch.path("errors"), "3 items and 0 calls");
+}
+
+#[test]
+fn the_script_finds_a_wrong_vote() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    scratch.run_one("out", "").succeeded();
+    let mut contents = wardround::run::contents::Contents::read(&scratch.path("out")).unwrap();
+    let item = &mut contents.items.records[0];
+    item.rounds[0].weights[2] += 0.2;
+    crate::tampering::seal_anew(&contents, &scratch.path("out"));
+    scratch.wardround("verify out").succeeded();
+    if let Some(output) = recompute(&scratch.path("out")) {
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            said.starts_with("item q1, run 1, round 0: weight of guide: found "),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! What `verify` and `replay` say about a run directory that was changed.
+
+use std::path::{Path, PathBuf};
+
+use wardround::run::chain;
+use wardround::run::contents::Contents;
+use wardround::run::link::Link;
+use wardround::run::records::{CallRecord, ItemRecord};
+use wardround::run::results::Results;
+
+use crate::binary::{Outcome, Random, Scratch, lines};
+
+const LOGS: [&str; 2] = ["calls.jsonl", "items.jsonl"];
+
+/// A finished run over two questions.
+fn finished() -> (Scratch, PathBuf) {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    scratch.run_one("out", "").succeeded();
+    let out = scratch.path("out");
+    assert_eq!(LOGS.map(|log| lines(&out.join(log))), [6, 2]);
+    (scratch, out)
+}
+
+fn verify(scratch: &Scratch) -> Outcome {
+    scratch.wardround("verify out")
+}
+
+fn place(out: &Path, log: &str, line: usize) -> String {
+    let file = Path::new(out.file_name().unwrap()).join(log);
+    format!("error: {}, line {line}: ", file.display())
+}
+
+#[test]
+fn one_changed_byte_in_any_line_is_found() {
+    let (scratch, out) = finished();
+    verify(&scratch).succeeded();
+    let mut random = Random(7);
+    for log in LOGS {
+        let path = out.join(log);
+        let sound = std::fs::read(&path).unwrap();
+        let mut start = 0;
+        for (index, line) in sound.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            // Any byte of the line, and its newline.
+            let at = random.below(line.len() as u64 - 1) as usize;
+            for at in [at, line.len() - 1] {
+                let mut changed = sound.clone();
+                changed[start + at] ^= 1 << random.below(8);
+                std::fs::write(&path, &changed).unwrap();
+                verify(&scratch).refused(3, &[&place(&out, log, index + 1), "hint: "]);
+            }
+            start += line.len();
+        }
+        std::fs::write(&path, &sound).unwrap();
+    }
+    verify(&scratch).succeeded();
+}
+
+#[test]
+fn a_cut_tail_is_found() {
+    let (scratch, out) = finished();
+    let mut random = Random(11);
+    for log in LOGS {
+        let path = out.join(log);
+        let sound = std::fs::read(&path).unwrap();
+        let last = sound[..sound.len() - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n');
+        let whole_line = sound.len() - 1 - last.unwrap();
+        let some = 2 + random.below(whole_line as u64 - 2) as usize;
+        for cut in [1, some, whole_line] {
+            std::fs::write(&path, &sound[..sound.len() - cut]).unwrap();
+            let line = sound.iter().filter(|byte| **byte == b'\n').count();
+            verify(&scratch).refused(3, &[&place(&out, log, line)]);
+        }
+        std::fs::write(&path, "").unwrap();
+        verify(&scratch).refused(3, &[&place(&out, log, 1)]);
+        std::fs::remove_file(&path).unwrap();
+        verify(&scratch).refused(3, &[&format!("out/{log} is missing")]);
+        std::fs::write(&path, &sound).unwrap();
+    }
+}
+
+#[test]
+fn a_changed_plan_or_figure_is_found() {
+    let (scratch, out) = finished();
+    for (file, from, to) in [
+        ("plan.toml", "seed = 42", "seed = 43"),
+        ("results.json", "\"n_errors\": 0", "\"n_errors\": 1"),
+    ] {
+        let sound = std::fs::read_to_string(out.join(file)).unwrap();
+        assert!(sound.contains(from));
+        std::fs::write(out.join(file), sound.replace(from, to)).unwrap();
+        verify(&scratch).refused(3, &[&format!("out/{file}")]);
+        std::fs::write(out.join(file), sound).unwrap();
+    }
+    std::fs::remove_file(out.join("plan.toml")).unwrap();
+    verify(&scratch).refused(3, &["out is not a run directory: it holds no plan.toml"]);
+    scratch
+        .wardround("verify nowhere")
+        .refused(3, &["nowhere is not a run directory"]);
+}
+
+#[test]
+fn a_noted_head_is_confirmed_or_refused() {
+    let (scratch, out) = finished();
+    let results = std::fs::read_to_string(out.join("results.json")).unwrap();
+    let results: Results = serde_json::from_str(&results).unwrap();
+    for head in [&results.head, &results.heads.calls, &results.heads.items] {
+        scratch
+            .wardround(format!("verify out --head {head}"))
+            .succeeded();
+    }
+    scratch
+        .wardround(format!("verify out --head {}", results.heads.plan))
+        .refused(3, &["out: no head of this run is", &results.heads.plan]);
+}
+
+#[test]
+fn a_forgery_that_is_sealed_anew_verifies_but_not_its_head_nor_its_replay() {
+    let (scratch, out) = finished();
+    let head = Contents::read(&out).unwrap().heads().calls;
+    scratch.wardround("replay out").succeeded();
+
+    let mut contents = Contents::read(&out).unwrap();
+    let forged = &mut contents.calls.records[1];
+    forged.text = forged.text.replacen("\"answer\": \"", "\"answer\":  \"", 1);
+    let key = forged.key().to_string();
+    seal_anew(&contents, &out);
+    verify(&scratch).succeeded();
+    scratch
+        .wardround(format!("verify out --head {head}"))
+        .refused(3, &["no head of this run is"]);
+    let replay = scratch.wardround("replay out");
+    replay.refused(1, &["the replay differs from out"]);
+    let told: Vec<&str> = replay.stdout.lines().collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with(&format!("{key}: text is ")), "{told:?}");
+    assert!(told[1].ends_with(", 1 difference"), "{told:?}");
+}
+
+#[test]
+fn a_call_that_was_slipped_in_or_taken_out_is_found_by_a_replay() {
+    let (scratch, out) = finished();
+    let sound = Contents::read(&out).unwrap();
+
+    let mut contents = sound.clone();
+    let mut extra = contents.calls.records[0].clone();
+    extra.sample = 1;
+    let key = extra.key().to_string();
+    contents.calls.records.push(extra);
+    seal_anew(&contents, &out);
+    let replay = scratch.wardround("replay out");
+    replay.refused(1, &[]);
+    let told = format!("{key}: in the log, but the replay did not make it\n");
+    assert!(replay.stdout.starts_with(&told), "{replay:#?}");
+
+    let mut contents = sound;
+    let removed = contents.calls.records.remove(0).key().to_string();
+    seal_anew(&contents, &out);
+    let replay = scratch.wardround("replay out");
+    replay.refused(1, &[]);
+    assert!(
+        replay
+            .stdout
+            .starts_with(&format!("{removed}: not in the log\n")),
+        "{replay:#?}"
+    );
+}
+
+#[test]
+fn a_replay_of_what_never_ran_is_refused() {
+    let (scratch, out) = finished();
+    scratch
+        .wardround("replay out --items q9")
+        .refused(2, &["the run has no item `q9`", "hint: "]);
+    let mut contents = Contents::read(&out).unwrap();
+    contents.items.records.clear();
+    write_logs(&contents, &out);
+    std::fs::remove_file(out.join("results.json")).unwrap();
+    scratch.wardround("replay out").refused(
+        1,
+        &[
+            "there is nothing to replay",
+            "hint: `wardround run --resume --out out`",
+        ],
+    );
+}
+
+/// Writes both logs and the results again, as one would who knows how.
+pub fn seal_anew(contents: &Contents, out: &Path) {
+    write_logs(contents, out);
+    Results::write(out, 1).unwrap();
+}
+
+fn write_logs(contents: &Contents, out: &Path) {
+    let sealed = sealed_lines::<CallRecord>(&contents.calls.records, &contents.plan_sha256);
+    std::fs::write(out.join(CallRecord::FILE), sealed).unwrap();
+    let sealed = sealed_lines::<ItemRecord>(&contents.items.records, &contents.plan_sha256);
+    std::fs::write(out.join(ItemRecord::FILE), sealed).unwrap();
+}
+
+fn sealed_lines<R: Link + Clone>(records: &[R], anchor: &str) -> String {
+    let mut prev = anchor.to_owned();
+    let seal = |(record, seq): (&R, u64)| {
+        let mut record = record.clone();
+        let line = chain::seal(&mut record, seq, &prev).unwrap();
+        prev = record.hash().to_owned();
+        line + "\n"
+    };
+    records.iter().zip(1..).map(seal).collect()
+}

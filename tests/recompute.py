@@ -1,0 +1,357 @@
+"""Recomputes a MED-MAD run directory from plan.toml and calls.jsonl alone, and compares.
+
+    python3 tests/recompute.py DIR
+
+Shares no code with the program. From the texts of the calls it reads the records again, and from those the answers,
+weights, votes, ties, team confidences, rounds, verdicts, accuracies and token sums; both hash chains and the heads are
+checked as well. Exits 0 when items.jsonl and results.json say the same, 1 with the first difference. Python 3.11 or
+later, standard library only.
+"""
+
+import hashlib
+import json
+import math
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+
+class Difference(Exception):
+    """What was found, and what should be there."""
+
+
+def expect(where, found, expected):
+    """Numbers may differ in their last bits: sums may be taken in another order."""
+    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (found, expected))
+    same = math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12) if numbers else found == expected
+    if not same:
+        raise Difference(f"{where}: found {found!r}, recomputed {expected!r}")
+
+
+# The files.
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_chain(path, anchor):
+    """The lines of a log as objects; each must carry its own hash and that of the line before."""
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        raise Difference(f"{path}: the last line is cut short")
+    head, lines = anchor, []
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        where = f"{path}, line {number}"
+        record = json.loads(line)
+        tail = b',"hash":"%s"}' % record["hash"].encode()
+        if not line.endswith(tail):
+            raise Difference(f"{where}: the line does not end in its hash")
+        expect(f"{where}, hash", record["hash"], sha256(line[: -len(tail)] + b"}"))
+        expect(f"{where}, prev", record["prev"], head)
+        if "seq" in record:
+            expect(f"{where}, seq", record["seq"], number)
+        head = record["hash"]
+        lines.append(record)
+    return lines, head
+
+
+def results_head(path):
+    text = path.read_text(encoding="utf-8")
+    without = re.sub(r',\n  "head": "[0-9a-f]{64}"\n}\n$', "\n}\n", text)
+    return sha256(without.encode())
+
+
+# From a text to a record (Appendix B.2, B.7, and the reading of free text).
+
+
+def normalised_answer(text):
+    """The first letter A-J that stands alone, else the last one anywhere, else nothing."""
+    text = text.strip().upper()
+    alone = re.search(r"\b[A-J]\b", text)
+    anywhere = re.findall(r"[A-J]", text)
+    return alone.group() if alone else anywhere[-1] if anywhere else ""
+
+
+def confidence_of(value):
+    if isinstance(value, str):
+        try:
+            value = float(value.strip().replace("_", "no number"))
+        except ValueError:
+            return 0.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return 0.0
+    return min(max(float(value), 0.0), 1.0)
+
+
+def plain(value):
+    """An answer as text, whatever its type."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case list():
+            return "; ".join(map(plain, value))
+        case dict():
+            return "; ".join(map(plain, value.values()))
+        case _:
+            return json.dumps(value)
+
+
+def loads(text):
+    """A JSON object with an answer, or None. Python takes NaN, 1e999 and lone surrogates, which are no JSON."""
+
+    def refuse(constant):
+        raise ValueError(constant)
+
+    def finite(number):
+        return float(number) if math.isfinite(float(number)) else refuse(number)
+
+    try:
+        value = json.loads(text, parse_constant=refuse, parse_float=finite)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and "answer" in value else None
+
+
+def balanced(text):
+    """The object at the beginning of `text`, commas before closing brackets dropped and open brackets closed, and
+    what follows it."""
+    out, closers, in_string, escaped = [], [], False, False
+
+    def drop_comma():
+        kept = "".join(out).rstrip(", \t\r\n")
+        out[:] = [kept]
+
+    for place, char in enumerate(text):
+        if in_string:
+            in_string = escaped or char != '"'
+            escaped = not escaped and char == "\\"
+        elif char == '"':
+            in_string = True
+        elif char in "{[":
+            closers.append("}" if char == "{" else "]")
+        elif char in "}]":
+            drop_comma()
+            if char in closers:
+                while closers[-1] != char:
+                    out.append(closers.pop())
+                closers.pop()
+        out.append(char)
+        if not closers or len(closers) > 128:
+            return "".join(out), text[place + 1 :]
+    if in_string:
+        out.append('"')
+    drop_comma()
+    return "".join(out) + "".join(reversed(closers)), ""
+
+
+def repaired(text):
+    while (start := text.find("{")) >= 0:
+        candidate, text = balanced(text[start:])
+        if (record := loads(candidate)) is not None:
+            return record
+    return None
+
+
+def read_text(text, finish_reason):
+    """The answer, the confidence, and how they were read."""
+    text = text.lstrip()
+    if not text.startswith("{"):
+        if "</think>" in text:
+            text = text.split("</think>", 1)[1]
+        elif text.startswith("<think>"):
+            text = ""
+    text = text.strip()
+    if finish_reason != "length":
+        for how, record in (("ok", loads(text)), ("repaired", repaired(text))):
+            if record is not None:
+                return normalised_answer(plain(record["answer"])), confidence_of(record.get("confidence")), how
+    field = re.search(r'"answer"\s*:\s*"?([A-J])', text)
+    return field.group(1) if field else normalised_answer(text), 0.0, "fallback"
+
+
+# From three records to one answer (Appendix B.3, B.4, B.8).
+
+
+def weight(confidence):
+    """In tenths, so that sums and ties are exact."""
+    for least, tenths in ((0.95, 9), (0.85, 7), (0.70, 5), (0.50, 3)):
+        if confidence >= least:
+            return tenths
+    return 1
+
+
+def vote(answers, weights):
+    """The answer, whether it was a tie, and the team's confidence. A tie goes to the first in panel order."""
+    sums = {}
+    for answer, tenths in zip(answers, weights):
+        if answer:
+            sums[answer] = sums.get(answer, 0) + tenths
+    best = max(sums.values(), default=0)
+    winners = [answer for answer in sums if sums[answer] == best]
+    chosen = winners[0] if winners else ""
+    support = [tenths for answer, tenths in zip(answers, weights) if answer == chosen] or weights
+    return chosen, len(winners) > 1, sum(support) / (10 * len(support))
+
+
+def agree(answers):
+    return answers[0] != "" and len(set(answers)) == 1
+
+
+def agents_of(roles):
+    """The agents' names: their roles, numbered where one comes more than once."""
+    count = {role: roles.count(role) for role in roles}
+    return [role if count[role] == 1 else f"{role}-{roles[: at + 1].count(role)}" for at, role in enumerate(roles)]
+
+
+def check_item(item, calls, agents, settings):
+    """One answered item against the records of its calls."""
+    where = f"item {item['item']}, run {item['run']}"
+    by_round = {}
+    for call in calls:
+        by_round.setdefault(call["round"], {})[call["agent"]] = call
+    last = len(by_round) - 1
+    expect(f"{where}: rounds of its calls", sorted(by_round), list(range(last + 1)))
+    expect(f"{where}: rounds_run", item["rounds_run"], last)
+    expect(f"{where}: calls", item["calls"], len(agents) * (last + 1))
+    expect(f"{where}: calls in the log", len(calls), item["calls"])
+    expect(f"{where}: rounds", [one["round"] for one in item["rounds"]], list(range(last + 1)))
+    uses_confidence = settings["confidence"] == "on"
+    for number, logged in enumerate(item["rounds"]):
+        place = f"{where}, round {number}"
+        records = [by_round[number][agent] for agent in agents]
+        answers = [record["answer"] for record in records]
+        confidences = [record["confidence"] for record in records]
+        weights = [weight(one) if uses_confidence else 10 for one in confidences]
+        chosen, tie, team = vote(answers, weights)
+        expect(f"{place}: answers", logged["answers"], answers)
+        for name, found, expected in zip(agents, logged["confidences"], confidences, strict=True):
+            expect(f"{place}: confidence of {name}", found, expected)
+        for name, found, expected in zip(agents, logged["weights"], weights, strict=True):
+            expect(f"{place}: weight of {name}", found, expected / 10)
+        expect(f"{place}: aggregate", logged["aggregate"], chosen)
+        if number == 0:
+            expect(f"{place}: labels and brief", (logged["labels"], logged["brief"]), ([], ""))
+        else:
+            expect(f"{place}: labels", sorted(logged["labels"]), sorted(agents))
+            for record in records:
+                if logged["brief"] not in record["user"]:
+                    raise Difference(f"{place}: the brief is not what {record['agent']} was shown")
+        goes_on = number < settings["t_max"] and not agree(answers)
+        expect(f"{place}: another round follows", number < last, goes_on)
+    expect(f"{where}: answer", item["answer"], chosen)
+    expect(f"{where}: tie", item["tie"], tie)
+    expect(f"{where}: team_confidence", item["team_confidence"], team)
+    expect(f"{where}: correct", item["correct"], None if item["gold"] is None else chosen == item["gold"])
+
+
+def read_call(call):
+    where = f"call {call['seq']} ({call['agent']}, round {call['round']}, item {call['item']}, run {call['run']})"
+    answer, confidence, how = read_text(call["text"], call["finish_reason"])
+    expect(f"{where}: parse", call["parse"], how)
+    expect(f"{where}: record.answer", call["record"]["answer"], answer)
+    expect(f"{where}: record.confidence", call["record"]["confidence"], confidence)
+    return {
+        "agent": call["agent"],
+        "round": call["round"],
+        "answer": answer,
+        "confidence": confidence,
+        "user": call["messages"][-1]["content"],
+    }
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def check_results(results, plan, outcomes, calls, heads):
+    expect("results: heads", results["heads"], heads)
+    expect("results: n_items", results["n_items"], len(plan["dataset"]["items"]))
+    expect("results: n_runs", results["n_runs"], plan["runs"])
+    expect("results: calls", results["calls"], len(calls))
+    expect("results: n_errors", results["n_errors"], sum(item["error"] is not None for item in outcomes.values()))
+    expect("results: ties", results["ties"], sum(item["tie"] for item in outcomes.values()))
+    for name in ("prompt", "cached", "completion", "forced"):
+        expect(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in calls))
+    for how in ("ok", "repaired", "fallback"):
+        expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
+
+    per_run = []
+    for run in range(1, plan["runs"] + 1):
+        verdicts = [item["correct"] for (number, _), item in outcomes.items() if number == run and item["gold"] is not None]
+        per_run += [mean(verdicts)] if verdicts else []
+    if not per_run:
+        expect("results: accuracy", results["accuracy"], None)
+        return
+    accuracy = results["accuracy"]
+    for run, (found, expected) in enumerate(zip(accuracy["per_run"], per_run, strict=True), 1):
+        expect(f"results: accuracy of run {run}", found, expected)
+    centre = mean(per_run)
+    expect("results: accuracy.mean", accuracy["mean"], centre)
+    squares = sum((one - centre) * (one - centre) for one in per_run)
+    deviation = math.sqrt(squares / (len(per_run) - 1)) if len(per_run) > 1 else None
+    expect("results: accuracy.std", accuracy["std"], deviation)
+
+
+def check(directory):
+    plan_bytes = (directory / "plan.toml").read_bytes()
+    plan = tomllib.loads(plan_bytes.decode())
+    anchor = sha256(plan_bytes)
+    calls, calls_head = read_chain(directory / "calls.jsonl", anchor)
+    items, items_head = read_chain(directory / "items.jsonl", anchor)
+    heads = {
+        "plan": anchor,
+        "calls": calls_head,
+        "items": items_head,
+        "call_lines": len(calls),
+        "item_lines": len(items),
+    }
+
+    roles = plan["settings"]["roles"].split(",")
+    agents = agents_of(roles)
+    expect("plan: agents of the panel", [member["agent"] for member in plan["panel"]], agents)
+
+    records, keys = {}, set()
+    for call in calls:
+        key = (call["run"], call["item"], call["agent"], call["round"], call["purpose"], call["sample"])
+        if key in keys:
+            raise Difference(f"call {call['seq']}: {key} comes twice")
+        keys.add(key)
+        records.setdefault((call["run"], call["item"]), []).append(read_call(call))
+
+    # An item that errored may have been tried again: its last line counts.
+    outcomes = {(item["run"], item["item"]): item for item in items}
+    planned = {(run, item) for run in range(1, plan["runs"] + 1) for item in plan["dataset"]["items"]}
+    expect("items: those that the plan names", sorted(outcomes), sorted(planned))
+    for key, item in outcomes.items():
+        if item["error"] is None:
+            check_item(item, records.get(key, []), agents, plan["settings"])
+        else:
+            expect(f"item {item['item']}, run {item['run']}: answer of an error", item["answer"], "")
+
+    results_path = directory / "results.json"
+    results = json.loads(results_path.read_text(encoding="utf-8"))
+    check_results(results, plan, outcomes, calls, heads)
+    expect("results: head", results["head"], results_head(results_path))
+    return len(outcomes), len(calls)
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        items, calls = check(Path(sys.argv[1]))
+    except Difference as difference:
+        print(difference)
+        return 1
+    print(f"{items} items and {calls} calls recomputed, no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
