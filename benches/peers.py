@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import gguf
@@ -43,7 +44,7 @@ NAMES = {
 }
 
 
-def main():
+def main() -> None:
     arguments = parse_arguments()
     arguments.models.mkdir(parents=True, exist_ok=True)
     checkpoint = arguments.models / "qwen3-0.6b"
@@ -64,9 +65,8 @@ def main():
     print_table(rows, version, report["environment"])
 
 
-def parse_arguments():
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    numbers = lambda text: [int(number) for number in text.split(",")]
     parser.add_argument("wardround", type=Path, help="the binary, built with --release")
     parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
     parser.add_argument("--types", type=lambda text: text.split(","), default=list(FLAGS))
@@ -82,11 +82,15 @@ def parse_arguments():
     return arguments
 
 
-def run(command):
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def run(command: list) -> bytes:
     return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE).stdout
 
 
-def note(line):
+def note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -96,7 +100,7 @@ def in_own_process(function, *arguments):
         return pool.apply(function, arguments)
 
 
-def read_safetensors(path):
+def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     """Names and bf16 tensors, as u16."""
     data = np.memmap(path, dtype=np.uint8, mode="r")
     length = int(data[:8].view("<u8")[0])
@@ -108,7 +112,7 @@ def read_safetensors(path):
         yield name, np.array(data[start:end]).view("<u2").reshape(tensor["shape"])
 
 
-def gguf_name(name):
+def gguf_name(name: str) -> str:
     """`model.layers.3.mlp.up_proj.weight` is `blk.3.ffn_up.weight` there."""
     name = name.removeprefix("model.").removesuffix(".weight")
     if name.startswith("layers."):
@@ -117,7 +121,7 @@ def gguf_name(name):
     return {"embed_tokens": "token_embd.weight", "norm": "output_norm.weight"}[name]
 
 
-def write_gguf(checkpoint, file, name):
+def write_gguf(checkpoint: Path, file: Path, name: str) -> None:
     config = json.loads((checkpoint / "config.json").read_text())
     writer = gguf.GGUFWriter(file, "qwen3")
     writer.add_file_type(FILE_TYPES[name])
@@ -147,7 +151,7 @@ def write_gguf(checkpoint, file, name):
     writer.close()
 
 
-def measure_llama(file, arguments):
+def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]:
     """Tokens a second by test and batch, each a mean and a deviation; and what llama.cpp says of itself."""
     import llama_cpp
 
@@ -203,7 +207,8 @@ def measure_llama(file, arguments):
     return results, f"llama-cpp-python {llama_cpp.__version__} ({information})"
 
 
-def measure_wardround(checkpoint, flags, arguments):
+def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Namespace) -> tuple[dict, dict]:
+    """As `measure_llama`; and the report that holds the machine and its limits."""
     lists = ["--batch", ",".join(map(str, sorted({1, *arguments.batch})))]
     command = [arguments.wardround, "bench", "--model", checkpoint, "--threads", arguments.threads]
     command += ["--repetitions", arguments.repetitions, "--format", "json", *flags]
@@ -219,15 +224,15 @@ def measure_wardround(checkpoint, flags, arguments):
     return results, decode
 
 
-def summarise(rates):
+def summarise(rates: list[float]) -> tuple[float, float]:
     return statistics.mean(rates), statistics.stdev(rates) if len(rates) > 1 else 0.0
 
 
-def print_table(rows, version, environment):
+def print_table(rows: list[tuple], version: str, environment: dict) -> None:
     limits = environment["limits"]
     print(f"{environment['hardware']['cpu']}, {environment['threads']} threads, {environment['device_kind']};")
-    print(f"{limits['read_gigabytes_per_second']:.1f} GB/s read,", end=" ")
-    print(f"{limits['f32_gigamacs_per_second']:.0f} billion multiply-adds/s in f32.")
+    print(f"{limits['bytes_per_second'] / 1e9:.1f} GB/s read,", end=" ")
+    print(f"{limits['f32_multiply_adds_per_second'] / 1e9:.0f} billion multiply-adds/s in f32.")
     print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
     print("| weights | test | batch | llama.cpp, tokens/s | wardround, tokens/s | ratio |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")

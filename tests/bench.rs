@@ -97,8 +97,8 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
     let environment = &report["environment"];
     assert_eq!(environment["threads"], 2);
     assert_eq!(environment["build"]["version"], env!("CARGO_PKG_VERSION"));
-    assert!(number(&environment["limits"]["read_gigabytes_per_second"]) > 0.1);
-    assert!(number(&environment["limits"]["f32_gigamacs_per_second"]) > 0.01);
+    assert!(number(&environment["limits"]["bytes_per_second"]) > 1e8);
+    assert!(number(&environment["limits"]["f32_multiply_adds_per_second"]) > 1e7);
     assert!(environment["hardware"]["cores"].as_u64().unwrap() > 0);
 }
 

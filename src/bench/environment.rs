@@ -8,7 +8,7 @@ use crate::panel::memory::gibibytes;
 use crate::run::clock;
 use crate::run::plan::HostPlan;
 
-/// Far more than caches hold.
+/// What the read rate is taken over: far more than caches hold.
 const BUFFER_BYTES: usize = 1 << 30;
 
 #[derive(Clone, Debug, Serialize)]
@@ -20,8 +20,8 @@ pub struct Environment {
     pub device_kind: String,
     pub threads: usize,
     pub build: Build,
-    pub limits: MeasuredLimits,
-    /// Of the whole process, mapped files included; `None` where the system does not say.
+    pub limits: Limits,
+    /// Of the process, mapped files included; `None` where the system does not say.
     pub peak_memory_bytes: Option<usize>,
 }
 
@@ -31,33 +31,15 @@ pub struct Build {
     pub profile: &'static str,
 }
 
-/// Taken in the same run, on the same threads.
-#[derive(Clone, Debug, Serialize)]
-pub struct MeasuredLimits {
-    pub read_gigabytes_per_second: f64,
-    pub f32_gigamacs_per_second: f64,
-    pub bf16_gigamacs_per_second: Option<f64>,
-    pub i8_gigamacs_per_second: Option<f64>,
-    pub buffer_bytes: usize,
-}
-
-/// Takes the machine's limits, with a buffer that leaves most of the memory alone.
-pub fn measure_limits(ops: &Ops) -> (Limits, MeasuredLimits) {
-    let buffer_bytes = BUFFER_BYTES.min(available_memory() / 4);
-    let limits = ops.measure_limits(buffer_bytes);
-    let measured = MeasuredLimits {
-        read_gigabytes_per_second: limits.bytes_per_second / 1e9,
-        f32_gigamacs_per_second: limits.f32_per_second / 1e9,
-        bf16_gigamacs_per_second: limits.bf16_per_second.map(|rate| rate / 1e9),
-        i8_gigamacs_per_second: limits.i8_per_second.map(|rate| rate / 1e9),
-        buffer_bytes,
-    };
-    (limits, measured)
-}
-
 impl Environment {
-    /// As it is now: to be asked for after the work, for the peak of memory.
-    pub fn capture(hardware: HostPlan, ops: &Ops, limits: MeasuredLimits) -> Environment {
+    /// To be asked for after the work, once its memory is free again: the peak so far is noted first, then the limits
+    /// are taken, with a buffer that leaves most of the memory alone.
+    pub fn measure(hardware: HostPlan, ops: &Ops) -> Environment {
+        let peak_memory_bytes = peak_memory();
+        let profile = match cfg!(debug_assertions) {
+            true => "dev",
+            false => "release",
+        };
         Environment {
             created_at: clock::utc_now(),
             hardware,
@@ -65,14 +47,10 @@ impl Environment {
             threads: ops.threads(),
             build: Build {
                 version: env!("CARGO_PKG_VERSION"),
-                profile: if cfg!(debug_assertions) {
-                    "dev"
-                } else {
-                    "release"
-                },
+                profile,
             },
-            limits,
-            peak_memory_bytes: peak_memory(),
+            limits: ops.measure_limits(BUFFER_BYTES.min(available_memory() / 4)),
+            peak_memory_bytes,
         }
     }
 
@@ -80,7 +58,9 @@ impl Environment {
     pub fn describe(&self) -> String {
         let (hardware, limits) = (&self.hardware, &self.limits);
         let narrow = |rate: Option<f64>, name: &str| {
-            rate.map_or(String::new(), |rate| format!(", {rate:.1} in {name}"))
+            rate.map_or(String::new(), |rate| {
+                format!(", {:.1} in {name}", rate / 1e9)
+            })
         };
         format!(
             "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
@@ -92,10 +72,10 @@ impl Environment {
             gibibytes(usize::try_from(hardware.memory_bytes).unwrap_or(usize::MAX)),
             self.build.version,
             self.build.profile,
-            limits.read_gigabytes_per_second,
-            limits.f32_gigamacs_per_second,
-            narrow(limits.bf16_gigamacs_per_second, "bf16"),
-            narrow(limits.i8_gigamacs_per_second, "8 bits"),
+            limits.bytes_per_second / 1e9,
+            limits.f32_multiply_adds_per_second / 1e9,
+            narrow(limits.bf16_multiply_adds_per_second, "bf16"),
+            narrow(limits.i8_multiply_adds_per_second, "8 bits"),
         )
     }
 

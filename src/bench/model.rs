@@ -168,9 +168,9 @@ mod tests {
         let costs = CostModel::new(&config, StoredType::F32.into());
         let limits = Limits {
             bytes_per_second: 1e9,
-            f32_per_second: 1e9,
-            bf16_per_second: None,
-            i8_per_second: None,
+            f32_multiply_adds_per_second: 1e9,
+            bf16_multiply_adds_per_second: None,
+            i8_multiply_adds_per_second: None,
         };
         let times = [1, 3].map(Duration::from_secs);
         let workload = Workload::prefill(600, 1, 0);

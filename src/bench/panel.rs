@@ -282,9 +282,9 @@ mod tests {
     fn figures_follow_from_what_was_counted() {
         let limits = Limits {
             bytes_per_second: 1e9,
-            f32_per_second: 1e9,
-            bf16_per_second: None,
-            i8_per_second: None,
+            f32_multiply_adds_per_second: 1e9,
+            bf16_multiply_adds_per_second: None,
+            i8_multiply_adds_per_second: None,
         };
         let stats = stats();
         let engine = EngineFigures::new("one", &stats, &limits, StoredType::Bf16.into());

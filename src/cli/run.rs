@@ -13,6 +13,7 @@ use crate::data::Format;
 use crate::exit::{Failure, resume};
 use crate::hub::HubOptions;
 use crate::model::WantedType;
+use crate::ops::Quantisation;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
 use crate::run::contents::Contents;
@@ -173,6 +174,12 @@ impl Run {
                 plan.panel.iter().any(|member| member.dtype != stored)
             }
         };
+        let quant = self.machine.compute.quant;
+        let is_other_quant = quant != Quantisation::None
+            && plan
+                .panel
+                .iter()
+                .any(|member| member.quantisation != quant.name());
         let settled = [
             ("--set", !self.set.is_empty()),
             ("--seed", self.seed.is_some_and(|seed| seed != plan.seed)),
@@ -181,6 +188,7 @@ impl Run {
             ("--prompts", self.prompts.is_some()),
             ("--context", is_other_context),
             ("--dtype", is_other_dtype),
+            ("--quant", is_other_quant),
             ("--limit", self.subset.limit.is_some()),
             ("--ids", self.subset.ids.is_some()),
         ];

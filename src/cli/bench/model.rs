@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::bench::environment::{Environment, measure_limits};
+use crate::bench::environment::Environment;
 use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::output::OutputFormat;
 use crate::bench::trial::Trial;
@@ -120,28 +120,32 @@ impl ModelBench {
         let precision = description.precision;
         let costs = CostModel::new(&description.config, precision);
         let ops = self.compute.ops()?;
-        self.note("measuring the machine's limits");
-        let (limits, measured) = measure_limits(&ops);
         self.note(&format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
         let mut trial = Trial::new(description.load(extent.1)?, ops.clone(), extent, self.seed);
-        let mut results = Vec::new();
+        let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let Workload {
                 name, batch, depth, ..
             } = workload;
             let place = format!("{}/{}", index + 1, workloads.len());
             self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
-            let durations = trial.measure(workload, usize::from(self.repetitions));
-            let result = Measurement::new(workload, &costs, &durations, &limits, precision);
-            results.extend(result);
+            durations.push(trial.measure(workload, usize::from(self.repetitions)));
         }
+        drop(trial);
+        self.note("measuring the machine's limits");
+        let environment = Environment::measure(prepare::host(), &ops);
+        let limits = &environment.limits;
+        let timed = workloads.iter().zip(&durations);
+        let results = timed.filter_map(|(workload, durations)| {
+            Measurement::new(workload, &costs, durations, limits, precision)
+        });
         let report = ModelReport {
-            results,
+            results: results.collect(),
             model,
             seed: self.seed,
             repetitions: usize::from(self.repetitions),
-            environment: Environment::capture(prepare::host(), &ops, measured),
+            environment,
         };
         let text = self.format.write_model(&report)?;
         Ok(console::say(text.trim_end())?)

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::bench::environment::{Environment, measure_limits};
+use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::options::{HubFlags, MachineFlags, SubsetFlags};
@@ -101,10 +101,6 @@ impl PanelBench {
         let (format, quiet, ignore_eos) = (self.format, self.quiet, self.ignore_eos);
         let prepared = self.order()?.prepare()?;
         let ops = prepared.ops.clone();
-        if !quiet {
-            console::note("measuring the machine's limits, then loading");
-        }
-        let (limits, measured) = measure_limits(&ops);
         let progress = Arc::new(Progress::start(prepared.questions.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
@@ -127,6 +123,10 @@ impl PanelBench {
             .into_iter()
             .map(|backbone| Ok((backbone.description, backbone.engine.finish()?)))
             .collect::<Result<Vec<(Description, EngineStats)>, PanelError>>()?;
+        if !quiet {
+            console::note("measuring the machine's limits");
+        }
+        let environment = Environment::measure(prepare::host(), &ops);
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
             panel: PanelFigures::new((questions, errors), wall, &usages, &stats),
@@ -134,11 +134,11 @@ impl PanelBench {
                 .iter()
                 .map(|(description, stats)| {
                     let (name, precision) = (&description.checkpoint.name, description.precision);
-                    EngineFigures::new(name, stats, &limits, precision)
+                    EngineFigures::new(name, stats, &environment.limits, precision)
                 })
                 .collect(),
             plan,
-            environment: Environment::capture(prepare::host(), &ops, measured),
+            environment,
         };
         let text = format.write_panel(&report)?;
         Ok(console::say(text.trim_end())?)

@@ -3,32 +3,34 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::Cpu;
 use super::lanes::{LANES, Lanes, vectorised};
 use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Rates that no kernel can exceed. Each is the best of several goes, for a limit is what could be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limits {
     /// Bytes read a second, in order, from a buffer beyond the caches.
     pub bytes_per_second: f64,
     /// f32 multiply-adds a second, on registers alone.
-    pub f32_per_second: f64,
+    pub f32_multiply_adds_per_second: f64,
     /// Multiply-adds a second of bf16 pairs, added in f32; `None` where the instruction set has no such thing.
-    pub bf16_per_second: Option<f64>,
+    pub bf16_multiply_adds_per_second: Option<f64>,
     /// Likewise of 8-bit whole numbers, added in 32 bits.
-    pub i8_per_second: Option<f64>,
+    pub i8_multiply_adds_per_second: Option<f64>,
 }
 
 impl Limits {
     /// Multiply-adds a second of the arithmetic that weights of `precision` are multiplied in.
     pub fn matrix_rate(&self, precision: Precision) -> f64 {
         let narrow = match (precision.quantisation, precision.stored) {
-            (Quantisation::Q8_0 | Quantisation::Q4K, _) => self.i8_per_second,
-            (Quantisation::None, StoredType::Bf16) => self.bf16_per_second,
+            (Quantisation::Q8_0 | Quantisation::Q4K, _) => self.i8_multiply_adds_per_second,
+            (Quantisation::None, StoredType::Bf16) => self.bf16_multiply_adds_per_second,
             (Quantisation::None, StoredType::F32) => None,
         };
-        narrow.unwrap_or(self.f32_per_second)
+        narrow.unwrap_or(self.f32_multiply_adds_per_second)
     }
 }
 
@@ -42,11 +44,11 @@ impl Cpu {
     pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
         self.run(|| Limits {
             bytes_per_second: self.read_rate(buffer_bytes),
-            f32_per_second: self
-                .arithmetic_rate(16 * LANES, |rounds| multiply_wide(self.isa, rounds))
+            f32_multiply_adds_per_second: self
+                .arithmetic_rate(12 * LANES, |rounds| multiply_wide(self.isa, rounds))
                 .max(self.arithmetic_rate(6 * LANES, |rounds| multiply_narrow(self.isa, rounds))),
-            bf16_per_second: self.narrow_rate(narrow::KERNELS.bf16),
-            i8_per_second: self.narrow_rate(narrow::KERNELS.i8),
+            bf16_multiply_adds_per_second: self.narrow_rate(narrow::KERNELS.bf16),
+            i8_multiply_adds_per_second: self.narrow_rate(narrow::KERNELS.i8),
         })
     }
 
@@ -121,14 +123,14 @@ fn read_sum_kernel<L: Lanes>(values: &[f32], sums: &mut [f32; LANES]) {
     }
 }
 
-// As many sums at once as hide the latency of a multiply-add without leaving the registers: sixteen of a register
+// As many sums at once as hide the latency of a multiply-add without leaving the registers: twelve of a register
 // each, or six of two each.
 vectorised! { fn multiply_wide(rounds: usize) = multiply_wide_kernel }
 vectorised! { fn multiply_narrow(rounds: usize) = multiply_narrow_kernel }
 
 #[inline(always)]
 fn multiply_wide_kernel<L: Lanes>(rounds: usize) {
-    multiply_kernel::<L, 16>(rounds);
+    multiply_kernel::<L, 12>(rounds);
 }
 
 #[inline(always)]
@@ -184,7 +186,7 @@ mod narrow {
                 is_available: || {
                     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
                 },
-                per_round: 16 * 32,
+                per_round: 12 * 32,
                 // SAFETY: called only where `is_available` found the instructions.
                 multiply: |rounds| unsafe { multiply_bf16(rounds) },
             }],
@@ -194,7 +196,7 @@ mod narrow {
                         is_x86_feature_detected!("avx512f")
                             && is_x86_feature_detected!("avx512vnni")
                     },
-                    per_round: 16 * 64,
+                    per_round: 12 * 64,
                     // SAFETY: as above.
                     multiply: |rounds| unsafe { multiply_vnni(rounds) },
                 },
@@ -213,7 +215,7 @@ mod narrow {
             let pair = _mm512_set1_epi32(black_box(0x3586_3586));
             // SAFETY: both are sixteen times 32 bits, for which any bits are a value.
             let pair: __m512bh = unsafe { std::mem::transmute(pair) };
-            let mut sums = [_mm512_set1_ps(1.0); 16];
+            let mut sums = [_mm512_set1_ps(1.0); 12];
             for _ in 0..rounds {
                 for sum in &mut sums {
                     *sum = _mm512_dpbf16_ps(*sum, pair, pair);
@@ -227,7 +229,7 @@ mod narrow {
         #[target_feature(enable = "avx512f,avx512vnni")]
         fn multiply_vnni(rounds: usize) {
             let bytes = _mm512_set1_epi32(black_box(0x0102_0304));
-            let mut sums = [_mm512_setzero_si512(); 16];
+            let mut sums = [_mm512_setzero_si512(); 12];
             for _ in 0..rounds {
                 for sum in &mut sums {
                     *sum = _mm512_dpbusd_epi32(*sum, bytes, bytes);
