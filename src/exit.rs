@@ -11,6 +11,7 @@ use crate::data::DataError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
 use crate::model::ModelError;
+use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
 use crate::panel::PanelError;
 use crate::prompts::PromptError;
@@ -64,6 +65,8 @@ pub enum Failure {
     Report(#[from] ReportError),
     #[error(transparent)]
     Synth(#[from] SynthError),
+    #[error(transparent)]
+    Ops(#[from] OpsError),
     #[error("cannot start the pool of threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
     #[error(transparent)]
@@ -111,6 +114,7 @@ impl Failure {
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
             Failure::Report(error) => error.hint(),
+            Failure::Ops(error) => error.hint(),
             _ => None,
         }
     }

@@ -11,8 +11,8 @@ use wardround::engine::{
     Sampling, Stop, Ticket, Usage,
 };
 use wardround::model::config::Layer;
-use wardround::model::{Config, Decoder, Family, WantedType};
-use wardround::ops::{Ops, PAGE, Quantisation, StoredType};
+use wardround::model::{Config, Decoder, Family, WantedType, precision_of};
+use wardround::ops::{Cpu, Machine, PAGE, Quantisation, StoredType};
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
@@ -85,7 +85,7 @@ impl Model {
             alone: Vec::new(),
         };
         model.requests = requests(&model.config().eos_ids);
-        let ops = Ops::new(2).unwrap();
+        let ops = Cpu::new(2).unwrap();
         let alone = model.requests.iter().map(|request| {
             let engine = model.engine(OPTIONS, &ops);
             Outcome::of(&complete(&engine, request.clone()))
@@ -106,17 +106,12 @@ impl Model {
         config
     }
 
-    fn engine(&self, options: EngineOptions, ops: &Ops) -> Engine {
+    fn engine(&self, options: EngineOptions, ops: &Cpu) -> Engine {
         let directory = common::synthetic(self.family);
         let files = common::weight_files(&directory);
-        let decoder = Decoder::load(
-            self.config(),
-            &files,
-            self.wanted,
-            self.quantisation,
-            options.context,
-        )
-        .unwrap();
+        let (config, wanted) = (self.config(), (self.wanted, self.quantisation));
+        let precision = precision_of(&config, &files, wanted, Machine::Cpu).unwrap();
+        let decoder = Decoder::load(ops, config, &files, precision, options.context).unwrap();
         common::start(decoder, common::tokenizer(&directory), options, ops)
     }
 
@@ -246,7 +241,7 @@ fn the_requests_cover_what_they_are_there_for() {
     }
     // Widening bf16 is exact, and the root of 64, Gemma's scale, is the same in both. Where the machine multiplies
     // bf16 itself, activations are rounded to meet the weights.
-    let kind = Ops::new(1).unwrap().kind();
+    let kind = Cpu::new(1).unwrap().kind();
     let rounds = kind.contains("bf16") || kind.contains("amx");
     for models in MODELS.as_chunks::<4>().0 {
         let is_equal = models[0].alone == models[1].alone;
@@ -257,7 +252,7 @@ fn the_requests_cover_what_they_are_there_for() {
 
 #[test]
 fn together_at_every_batch_size_as_alone() {
-    let threads = [1, 2, 3].map(|threads| Ops::new(threads).unwrap());
+    let threads = [1, 2, 3].map(|threads| Cpu::new(threads).unwrap());
     for model in MODELS.iter() {
         for max_batch in 1..=16 {
             let prefill_rows = [1, 7, 64, 512][max_batch % 4];
@@ -279,7 +274,7 @@ fn together_at_every_batch_size_as_alone() {
 
 #[test]
 fn resumed_from_the_prefix_index_as_alone() {
-    let ops = Ops::new(2).unwrap();
+    let ops = Cpu::new(2).unwrap();
     for model in MODELS.iter() {
         let engine = model.engine(OPTIONS, &ops);
         model.check(&engine, &model.in_order(), "the first time");
@@ -297,7 +292,7 @@ fn resumed_from_the_prefix_index_as_alone() {
 
 #[test]
 fn preempted_in_between_as_alone() {
-    let ops = Ops::new(2).unwrap();
+    let ops = Cpu::new(2).unwrap();
     for model in MODELS.iter() {
         for spare in [0, 5] {
             let options = EngineOptions {
@@ -325,7 +320,7 @@ fn preempted_in_between_as_alone() {
 
 #[test]
 fn beside_neighbours_that_are_cancelled_as_alone() {
-    let ops = Ops::new(2).unwrap();
+    let ops = Cpu::new(2).unwrap();
     for model in MODELS.iter() {
         let options = EngineOptions {
             max_batch: 6,
@@ -510,7 +505,7 @@ fn threads() -> Vec<String> {
 fn a_dropped_engine_finishes_what_is_wanted_and_ends_its_thread() {
     let directory = common::synthetic(Family::Llama);
     let decoder = common::load(&directory, WantedType::Auto);
-    let ops = Ops::new(1).unwrap();
+    let ops = Cpu::new(1).unwrap();
     let tokenizer = common::tokenizer(&directory);
     let engine = Engine::start("brief", decoder, tokenizer, &[1], ops, OPTIONS).unwrap();
     let is_running = || threads().iter().any(|name| name.trim() == "engine-brief");
@@ -531,13 +526,13 @@ fn a_dropped_engine_finishes_what_is_wanted_and_ends_its_thread() {
 #[test]
 fn an_engine_that_dies_says_so_and_leaves_the_others_alone() {
     let directory = common::synthetic(Family::Llama);
-    let (ops, tokenizer) = (Ops::new(2).unwrap(), common::tokenizer(&directory));
+    let (ops, tokenizer) = (Cpu::new(2).unwrap(), common::tokenizer(&directory));
     let well = common::load(&directory, WantedType::Auto);
     let well = common::start(well, tokenizer.clone(), OPTIONS, &ops);
     // Its rotary tables end before its context does.
     let config = Config::read(&directory.join("config.json")).unwrap();
     let files = common::weight_files(&directory);
-    let sick = Decoder::load(config, &files, WantedType::Auto, Quantisation::None, 16).unwrap();
+    let sick = Decoder::load(&ops, config, &files, StoredType::Bf16.into(), 16).unwrap();
     let sick = common::start(sick, tokenizer, OPTIONS, &ops);
     let ask = |length| Request {
         tokens: tokens(1, length),

@@ -19,7 +19,7 @@ use wardround::engine::{Constraint, FinishReason, Grammar, Request, Sampling};
 use wardround::hub::{Checkpoint, CheckpointFiles};
 use wardround::model::config::{Layer, RopeConfig, RopeScaling};
 use wardround::model::{Config, Family, WantedType};
-use wardround::ops::{Ops, PAGE, Quantisation, StoredType};
+use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
 use wardround::panel::recorder::Recorder;
@@ -76,7 +76,13 @@ fn describe(directory: &Path) -> Description {
         card: None,
         files: CheckpointFiles::find(directory).unwrap(),
     };
-    Description::read(checkpoint, (WantedType::Auto, Quantisation::None), 4096).unwrap()
+    Description::read(
+        checkpoint,
+        (WantedType::Auto, Quantisation::None),
+        Machine::Cpu,
+        4096,
+    )
+    .unwrap()
 }
 
 type Chat = (ChatTemplate, Arc<Tokenizer>);
@@ -119,6 +125,10 @@ fn row(values: &[f32], width: usize, token: u32) -> &[f32] {
 
 fn row_mut(values: &mut [f32], width: usize, token: u32) -> &mut [f32] {
     &mut values[token as usize * width..][..width]
+}
+
+fn device() -> Device {
+    Device::Cpu(Cpu::new(2).unwrap())
 }
 
 /// The likeliest token after `prompt`, by the decoder alone.
@@ -378,7 +388,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     std::fs::write(&path, line).unwrap();
     let questions = data::load(&path, Format::Mcq).unwrap().questions;
     let description = describe(&common::synthetic(Family::Llama));
-    let backbone = Backbone::start(description, Ops::new(2).unwrap(), OPTIONS).unwrap();
+    let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     let backbone = Arc::new(backbone);
     let settings = Settings::parse(&["record_chars=2", "t_max=0"]).unwrap();
     let member = |agent| Member {
@@ -457,7 +467,7 @@ fn trap_13_a_grammar_waits_for_the_end_of_thought() {
     let directory = common::synthetic(Family::Qwen3);
     let description = describe(&directory);
     let think_end = description.tokenizer.id("</think>").unwrap();
-    let backbone = Backbone::start(description, Ops::new(2).unwrap(), OPTIONS).unwrap();
+    let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     assert_eq!(backbone.think_end, Some(think_end));
     let request = Request {
         tokens: tokens(1, 12),

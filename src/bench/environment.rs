@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{available_memory, peak_memory};
-use crate::ops::{Limits, Ops};
+use crate::ops::{Device, Limits};
 use crate::panel::memory::gibibytes;
 use crate::run::clock;
 use crate::run::plan::HostPlan;
@@ -34,7 +34,7 @@ pub struct Build {
 impl Environment {
     /// To be asked for after the work, once its memory is free again: the peak so far is noted first, then the limits
     /// are taken, with a buffer that leaves most of the memory alone.
-    pub fn measure(hardware: HostPlan, ops: &Ops) -> Environment {
+    pub fn measure(hardware: HostPlan, device: &Device) -> Environment {
         let peak_memory_bytes = peak_memory();
         let profile = match cfg!(debug_assertions) {
             true => "dev",
@@ -43,13 +43,13 @@ impl Environment {
         Environment {
             created_at: clock::utc_now(),
             hardware,
-            device_kind: ops.kind(),
-            threads: ops.threads(),
+            device_kind: device.kind(),
+            threads: device.threads(),
             build: Build {
                 version: env!("CARGO_PKG_VERSION"),
                 profile,
             },
-            limits: ops.measure_limits(BUFFER_BYTES.min(available_memory() / 4)),
+            limits: device.measure_limits(BUFFER_BYTES.min(available_memory() / 4)),
             peak_memory_bytes,
         }
     }

@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::statistics::Summary;
 use super::workload::Workload;
 use crate::model::{Cost, CostModel, Footprint};
-use crate::ops::{Limits, Precision};
+use crate::ops::{Limits, Machine, Precision};
 use crate::panel::backbone::Description;
 
 #[derive(Clone, Debug, Serialize)]
@@ -68,7 +68,7 @@ impl Subject {
             parameters: config.parameters(),
             dtype: plan.dtype,
             quantisation: plan.quantisation,
-            weights_bytes: Footprint::of(config, precision, 0, 0, 0).weights,
+            weights_bytes: Footprint::of(config, precision, Machine::Cpu, 0, (0, 0)).weights,
             weights_sha256: plan.weights_sha256,
         }
     }
@@ -165,7 +165,7 @@ mod tests {
             "tie_word_embeddings": true, "eos_token_id": 0,
         });
         let config = Config::from_json(json, Path::new("config.json")).unwrap();
-        let costs = CostModel::new(&config, StoredType::F32.into());
+        let costs = CostModel::new(&config, StoredType::F32.into(), Machine::Cpu);
         let limits = Limits {
             bytes_per_second: 1e9,
             f32_multiply_adds_per_second: 1e9,
@@ -185,7 +185,7 @@ mod tests {
         let expected = (600 * matrices + 100 * 64) as f64 / 1e9 / 2.0;
         assert!((result.share_of_matrix_rate - expected).abs() < 1e-12);
         // Two steps read the layers twice, the head once, and 512 and 600 positions.
-        let kv = config.kv_bytes_per_token() * 1112;
+        let kv = config.kv_bytes_per_token(Machine::Cpu) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
         assert_eq!(

@@ -4,61 +4,80 @@ use std::time::{Duration, Instant};
 
 use super::workload::{Step, Workload};
 use crate::model::{Decoder, Scratch};
-use crate::ops::{KvPages, Ops, PAGE, Rows};
+use crate::ops::{Backend, OpsError, PAGE, Rows};
+use crate::panel::memory::PREFILL_ROWS;
 use crate::synth::mix;
 
 /// A decoder with pages of its own.
-pub struct Trial {
-    decoder: Decoder,
-    ops: Ops,
-    pages: KvPages,
+pub struct Trial<B: Backend> {
+    decoder: Decoder<B>,
+    ops: B,
+    pages: B::Pages,
     /// The pages of each sequence.
     tables: Vec<Vec<u32>>,
     /// Positions of each sequence whose keys and values are there already. What a position holds never changes.
     filled: Vec<usize>,
-    scratch: Scratch,
+    scratch: Scratch<B>,
     seed: u64,
 }
 
-impl Trial {
+impl<B: Backend> Trial<B> {
     /// For tests of up to `sequences` sequences of up to `positions` positions. `seed` fixes the tokens.
+    ///
+    /// # Errors
+    /// When the machine has no room for their pages.
     pub fn new(
-        decoder: Decoder,
-        ops: Ops,
+        decoder: Decoder<B>,
+        ops: B,
         (sequences, positions): (usize, usize),
         seed: u64,
-    ) -> Trial {
+    ) -> Result<Trial<B>, OpsError> {
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
-        let (kv_heads, head_dim) = (config.kv_heads, config.head_dim);
-        Trial {
-            pages: KvPages::new(config.layer_count(), sequences * each, kv_heads, head_dim),
+        let sizes = (PREFILL_ROWS + sequences, sequences, positions);
+        Ok(Trial {
+            pages: ops.pages(config.page_shape(), sequences * each)?,
             tables: (0..sequences)
                 .map(|sequence| (sequence * each..(sequence + 1) * each).map(|page| page as u32))
                 .map(Iterator::collect)
                 .collect(),
             filled: vec![0; sequences],
-            scratch: Scratch::default(),
+            scratch: Scratch::new(&ops, config, sizes)?,
             decoder,
             ops,
             seed,
-        }
+        })
     }
 
     /// How long each of `repetitions` of the workload took.
-    pub fn measure(&mut self, workload: &Workload, repetitions: usize) -> Vec<Duration> {
+    ///
+    /// # Errors
+    /// When the machine fails.
+    pub fn measure(
+        &mut self,
+        workload: &Workload,
+        repetitions: usize,
+    ) -> Result<Vec<Duration>, OpsError> {
         self.fill(workload);
         if let Some(step) = workload.steps.first() {
             self.compute(step);
         }
+        self.wait()?;
         let repeat = |_| {
             let started = Instant::now();
             for step in &workload.steps {
                 self.compute(step);
             }
-            started.elapsed()
+            self.wait()?;
+            Ok(started.elapsed())
         };
         (0..repetitions).map(repeat).collect()
+    }
+
+    /// Waits for a machine that may still be at work.
+    fn wait(&mut self) -> Result<(), OpsError> {
+        let (logits, _) = self.scratch.logits();
+        self.ops.read(logits, 0).map(drop)
     }
 
     /// Computes what the sequences hold before the test.
@@ -110,11 +129,11 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Config, Family, WantedType};
-    use crate::ops::Quantisation;
+    use crate::model::{Config, Family};
+    use crate::ops::{Cpu, StoredType};
     use crate::synth::{Recipe, Shape, write_checkpoint};
 
-    fn trial(extent: (usize, usize)) -> Trial {
+    fn trial(extent: (usize, usize)) -> Trial<Cpu> {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe {
             family: Family::Qwen3,
@@ -126,40 +145,37 @@ mod tests {
         write_checkpoint(&recipe, &path).unwrap();
         let config = Config::read(&path.join("config.json")).unwrap();
         let files = [path.join("model.safetensors")];
-        let decoder = Decoder::load(
-            config,
-            &files,
-            WantedType::Auto,
-            Quantisation::None,
-            extent.1,
-        )
-        .unwrap();
-        Trial::new(decoder, Ops::new(2).unwrap(), extent, 42)
+        let cpu = Cpu::new(2).unwrap();
+        let decoder =
+            Decoder::load(&cpu, config, &files, StoredType::Bf16.into(), extent.1).unwrap();
+        Trial::new(decoder, cpu, extent, 42).unwrap()
     }
 
-    fn logits(trial: &mut Trial) -> Vec<Vec<f32>> {
-        trial
-            .scratch
-            .logits
-            .rows_mut()
-            .map(|row| row.to_vec())
-            .collect()
+    fn logits(trial: &mut Trial<Cpu>) -> Vec<Vec<f32>> {
+        let rows = trial.scratch.logits().0.rows_mut();
+        rows.map(|row| row.to_vec()).collect()
     }
 
     /// The rows are real: however a test comes to a position, its logits are the same bits.
     #[test]
     fn a_position_has_one_answer_whatever_the_test() {
         let mut one = trial((3, 120));
-        assert_eq!(one.measure(&Workload::prefill(100, 3, 0), 1).len(), 1);
+        assert_eq!(
+            one.measure(&Workload::prefill(100, 3, 0), 1).unwrap().len(),
+            1
+        );
         let by_prefill = logits(&mut one);
         assert_eq!(by_prefill.len(), 3);
 
         let mut other = trial((3, 120));
-        assert_eq!(other.measure(&Workload::decode(2, 3, 98), 2).len(), 2);
+        assert_eq!(
+            other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(),
+            2
+        );
         assert_eq!(other.filled, [100, 100, 100]);
         assert_eq!(logits(&mut other), by_prefill);
 
-        other.measure(&Workload::mixed(100, 2, 40), 1);
+        other.measure(&Workload::mixed(100, 2, 40), 1).unwrap();
         assert_eq!(logits(&mut other)[2], by_prefill[2]);
         assert_eq!(other.filled, [100, 100, 100]);
     }

@@ -63,6 +63,7 @@ impl Demo {
                 max_batch: None,
                 context: None,
                 kv_tokens: None,
+                kv_fraction: None,
             },
             max_in_flight: None,
             hub,

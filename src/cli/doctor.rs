@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::Failure;
 use crate::hub::{self, Card, HubError, HubOptions};
 use crate::model::available_memory;
-use crate::ops::Ops;
+use crate::ops::{Cpu, Cuda};
 use crate::panel::memory::gibibytes;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ impl Doctor {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let ops = Ops::new(threads)?;
+        let cpu = Cpu::new(threads)?;
         let fetching = if cfg!(feature = "hub") {
             "can fetch models"
         } else {
@@ -30,7 +30,10 @@ impl Doctor {
             "version    {} ({fetching})",
             env!("CARGO_PKG_VERSION")
         ))?;
-        console::say(format!("device     cpu: {}, {threads} threads", ops.kind()))?;
+        console::say(format!("device     cpu: {}, {threads} threads", cpu.kind()))?;
+        for gpu in Cuda::describe_all() {
+            console::say(format!("device     {gpu}"))?;
+        }
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;
         let connections = match options.barrier() {
             Some(barrier) => format!("none: {barrier}"),

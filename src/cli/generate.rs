@@ -12,8 +12,8 @@ use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Sampling, Stop};
 use crate::exit::Failure;
 use crate::hub::Checkpoint;
-use crate::model::{Config, Decoder, Footprint, available_memory};
-use crate::ops::PAGE;
+use crate::model::{Config, Decoder, Footprint, available_memory, precision_of};
+use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::panel::PanelError;
 use crate::panel::generation::Generation;
 use crate::panel::memory::{PREFILL_ROWS, describe, gibibytes};
@@ -146,19 +146,22 @@ impl Generate {
             prefill_rows: PREFILL_ROWS,
             context,
         };
-        let (wanted, quantisation) = self.compute.weights();
-        let precision = Decoder::precision_of(&config, &files.weights, wanted, quantisation)?;
-        let footprint = Footprint::of(&config, precision, options.pages, PREFILL_ROWS + 1, 1);
-        refuse_beyond_memory(&checkpoint, &footprint)?;
-        let decoder = Decoder::load(config, &files.weights, wanted, quantisation, context)?;
-        let engine = Engine::start(
-            &checkpoint.name,
-            decoder,
+        let device = self.compute.one_device()?;
+        let weights = self.compute.weights();
+        let precision = precision_of(&config, &files.weights, weights, device.machine())?;
+        let start = Start {
+            checkpoint: &checkpoint,
+            config,
+            precision,
             tokenizer,
-            &generation.eos_ids,
-            self.compute.ops()?,
+            eos_ids: &generation.eos_ids,
             options,
-        )?;
+        };
+        start.refuse_beyond_memory(&device)?;
+        let engine = match device {
+            Device::Cpu(cpu) => start.on(cpu)?,
+            Device::Cuda(gpu) => start.on(gpu)?,
+        };
         let mut written = Ok(());
         let completion = engine.submit(request)?.wait_with(|piece| {
             if written.is_ok() {
@@ -221,14 +224,44 @@ impl Form {
     }
 }
 
-fn refuse_beyond_memory(checkpoint: &Checkpoint, footprint: &Footprint) -> Result<(), PanelError> {
-    let (needed, available) = (footprint.total(), available_memory());
-    if needed <= available {
-        return Ok(());
+/// An engine to start.
+struct Start<'a> {
+    checkpoint: &'a Checkpoint,
+    config: Config,
+    precision: Precision,
+    tokenizer: Arc<Tokenizer>,
+    eos_ids: &'a [u32],
+    options: EngineOptions,
+}
+
+impl Start<'_> {
+    fn on<B: Backend>(self, ops: B) -> Result<Engine, PanelError> {
+        let (files, context) = (&self.checkpoint.files.weights, self.options.context);
+        let decoder = Decoder::load(&ops, self.config, files, self.precision, context)?;
+        Ok(Engine::start(
+            &self.checkpoint.name,
+            decoder,
+            self.tokenizer,
+            self.eos_ids,
+            ops,
+            self.options,
+        )?)
     }
-    Err(PanelError::Memory {
-        needed: gibibytes(needed),
-        available: gibibytes(available),
-        models: format!("{}: {}", checkpoint.name, describe(footprint)),
-    })
+
+    fn refuse_beyond_memory(&self, device: &Device) -> Result<(), PanelError> {
+        let EngineOptions {
+            pages, max_batch, ..
+        } = self.options;
+        let rows = (self.options.rows(), max_batch);
+        let footprint = Footprint::of(&self.config, self.precision, device.machine(), pages, rows);
+        let available = device.own_memory().unwrap_or_else(available_memory);
+        if footprint.total() <= available {
+            return Ok(());
+        }
+        Err(PanelError::Memory {
+            needed: gibibytes(footprint.total()),
+            available: gibibytes(available),
+            models: format!("{}: {}", self.checkpoint.name, describe(&footprint)),
+        })
+    }
 }

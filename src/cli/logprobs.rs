@@ -1,15 +1,18 @@
 //! `logprobs`: what a model expects after each of some token ids.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::Serialize;
 
 use super::inspect::ModelFlags;
 use super::options::ComputeFlags;
 use crate::console;
-use crate::engine::{EngineError, Sampler};
+use crate::engine::EngineError;
 use crate::exit::Failure;
-use crate::model::{Config, Decoder, ModelError, Scratch};
-use crate::ops::{KvPages, Ops, PAGE, Rows};
+use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
+use crate::ops::sampling::logprobs;
+use crate::ops::{Backend, Device, PAGE, Precision, Rows};
 use crate::panel::PanelError;
 
 /// Tokens that are given of each position without --full.
@@ -58,28 +61,60 @@ impl Logprobs {
         let checkpoint = self.model.find()?;
         let config = Config::read(&checkpoint.files.config).map_err(ModelError::from)?;
         refuse_unknown(&self.tokens, &config)?;
-        let weights = &checkpoint.files.weights;
-        let decoder = {
-            let (wanted, quantisation) = self.compute.weights();
-            Decoder::load(config, weights, wanted, quantisation, self.tokens.len())?
+        let device = self.compute.one_device()?;
+        let files = &checkpoint.files.weights;
+        let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
+        let logits = match device {
+            Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
+            Device::Cuda(gpu) => self.logits(gpu, config, files, precision)?,
         };
-        let ops = self.compute.ops()?;
-        let mut sampler = Sampler::default();
-        let mut shown = Shown {
+        let likely = |logits: &Vec<f32>| {
+            let top = logprobs(logits, 0, TOP).top.into_iter();
+            top.map(|(token, logprob)| Likely { token, logprob })
+                .collect()
+        };
+        let shown = Shown {
             tokens: &self.tokens,
-            logits: Vec::new(),
-            logprobs: Vec::new(),
+            logprobs: match self.full {
+                true => Vec::new(),
+                false => logits.iter().map(likely).collect(),
+            },
+            logits: if self.full { logits } else { Vec::new() },
         };
-        each_position(&decoder, &ops, &self.tokens, |logits| match self.full {
-            true => shown.logits.push(logits.to_vec()),
-            false => {
-                let top = sampler.logprobs(&ops, logits, 0, TOP).top.into_iter();
-                let likely = top.map(|(token, logprob)| Likely { token, logprob });
-                shown.logprobs.push(likely.collect());
-            }
-        });
         let text = serde_json::to_string(&shown).map_err(std::io::Error::from)?;
         Ok(console::say(text)?)
+    }
+
+    /// The logits after each of the tokens.
+    fn logits<B: Backend>(
+        &self,
+        ops: B,
+        config: Config,
+        files: &[PathBuf],
+        precision: Precision,
+    ) -> Result<Vec<Vec<f32>>, ModelError> {
+        let tokens = &self.tokens;
+        let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
+        let config = &decoder.config;
+        let mut pages = ops.pages(config.page_shape(), tokens.len().div_ceil(PAGE))?;
+        let table: Vec<u32> = (0..tokens.len().div_ceil(PAGE) as u32).collect();
+        let mut scratch = Scratch::new(&ops, config, (ROWS, ROWS, tokens.len()))?;
+        let mut all = Vec::new();
+        for (chunk, start) in tokens.chunks(ROWS).zip((0..).step_by(ROWS)) {
+            let positions: Vec<u32> = (start..).take(chunk.len()).collect();
+            let sequences = vec![0; chunk.len()];
+            let rows = Rows {
+                tokens: chunk,
+                positions: &positions,
+                sequences: &sequences,
+                tables: &[&table],
+            };
+            let wanted: Vec<usize> = (0..chunk.len()).collect();
+            ops.run(|| decoder.forward(&ops, rows, &wanted, &mut pages, &mut scratch));
+            let logits = ops.read(scratch.logits().0, chunk.len())?;
+            all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
+        }
+        Ok(all)
     }
 }
 
@@ -92,33 +127,5 @@ fn refuse_unknown(tokens: &[u32], config: &Config) -> Result<(), Failure> {
     match tokens.iter().find(|id| **id as usize >= vocabulary) {
         Some(&id) => Err(EngineError::UnknownToken { id, vocabulary }.into()),
         None => Ok(()),
-    }
-}
-
-/// Calls `see` with the logits after each of `tokens`, in order.
-fn each_position(decoder: &Decoder, ops: &Ops, tokens: &[u32], mut see: impl FnMut(&[f32])) {
-    let config = &decoder.config;
-    let mut pages = KvPages::new(
-        config.layer_count(),
-        tokens.len().div_ceil(PAGE),
-        config.kv_heads,
-        config.head_dim,
-    );
-    let table: Vec<u32> = (0..pages.pages() as u32).collect();
-    let mut scratch = Scratch::default();
-    for (chunk, start) in tokens.chunks(ROWS).zip((0..).step_by(ROWS)) {
-        let positions: Vec<u32> = (start..).take(chunk.len()).collect();
-        let sequences = vec![0; chunk.len()];
-        let rows = Rows {
-            tokens: chunk,
-            positions: &positions,
-            sequences: &sequences,
-            tables: &[&table],
-        };
-        let all: Vec<usize> = (0..chunk.len()).collect();
-        ops.run(|| decoder.forward(ops, rows, &all, &mut pages, &mut scratch));
-        for logits in scratch.logits.rows_mut() {
-            see(logits);
-        }
     }
 }

@@ -8,7 +8,8 @@ use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
-use crate::ops::{Ops, Quantisation};
+use crate::ops::{Device, Quantisation};
+use crate::panel::memory::KvBudget;
 
 const DEFAULT_MAX_BATCH: u16 = 16;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
@@ -33,8 +34,13 @@ impl HubFlags {
 /// What computes. Of it --dtype and --quant alone change an answer.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
-    /// What to compute on
-    #[arg(long, env = "WARDROUND_DEVICE", default_value = "cpu", value_parser = ["cpu"])]
+    /// What to compute on: cpu, cuda, or several GPUs as cuda:0,cuda:1
+    #[arg(
+        long,
+        env = "WARDROUND_DEVICE",
+        default_value = "cpu",
+        value_name = "DEVICE"
+    )]
     pub device: String,
     /// How weights are kept: auto (as stored), f32 or bf16
     #[arg(long, env = "WARDROUND_DTYPE", default_value = "auto")]
@@ -53,9 +59,22 @@ pub struct ComputeFlags {
 }
 
 impl ComputeFlags {
-    pub fn ops(&self) -> Result<Ops, Failure> {
+    pub fn devices(&self) -> Result<Vec<Device>, Failure> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Ops::new(self.threads.map_or_else(cores, usize::from))?)
+        let threads = self.threads.map_or_else(cores, usize::from);
+        Ok(Device::open(&self.device, threads)?)
+    }
+
+    /// The one device of a verb that runs one model.
+    pub fn one_device(&self) -> Result<Device, Failure> {
+        let mut devices = self.devices()?;
+        match (devices.pop(), devices.is_empty()) {
+            (Some(device), true) => Ok(device),
+            _ => Err(Failure::usage(
+                format!("one model cannot run on `{}`", self.device),
+                "name one device",
+            )),
+        }
     }
 
     /// How weights are to be kept.
@@ -78,6 +97,9 @@ pub struct MachineFlags {
     /// Tokens of keys and values that each engine keeps [default: what memory allows]
     #[arg(long, env = "WARDROUND_KV_TOKENS", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub kv_tokens: Option<u32>,
+    /// The share of a device's memory beside weights that keys and values may take [default: 0.8]
+    #[arg(long, env = "WARDROUND_KV_FRACTION", value_name = "SHARE", value_parser = fraction, conflicts_with = "kv_tokens")]
+    pub kv_fraction: Option<f64>,
 }
 
 impl MachineFlags {
@@ -89,9 +111,19 @@ impl MachineFlags {
         usize::from(self.max_batch.unwrap_or(DEFAULT_MAX_BATCH))
     }
 
-    pub fn kv_tokens(&self) -> Option<usize> {
-        self.kv_tokens.map(|tokens| tokens as usize)
+    pub fn kv_budget(&self) -> KvBudget {
+        KvBudget {
+            tokens: self.kv_tokens.map(|tokens| tokens as usize),
+            fraction: self.kv_fraction,
+        }
     }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| *number > 0.0 && *number <= 1.0)
+        .ok_or_else(|| "not a number above 0, up to 1".to_owned())
 }
 
 /// Which items run.

@@ -10,7 +10,7 @@ use crate::data::{self, DEMO_PATH, Format, Question};
 use crate::exit::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::model::WantedType;
-use crate::ops::Ops;
+use crate::ops::{Device, Machine};
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{Allotment, plan_memory};
 use crate::panel::recorder::Recorder;
@@ -118,11 +118,11 @@ impl Order {
         };
         let dataset = data::load(&self.data, self.format)?;
         let questions = self.subset.choose(dataset.questions)?;
-        let ops = self.machine.compute.ops()?;
-        let (descriptions, backbone_of) = self.describe_panel()?;
+        let devices = self.machine.compute.devices()?;
+        let (descriptions, backbone_of) = self.describe_panel(devices[0].machine())?;
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let max_batch = self.machine.max_batch();
-        let allotments = plan_memory(&borrowed, max_batch, self.machine.kv_tokens())?;
+        let allotments = plan_memory(&borrowed, &devices, max_batch, self.machine.kv_budget())?;
         let agents = self.settings.agents();
         let members = agents.iter().zip(&backbone_of);
         let panel =
@@ -153,8 +153,8 @@ impl Order {
             panel: panel.collect(),
             engine: EnginePlan {
                 device: self.machine.compute.device.clone(),
-                device_kind: ops.kind(),
-                threads: ops.threads(),
+                device_kind: devices[0].kind(),
+                threads: devices[0].threads(),
                 max_batch,
                 max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
             },
@@ -169,12 +169,12 @@ impl Order {
             descriptions,
             backbone_of,
             allotments,
-            ops,
+            devices,
         })
     }
 
     /// Each checkpoint once, and which of them every agent has.
-    fn describe_panel(&self) -> Result<(Vec<Description>, Vec<usize>), Failure> {
+    fn describe_panel(&self, machine: Machine) -> Result<(Vec<Description>, Vec<usize>), Failure> {
         let names: Vec<&String> = match self.panel.as_slice() {
             [one] => vec![one; AGENTS],
             several if several.len() == AGENTS => several.iter().collect(),
@@ -198,7 +198,7 @@ impl Order {
                 None => {
                     let (weights, context) =
                         (self.machine.compute.weights(), self.machine.context());
-                    descriptions.push(Description::read(checkpoint, weights, context)?);
+                    descriptions.push(Description::read(checkpoint, weights, machine, context)?);
                     descriptions.len() - 1
                 }
             });
@@ -217,7 +217,7 @@ pub struct Prepared {
     pub descriptions: Vec<Description>,
     pub backbone_of: Vec<usize>,
     pub allotments: Vec<Allotment>,
-    pub ops: Ops,
+    pub devices: Vec<Device>,
 }
 
 /// A run with its models loaded.
@@ -244,8 +244,9 @@ impl Prepared {
             .descriptions
             .into_iter()
             .zip(self.allotments)
-            .map(|(description, allotment)| {
-                let backbone = Backbone::start(description, self.ops.clone(), allotment.options)?;
+            .zip(self.devices.iter().cycle())
+            .map(|((description, allotment), device)| {
+                let backbone = Backbone::start(description, device, allotment.options)?;
                 Ok(Arc::new(backbone))
             })
             .collect::<Result<Vec<_>, Failure>>()?;

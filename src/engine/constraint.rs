@@ -6,7 +6,7 @@ use std::sync::Arc;
 use llguidance::api::{StopReason, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{
-    InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
+    InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
 };
 use llguidance::{Matcher, ParserFactory};
 
@@ -144,15 +144,11 @@ impl State {
         self.matcher.consume_token(token).is_ok()
     }
 
-    /// Sets what the grammar forbids to minus infinity; `false` when it cannot say any more.
-    pub fn mask(&mut self, logits: &mut [f32]) -> bool {
-        match self.matcher.compute_mask() {
-            Ok(allowed) => {
-                forbid(&allowed, logits);
-                true
-            }
-            Err(_) => false,
-        }
+    /// A bit a token: what the grammar allows of what is `present`; `None` when it cannot say any more.
+    pub fn allowed(&mut self, present: &[u32]) -> Option<Arc<[u32]>> {
+        let allowed = self.matcher.compute_mask().ok()?;
+        let words = allowed.as_slice().iter().zip(present);
+        Some(words.map(|(allowed, present)| allowed & present).collect())
     }
 
     /// Whether the grammar is complete and nothing can follow. One that failed is not.
@@ -166,18 +162,5 @@ impl State {
     /// Why the grammar failed, if it did.
     pub fn problem(&self) -> Option<String> {
         self.matcher.get_error()
-    }
-}
-
-fn forbid(allowed: &SimpleVob, logits: &mut [f32]) {
-    for (word, logits) in allowed.as_slice().iter().zip(logits.chunks_mut(32)) {
-        if *word == u32::MAX {
-            continue;
-        }
-        for (bit, logit) in logits.iter_mut().enumerate() {
-            if word >> bit & 1 == 0 {
-                *logit = f32::NEG_INFINITY;
-            }
-        }
     }
 }

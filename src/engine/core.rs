@@ -7,25 +7,25 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::constraint::{Compiler, State};
-use super::request::{FinishReason, TokenLogprobs};
+use super::request::FinishReason;
 use super::runner::Runner;
-use super::sampler::Sampler;
 use super::scheduler::{Scheduler, Share};
 use super::sequence::Sequence;
 use super::stats::EngineStats;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::Ops;
+use crate::ops::sampling::{Drawn, Order, TokenLogprobs, logprobs, philox};
+use crate::ops::{Backend, OpsError};
 use crate::tokenizer::{Piece, Tokenizer};
 
-pub struct Core {
+pub struct Core<B: Backend> {
     scheduler: Scheduler,
-    runner: Runner,
+    runner: Runner<B>,
     compiler: Compiler,
     tokenizer: Arc<Tokenizer>,
-    ops: Ops,
-    /// Ids in the model's table that no token has: rows of padding.
-    absent: Vec<u32>,
+    ops: B,
+    /// A bit an id of the model's table: whether a token has it. The others are rows of padding.
+    present: Arc<[u32]>,
     costs: CostModel,
     stats: EngineStats,
 }
@@ -37,72 +37,81 @@ enum Draw {
     Dead,
 }
 
-impl Core {
+impl<B: Backend> Core<B> {
     pub fn new(
-        decoder: Decoder,
+        decoder: Decoder<B>,
         tokenizer: Arc<Tokenizer>,
         eos_ids: &[u32],
-        ops: Ops,
+        ops: B,
         options: EngineOptions,
-    ) -> Result<Core, EngineError> {
+    ) -> Result<Core<B>, EngineError> {
         let vocab_size = decoder.config.vocab_size;
         let pieces = tokenizer.pieces();
-        let is_absent = |id: &u32| matches!(pieces.get(*id as usize), None | Some(Piece::Absent));
+        let is_present = |id: usize| !matches!(pieces.get(id), None | Some(Piece::Absent));
+        let word = |word: usize| {
+            let ids = (32 * word..vocab_size.min(32 * word + 32)).filter(|id| is_present(*id));
+            ids.fold(0, |bits, id| bits | 1 << (id % 32))
+        };
         Ok(Core {
             scheduler: Scheduler::new(options.pages, options.max_batch, options.prefill_rows),
             compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids)?,
-            absent: (0..vocab_size as u32).filter(is_absent).collect(),
-            costs: CostModel::new(&decoder.config, decoder.precision()),
+            present: (0..vocab_size.div_ceil(32)).map(word).collect(),
+            costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
             stats: EngineStats {
                 pages: options.pages,
                 ..EngineStats::default()
             },
-            runner: Runner::new(decoder, options.pages),
+            runner: Runner::new(decoder, ops.clone(), options)?,
             tokenizer,
             ops,
         })
     }
 
     /// Serves until every handle is gone and every request done; gives what it counted.
-    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> EngineStats {
+    ///
+    /// # Errors
+    /// When the machine fails; whoever waits is told.
+    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> Result<EngineStats, OpsError> {
         loop {
             if self.scheduler.is_idle() {
                 match arrivals.recv() {
                     Ok(sequence) => self.add(sequence),
-                    Err(_) => return self.stats,
+                    Err(_) => return Ok(self.stats),
                 }
             }
             while let Ok(sequence) = arrivals.try_recv() {
                 self.add(sequence);
             }
-            self.step();
+            if let Err(error) = self.step() {
+                self.scheduler.refuse_all(&error);
+                return Err(error);
+            }
         }
     }
 
     /// Schedule, forward, sample, finish.
-    fn step(&mut self) {
+    fn step(&mut self) -> Result<(), OpsError> {
         self.scheduler.drop_cancelled();
         let shares = self.scheduler.schedule();
         if shares.is_empty() {
-            return;
+            return Ok(());
         }
         let ops = self.ops.clone();
-        let draws = ops.run(|| self.compute(&shares));
+        let draws = ops.run(|| self.compute(&shares))?;
         self.advance(&shares);
         self.finish(draws);
+        Ok(())
     }
 
-    /// Forward and sample, while the other engines wait.
-    fn compute(&mut self, shares: &[Share]) -> Vec<(usize, Draw)> {
+    /// Forward and sample; where a CPU does both, the other engines wait.
+    fn compute(&mut self, shares: &[Share]) -> Result<Vec<(usize, Draw)>, OpsError> {
         let started = Instant::now();
-        let ready = self
-            .runner
-            .forward(&self.ops, &self.scheduler.running, shares);
-        let draws = self.sample(&ready);
+        let ready = self.runner.forward(&self.scheduler.running, shares);
+        let draws = self.sample(&ready)?;
         let (costs, busy) = (&self.costs, started.elapsed());
         self.stats
             .record_step(costs, &self.scheduler, shares, ready.len(), busy);
-        draws
+        Ok(draws)
     }
 
     /// A grammar that holds from the start dictates its first tokens before anything is computed.
@@ -120,21 +129,26 @@ impl Core {
         self.scheduler.add(sequence);
     }
 
-    /// Masks and draws, a row a task; each depends on its own sequence alone.
-    fn sample(&mut self, ready: &[Share]) -> Vec<(usize, Draw)> {
-        let running = &mut self.scheduler.running;
-        let mut rows: Vec<Option<&mut [f32]>> = running.iter().map(|_| None).collect();
-        for (share, logits) in ready.iter().zip(self.runner.logits()) {
-            rows[share.sequence] = Some(logits);
+    /// Asks the grammars, a sequence a task, and draws; each depends on its own sequence alone.
+    fn sample(&mut self, ready: &[Share]) -> Result<Vec<(usize, Draw)>, OpsError> {
+        let mut is_ready = vec![false; self.scheduler.running.len()];
+        for share in ready {
+            is_ready[share.sequence] = true;
         }
-        let (ops, absent) = (&self.ops, &self.absent);
-        let tasks = running.par_iter_mut().zip(rows).enumerate();
-        tasks
-            .filter_map(|(index, (sequence, logits))| Some((index, sequence, logits?)))
-            .map_init(Sampler::default, |sampler, (index, sequence, logits)| {
-                (index, draw(ops, sampler, sequence, absent, logits))
-            })
-            .collect()
+        let present = &self.present;
+        let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
+        // Shares come in the order of their sequences.
+        let orders: Vec<Option<Order>> = tasks
+            .filter(|(_, is_ready)| *is_ready)
+            .map(|(sequence, _)| order(sequence, present))
+            .collect();
+        let drawn = self.runner.draw(&orders)?;
+        let running = &self.scheduler.running;
+        let draws = ready.iter().zip(drawn).map(|(share, drawn)| {
+            let count = running[share.sequence].request.logprobs;
+            (share.sequence, Draw::of(drawn, count))
+        });
+        Ok(draws.collect())
     }
 
     /// Counts what was computed, and enters the pages that are full.
@@ -172,41 +186,38 @@ impl Core {
     }
 }
 
-fn draw(
-    ops: &Ops,
-    sampler: &mut Sampler,
-    sequence: &mut Sequence,
-    absent: &[u32],
-    logits: &mut [f32],
-) -> Draw {
-    for &id in absent {
-        logits[id as usize] = f32::NEG_INFINITY;
+impl Draw {
+    /// With the log-probabilities of the token and of the `count` likeliest, where they are wanted.
+    fn of(drawn: Drawn, count: Option<usize>) -> Draw {
+        let Some(token) = drawn.token else {
+            return Draw::Dead;
+        };
+        let wanted = drawn.logits.zip(count);
+        let logprobs = wanted.map(|(logits, count)| logprobs(&logits, token, count));
+        Draw::Token(token, logprobs)
     }
-    let unchanged = sequence
-        .request
-        .logprobs
-        .map(|count| (count, logits.to_vec()));
-    if let Some(grammar) = &mut sequence.grammar
-        && !grammar.mask(logits)
-    {
-        return Draw::Dead;
-    }
+}
+
+/// What to draw for a sequence from its row of logits; `None` when its grammar cannot say.
+fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<Order> {
+    let allowed = match &mut sequence.grammar {
+        Some(grammar) => grammar.allowed(present)?,
+        None => present.clone(),
+    };
     let request = &sequence.request;
     let mut seen = Vec::new();
-    if request.sampling.repetition_penalty.is_some() {
+    if request.sampling.penalty().is_some() {
         seen.clone_from(&sequence.tokens);
         seen.sort_unstable();
         seen.dedup();
     }
-    let place = (request.seed, sequence.tokens.len() as u64);
-    match sampler.draw(ops, logits, &seen, &request.sampling, place) {
-        Some(token) => {
-            let logprobs =
-                unchanged.map(|(count, logits)| sampler.logprobs(ops, &logits, token, count));
-            Draw::Token(token, logprobs)
-        }
-        None => Draw::Dead,
-    }
+    Some(Order {
+        sampling: request.sampling,
+        allowed,
+        seen,
+        random: philox(request.seed, sequence.tokens.len() as u64),
+        keep_logits: request.logprobs.is_some(),
+    })
 }
 
 /// Appends a drawn token, and what the grammar dictates after it. Gives the reason if the completion ends.

@@ -10,7 +10,6 @@ mod latencies;
 mod prefix;
 mod request;
 mod runner;
-mod sampler;
 mod scheduler;
 mod sequence;
 mod stats;
@@ -23,14 +22,15 @@ use thiserror::Error;
 
 pub use constraint::{Constraint, Grammar};
 pub use latencies::Latencies;
-pub use request::{Completion, FinishReason, Request, Stop, Ticket, TokenLogprobs, Usage};
-pub use sampler::{Sampler, Sampling};
+pub use request::{
+    Completion, FinishReason, Request, Sampling, Stop, Ticket, TokenLogprobs, Usage,
+};
 pub use stats::{EngineStats, Work};
 
 use self::core::Core;
 use self::sequence::Sequence;
 use crate::model::Decoder;
-use crate::ops::{Ops, PAGE};
+use crate::ops::{Backend, OpsError, PAGE};
 use crate::tokenizer::Tokenizer;
 
 /// Sizes of an engine. None of them changes what it says.
@@ -44,6 +44,13 @@ pub struct EngineOptions {
     pub prefill_rows: usize,
     /// Tokens that a sequence may hold.
     pub context: usize,
+}
+
+impl EngineOptions {
+    /// Rows of a step, at most: prompts, and what each sequence sampled and was dictated.
+    pub fn rows(&self) -> usize {
+        self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS
+    }
 }
 
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -75,6 +82,8 @@ pub enum EngineError {
     Grammar(String),
     #[error("the engine's thread cannot start: {0}")]
     Start(String),
+    #[error(transparent)]
+    Ops(#[from] OpsError),
     #[error("the engine died")]
     Died,
 }
@@ -89,6 +98,7 @@ impl EngineError {
                 "lower max_tokens or --context, or give the pool more memory with --kv-tokens"
                     .to_owned(),
             ),
+            EngineError::Ops(error) => error.hint(),
             _ => None,
         }
     }
@@ -97,7 +107,7 @@ impl EngineError {
 /// A running engine. Dropping it ends its thread once the requests at hand are done.
 pub struct Engine {
     inbox: Option<Sender<Sequence>>,
-    thread: Option<JoinHandle<EngineStats>>,
+    thread: Option<JoinHandle<Result<EngineStats, OpsError>>>,
     options: EngineOptions,
     vocabulary: usize,
     arrivals: std::sync::atomic::AtomicU64,
@@ -107,13 +117,13 @@ impl Engine {
     /// Starts a thread named `engine-{name}` around `decoder`. `eos_ids` end a grammar's text.
     ///
     /// # Errors
-    /// When the thread or the grammar compiler cannot start.
-    pub fn start(
+    /// When the thread or the grammar compiler cannot start, or the machine has no room.
+    pub fn start<B: Backend>(
         name: &str,
-        decoder: Decoder,
+        decoder: Decoder<B>,
         tokenizer: Arc<Tokenizer>,
         eos_ids: &[u32],
-        ops: Ops,
+        ops: B,
         options: EngineOptions,
     ) -> Result<Engine, EngineError> {
         let vocabulary = decoder.config.vocab_size;
@@ -155,11 +165,12 @@ impl Engine {
     /// Ends the engine once the requests at hand are done, and gives what it counted.
     ///
     /// # Errors
-    /// When its thread died before.
+    /// When its thread died before, or its machine failed.
     pub fn finish(mut self) -> Result<EngineStats, EngineError> {
         self.inbox = None;
         let stats = self.thread.take().map(JoinHandle::join);
-        stats.and_then(Result::ok).ok_or(EngineError::Died)
+        let ended = stats.and_then(Result::ok).ok_or(EngineError::Died)?;
+        Ok(ended?)
     }
 
     fn check(&self, request: &Request) -> Result<(), EngineError> {

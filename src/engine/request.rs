@@ -8,7 +8,7 @@ pub use crate::run::records::{FinishReason, Usage};
 
 use super::EngineError;
 use super::constraint::Constraint;
-use super::sampler::Sampling;
+pub use crate::ops::sampling::{Sampling, TokenLogprobs};
 
 /// One completion to make.
 #[derive(Clone, Debug, Default)]
@@ -45,14 +45,6 @@ pub struct Completion {
     pub logprobs: Vec<Option<TokenLogprobs>>,
     /// How often it gave its pages up for older sequences; it never shows in what was said.
     pub preemptions: usize,
-}
-
-/// Natural log-probabilities under the model's own distribution: before penalties, masks and temperature.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TokenLogprobs {
-    pub chosen: f32,
-    /// The likeliest tokens, likeliest first; ties by the lower id.
-    pub top: Vec<(u32, f32)>,
 }
 
 /// What an engine tells a ticket.

@@ -1,42 +1,44 @@
 //! Runs one step's shares through the decoder: rows from sequences, keys and values in pages, logits out.
 
+use super::EngineOptions;
 use super::scheduler::Share;
 use super::sequence::Sequence;
 use crate::model::{Decoder, Scratch};
-use crate::ops::{KvPages, Ops, Rows};
+use crate::ops::sampling::{Drawn, Order};
+use crate::ops::{Backend, OpsError, Rows};
 
-pub struct Runner {
-    pub decoder: Decoder,
-    pages: KvPages,
-    scratch: Scratch,
+pub struct Runner<B: Backend> {
+    decoder: Decoder<B>,
+    ops: B,
+    pages: B::Pages,
+    scratch: Scratch<B>,
     tokens: Vec<u32>,
     positions: Vec<u32>,
     sequences: Vec<u32>,
     logit_rows: Vec<usize>,
 }
 
-impl Runner {
-    pub fn new(decoder: Decoder, pages: usize) -> Runner {
+impl<B: Backend> Runner<B> {
+    /// # Errors
+    /// When the machine has no room for pages and scratch.
+    pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
-        Runner {
-            pages: KvPages::new(
-                config.layer_count(),
-                pages,
-                config.kv_heads,
-                config.head_dim,
-            ),
+        let sizes = (options.rows(), options.max_batch, options.context);
+        Ok(Runner {
+            pages: ops.pages(config.page_shape(), options.pages)?,
+            scratch: Scratch::new(&ops, config, sizes)?,
             decoder,
-            scratch: Scratch::default(),
+            ops,
             tokens: Vec::new(),
             positions: Vec::new(),
             sequences: Vec::new(),
             logit_rows: Vec::new(),
-        }
+        })
     }
 
     /// Computes the shares' rows. Gives the shares that reached their last token, each with a row of logits
-    /// in [`Runner::logits`].
-    pub fn forward(&mut self, ops: &Ops, running: &[Sequence], shares: &[Share]) -> Vec<Share> {
+    /// to draw from. The machine may still be at work then.
+    pub fn forward(&mut self, running: &[Sequence], shares: &[Share]) -> Vec<Share> {
         self.tokens.clear();
         self.positions.clear();
         self.sequences.clear();
@@ -65,7 +67,7 @@ impl Runner {
             tables: &tables,
         };
         self.decoder.forward(
-            ops,
+            &self.ops,
             rows,
             &self.logit_rows,
             &mut self.pages,
@@ -74,8 +76,12 @@ impl Runner {
         ready
     }
 
-    /// The rows of logits `[vocabulary]` of the shares that [`Runner::forward`] gave, in their order.
-    pub fn logits(&mut self) -> impl Iterator<Item = &mut [f32]> {
-        self.scratch.logits.rows_mut()
+    /// A draw for each share that [`Runner::forward`] gave, in their order.
+    ///
+    /// # Errors
+    /// What went wrong on the machine since the last draw.
+    pub fn draw(&mut self, orders: &[Option<Order>]) -> Result<Vec<Drawn>, OpsError> {
+        let (logits, stage) = self.scratch.logits();
+        self.ops.draw(logits, orders, stage)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::block_pool::BlockPool;
 use super::sequence::Sequence;
-use crate::ops::PAGE;
+use crate::ops::{OpsError, PAGE};
 
 /// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced.
 pub const DECODE_ROWS: usize = 32;
@@ -67,6 +67,12 @@ impl Scheduler {
         let mut sequence = self.running.remove(index);
         self.pool.release(&mut sequence.pages);
         sequence
+    }
+
+    /// Tells everybody who waits that the machine failed.
+    pub fn refuse_all(&mut self, error: &OpsError) {
+        let all = self.running.drain(..).chain(self.waiting.drain(..));
+        all.for_each(|sequence| sequence.refuse(error.clone().into()));
     }
 
     /// Drops what nobody waits for any more.

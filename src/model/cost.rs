@@ -4,7 +4,7 @@ use std::ops::{AddAssign, Range};
 
 use super::config::{Config, Layer};
 use super::memory::Footprint;
-use crate::ops::Precision;
+use crate::ops::{Machine, Precision};
 
 /// Work of one step or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub struct CostModel {
 }
 
 impl CostModel {
-    pub fn new(config: &Config, precision: Precision) -> CostModel {
+    pub fn new(config: &Config, precision: Precision, machine: Machine) -> CostModel {
         let head = config.vocab_size * config.hidden_size;
         let tables = if config.tied_embeddings { 1 } else { 2 };
         let all = config.parameters();
-        let weights = Footprint::of(config, precision, 0, 0, 0).weights;
+        let weights = Footprint::of(config, precision, machine, 0, (0, 0)).weights;
         let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
         let layers = all - tables * head;
         let window = |layer: &Layer| match layer {
@@ -49,7 +49,7 @@ impl CostModel {
             layers: (layers as u64, bytes(layers)),
             head: (head as u64, bytes(head)),
             windows: config.layers.iter().map(window).collect(),
-            kv_bytes: (config.kv_bytes_per_token() / config.layer_count().max(1)) as u64,
+            kv_bytes: (config.kv_bytes_per_token(machine) / config.layer_count().max(1)) as u64,
         }
     }
 
@@ -107,8 +107,8 @@ mod tests {
         let head = 10 * 8;
         for tied in [true, false] {
             let config = config(tied);
-            let model = CostModel::new(&config, StoredType::Bf16.into());
-            let kv = config.kv_bytes_per_token() as u64 / 2;
+            let model = CostModel::new(&config, StoredType::Bf16.into(), Machine::Cpu);
+            let kv = config.kv_bytes_per_token(Machine::Cpu) as u64 / 2;
             // One row at position 9, three at 0..3: the window of four cuts the first alone.
             let cost = model.step([9..10, 0..3].into_iter(), 2);
             assert_eq!(cost.multiply_adds, 4 * 2 * layer + 2 * head);

@@ -2,193 +2,290 @@
 
 use super::config::Config;
 use crate::ops::{
-    AttentionShape, Buffer, HeadNorms, KvPages, Matrix, Ops, Precision, Rope, Rows, Vector,
+    AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape, Precision, Rows,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct Decoder<B: Backend> {
     pub config: Config,
     pub(super) precision: Precision,
     /// `[vocabulary, hidden]`; also the head where that is tied.
-    pub(super) embedding: Matrix,
+    pub(super) embedding: B::Matrix,
     pub(super) embedding_scale: f32,
-    pub(super) layers: Vec<LayerWeights>,
-    pub(super) final_norm: Vector,
-    pub(super) head: Option<Matrix>,
-    pub(super) full_rope: Rope,
-    pub(super) sliding_rope: Rope,
+    pub(super) layers: Vec<LayerWeights<B>>,
+    pub(super) final_norm: B::Vector,
+    pub(super) head: Option<B::Matrix>,
+    pub(super) full_rope: B::Rope,
+    pub(super) sliding_rope: B::Rope,
 }
 
 #[derive(Debug)]
-pub(super) struct LayerWeights {
+pub(super) struct LayerWeights<B: Backend> {
     /// `None`: the layer sees every position before it.
     pub window: Option<usize>,
-    pub input_norm: Vector,
+    pub input_norm: B::Vector,
     /// `[(heads + 2 · kv_heads) · head_dim, hidden]`.
-    pub qkv: Matrix,
-    pub head_norms: Option<HeadNorms>,
+    pub qkv: B::Matrix,
+    pub head_norms: Option<HeadNorms<B::Vector>>,
     /// `[hidden, heads · head_dim]`.
-    pub output: Matrix,
-    pub attention_norm: Option<Vector>,
-    pub feed_forward_input_norm: Vector,
+    pub output: B::Matrix,
+    pub attention_norm: Option<B::Vector>,
+    pub feed_forward_input_norm: B::Vector,
     /// `[2 · intermediate, hidden]`.
-    pub gate_up: Matrix,
+    pub gate_up: B::Matrix,
     /// `[hidden, intermediate]`.
-    pub down: Matrix,
-    pub feed_forward_norm: Option<Vector>,
+    pub down: B::Matrix,
+    pub feed_forward_norm: Option<B::Vector>,
 }
 
-/// Activations of one step, kept between steps so that none allocates.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    /// `[rows, hidden]`.
-    residual: Buffer,
-    normed: Buffer,
-    branch: Buffer,
-    /// `[rows, (heads + 2 · kv_heads) · head_dim]`.
-    qkv: Buffer,
-    /// `[rows, heads · head_dim]`.
-    attended: Buffer,
-    /// `[rows, 2 · intermediate]`, and `[rows, intermediate]`.
-    gate_up: Buffer,
-    gated: Buffer,
+/// What a step is computed in, kept between steps so that none allocates.
+#[derive(Debug)]
+pub struct Scratch<B: Backend> {
+    pub(super) stage: B::Stage,
+    activations: Activations<B>,
     /// `[logit rows, vocabulary]`.
-    pub logits: Buffer,
+    logits: B::Buffer,
 }
 
-impl Scratch {
-    /// Bytes for `rows` rows of which `logit_rows` give logits.
-    pub fn size_bytes(config: &Config, rows: usize, logit_rows: usize) -> usize {
-        let qkv = (config.heads + 2 * config.kv_heads) * config.head_dim;
-        let row = 3 * config.hidden_size
-            + qkv
-            + config.heads * config.head_dim
-            + 3 * config.intermediate_size;
-        size_of::<f32>() * (rows * row + logit_rows * config.vocab_size)
+#[derive(Debug)]
+struct Activations<B: Backend> {
+    /// `[rows, hidden]`.
+    residual: B::Buffer,
+    normed: B::Buffer,
+    branch: B::Buffer,
+    /// `[rows, (heads + 2 · kv_heads) · head_dim]`.
+    qkv: B::Buffer,
+    /// `[rows, heads · head_dim]`.
+    queries: B::Buffer,
+    attended: B::Buffer,
+    /// `[rows, 2 · intermediate]`, and `[rows, intermediate]`.
+    gate_up: B::Buffer,
+    gated: B::Buffer,
+}
+
+impl<B: Backend> Scratch<B> {
+    /// For steps of up to `rows` rows, `logit_rows` of which give logits, of sequences of up to `positions` positions.
+    ///
+    /// # Errors
+    /// When the machine has no memory for it.
+    pub fn new(
+        ops: &B,
+        config: &Config,
+        (rows, logit_rows, positions): (usize, usize, usize),
+    ) -> Result<Scratch<B>, OpsError> {
+        let widths = Widths::of(config);
+        let room = |(width, numbers)| ops.buffer(rows, width, numbers);
+        Ok(Scratch {
+            stage: ops.stage(
+                config.page_shape(),
+                config.heads,
+                (rows, logit_rows, positions),
+            )?,
+            activations: Activations {
+                residual: room(widths.residual)?,
+                normed: room(widths.normed)?,
+                branch: room(widths.branch)?,
+                qkv: room(widths.qkv)?,
+                queries: room(widths.queries)?,
+                attended: room(widths.attended)?,
+                gate_up: room(widths.gate_up)?,
+                gated: room(widths.gated)?,
+            },
+            logits: ops.buffer(logit_rows, config.vocab_size, Numbers::Wide)?,
+        })
+    }
+
+    /// The logits of the first `rows` rows that gave some, and what a draw from them passes through.
+    pub fn logits(&mut self) -> (&mut B::Buffer, &mut B::Stage) {
+        (&mut self.logits, &mut self.stage)
     }
 }
 
-impl Decoder {
+/// Of each of the activations: numbers a row, and how they are kept.
+struct Widths {
+    residual: (usize, Numbers),
+    normed: (usize, Numbers),
+    branch: (usize, Numbers),
+    qkv: (usize, Numbers),
+    queries: (usize, Numbers),
+    attended: (usize, Numbers),
+    gate_up: (usize, Numbers),
+    gated: (usize, Numbers),
+}
+
+impl Widths {
+    fn of(config: &Config) -> Widths {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        let (heads, head_dim) = (config.heads, config.head_dim);
+        Widths {
+            residual: (hidden, Numbers::Wide),
+            normed: (hidden, Numbers::Narrow),
+            branch: (hidden, Numbers::Wide),
+            qkv: ((heads + 2 * config.kv_heads) * head_dim, Numbers::Wide),
+            // Tensor cores take heads of whole multiples of 32.
+            queries: (heads * head_dim.next_multiple_of(32), Numbers::Narrow),
+            attended: (heads * head_dim, Numbers::Narrow),
+            gate_up: (2 * inner, Numbers::Ungated),
+            gated: (inner, Numbers::Narrow),
+        }
+    }
+
+    fn all(&self) -> [(usize, Numbers); 8] {
+        [
+            self.residual,
+            self.normed,
+            self.branch,
+            self.qkv,
+            self.queries,
+            self.attended,
+            self.gate_up,
+            self.gated,
+        ]
+    }
+}
+
+/// Bytes of the scratch of a decoder on `machine`, for `rows` rows of which `logit_rows` give logits.
+pub(super) fn scratch_bytes(
+    config: &Config,
+    machine: Machine,
+    (rows, logit_rows): (usize, usize),
+) -> usize {
+    let bytes = |(width, numbers)| machine.buffer_bytes(rows, width, numbers);
+    let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
+    activations + machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide)
+}
+
+impl Config {
+    pub fn page_shape(&self) -> PageShape {
+        PageShape {
+            layers: self.layer_count(),
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+        }
+    }
+}
+
+impl<B: Backend> Decoder<B> {
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
     /// Runs `rows`, writes their keys and values to `pages`, and leaves the logits of `logit_rows` in
-    /// `scratch.logits`, `[logit_rows, vocabulary]`.
+    /// `scratch`, `[logit_rows, vocabulary]`.
     pub fn forward(
         &self,
-        ops: &Ops,
+        ops: &B,
         rows: Rows<'_>,
         logit_rows: &[usize],
-        pages: &mut KvPages,
-        scratch: &mut Scratch,
-    ) {
-        ops.embed(
-            &self.embedding,
-            rows.tokens,
-            self.embedding_scale,
-            &mut scratch.residual,
-        );
-        for (index, layer) in self.layers.iter().enumerate() {
-            self.attend(ops, layer, rows, (pages, index), scratch);
-            self.feed_forward(ops, layer, scratch);
-        }
-        ops.gather(&scratch.residual, logit_rows, &mut scratch.branch);
-        ops.rms_norm(
-            &scratch.branch,
-            &self.final_norm,
-            self.config.rms_norm_eps,
-            &mut scratch.normed,
-        );
-        ops.matmul(
-            &scratch.normed,
-            self.head.as_ref().unwrap_or(&self.embedding),
-            &mut scratch.logits,
-        );
-    }
-
-    fn attend(
-        &self,
-        ops: &Ops,
-        layer: &LayerWeights,
-        rows: Rows<'_>,
-        (pages, index): (&mut KvPages, usize),
-        scratch: &mut Scratch,
+        pages: &mut B::Pages,
+        scratch: &mut Scratch<B>,
     ) {
         let Scratch {
+            stage,
+            activations,
+            logits,
+        } = scratch;
+        ops.compute(rows, logit_rows, stage, |step| {
+            self.compute(ops, step, pages, activations);
+            let Activations {
+                residual, normed, ..
+            } = activations;
+            let epsilon = self.config.rms_norm_eps;
+            ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
+            let head = self.head.as_ref().unwrap_or(&self.embedding);
+            ops.matmul(normed, head, logits);
+        });
+    }
+
+    /// Leaves the rows' hidden states, before the last norm, in the residual.
+    fn compute(
+        &self,
+        ops: &B,
+        step: B::Step<'_>,
+        pages: &mut B::Pages,
+        activations: &mut Activations<B>,
+    ) {
+        let epsilon = self.config.rms_norm_eps;
+        let Activations {
+            residual, normed, ..
+        } = activations;
+        ops.embed(&self.embedding, step, self.embedding_scale, residual);
+        if let Some(first) = self.layers.first() {
+            ops.rms_norm(residual, &first.input_norm, epsilon, normed);
+        }
+        for (index, layer) in self.layers.iter().enumerate() {
+            self.attend(ops, layer, step, (&mut *pages, index), activations);
+            let next = self.layers.get(index + 1);
+            let next = next.map(|next| &next.input_norm);
+            self.feed_forward(ops, layer, next, activations);
+        }
+    }
+
+    /// From `normed` to `normed`, for the feed-forward layer.
+    fn attend(
+        &self,
+        ops: &B,
+        layer: &LayerWeights<B>,
+        step: B::Step<'_>,
+        (pages, index): (&mut B::Pages, usize),
+        activations: &mut Activations<B>,
+    ) {
+        let Activations {
             residual,
             normed,
             branch,
             qkv,
+            queries,
             attended,
             ..
-        } = scratch;
-        let epsilon = self.config.rms_norm_eps;
-        let rope = if layer.window.is_some() {
-            &self.sliding_rope
-        } else {
-            &self.full_rope
+        } = activations;
+        let rope = match layer.window {
+            Some(_) => &self.sliding_rope,
+            None => &self.full_rope,
         };
         let shape = AttentionShape {
             heads: self.config.heads,
             scale: self.config.attention_scale,
             window: layer.window,
         };
-        ops.rms_norm(residual, &layer.input_norm, epsilon, normed);
         ops.matmul(normed, &layer.qkv, qkv);
-        ops.rotate_and_store(qkv, layer.head_norms.as_ref(), rope, rows, (pages, index));
-        ops.attention(qkv, shape, rows, (pages, index), attended);
+        let norms = layer.head_norms.as_ref();
+        ops.rotate_and_store((qkv, queries), norms, rope, step, (&mut *pages, index));
+        ops.attention(queries, shape, step, (&*pages, index), attended);
         ops.matmul(attended, &layer.output, branch);
-        add_branch(
-            ops,
-            residual,
-            branch,
+        let norms = (
             layer.attention_norm.as_ref(),
-            epsilon,
-            normed,
+            Some(&layer.feed_forward_input_norm),
         );
+        ops.add_norm((residual, branch), norms, self.config.rms_norm_eps, normed);
     }
 
-    fn feed_forward(&self, ops: &Ops, layer: &LayerWeights, scratch: &mut Scratch) {
-        let Scratch {
+    /// From `normed` to `normed`, for the `next` layer.
+    fn feed_forward(
+        &self,
+        ops: &B,
+        layer: &LayerWeights<B>,
+        next: Option<&B::Vector>,
+        activations: &mut Activations<B>,
+    ) {
+        let Activations {
             residual,
             normed,
             branch,
             gate_up,
             gated,
             ..
-        } = scratch;
-        let epsilon = self.config.rms_norm_eps;
-        ops.rms_norm(residual, &layer.feed_forward_input_norm, epsilon, normed);
-        ops.matmul(normed, &layer.gate_up, gate_up);
-        ops.gate(gate_up, self.config.activation, gated);
-        ops.matmul(gated, &layer.down, branch);
-        add_branch(
-            ops,
-            residual,
-            branch,
-            layer.feed_forward_norm.as_ref(),
-            epsilon,
+        } = activations;
+        ops.matmul_gated(
             normed,
+            &layer.gate_up,
+            self.config.activation,
+            gate_up,
+            gated,
         );
-    }
-}
-
-/// `residual += norm(branch)`, or `branch` itself where the family has no norm there.
-fn add_branch(
-    ops: &Ops,
-    residual: &mut Buffer,
-    branch: &Buffer,
-    norm: Option<&Vector>,
-    epsilon: f32,
-    normed: &mut Buffer,
-) {
-    match norm {
-        Some(norm) => {
-            ops.rms_norm(branch, norm, epsilon, normed);
-            ops.add(residual, normed);
-        }
-        None => ops.add(residual, branch),
+        ops.matmul(gated, &layer.down, branch);
+        let norms = (layer.feed_forward_norm.as_ref(), next);
+        ops.add_norm((residual, branch), norms, self.config.rms_norm_eps, normed);
     }
 }

@@ -1,8 +1,8 @@
 //! What a model will take in memory, before any of it is taken.
 
 use super::config::Config;
-use super::decoder::Scratch;
-use crate::ops::{KvPages, PAGE, Precision};
+use super::decoder::scratch_bytes;
+use crate::ops::{Machine, PAGE, Precision};
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,18 +13,18 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// For a pool of `pages` pages, steps of `rows` rows, of which `logit_rows` give logits.
+    /// For a pool of `pages` pages, steps of `rows.0` rows, of which `rows.1` give logits.
     pub fn of(
         config: &Config,
         precision: Precision,
+        machine: Machine,
         pages: usize,
-        rows: usize,
-        logit_rows: usize,
+        rows: (usize, usize),
     ) -> Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
-            kv: pages * KvPages::page_bytes(config.layer_count(), config.kv_heads, config.head_dim),
-            scratch: Scratch::size_bytes(config, rows, logit_rows),
+            kv: pages * machine.page_bytes(config.page_shape()),
+            scratch: scratch_bytes(config, machine, rows),
         }
     }
 
@@ -44,8 +44,8 @@ impl Config {
     }
 
     /// Bytes of keys and values a token takes.
-    pub fn kv_bytes_per_token(&self) -> usize {
-        KvPages::page_bytes(self.layer_count(), self.kv_heads, self.head_dim) / PAGE
+    pub fn kv_bytes_per_token(&self, machine: Machine) -> usize {
+        machine.page_bytes(self.page_shape()) / PAGE
     }
 }
 

@@ -18,9 +18,10 @@ pub use config::{Config, ConfigError, Family};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};
 pub use memory::{Footprint, available_memory, peak_memory};
+pub use weights::precision_of;
 
 use crate::ops::checkpoint::CheckpointError;
-use crate::ops::{Quantisation, StoredType};
+use crate::ops::{OpsError, Quantisation, StoredType};
 
 #[derive(Debug, Error)]
 pub enum ModelError {
@@ -34,8 +35,8 @@ pub enum ModelError {
     StoredType(String),
     #[error("`{0}` is no quantisation; known: {known}", known = Quantisation::ALL.map(Quantisation::name).join(", "))]
     Quantisation(String),
-    #[error("no memory for the weights: {0}")]
-    Memory(std::io::Error),
+    #[error(transparent)]
+    Ops(#[from] OpsError),
 }
 
 /// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).

@@ -6,26 +6,32 @@ use super::config::{Config, Family, Layer};
 use super::decoder::{Decoder, LayerWeights};
 use super::{ModelError, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
-use crate::ops::{HeadNorms, Matrix, Precision, Quantisation, Rope, StoredType, Vector};
+use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, StoredType};
 
 /// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
 const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
 
-impl Decoder {
+impl<B: Backend> Decoder<B> {
     /// Loads the decoder that `config` describes from safetensors `files`, for sequences up to `positions`.
     ///
     /// # Errors
     /// A file that is truncated or corrupt, and a tensor that is missing, of another shape or of a type that is
-    /// not f32, f16 or bf16: each is named.
+    /// not f32, f16 or bf16: each is named. A machine without room for it.
     pub fn load(
+        ops: &B,
         config: Config,
         files: &[PathBuf],
-        wanted: WantedType,
-        quantisation: Quantisation,
+        precision: Precision,
         positions: usize,
-    ) -> Result<Decoder, ModelError> {
+    ) -> Result<Decoder<B>, ModelError> {
         let checkpoint = Checkpoint::open(files)?;
-        let loader = Loader::new(&config, &checkpoint, files, (wanted, quantisation))?;
+        let loader = Loader {
+            ops,
+            config: &config,
+            prefix: find_prefix(&checkpoint, files)?,
+            checkpoint: &checkpoint,
+            precision,
+        };
         let layers = (0..config.layer_count())
             .map(|layer| loader.layer(layer))
             .collect::<Result<_, _>>()?;
@@ -37,15 +43,11 @@ impl Decoder {
         let final_norm = loader.norm("norm", config.hidden_size)?;
         let embedding_scale = match config.family {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
-            Family::Gemma3 => loader
-                .precision
-                .stored
-                .round((config.hidden_size as f32).sqrt()),
+            Family::Gemma3 => precision.stored.round((config.hidden_size as f32).sqrt()),
             Family::Llama | Family::Qwen3 => 1.0,
         };
-        let precision = loader.precision;
         let rope = |rope: &super::config::RopeConfig| {
-            Rope::new(&rope.inverse_frequencies(config.head_dim), positions)
+            ops.rope(&rope.inverse_frequencies(config.head_dim), positions)
         };
         Ok(Decoder {
             precision,
@@ -54,71 +56,74 @@ impl Decoder {
             layers,
             final_norm,
             head,
-            full_rope: rope(&config.full_rope),
-            sliding_rope: rope(&config.sliding_rope),
+            full_rope: rope(&config.full_rope)?,
+            sliding_rope: rope(&config.sliding_rope)?,
             config,
         })
     }
-
-    /// How the weights of these files would be kept.
-    ///
-    /// # Errors
-    /// As [`Decoder::load`].
-    pub fn precision_of(
-        config: &Config,
-        files: &[PathBuf],
-        wanted: WantedType,
-        quantisation: Quantisation,
-    ) -> Result<Precision, ModelError> {
-        let checkpoint = Checkpoint::open(files)?;
-        Ok(Loader::new(config, &checkpoint, files, (wanted, quantisation))?.precision)
-    }
 }
 
-struct Loader<'a> {
+/// How the weights of these files are to be kept on `machine`.
+///
+/// # Errors
+/// Files that cannot be read or hold no decoder; what the machine cannot multiply with.
+pub fn precision_of(
+    config: &Config,
+    files: &[PathBuf],
+    (wanted, quantisation): (WantedType, Quantisation),
+    machine: Machine,
+) -> Result<Precision, ModelError> {
+    let checkpoint = Checkpoint::open(files)?;
+    let name = table_name(find_prefix(&checkpoint, files)?);
+    let table = checkpoint.get(&name, &[config.vocab_size, config.hidden_size])?;
+    let stored = match (wanted, table.kind, machine) {
+        (WantedType::Exactly(stored), ..) => stored,
+        (WantedType::Auto, RawType::Bf16, _) | (WantedType::Auto, _, Machine::Cuda) => {
+            StoredType::Bf16
+        }
+        (WantedType::Auto, RawType::F32 | RawType::F16, Machine::Cpu) => StoredType::F32,
+    };
+    if (machine, stored) == (Machine::Cuda, StoredType::F32) {
+        return Err(OpsError::Precision {
+            device: "a GPU".to_owned(),
+            precision: stored.to_string(),
+        }
+        .into());
+    }
+    Ok(Precision {
+        stored,
+        quantisation,
+    })
+}
+
+fn table_name(prefix: &str) -> String {
+    format!("{prefix}embed_tokens.weight")
+}
+
+fn find_prefix(checkpoint: &Checkpoint, files: &[PathBuf]) -> Result<&'static str, ModelError> {
+    let prefix = PREFIXES
+        .into_iter()
+        .find(|prefix| checkpoint.contains(&table_name(prefix)));
+    prefix.ok_or_else(|| ModelError::Prefix {
+        path: files
+            .first()
+            .and_then(|file| file.parent())
+            .unwrap_or(Path::new("."))
+            .to_owned(),
+        tried: PREFIXES.map(table_name).join(", "),
+    })
+}
+
+struct Loader<'a, B> {
+    ops: &'a B,
     config: &'a Config,
     checkpoint: &'a Checkpoint,
     prefix: &'static str,
     precision: Precision,
 }
 
-impl<'a> Loader<'a> {
-    fn new(
-        config: &'a Config,
-        checkpoint: &'a Checkpoint,
-        files: &[PathBuf],
-        (wanted, quantisation): (WantedType, Quantisation),
-    ) -> Result<Loader<'a>, ModelError> {
-        let table = |prefix: &str| format!("{prefix}embed_tokens.weight");
-        let prefix = PREFIXES
-            .into_iter()
-            .find(|prefix| checkpoint.contains(&table(prefix)));
-        let prefix = prefix.ok_or_else(|| ModelError::Prefix {
-            path: files
-                .first()
-                .and_then(|file| file.parent())
-                .unwrap_or(Path::new("."))
-                .to_owned(),
-            tried: PREFIXES.map(table).join(", "),
-        })?;
-        let embedding = checkpoint.get(&table(prefix), &[config.vocab_size, config.hidden_size])?;
-        let stored = match (wanted, embedding.kind) {
-            (WantedType::Exactly(stored), _) => stored,
-            (WantedType::Auto, RawType::Bf16) => StoredType::Bf16,
-            (WantedType::Auto, RawType::F32 | RawType::F16) => StoredType::F32,
-        };
-        Ok(Loader {
-            config,
-            checkpoint,
-            prefix,
-            precision: Precision {
-                stored,
-                quantisation,
-            },
-        })
-    }
-
-    fn layer(&self, index: usize) -> Result<LayerWeights, ModelError> {
+impl<'a, B: Backend> Loader<'a, B> {
+    fn layer(&self, index: usize) -> Result<LayerWeights<B>, ModelError> {
         let config = self.config;
         let (hidden, head_dim) = (config.hidden_size, config.head_dim);
         let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
@@ -158,11 +163,7 @@ impl<'a> Loader<'a> {
             } else {
                 "post_attention_layernorm"
             })?,
-            gate_up: self.matrix(
-                &gate_up.each_ref().map(String::as_str),
-                &[config.intermediate_size; 2],
-                hidden,
-            )?,
+            gate_up: self.gated(&gate_up, config.intermediate_size)?,
             down: self.matrix(
                 &[&name("mlp.down_proj")],
                 &[hidden],
@@ -174,7 +175,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn head(&self) -> Result<Matrix, ModelError> {
+    fn head(&self) -> Result<B::Matrix, ModelError> {
         let shape = [self.config.vocab_size, self.config.hidden_size];
         let names = ["lm_head.weight", "language_model.lm_head.weight"];
         let name = names
@@ -196,7 +197,7 @@ impl<'a> Loader<'a> {
         names: &[&str],
         outputs: &[usize],
         inputs: usize,
-    ) -> Result<Matrix, ModelError> {
+    ) -> Result<B::Matrix, ModelError> {
         let parts = names
             .iter()
             .zip(outputs)
@@ -204,17 +205,26 @@ impl<'a> Loader<'a> {
         self.pack(&parts.collect::<Result<Vec<_>, _>>()?, inputs)
     }
 
-    fn pack(&self, parts: &[RawTensor<'_>], inputs: usize) -> Result<Matrix, ModelError> {
-        Matrix::pack(parts, inputs, self.precision).map_err(ModelError::Memory)
+    /// The two halves of a gated layer, of `width` outputs each.
+    fn gated(&self, names: &[String; 2], width: usize) -> Result<B::Matrix, ModelError> {
+        let inputs = self.config.hidden_size;
+        let [gate, up] = names
+            .each_ref()
+            .map(|name| self.tensor(name, &[width, inputs]));
+        Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision)?)
     }
 
-    fn norm(&self, name: &str, width: usize) -> Result<Vector, ModelError> {
+    fn pack(&self, parts: &[RawTensor<'_>], inputs: usize) -> Result<B::Matrix, ModelError> {
+        Ok(self.ops.pack(parts, inputs, self.precision)?)
+    }
+
+    fn norm(&self, name: &str, width: usize) -> Result<B::Vector, ModelError> {
         let mut weight = vec![0.0; width];
         self.tensor(name, &[width])?.read_row(0, &mut weight);
         if self.config.family == Family::Gemma3 {
             // Gemma stores w − 1, and adds the one in f32.
             weight.iter_mut().for_each(|value| *value += 1.0);
         }
-        Ok(Vector(weight))
+        Ok(self.ops.vector(weight)?)
     }
 }

@@ -11,12 +11,120 @@
     reason = "the one module that may: registers, mapped files, disjoint writes"
 )]
 
+mod backend;
 pub mod checkpoint;
 pub mod cpu;
+#[cfg_attr(not(any(feature = "cuda", feature = "twin")), path = "no_cuda.rs")]
+pub mod cuda;
+mod device;
+pub mod sampling;
 
-pub use cpu::{
-    AttentionShape, Buffer, Cpu as Ops, HeadNorms, KvPages, Limits, Matrix, Rope, Vector,
-};
+use thiserror::Error;
+
+pub use backend::{Backend, Numbers};
+pub use cpu::{AttentionShape, Cpu, Limits};
+pub use cuda::Cuda;
+pub use device::Device;
+
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum OpsError {
+    #[error("no memory for {what}: {reason}")]
+    Memory { what: &'static str, reason: String },
+    #[error("{device} failed: {reason}")]
+    Device { device: String, reason: String },
+    #[error("there is no {device}: {reason}")]
+    NoDevice { device: String, reason: String },
+    #[error("`{0}` is no device; known: cpu, cuda, cuda:N")]
+    DeviceName(String),
+    #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
+    MixedDevices { one: String, other: String },
+    #[error("{device} cannot keep weights as {precision}")]
+    Precision { device: String, precision: String },
+}
+
+impl OpsError {
+    pub fn memory(what: &'static str, error: impl ToString) -> OpsError {
+        OpsError::Memory {
+            what,
+            reason: error.to_string(),
+        }
+    }
+
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            OpsError::Memory { .. } => {
+                "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"
+            }
+            OpsError::Device { .. } | OpsError::DeviceName(_) => return None,
+            OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
+            OpsError::NoDevice { .. } => {
+                "`wardround doctor` lists what there is; --device cpu runs everywhere"
+            }
+            OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Norms over each head of queries and keys, `[head_dim]` each.
+#[derive(Debug)]
+pub struct HeadNorms<V> {
+    pub query: V,
+    pub key: V,
+    pub epsilon: f32,
+}
+
+/// Cosines and sines `[positions][head_dim / 2]` of the angles `position · inverse_frequency`, which are f32 as the
+/// models were trained with.
+fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>) {
+    let angles = (0..positions).flat_map(|position| {
+        let frequencies = inverse_frequencies.iter();
+        frequencies.map(move |frequency| f64::from(position as f32 * frequency))
+    });
+    angles
+        .map(|angle| (angle.cos() as f32, angle.sin() as f32))
+        .unzip()
+}
+
+/// What a model can run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    Cpu,
+    Cuda,
+}
+
+impl Machine {
+    /// Bytes of one page of keys and values, over all layers.
+    pub fn page_bytes(self, shape: PageShape) -> usize {
+        let PageShape {
+            layers,
+            kv_heads,
+            head_dim,
+        } = shape;
+        match self {
+            Machine::Cpu => cpu::KvPages::page_bytes(layers, kv_heads, head_dim),
+            // Keys and values in bf16.
+            Machine::Cuda => 4 * layers * kv_heads * PAGE * head_dim.next_multiple_of(32),
+        }
+    }
+
+    /// Bytes of activations.
+    pub fn buffer_bytes(self, rows: usize, width: usize, numbers: Numbers) -> usize {
+        match (self, numbers) {
+            (Machine::Cpu, _) | (Machine::Cuda, Numbers::Wide) => size_of::<f32>() * rows * width,
+            (Machine::Cuda, Numbers::Narrow) => 2 * rows * width.next_multiple_of(32),
+            (Machine::Cuda, Numbers::Ungated) => 0,
+        }
+    }
+}
+
+/// What a page holds, over all layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageShape {
+    pub layers: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+}
 
 /// Positions per page of keys and values. It divides [`CHUNK`], so that a page never straddles two chunks.
 pub const PAGE: usize = 32;

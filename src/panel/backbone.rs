@@ -7,8 +7,8 @@ use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions, Sampling};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
-use crate::model::{Config, Decoder, ModelError, WantedType};
-use crate::ops::{Ops, Precision, Quantisation};
+use crate::model::{Config, Decoder, ModelError, WantedType, precision_of};
+use crate::ops::{Backend, Device, Machine, Precision, Quantisation};
 use crate::run::plan::MemberPlan;
 use crate::synth;
 use crate::tokenizer::Tokenizer;
@@ -36,7 +36,8 @@ impl Description {
     /// Whatever is missing, broken, or beyond what the decoder runs.
     pub fn read(
         checkpoint: Checkpoint,
-        (wanted, quantisation): (WantedType, Quantisation),
+        wanted: (WantedType, Quantisation),
+        machine: Machine,
         context: usize,
     ) -> Result<Description, PanelError> {
         let files = &checkpoint.files;
@@ -47,7 +48,7 @@ impl Description {
                 path: checkpoint.directory.clone(),
             });
         }
-        let precision = Decoder::precision_of(&config, &files.weights, wanted, quantisation)?;
+        let precision = precision_of(&config, &files.weights, wanted, machine)?;
         let tokenizer_path = checkpoint.tokenizer()?.to_owned();
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let chat = ChatTemplate::load(&checkpoint.directory)?;
@@ -106,18 +107,21 @@ impl Description {
     ///
     /// # Errors
     /// A tensor that is missing or of another shape; too little memory.
-    pub fn load(&self, positions: usize) -> Result<Decoder, ModelError> {
-        let Precision {
-            stored,
-            quantisation,
-        } = self.precision;
-        Decoder::load(
-            self.config.clone(),
-            &self.checkpoint.files.weights,
-            WantedType::Exactly(stored),
-            quantisation,
-            positions,
-        )
+    pub fn load<B: Backend>(&self, ops: &B, positions: usize) -> Result<Decoder<B>, ModelError> {
+        let files = &self.checkpoint.files.weights;
+        Decoder::load(ops, self.config.clone(), files, self.precision, positions)
+    }
+
+    fn start<B: Backend>(&self, ops: B, options: EngineOptions) -> Result<Engine, PanelError> {
+        let decoder = self.load(&ops, self.context)?;
+        Ok(Engine::start(
+            &self.checkpoint.name,
+            decoder,
+            self.tokenizer.clone(),
+            &self.generation.eos_ids,
+            ops,
+            options,
+        )?)
     }
 
     /// Tokens of a conversation, as the model will see it.
@@ -150,18 +154,16 @@ impl Backbone {
     /// A tensor that is missing or of another shape; an engine that cannot start.
     pub fn start(
         description: Description,
-        ops: Ops,
+        device: &Device,
         options: EngineOptions,
     ) -> Result<Backbone, PanelError> {
-        let decoder = description.load(description.context)?;
-        let engine = Engine::start(
-            &description.checkpoint.name,
-            decoder,
-            description.tokenizer.clone(),
-            &description.generation.eos_ids,
-            ops,
-            options,
-        )?;
+        let engine = match device {
+            Device::Cpu(cpu) => description.start(cpu.clone(), options)?,
+            Device::Cuda(gpu) => {
+                let gpu = gpu.for_engine().map_err(ModelError::from)?;
+                description.start(gpu, options)?
+            }
+        };
         let think_end = description.tokenizer.id("</think>");
         Ok(Backbone {
             description,

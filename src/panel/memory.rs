@@ -4,14 +4,14 @@ use super::PanelError;
 use super::backbone::Description;
 use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
-use crate::ops::PAGE;
+use crate::ops::{Device, PAGE};
 
 /// Rows of prompts a step.
 pub const PREFILL_ROWS: usize = 512;
 /// Tokens of keys and values that each sequence of a full batch gets if memory allows; more when one needs it.
 const TYPICAL_TOKENS: usize = 4096;
-/// The share of what is left beside weights and scratch that keys and values may take.
-const KV_SHARE: f64 = 0.8;
+/// What is not given to keys and values stays for what nobody counts.
+const KV_FRACTION: f64 = 0.8;
 
 /// What one engine takes.
 #[derive(Clone, Copy, Debug)]
@@ -20,78 +20,108 @@ pub struct Allotment {
     pub footprint: Footprint,
 }
 
-/// Plans the engines of `descriptions` together. `kv_tokens` fixes each pool's size in tokens.
+/// How much of a device keys and values may take; by default what a full batch needs, if it fits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KvBudget {
+    /// Each pool's size in tokens.
+    pub tokens: Option<usize>,
+    /// The share of what is left beside weights and scratch, for all pools of a device together.
+    pub fraction: Option<f64>,
+}
+
+/// Plans the engines of `descriptions`, which take turns on `devices`.
 ///
 /// # Errors
-/// [`PanelError::Memory`], with every figure, when weights and scratch and one whole context each do not fit.
+/// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
+/// one whole context each.
 pub fn plan_memory(
     descriptions: &[&Description],
+    devices: &[Device],
     max_batch: usize,
-    kv_tokens: Option<usize>,
+    budget: KvBudget,
 ) -> Result<Vec<Allotment>, PanelError> {
-    let available = available_memory();
-    let fixed = |description: &Description| {
-        Footprint::of(
-            &description.config,
-            description.precision,
-            0,
-            PREFILL_ROWS + max_batch,
+    let mut allotments = vec![None; descriptions.len()];
+    for (place, device) in devices.iter().enumerate() {
+        let here = || (place..descriptions.len()).step_by(devices.len());
+        let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
+        let planned = plan_device(&share, device, max_batch, budget)?;
+        for (index, allotment) in here().zip(planned) {
+            allotments[index] = Some(allotment);
+        }
+    }
+    Ok(allotments.into_iter().flatten().collect())
+}
+
+fn plan_device(
+    descriptions: &[&Description],
+    device: &Device,
+    max_batch: usize,
+    budget: KvBudget,
+) -> Result<Vec<Allotment>, PanelError> {
+    let machine = device.machine();
+    let available = device.own_memory().unwrap_or_else(available_memory);
+    let allot = |description: &Description, pages: usize| {
+        let options = EngineOptions {
+            pages,
             max_batch,
-        )
+            prefill_rows: PREFILL_ROWS,
+            context: description.context,
+        };
+        let (config, precision) = (&description.config, description.precision);
+        let footprint = Footprint::of(
+            config,
+            precision,
+            machine,
+            pages,
+            (options.rows(), max_batch),
+        );
+        Allotment { options, footprint }
     };
-    let taken: usize = descriptions
-        .iter()
-        .map(|description| fixed(description).total())
-        .sum();
-    let share =
-        available.saturating_sub(taken) as f64 * KV_SHARE / descriptions.len().max(1) as f64;
+    let fixed = |description: &&Description| allot(description, 0).footprint.total();
+    let taken: usize = descriptions.iter().map(fixed).sum();
+    let left = available.saturating_sub(taken) as f64;
+    let fraction = budget.fraction.unwrap_or(KV_FRACTION);
+    let share = left * fraction / descriptions.len().max(1) as f64;
     let allotments: Vec<Allotment> = descriptions
         .iter()
         .map(|description| {
             let context = description.context;
             let wanted = context + (max_batch - 1) * context.min(TYPICAL_TOKENS);
-            let affordable = (share / description.config.kv_bytes_per_token() as f64) as usize;
-            let tokens = kv_tokens.unwrap_or(wanted.min(affordable.max(context)));
-            let pages = tokens.div_ceil(PAGE).max(1);
-            let options = EngineOptions {
-                pages,
-                max_batch,
-                prefill_rows: PREFILL_ROWS,
-                context,
+            let token_bytes = description.config.kv_bytes_per_token(machine);
+            let affordable = (share / token_bytes as f64) as usize;
+            let affordable = affordable.max(context);
+            let tokens = match budget {
+                KvBudget {
+                    tokens: Some(tokens),
+                    ..
+                } => tokens,
+                KvBudget {
+                    fraction: Some(_), ..
+                } => affordable,
+                KvBudget { .. } => wanted.min(affordable),
             };
-            let rows = PREFILL_ROWS + max_batch;
-            let footprint = Footprint::of(
-                &description.config,
-                description.precision,
-                pages,
-                rows,
-                max_batch,
-            );
-            Allotment { options, footprint }
+            allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
-    let needed: usize = allotments
+    let totals = allotments
         .iter()
-        .map(|allotment| allotment.footprint.total())
-        .sum();
-    if needed > available {
-        let models = descriptions
-            .iter()
-            .zip(&allotments)
-            .map(|(description, allotment)| {
-                format!(
-                    "{}: {}",
-                    description.checkpoint.name,
-                    describe(&allotment.footprint)
-                )
-            });
-        return Err(PanelError::Memory {
-            needed: gibibytes(needed),
-            available: gibibytes(available),
-            models: models.collect::<Vec<_>>().join("; "),
-        });
+        .map(|allotment| allotment.footprint.total());
+    let needed: usize = totals.sum();
+    if needed <= available {
+        return Ok(allotments);
     }
-    Ok(allotments)
+    let models = descriptions
+        .iter()
+        .zip(&allotments)
+        .map(|(description, allotment)| {
+            let name = &description.checkpoint.name;
+            format!("{name}: {}", describe(&allotment.footprint))
+        });
+    Err(PanelError::Memory {
+        needed: gibibytes(needed),
+        available: gibibytes(available),
+        models: models.collect::<Vec<_>>().join("; "),
+    })
 }
 
 /// `7.2 GiB of weights, 4.0 GiB of keys and values, 0.3 GiB of scratch`.

@@ -65,12 +65,13 @@ impl PanelError {
             PanelError::Engine(error) => error.hint(),
             PanelError::Run(error) => error.hint(),
             PanelError::Memory { .. } => Some(
-                "lower --max-batch, --context or --kv-tokens, or keep weights as --dtype bf16"
+                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
                     .to_owned(),
             ),
             PanelError::PromptTooLong { .. } => {
                 Some("raise --context, or leave the item out".to_owned())
             }
+            PanelError::Model(ModelError::Ops(error)) => error.hint(),
             _ => None,
         }
     }

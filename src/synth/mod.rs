@@ -141,8 +141,8 @@ fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), SynthError> 
 mod tests {
     use super::*;
     use crate::chat::ChatTemplate;
-    use crate::model::{Decoder, WantedType};
-    use crate::ops::Quantisation;
+    use crate::model::Decoder;
+    use crate::ops::{Cpu, StoredType};
     use crate::run::records::Message;
 
     #[test]
@@ -181,7 +181,8 @@ mod tests {
                 "no padding rows"
             );
             let weights = [paths[0].join("model.safetensors")];
-            Decoder::load(config, &weights, WantedType::Auto, Quantisation::None, 64).unwrap();
+            let cpu = Cpu::new(1).unwrap();
+            Decoder::load(&cpu, config, &weights, StoredType::Bf16.into(), 64).unwrap();
             let text = "naïve 65-year-old: β-blocker {\"a\": [1,\n2]} 😀 ▁";
             let back = tokenizer.decode(&tokenizer.encode(text).unwrap());
             assert_eq!(back.replace(' ', "▁"), text.replace(' ', "▁"));

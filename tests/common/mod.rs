@@ -9,8 +9,8 @@ use std::sync::Arc;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
-use wardround::model::{Config, Decoder, Family, Scratch, WantedType};
-use wardround::ops::{KvPages, Ops, PAGE, Quantisation, Rows};
+use wardround::model::{Config, Decoder, Family, Scratch, WantedType, precision_of};
+use wardround::ops::{Backend, Cpu, PAGE, Quantisation, Rows};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -41,14 +41,20 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-pub fn load(directory: &Path, wanted: WantedType) -> Decoder {
-    load_quantised(directory, wanted, Quantisation::None)
+pub fn load(directory: &Path, wanted: WantedType) -> Decoder<Cpu> {
+    let cpu = Cpu::new(2).unwrap();
+    load_on(&cpu, directory, (wanted, Quantisation::None))
 }
 
-pub fn load_quantised(directory: &Path, wanted: WantedType, quantisation: Quantisation) -> Decoder {
+pub fn load_on<B: Backend>(
+    ops: &B,
+    directory: &Path,
+    wanted: (WantedType, Quantisation),
+) -> Decoder<B> {
     let config = Config::read(&directory.join("config.json")).unwrap();
     let files = weight_files(directory);
-    Decoder::load(config, &files, wanted, quantisation, 4096).unwrap()
+    let precision = precision_of(&config, &files, wanted, B::MACHINE).unwrap();
+    Decoder::load(ops, config, &files, precision, 4096).unwrap()
 }
 
 /// A synthetic checkpoint of the family, made once per process and kept for it.
@@ -93,14 +99,14 @@ pub fn engine(
     threads: usize,
 ) -> Engine {
     let decoder = load(directory, WantedType::Auto);
-    start(decoder, tokenizer, options, &Ops::new(threads).unwrap())
+    start(decoder, tokenizer, options, &Cpu::new(threads).unwrap())
 }
 
-pub fn start(
-    decoder: Decoder,
+pub fn start<B: Backend>(
+    decoder: Decoder<B>,
     tokenizer: Arc<Tokenizer>,
     options: EngineOptions,
-    ops: &Ops,
+    ops: &B,
 ) -> Engine {
     let eos = decoder.config.eos_ids.clone();
     Engine::start("test", decoder, tokenizer, &eos, ops.clone(), options).unwrap()
@@ -181,19 +187,22 @@ pub fn complete(engine: &Engine, request: Request) -> Completion {
 }
 
 /// Logits of every position of `tokens`, fed in steps of `step` rows.
-pub fn logits(decoder: &Decoder, tokens: &[u32], step: usize) -> Vec<Vec<f32>> {
-    let ops = Ops::new(2).unwrap();
+pub fn logits(decoder: &Decoder<Cpu>, tokens: &[u32], step: usize) -> Vec<Vec<f32>> {
+    logits_on(&Cpu::new(2).unwrap(), decoder, tokens, step)
+}
+
+pub fn logits_on<B: Backend>(
+    ops: &B,
+    decoder: &Decoder<B>,
+    tokens: &[u32],
+    step: usize,
+) -> Vec<Vec<f32>> {
     let config = &decoder.config;
     let count = tokens.len().div_ceil(PAGE);
     // Not in order: a page's place is no part of the result.
     let table: Vec<u32> = (0..count as u32).rev().collect();
-    let mut pages = KvPages::new(
-        config.layer_count(),
-        count,
-        config.kv_heads,
-        config.head_dim,
-    );
-    let mut scratch = Scratch::default();
+    let mut pages = ops.pages(config.page_shape(), count).unwrap();
+    let mut scratch = Scratch::new(ops, config, (step, step, tokens.len())).unwrap();
     let mut all = Vec::new();
     for start in (0..tokens.len()).step_by(step) {
         let chunk = &tokens[start..tokens.len().min(start + step)];
@@ -208,8 +217,9 @@ pub fn logits(decoder: &Decoder, tokens: &[u32], step: usize) -> Vec<Vec<f32>> {
             tables: &[&table],
         };
         let wanted: Vec<usize> = (0..chunk.len()).collect();
-        decoder.forward(&ops, rows, &wanted, &mut pages, &mut scratch);
-        all.extend(scratch.logits.rows_mut().map(|row| row.to_vec()));
+        decoder.forward(ops, rows, &wanted, &mut pages, &mut scratch);
+        let logits = ops.read(scratch.logits().0, chunk.len()).unwrap();
+        all.extend(logits.chunks(config.vocab_size).map(<[f32]>::to_vec));
     }
     all
 }

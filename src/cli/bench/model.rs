@@ -1,6 +1,7 @@
 //! `bench`: llama-bench's tests of one model.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -14,11 +15,11 @@ use crate::cli::{prepare, synthetic};
 use crate::console;
 use crate::exit::Failure;
 use crate::hub::resolve;
-use crate::model::{CostModel, Family};
-use crate::ops::PAGE;
+use crate::model::{CostModel, Family, ModelError};
+use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
-use crate::panel::memory::plan_memory;
+use crate::panel::memory::{KvBudget, plan_memory};
 use crate::synth::Shape;
 
 #[derive(Debug, Args)]
@@ -115,26 +116,19 @@ impl ModelBench {
             ));
         }
         let extent = extent(&workloads);
-        let description = self.describe(extent.1)?;
-        check_room(&description, extent)?;
+        let device = self.compute.one_device()?;
+        let description = self.describe(device.machine(), extent.1)?;
+        check_room(&description, &device, extent)?;
         let precision = description.precision;
-        let costs = CostModel::new(&description.config, precision);
-        let ops = self.compute.ops()?;
+        let costs = CostModel::new(&description.config, precision, device.machine());
         self.note(&format!("loading {}", description.checkpoint.name));
         let model = Subject::new(&description);
-        let mut trial = Trial::new(description.load(extent.1)?, ops.clone(), extent, self.seed);
-        let mut durations = Vec::new();
-        for (index, workload) in workloads.iter().enumerate() {
-            let Workload {
-                name, batch, depth, ..
-            } = workload;
-            let place = format!("{}/{}", index + 1, workloads.len());
-            self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
-            durations.push(trial.measure(workload, usize::from(self.repetitions)));
-        }
-        drop(trial);
+        let durations = match &device {
+            Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
+            Device::Cuda(gpu) => self.time(gpu.clone(), &description, &workloads)?,
+        };
         self.note("measuring the machine's limits");
-        let environment = Environment::measure(prepare::host(), &ops);
+        let environment = Environment::measure(prepare::host(), &device);
         let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {
@@ -149,6 +143,29 @@ impl ModelBench {
         };
         let text = self.format.write_model(&report)?;
         Ok(console::say(text.trim_end())?)
+    }
+
+    /// How long the repetitions of each test took.
+    fn time<B: Backend>(
+        &self,
+        ops: B,
+        description: &Description,
+        workloads: &[Workload],
+    ) -> Result<Vec<Vec<Duration>>, Failure> {
+        let extent = extent(workloads);
+        let decoder = description.load(&ops, extent.1)?;
+        let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
+        let mut durations = Vec::new();
+        for (index, workload) in workloads.iter().enumerate() {
+            let Workload {
+                name, batch, depth, ..
+            } = workload;
+            let place = format!("{}/{}", index + 1, workloads.len());
+            self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
+            let times = trial.measure(workload, usize::from(self.repetitions));
+            durations.push(times.map_err(ModelError::from)?);
+        }
+        Ok(durations)
     }
 
     /// Every test: depth by depth, prompts first.
@@ -172,7 +189,7 @@ impl ModelBench {
         workloads
     }
 
-    fn describe(&self, positions: usize) -> Result<Description, Failure> {
+    fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
         let synthetic = self.synth.map(|family| {
             let root = self.models.clone();
             let root = root.unwrap_or_else(synthetic::cache_directory);
@@ -186,6 +203,7 @@ impl ModelBench {
         Ok(Description::read(
             checkpoint,
             self.compute.weights(),
+            machine,
             positions,
         )?)
     }
@@ -207,6 +225,7 @@ fn extent(workloads: &[Workload]) -> (usize, usize) {
 
 fn check_room(
     description: &Description,
+    device: &Device,
     (sequences, positions): (usize, usize),
 ) -> Result<(), Failure> {
     let most = description.config.max_position_embeddings;
@@ -216,8 +235,12 @@ fn check_room(
             "lower --depth, --prompt-tokens or --generate-tokens",
         ));
     }
-    let kv_tokens = sequences * positions.next_multiple_of(PAGE);
-    match plan_memory(&[description], sequences, Some(kv_tokens)) {
+    let budget = KvBudget {
+        tokens: Some(sequences * positions.next_multiple_of(PAGE)),
+        fraction: None,
+    };
+    let device = std::slice::from_ref(device);
+    match plan_memory(&[description], device, sequences, budget) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),

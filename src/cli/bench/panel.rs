@@ -100,7 +100,7 @@ impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
         let (format, quiet, ignore_eos) = (self.format, self.quiet, self.ignore_eos);
         let prepared = self.order()?.prepare()?;
-        let ops = prepared.ops.clone();
+        let device = prepared.devices[0].clone();
         let progress = Arc::new(Progress::start(prepared.questions.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
@@ -126,7 +126,7 @@ impl PanelBench {
         if !quiet {
             console::note("measuring the machine's limits");
         }
-        let environment = Environment::measure(prepare::host(), &ops);
+        let environment = Environment::measure(prepare::host(), &device);
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
             panel: PanelFigures::new((questions, errors), wall, &usages, &stats),

@@ -420,8 +420,9 @@ fn add_lanes<L: Lanes, const H: usize, const V: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HeadNorms, Isa, Rope, Vector};
+    use super::super::{Isa, Rope, Vector};
     use super::*;
+    use crate::ops::HeadNorms;
 
     struct Case {
         heads: usize,

@@ -4,10 +4,13 @@ mod activation;
 #[cfg(target_arch = "x86_64")]
 mod amx;
 mod attention;
+mod backend;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 mod dots;
 mod floats;
+#[cfg(any(feature = "cuda", feature = "twin"))]
+pub mod groups;
 mod isa;
 mod lanes;
 mod limits;
@@ -17,6 +20,7 @@ mod norm;
 mod pages;
 mod quantised;
 mod rotary;
+mod sampler;
 mod slab;
 
 use std::ops::Range;
@@ -30,7 +34,8 @@ pub use lanes::exp_scalar;
 pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
-pub use rotary::{HeadNorms, Rope};
+pub use rotary::Rope;
+pub use sampler::Sampler;
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;
@@ -145,21 +150,13 @@ impl Cpu {
             *x += y;
         }
     }
+}
 
-    /// `out = e^(values − subtract)`.
-    pub fn exponentials(&self, values: &[f32], subtract: f32, out: &mut Vec<f32>) {
-        out.clear();
-        out.extend(values.iter().map(|value| value - subtract));
-        activation::exponentials(self.isa, out);
-    }
-
-    /// The rows `indices` of `x`, into `out`.
-    pub fn gather(&self, x: &Buffer, indices: &[usize], out: &mut Buffer) {
-        out.reshape(indices.len(), x.width);
-        for (to, &from) in indices.iter().enumerate() {
-            out.row_mut(to).copy_from_slice(x.row(from));
-        }
-    }
+/// `out = e^(values − subtract)`.
+pub fn exponentials(values: &[f32], subtract: f32, out: &mut Vec<f32>) {
+    out.clear();
+    out.extend(values.iter().map(|value| value - subtract));
+    activation::exponentials(Isa::detect(), out);
 }
 
 /// Gives the gate's token back, also when a step panics: the other engines go on.

@@ -3,7 +3,7 @@
 use super::norm::normalise;
 use super::pages::KvPages;
 use super::{Buffer, Cpu, Vector};
-use crate::ops::{PAGE, Rows};
+use crate::ops::{HeadNorms, PAGE, Rows, angles};
 
 /// Cosines and sines by position, `[positions][head_dim / 2]` each.
 #[derive(Debug)]
@@ -14,16 +14,9 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// Angles are `position · inverse_frequency` in f32, as the models were trained with; half-split pairs.
+    /// Half-split pairs turn together.
     pub fn new(inverse_frequencies: &[f32], positions: usize) -> Rope {
-        let angles = (0..positions).flat_map(|position| {
-            inverse_frequencies
-                .iter()
-                .map(move |frequency| f64::from(position as f32 * frequency))
-        });
-        let (cosines, sines) = angles
-            .map(|angle| (angle.cos() as f32, angle.sin() as f32))
-            .unzip();
+        let (cosines, sines) = angles(inverse_frequencies, positions);
         Rope {
             cosines,
             sines,
@@ -44,21 +37,13 @@ impl Rope {
     }
 }
 
-/// Norms over each head of queries and keys, `[head_dim]` each.
-#[derive(Debug)]
-pub struct HeadNorms {
-    pub query: Vector,
-    pub key: Vector,
-    pub epsilon: f32,
-}
-
 impl Cpu {
     /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
     /// writes keys and values to their pages in `layer`. Shapes follow from `pages`.
     pub fn rotate_and_store(
         &self,
         qkv: &mut Buffer,
-        norms: Option<&HeadNorms>,
+        norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         rows: Rows<'_>,
         (pages, layer): (&mut KvPages, usize),

@@ -44,7 +44,7 @@ impl Q8_0 {
 
 /// Where weight `k` of column `lane` lies in a block.
 #[inline(always)]
-fn place(lane: usize, k: usize) -> usize {
+pub(in crate::ops::cpu) fn place(lane: usize, k: usize) -> usize {
     k / 4 * STEP_BYTES + lane * 4 + k % 4
 }
 

@@ -1,0 +1,158 @@
+//! The seam: what a decoder computes with. The decoder is written once against it; a machine is a module behind it.
+
+use std::fmt::Debug;
+
+use super::checkpoint::RawTensor;
+use super::sampling::{Drawn, Order};
+use super::{Activation, AttentionShape, HeadNorms, Machine, OpsError, PageShape, Precision, Rows};
+
+/// How the numbers of a buffer are to be kept where a machine has a narrower type for what only products read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// f32 everywhere.
+    Wide,
+    /// bf16 where products take bf16.
+    Narrow,
+    /// f32 where gates are a pass of their own; nothing where products are gated as they are made.
+    Ungated,
+}
+
+/// A kind of machine. Clones share it.
+///
+/// Operations do not fail one by one: a machine that works behind the caller's back says at [`Backend::draw`] and
+/// [`Backend::read`] what went wrong before.
+pub trait Backend: Clone + Debug + Send + Sync + 'static {
+    /// Activations, `rows × width`.
+    type Buffer: Debug + Send + Sync;
+    /// A linear layer's weights, `[outputs, inputs]`.
+    type Matrix: Debug + Send + Sync;
+    /// A norm's weight, `[width]`.
+    type Vector: Debug + Send + Sync;
+    /// Cosines and sines by position.
+    type Rope: Debug + Send + Sync;
+    /// The pool of pages of keys and values, all layers, zeroed.
+    type Pages: Debug + Send + Sync;
+    /// What a step's rows pass through on their way to the machine, and what is kept from one step to the next.
+    type Stage: Debug + Send + Sync;
+    /// The rows of a step as operations take them.
+    type Step<'a>: Copy;
+
+    const MACHINE: Machine;
+
+    /// What decides the bits.
+    fn kind(&self) -> String;
+    /// Runs one step's host code, on the threads that it may use.
+    fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T;
+
+    /// Packs the rows of `parts` one after another; each part is row-major `[n, inputs]`.
+    fn pack(
+        &self,
+        parts: &[RawTensor<'_>],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Self::Matrix, OpsError>;
+    /// Packs the two halves of a gated layer for [`Backend::matmul_gated`].
+    fn pack_gated(
+        &self,
+        gate_up: &[RawTensor<'_>; 2],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Self::Matrix, OpsError>;
+    fn vector(&self, values: Vec<f32>) -> Result<Self::Vector, OpsError>;
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Self::Rope, OpsError>;
+    fn pages(&self, shape: PageShape, pages: usize) -> Result<Self::Pages, OpsError>;
+    /// Room for up to `rows` rows.
+    fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
+    -> Result<Self::Buffer, OpsError>;
+    /// For steps of up to `sizes.0` rows, `sizes.1` of which give logits, of sequences of up to `sizes.2` positions.
+    fn stage(
+        &self,
+        shape: PageShape,
+        heads: usize,
+        sizes: (usize, usize, usize),
+    ) -> Result<Self::Stage, OpsError>;
+
+    /// Calls `body` with the step, or repeats what it did for one of the same form before.
+    fn compute<'a>(
+        &self,
+        rows: Rows<'a>,
+        logit_rows: &'a [usize],
+        stage: &'a mut Self::Stage,
+        body: impl FnOnce(Self::Step<'a>),
+    );
+
+    /// The step's tokens' rows of an embedding table `[vocabulary, hidden]`, times `scale`.
+    fn embed(&self, table: &Self::Matrix, step: Self::Step<'_>, scale: f32, out: &mut Self::Buffer);
+    /// `out = x / √(mean(x²) + epsilon) · weight`, row by row.
+    fn rms_norm(
+        &self,
+        x: &Self::Buffer,
+        weight: &Self::Vector,
+        epsilon: f32,
+        out: &mut Self::Buffer,
+    );
+    /// Of (residual, branch) and the norms (post, next): `residual += norm(branch)`, or `branch` itself without `post`;
+    /// then `normed = norm(residual)` where there is a `next`.
+    fn add_norm(
+        &self,
+        branch: (&mut Self::Buffer, &Self::Buffer),
+        norms: (Option<&Self::Vector>, Option<&Self::Vector>),
+        epsilon: f32,
+        normed: &mut Self::Buffer,
+    );
+    /// The norm of the rows of `x` that give logits, one after another.
+    fn gather_norm(
+        &self,
+        x: &Self::Buffer,
+        step: Self::Step<'_>,
+        weight: &Self::Vector,
+        epsilon: f32,
+        out: &mut Self::Buffer,
+    );
+    /// `out[m, n] = Σ_k x[m, k] · weights[n, k]`.
+    fn matmul(&self, x: &Self::Buffer, weights: &Self::Matrix, out: &mut Self::Buffer);
+    /// `out = activation(gate) · up` of the products with a gated layer's weights; `products` is room for them.
+    fn matmul_gated(
+        &self,
+        x: &Self::Buffer,
+        weights: &Self::Matrix,
+        activation: Activation,
+        products: &mut Self::Buffer,
+        out: &mut Self::Buffer,
+    );
+    /// Of (qkv, queries): norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]`, leaves the queries
+    /// in `queries`, and writes keys and values to their pages in `layer`. What `qkv` holds then is not said.
+    fn rotate_and_store(
+        &self,
+        qkv: (&mut Self::Buffer, &mut Self::Buffer),
+        norms: Option<&HeadNorms<Self::Vector>>,
+        rope: &Self::Rope,
+        step: Self::Step<'_>,
+        pages: (&mut Self::Pages, usize),
+    );
+    /// Attention of each row over the pages of its sequence; `out` is `[rows, heads · head_dim]`.
+    fn attention(
+        &self,
+        queries: &Self::Buffer,
+        shape: AttentionShape,
+        step: Self::Step<'_>,
+        pages: (&Self::Pages, usize),
+        out: &mut Self::Buffer,
+    );
+
+    /// Draws a token for each row of logits that has an order. The logits are changed on the way.
+    ///
+    /// # Errors
+    /// What went wrong on the machine since the last call.
+    fn draw(
+        &self,
+        logits: &mut Self::Buffer,
+        orders: &[Option<Order>],
+        stage: &mut Self::Stage,
+    ) -> Result<Vec<Drawn>, OpsError>;
+    /// The first `rows` rows of `buffer`, one after another.
+    ///
+    /// # Errors
+    /// As [`Backend::draw`].
+    fn read(&self, buffer: &Self::Buffer, rows: usize) -> Result<Vec<f32>, OpsError>;
+}

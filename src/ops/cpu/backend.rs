@@ -1,0 +1,200 @@
+//! The CPU as a backend: every operation is done when its call returns.
+
+use rayon::prelude::*;
+
+use super::norm::normalise;
+use super::sampler::Sampler;
+use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
+use crate::ops::checkpoint::RawTensor;
+use crate::ops::sampling::{Drawn, Order};
+use crate::ops::{
+    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape,
+    Precision, Rows,
+};
+
+/// The rows of a step, and which of them give logits.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    rows: Rows<'a>,
+    logit_rows: &'a [usize],
+}
+
+impl Backend for Cpu {
+    type Buffer = Buffer;
+    type Matrix = Matrix;
+    type Vector = Vector;
+    type Rope = Rope;
+    type Pages = KvPages;
+    type Stage = ();
+    type Step<'a> = Step<'a>;
+
+    const MACHINE: Machine = Machine::Cpu;
+
+    fn kind(&self) -> String {
+        Cpu::kind(self)
+    }
+
+    fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        Cpu::run(self, step)
+    }
+
+    fn pack(
+        &self,
+        parts: &[RawTensor<'_>],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        Matrix::pack(parts, inputs, precision).map_err(|error| OpsError::memory("weights", error))
+    }
+
+    fn pack_gated(
+        &self,
+        gate_up: &[RawTensor<'_>; 2],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        self.pack(gate_up, inputs, precision)
+    }
+
+    fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
+        Ok(Vector(values))
+    }
+
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
+        Ok(Rope::new(inverse_frequencies, positions))
+    }
+
+    fn pages(&self, shape: PageShape, pages: usize) -> Result<KvPages, OpsError> {
+        let PageShape {
+            layers,
+            kv_heads,
+            head_dim,
+        } = shape;
+        Ok(KvPages::new(layers, pages, kv_heads, head_dim))
+    }
+
+    /// Buffers grow with the steps.
+    fn buffer(&self, _rows: usize, _width: usize, _numbers: Numbers) -> Result<Buffer, OpsError> {
+        Ok(Buffer::default())
+    }
+
+    fn stage(
+        &self,
+        _shape: PageShape,
+        _heads: usize,
+        _sizes: (usize, usize, usize),
+    ) -> Result<(), OpsError> {
+        Ok(())
+    }
+
+    fn compute<'a>(
+        &self,
+        rows: Rows<'a>,
+        logit_rows: &'a [usize],
+        _stage: &'a mut (),
+        body: impl FnOnce(Step<'a>),
+    ) {
+        body(Step { rows, logit_rows });
+    }
+
+    fn embed(&self, table: &Matrix, step: Step<'_>, scale: f32, out: &mut Buffer) {
+        Cpu::embed(self, table, step.rows.tokens, scale, out);
+    }
+
+    fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
+        Cpu::rms_norm(self, x, weight, epsilon, out);
+    }
+
+    fn add_norm(
+        &self,
+        (residual, branch): (&mut Buffer, &Buffer),
+        (post, next): (Option<&Vector>, Option<&Vector>),
+        epsilon: f32,
+        normed: &mut Buffer,
+    ) {
+        match post {
+            Some(post) => {
+                Cpu::rms_norm(self, branch, post, epsilon, normed);
+                self.add(residual, normed);
+            }
+            None => self.add(residual, branch),
+        }
+        if let Some(next) = next {
+            Cpu::rms_norm(self, residual, next, epsilon, normed);
+        }
+    }
+
+    fn gather_norm(
+        &self,
+        x: &Buffer,
+        step: Step<'_>,
+        weight: &Vector,
+        epsilon: f32,
+        out: &mut Buffer,
+    ) {
+        out.reshape(step.logit_rows.len(), x.width());
+        for (to, &from) in step.logit_rows.iter().enumerate() {
+            normalise(self.isa, x.row(from), &weight.0, epsilon, out.row_mut(to));
+        }
+    }
+
+    fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
+        Cpu::matmul(self, x, weights, out);
+    }
+
+    fn matmul_gated(
+        &self,
+        x: &Buffer,
+        weights: &Matrix,
+        activation: Activation,
+        products: &mut Buffer,
+        out: &mut Buffer,
+    ) {
+        Cpu::matmul(self, x, weights, products);
+        self.gate(products, activation, out);
+    }
+
+    fn rotate_and_store(
+        &self,
+        (qkv, queries): (&mut Buffer, &mut Buffer),
+        norms: Option<&HeadNorms<Vector>>,
+        rope: &Rope,
+        step: Step<'_>,
+        pages: (&mut KvPages, usize),
+    ) {
+        Cpu::rotate_and_store(self, qkv, norms, rope, step.rows, pages);
+        // Queries stand first in each row, and attention looks no further.
+        std::mem::swap(qkv, queries);
+    }
+
+    fn attention(
+        &self,
+        queries: &Buffer,
+        shape: AttentionShape,
+        step: Step<'_>,
+        pages: (&KvPages, usize),
+        out: &mut Buffer,
+    ) {
+        Cpu::attention(self, queries, shape, step.rows, pages, out);
+    }
+
+    /// A row a task; each depends on its own order alone.
+    fn draw(
+        &self,
+        logits: &mut Buffer,
+        orders: &[Option<Order>],
+        _stage: &mut (),
+    ) -> Result<Vec<Drawn>, OpsError> {
+        let rows: Vec<&mut [f32]> = logits.rows_mut().collect();
+        let tasks = rows.into_par_iter().zip(orders);
+        let drawn = tasks.map_init(Sampler::default, |sampler, (logits, order)| match order {
+            Some(order) => sampler.draw(logits, order),
+            None => Drawn::default(),
+        });
+        Ok(drawn.collect())
+    }
+
+    fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
+        Ok(buffer.data()[..rows * buffer.width()].to_vec())
+    }
+}

@@ -1,0 +1,459 @@
+//! The GPU as a backend: operations are launches on the stream, done in their order.
+
+use super::arguments::Arguments;
+use super::driver::{Function, Launch};
+use super::kernels::Epilogue;
+use super::matrix::Matrix;
+use super::region::Region;
+use super::sampler::Drawer;
+use super::stage::{Stage, Step};
+use super::{Buffer, Cuda, Pages, Rope, Vector};
+use crate::ops::checkpoint::RawTensor;
+use crate::ops::sampling::{Drawn, Order};
+use crate::ops::{
+    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape,
+    Precision, Rows,
+};
+
+/// Heads that one CTA of the rotary kernel takes, and numbers that one of the merge does.
+const HEADS_AT_ONCE: usize = 4;
+const MERGED_AT_ONCE: usize = 512;
+/// Heads that share keys, at most.
+const MOST_GROUPED: usize = 16;
+
+fn row_by_row(function: Function, rows: usize) -> Launch {
+    Launch {
+        function,
+        grid: [rows, 1, 1],
+        threads: 256,
+        shared_bytes: 0,
+        early: true,
+    }
+}
+
+impl Matrix {
+    fn arguments(&self) -> Arguments {
+        Arguments::default()
+            .region(&self.values)
+            .maybe(self.scales.as_ref())
+            .maybe(self.units.as_ref())
+    }
+}
+
+impl Cuda {
+    fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
+        out.rows = x.rows;
+        if x.rows == 0 {
+            return;
+        }
+        let launch = self
+            .kernels
+            .matmul(weights.format, epilogue, x.rows, weights.outputs);
+        let arguments = weights
+            .arguments()
+            .region(&x.region)
+            .int(x.stride)
+            .int(x.rows)
+            .int(weights.outputs)
+            .int(weights.k_tiles())
+            .region(&out.region)
+            .int(out.stride);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
+        let bytes: Vec<u8> = numbers
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        let region = self.stream.allocate(bytes.len(), what)?;
+        self.stream.write(&region, 0, &bytes);
+        Ok(region)
+    }
+
+    /// Keys in chunks, a CTA each, then their merge.
+    fn attend_chunks(
+        &self,
+        queries: &Buffer,
+        shape: AttentionShape,
+        step: Step,
+        (pages, layer): (&Pages, usize),
+        out: &Buffer,
+    ) {
+        let slots = step.chunk_slots(shape);
+        let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
+            return;
+        };
+        let launch = Launch {
+            function,
+            grid: [step.rows, pages.kv_heads, slots],
+            threads: 128,
+            shared_bytes: 0,
+            early: true,
+        };
+        let window = shape.window.unwrap_or(0);
+        let arguments = seen_by(queries, step, (pages, layer))
+            .int(shape.heads)
+            .int(pages.kv_heads)
+            .int(window)
+            .float(shape.scale)
+            .int(slots)
+            .address(step.partial_sums)
+            .address(step.partial_stats);
+        self.stream.launch(launch, arguments);
+        let numbers = shape.heads * pages.dim();
+        let launch = Launch {
+            function: self.kernels.merge_chunks,
+            grid: [step.rows, numbers.div_ceil(MERGED_AT_ONCE), 1],
+            ..launch
+        };
+        let arguments = Arguments::default()
+            .address(step.partial_sums)
+            .address(step.partial_stats)
+            .address(step.positions)
+            .int(shape.heads)
+            .int(pages.head_dim)
+            .int(pages.dim())
+            .int(window)
+            .int(slots)
+            .region(&out.region)
+            .int(out.stride);
+        self.stream.launch(launch, arguments);
+    }
+
+    /// Rows in blocks, a CTA each, over all their keys.
+    fn attend_rows(
+        &self,
+        queries: &Buffer,
+        shape: AttentionShape,
+        step: Step,
+        (pages, layer): (&Pages, usize),
+        out: &Buffer,
+    ) {
+        let Some(function) = self.kernels.attend_rows(pages.dim()) else {
+            return;
+        };
+        let launch = Launch {
+            function,
+            grid: [step.blocks, pages.kv_heads, 1],
+            threads: 128,
+            shared_bytes: 0,
+            early: true,
+        };
+        let arguments = seen_by(queries, step, (pages, layer))
+            .int(shape.heads)
+            .int(pages.kv_heads)
+            .int(pages.head_dim)
+            .int(shape.window.unwrap_or(0))
+            .float(shape.scale)
+            .address(step.block_list)
+            .region(&out.region)
+            .int(out.stride);
+        self.stream.launch(launch, arguments);
+    }
+}
+
+/// The arguments that both kinds of attention begin with.
+fn seen_by(queries: &Buffer, step: Step, (pages, layer): (&Pages, usize)) -> Arguments {
+    let (keys, values) = pages.layer(layer);
+    Arguments::default()
+        .region(&queries.region)
+        .address(keys)
+        .address(values)
+        .address(step.positions)
+        .address(step.sequences)
+        .address(step.tables)
+        .int(step.table_stride)
+}
+
+impl Backend for Cuda {
+    type Buffer = Buffer;
+    type Matrix = Matrix;
+    type Vector = Vector;
+    type Rope = Rope;
+    type Pages = Pages;
+    type Stage = Stage;
+    type Step<'a> = Step;
+
+    const MACHINE: Machine = Machine::Cuda;
+
+    fn kind(&self) -> String {
+        self.stream.kind()
+    }
+
+    /// Engines on a GPU do not wait for one another: each has a stream.
+    fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(step)
+    }
+
+    fn pack(
+        &self,
+        parts: &[RawTensor<'_>],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        self.pack_rows(parts, inputs, precision)
+    }
+
+    fn pack_gated(
+        &self,
+        gate_up: &[RawTensor<'_>; 2],
+        inputs: usize,
+        precision: Precision,
+    ) -> Result<Matrix, OpsError> {
+        self.pack_pairs(gate_up, inputs, precision)
+    }
+
+    fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
+        Ok(Vector(self.region_of(&values, "norms")?))
+    }
+
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
+        let (cosines, sines) = crate::ops::angles(inverse_frequencies, positions);
+        Ok(Rope {
+            cosines: self.region_of(&cosines, "rotary tables")?,
+            sines: self.region_of(&sines, "rotary tables")?,
+        })
+    }
+
+    fn pages(&self, shape: PageShape, pages: usize) -> Result<Pages, OpsError> {
+        let bytes = Machine::Cuda.page_bytes(shape) / 2 * pages;
+        let layers = shape.layers.max(1);
+        Ok(Pages {
+            keys: self.stream.allocate(bytes, "keys")?,
+            values: self.stream.allocate(bytes, "values")?,
+            kv_heads: shape.kv_heads,
+            head_dim: shape.head_dim,
+            layer_bytes: bytes / layers,
+        })
+    }
+
+    fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
+        // Decoding steps are padded to buckets.
+        let rows = rows.next_multiple_of(16);
+        let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
+        Ok(Buffer {
+            region: self.stream.allocate(bytes, "activations")?,
+            rows: 0,
+            width,
+            stride: match numbers {
+                Numbers::Wide | Numbers::Ungated => width,
+                Numbers::Narrow => width.next_multiple_of(32),
+            },
+        })
+    }
+
+    fn stage(
+        &self,
+        shape: PageShape,
+        heads: usize,
+        sizes: (usize, usize, usize),
+    ) -> Result<Stage, OpsError> {
+        let dim = shape.head_dim.next_multiple_of(32);
+        let is_compiled = self.kernels.attend_rows(dim).is_some();
+        if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
+            return Err(OpsError::Device {
+                device: self.kind(),
+                reason: format!(
+                    "no kernel attends with {heads} heads of {} numbers over {} of keys",
+                    shape.head_dim, shape.kv_heads
+                ),
+            });
+        }
+        Stage::new(self, shape, heads, sizes)
+    }
+
+    fn compute<'a>(
+        &self,
+        rows: Rows<'a>,
+        logit_rows: &'a [usize],
+        stage: &'a mut Stage,
+        body: impl FnOnce(Step),
+    ) {
+        let step = stage.send(&self.stream, rows, logit_rows);
+        stage.run(&self.stream, step, body);
+    }
+
+    fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
+        out.rows = step.rows;
+        // The first of a step: it waits for the rows to be there.
+        let launch = Launch {
+            early: false,
+            ..row_by_row(self.kernels.embed(table.format), step.rows)
+        };
+        let arguments = table
+            .arguments()
+            .address(step.tokens)
+            .float(scale)
+            .int(table.inputs)
+            .int(table.k_tiles())
+            .region(&out.region);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
+        out.rows = x.rows;
+        let arguments = Arguments::default()
+            .region(&x.region)
+            .region(&weight.0)
+            .float(epsilon)
+            .int(x.width)
+            .region(&out.region)
+            .int(out.stride);
+        let launch = row_by_row(self.kernels.rms_norm, x.rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn add_norm(
+        &self,
+        (residual, branch): (&mut Buffer, &Buffer),
+        (post, next): (Option<&Vector>, Option<&Vector>),
+        epsilon: f32,
+        normed: &mut Buffer,
+    ) {
+        normed.rows = residual.rows;
+        let arguments = Arguments::default()
+            .region(&residual.region)
+            .region(&branch.region)
+            .maybe(post.map(|post| &post.0))
+            .maybe(next.map(|next| &next.0))
+            .float(epsilon)
+            .int(residual.width)
+            .region(&normed.region)
+            .int(normed.stride);
+        let launch = row_by_row(self.kernels.add_norm, residual.rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn gather_norm(
+        &self,
+        x: &Buffer,
+        step: Step,
+        weight: &Vector,
+        epsilon: f32,
+        out: &mut Buffer,
+    ) {
+        out.rows = step.logit_rows;
+        if step.logit_rows == 0 {
+            return;
+        }
+        let arguments = Arguments::default()
+            .region(&x.region)
+            .address(step.indices)
+            .region(&weight.0)
+            .float(epsilon)
+            .int(x.width)
+            .region(&out.region)
+            .int(out.stride);
+        let launch = row_by_row(self.kernels.gather_norm, step.logit_rows);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn matmul(&self, x: &Buffer, weights: &Matrix, out: &mut Buffer) {
+        self.multiply(x, weights, Epilogue::Plain, out);
+    }
+
+    fn matmul_gated(
+        &self,
+        x: &Buffer,
+        weights: &Matrix,
+        activation: Activation,
+        _products: &mut Buffer,
+        out: &mut Buffer,
+    ) {
+        self.multiply(x, weights, Epilogue::Gated(activation), out);
+    }
+
+    fn rotate_and_store(
+        &self,
+        (qkv, queries): (&mut Buffer, &mut Buffer),
+        norms: Option<&HeadNorms<Vector>>,
+        rope: &Rope,
+        step: Step,
+        (pages, layer): (&mut Pages, usize),
+    ) {
+        queries.rows = step.rows;
+        let (keys, values) = pages.layer(layer);
+        let all_heads = qkv.width / pages.head_dim;
+        let launch = Launch {
+            grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],
+            threads: 32 * HEADS_AT_ONCE,
+            ..row_by_row(self.kernels.rotate_and_store, step.rows)
+        };
+        let arguments = Arguments::default()
+            .region(&qkv.region)
+            .maybe(norms.map(|norms| &norms.query.0))
+            .maybe(norms.map(|norms| &norms.key.0))
+            .float(norms.map_or(0.0, |norms| norms.epsilon))
+            .region(&rope.cosines)
+            .region(&rope.sines)
+            .address(step.positions)
+            .address(step.sequences)
+            .address(step.tables)
+            .int(step.table_stride)
+            .int(all_heads - 2 * pages.kv_heads)
+            .int(pages.kv_heads)
+            .int(pages.head_dim)
+            .int(pages.dim())
+            .region(&queries.region)
+            .address(keys)
+            .address(values);
+        self.stream.launch(launch, arguments);
+    }
+
+    fn attention(
+        &self,
+        queries: &Buffer,
+        shape: AttentionShape,
+        step: Step,
+        pages: (&Pages, usize),
+        out: &mut Buffer,
+    ) {
+        out.rows = step.rows;
+        match step.chunk_slots {
+            0 => self.attend_rows(queries, shape, step, pages, out),
+            _ => self.attend_chunks(queries, shape, step, pages, out),
+        }
+    }
+
+    fn draw(
+        &self,
+        logits: &mut Buffer,
+        orders: &[Option<Order>],
+        stage: &mut Stage,
+    ) -> Result<Vec<Drawn>, OpsError> {
+        if orders.is_empty() {
+            self.stream.synchronise()?;
+            return Ok(Vec::new());
+        }
+        // The draw may change its rows.
+        let keeps = orders.iter().flatten().any(|order| order.keep_logits);
+        let kept = keeps.then(|| self.read(logits, orders.len())).transpose()?;
+        let drawer = match &mut stage.drawer {
+            Some(drawer) => drawer,
+            empty => {
+                let rows = logits.region.bytes() / 4 / logits.stride;
+                empty.insert(Drawer::new(self, rows, logits.width)?)
+            }
+        };
+        let mut drawn = drawer.draw(self, logits, orders)?;
+        let rows = kept.iter().flat_map(|kept| kept.chunks_exact(logits.width));
+        for ((drawn, order), row) in drawn.iter_mut().zip(orders).zip(rows) {
+            let wanted = order.as_ref().is_some_and(|order| order.keep_logits);
+            drawn.logits = wanted.then(|| row.to_vec());
+        }
+        Ok(drawn)
+    }
+
+    fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
+        if rows == 0 {
+            self.stream.synchronise()?;
+            return Ok(Vec::new());
+        }
+        let bytes = 4 * rows * buffer.stride;
+        let mut back = self.stream.pin(bytes)?;
+        self.stream.download(&buffer.region, &mut back, bytes)?;
+        let numbers = back.bytes()[..bytes].as_chunks::<4>().0.iter();
+        Ok(numbers.map(|number| f32::from_le_bytes(*number)).collect())
+    }
+}

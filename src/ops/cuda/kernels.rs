@@ -1,0 +1,146 @@
+//! Every kernel by its place in the forward pass, looked up once, with the geometry it is launched in.
+//!
+//! The figures repeat what the heads of the `.cu` files say.
+
+use super::driver::{Function, Launch, Stream};
+use super::matrix::Format;
+use crate::ops::{Activation, OpsError};
+
+/// The most rows that each of the small matmuls takes.
+const SMALL_ROWS: [usize; 4] = [8, 16, 32, 64];
+/// Padded head dimensions that attention is compiled for.
+const DIMS: [usize; 4] = [32, 64, 128, 256];
+
+/// What becomes of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epilogue {
+    /// f32 as it is.
+    Plain,
+    /// bf16 of the activated gate times up.
+    Gated(Activation),
+}
+
+#[derive(Debug)]
+pub struct Kernels {
+    embed: [Function; 3],
+    pub rms_norm: Function,
+    pub add_norm: Function,
+    pub gather_norm: Function,
+    pub rotate_and_store: Function,
+    attend_chunks: [Function; 4],
+    pub merge_chunks: Function,
+    attend_rows: [Function; 4],
+    /// By format, epilogue, rows.
+    small: [[[Function; 4]; 3]; 3],
+    large: [[Function; 3]; 3],
+    pub draw: Function,
+    pub multiply_tiles: Function,
+}
+
+impl Kernels {
+    /// # Errors
+    /// When the build lacks one of them for this GPU.
+    pub fn load(stream: &Stream) -> Result<Kernels, OpsError> {
+        let plain = |name: &str| stream.function(name, 0);
+        let formats = ["bf16", "q8_0", "q4_k"];
+        let epilogues = ["f32", "silu", "gelu"];
+        let small = |format: &str, epilogue: &str, rows: usize| {
+            let name = format!("matmul_small_{format}_{epilogue}_{rows}");
+            stream.function(&name, small_shared_bytes(rows))
+        };
+        let large = |format: &str, epilogue: &str| {
+            let name = format!("matmul_large_{format}_{epilogue}");
+            stream.function(&name, LARGE_SHARED_BYTES)
+        };
+        Ok(Kernels {
+            embed: try_map(formats, |format| plain(&format!("embed_{format}")))?,
+            rms_norm: plain("rms_norm")?,
+            add_norm: plain("add_norm")?,
+            gather_norm: plain("gather_norm")?,
+            rotate_and_store: plain("rotate_and_store")?,
+            attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
+            merge_chunks: plain("merge_chunks")?,
+            attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
+            small: try_map(formats, |format| {
+                try_map(epilogues, |epilogue| {
+                    try_map(SMALL_ROWS, |rows| small(format, epilogue, rows))
+                })
+            })?,
+            large: try_map(formats, |format| {
+                try_map(epilogues, |epilogue| large(format, epilogue))
+            })?,
+            draw: plain("draw")?,
+            multiply_tiles: plain("multiply_tiles")?,
+        })
+    }
+
+    pub fn embed(&self, format: Format) -> Function {
+        self.embed[format as usize]
+    }
+
+    /// For heads of `dim` numbers, padded; `None` where no kernel was compiled for it.
+    pub fn attend_chunks(&self, dim: usize) -> Option<Function> {
+        Some(self.attend_chunks[place(&DIMS, dim)?])
+    }
+
+    pub fn attend_rows(&self, dim: usize) -> Option<Function> {
+        Some(self.attend_rows[place(&DIMS, dim)?])
+    }
+
+    /// The matmul of `rows` rows with weights of `outputs` outputs.
+    pub fn matmul(&self, format: Format, epilogue: Epilogue, rows: usize, outputs: usize) -> Launch {
+        let column = match epilogue {
+            Epilogue::Plain => 0,
+            Epilogue::Gated(Activation::Silu) => 1,
+            Epilogue::Gated(Activation::GeluTanh) => 2,
+        };
+        let small = SMALL_ROWS.iter().position(|most| rows <= *most);
+        let Some(index) = small else {
+            return large_launch(self.large[format as usize][column], rows, outputs);
+        };
+        let most = SMALL_ROWS[index];
+        Launch {
+            function: self.small[format as usize][column][index],
+            grid: [outputs.div_ceil(if most >= 32 { 32 } else { 16 }), 1, 1],
+            threads: 128,
+            shared_bytes: small_shared_bytes(most),
+            early: true,
+        }
+    }
+}
+
+const LARGE_SHARED_BYTES: usize = 98_304;
+
+/// Rings of weights on their way; see kernels/matmul_small.cuh.
+fn small_shared_bytes(rows: usize) -> usize {
+    match rows {
+        8 => 49_152,
+        16 => 65_536,
+        _ => 98_304,
+    }
+}
+
+/// See kernels/matmul_large.cuh.
+fn large_launch(function: Function, rows: usize, outputs: usize) -> Launch {
+    Launch {
+        function,
+        grid: [rows.div_ceil(128), outputs.div_ceil(128), 1],
+        threads: 256,
+        shared_bytes: LARGE_SHARED_BYTES,
+        early: true,
+    }
+}
+
+fn place(dims: &[usize], dim: usize) -> Option<usize> {
+    dims.iter().position(|known| *known == dim)
+}
+
+fn try_map<T: Copy, U: std::fmt::Debug, const N: usize>(
+    items: [T; N],
+    mut map: impl FnMut(T) -> Result<U, OpsError>,
+) -> Result<[U; N], OpsError> {
+    let mapped: Vec<U> = items.into_iter().map(&mut map).collect::<Result<_, _>>()?;
+    mapped
+        .try_into()
+        .map_err(|_| OpsError::memory("kernels", "a list of another length"))
+}

@@ -1,0 +1,134 @@
+//! The CUDA backend: the same operations as kernels (`kernels/*.cu`) on a stream of a GPU.
+//!
+//! Activations that only products read are bf16, keys and values too; the rest is f32. A row's bits depend on its
+//! own inputs alone, as on the CPU: every sum's tree follows from the shape of the weights or the position of a key.
+//! What decides them is the compute capability.
+
+mod arguments;
+mod backend;
+#[cfg_attr(not(feature = "cuda"), path = "twin.rs")]
+mod driver;
+mod kernels;
+mod limits;
+mod matrix;
+mod pack;
+mod region;
+mod sampler;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use driver::Stream;
+use kernels::Kernels;
+pub use matrix::Matrix;
+pub use stage::Stage;
+
+use crate::ops::OpsError;
+use region::Region;
+
+/// Rows up to which a step is decoding: products read the weights once, and its launches are kept as a graph.
+const DECODE_ROWS: usize = 64;
+
+/// A GPU, through one stream. Clones share the stream.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    stream: Stream,
+    kernels: Arc<Kernels>,
+    pool: Arc<rayon::ThreadPool>,
+}
+
+impl Cuda {
+    /// The GPU of that number, with a first stream.
+    ///
+    /// # Errors
+    /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
+    pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
+        let stream = Stream::open(ordinal)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("masks-{index}"))
+            .build()
+            .map_err(|error| OpsError::memory("threads", error))?;
+        Ok(Cuda {
+            kernels: Arc::new(Kernels::load(&stream)?),
+            stream,
+            pool: Arc::new(pool),
+        })
+    }
+
+    /// The same GPU through a stream of its own, so that engines do not wait for one another.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn for_engine(&self) -> Result<Cuda, OpsError> {
+        Ok(Cuda {
+            stream: self.stream.sibling()?,
+            ..self.clone()
+        })
+    }
+
+    /// A line for each GPU that this process sees.
+    pub fn describe_all() -> Vec<String> {
+        let describe = |ordinal| Some(Stream::open(ordinal).ok()?.describe());
+        (0..).map_while(describe).collect()
+    }
+
+    /// Threads that grammars are asked on while the GPU works.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Bytes of the GPU's memory that are free.
+    pub fn available_memory(&self) -> usize {
+        self.stream.free_bytes()
+    }
+}
+
+/// Activations, `[rows][stride]`; numbers beyond `width` are zeros and stay so.
+#[derive(Debug)]
+pub struct Buffer {
+    region: Region,
+    /// Of the last operation that wrote it.
+    rows: usize,
+    width: usize,
+    /// Numbers from row to row: `width` for f32, its next multiple of 32 for bf16.
+    stride: usize,
+}
+
+/// A norm's weight, f32 `[width]`.
+#[derive(Debug)]
+pub struct Vector(Region);
+
+/// f32 `[positions][head_dim / 2]` each.
+#[derive(Debug)]
+pub struct Rope {
+    cosines: Region,
+    sines: Region,
+}
+
+/// Keys `[layer][page][kv_head][dim / 32][32 positions][32]` and values `[layer][page][kv_head][dim][32 positions]`,
+/// bf16; `dim` is head_dim up to a multiple of 32.
+#[derive(Debug)]
+pub struct Pages {
+    keys: Region,
+    values: Region,
+    kv_heads: usize,
+    head_dim: usize,
+    /// Bytes of a layer's keys, and of its values.
+    layer_bytes: usize,
+}
+
+impl Pages {
+    fn dim(&self) -> usize {
+        self.head_dim.next_multiple_of(32)
+    }
+
+    /// Addresses of a layer's keys and values.
+    fn layer(&self, layer: usize) -> (u64, u64) {
+        let offset = (layer * self.layer_bytes) as u64;
+        (self.keys.address() + offset, self.values.address() + offset)
+    }
+}

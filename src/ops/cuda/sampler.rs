@@ -1,0 +1,148 @@
+//! Draws on the GPU: orders and masks go there, token ids come back.
+
+use std::sync::Arc;
+
+use super::arguments::Arguments;
+use super::driver::{Launch, Pinned};
+use super::region::Region;
+use super::stage::Words;
+use super::{Buffer, Cuda};
+use crate::ops::OpsError;
+use crate::ops::sampling::{Drawn, Order};
+
+/// No mask; no token.
+const NONE: u32 = u32::MAX;
+/// Words of an order, as kernels/sampler.cu declares it.
+const ORDER_WORDS: usize = 10;
+
+/// Room for the draws of a step.
+#[derive(Debug)]
+pub struct Drawer {
+    /// Orders `[rows][10]`, then masks `[2 · rows][⌈vocabulary / 32⌉]`.
+    pinned: Pinned,
+    region: Region,
+    drawn: Region,
+    back: Pinned,
+    rows: usize,
+}
+
+impl Drawer {
+    pub fn new(gpu: &Cuda, rows: usize, vocabulary: usize) -> Result<Drawer, OpsError> {
+        let bytes = 4 * rows * (ORDER_WORDS + 2 * vocabulary.div_ceil(32));
+        Ok(Drawer {
+            pinned: gpu.stream.pin(bytes)?,
+            region: gpu.stream.allocate(bytes, "masks")?,
+            drawn: gpu.stream.allocate(4 * rows, "draws")?,
+            back: gpu.stream.pin(4 * rows)?,
+            rows,
+        })
+    }
+
+    /// Draws from the first rows of `logits`, one an order.
+    pub fn draw(
+        &mut self,
+        gpu: &Cuda,
+        logits: &Buffer,
+        orders: &[Option<Order>],
+    ) -> Result<Vec<Drawn>, OpsError> {
+        assert!(orders.len() <= self.rows, "more draws than the drawer was made for");
+        gpu.stream.await_upload();
+        let mut masks = Masks {
+            words: Words(self.pinned.bytes_mut()),
+            first: self.rows * ORDER_WORDS,
+            each: logits.width.div_ceil(32),
+            shared: Vec::new(),
+            count: 0,
+        };
+        for (index, order) in orders.iter().enumerate() {
+            let words = order.as_ref().map_or(IDLE, |order| masks.describe(order));
+            masks.words.put(index * ORDER_WORDS, &words);
+        }
+        let (first, used) = (masks.first, masks.first + masks.count * masks.each);
+        gpu.stream.upload(&self.pinned, &self.region, 4 * used);
+        let masks = self.region.address() + 4 * first as u64;
+        let launch = Launch {
+            function: gpu.kernels.draw,
+            grid: [orders.len(), 1, 1],
+            threads: 1024,
+            shared_bytes: 0,
+            early: false,
+        };
+        let arguments = Arguments::default()
+            .region(&logits.region)
+            .int(logits.width)
+            .address(masks)
+            .address(masks)
+            .region(&self.region)
+            .region(&self.drawn);
+        gpu.stream.launch(launch, arguments);
+        let bytes = 4 * orders.len();
+        gpu.stream.download(&self.drawn, &mut self.back, bytes)?;
+        let ids = self.back.bytes()[..bytes].as_chunks::<4>().0.iter();
+        let drawn = ids.zip(orders).map(|(id, order)| Drawn {
+            token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && order.is_some()),
+            logits: None,
+        });
+        Ok(drawn.collect())
+    }
+}
+
+/// What a row without an order is told: the likeliest token, which nobody reads.
+const IDLE: [u32; ORDER_WORDS] = [0, 0, 0, 0, 0x3F80_0000, 0, 0x3F80_0000, NONE, NONE, 0];
+
+/// Masks as they are written; one that several orders share is sent once.
+struct Masks<'a> {
+    words: Words<'a>,
+    first: usize,
+    /// Words of a mask.
+    each: usize,
+    shared: Vec<(Arc<[u32]>, u32)>,
+    count: usize,
+}
+
+impl Masks<'_> {
+    fn describe(&mut self, order: &Order) -> [u32; ORDER_WORDS] {
+        let known = self.shared.iter().find(|(mask, _)| Arc::ptr_eq(mask, &order.allowed));
+        let allowed = match known {
+            Some((_, place)) => *place,
+            None => {
+                let place = self.add(&order.allowed);
+                self.shared.push((order.allowed.clone(), place));
+                place
+            }
+        };
+        let sampling = &order.sampling;
+        let seen = match sampling.penalty() {
+            Some(_) => {
+                let mut mask = vec![0; self.each];
+                for token in &order.seen {
+                    mask[*token as usize / 32] |= 1 << (token % 32);
+                }
+                self.add(&mask)
+            }
+            None => NONE,
+        };
+        [
+            order.random as u32,
+            (order.random >> 32) as u32,
+            sampling.temperature.to_bits(),
+            sampling.top_k.unwrap_or(0),
+            sampling.top_p.unwrap_or(1.0).to_bits(),
+            sampling.min_p.unwrap_or(0.0).to_bits(),
+            sampling.penalty().unwrap_or(1.0).to_bits(),
+            allowed,
+            seen,
+            0,
+        ]
+    }
+
+    /// A mask that is shorter than the vocabulary forbids the rest.
+    fn add(&mut self, mask: &[u32]) -> u32 {
+        let place = self.count;
+        let mut whole = mask.to_vec();
+        whole.resize(self.each, 0);
+        self.words.put(self.first + place * self.each, &whole);
+        self.count += 1;
+        place as u32
+    }
+}

@@ -1,0 +1,262 @@
+//! A step's rows on their way to the GPU, in one copy; and the launches of decoding steps, kept as graphs.
+
+use std::collections::HashMap;
+
+use super::driver::{Graph, Pinned, Stream};
+use super::region::Region;
+use super::sampler::Drawer;
+use super::{Cuda, DECODE_ROWS};
+use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows};
+
+/// The position of a row that only fills its bucket, and the index of a row of logits that does.
+const NOTHING: u32 = u32::MAX;
+/// Rows of one sequence, times the heads that share keys, that one block of attention takes.
+const BLOCK_QUERIES: usize = 32;
+
+#[derive(Debug)]
+pub struct Stage {
+    layout: Layout,
+    pinned: Pinned,
+    region: Region,
+    /// f32 `[DECODE_ROWS][chunks][heads][dim]`, and (maximum, total) `[DECODE_ROWS][chunks][heads]`.
+    partial_sums: Region,
+    partial_stats: Region,
+    block_rows: usize,
+    /// `None`: computed once, to be kept the next time.
+    graphs: HashMap<Form, Option<Graph>>,
+    pub(super) drawer: Option<Drawer>,
+}
+
+/// Words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, tables.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    rows: usize,
+    logit_rows: usize,
+    /// Pages of a table.
+    stride: usize,
+}
+
+impl Layout {
+    fn positions(&self) -> usize {
+        self.rows
+    }
+
+    fn sequences(&self) -> usize {
+        2 * self.rows
+    }
+
+    fn indices(&self) -> usize {
+        3 * self.rows
+    }
+
+    fn blocks(&self) -> usize {
+        // Pairs of words are read at once.
+        (3 * self.rows + self.logit_rows).next_multiple_of(2)
+    }
+
+    fn tables(&self) -> usize {
+        self.blocks() + 2 * self.rows
+    }
+}
+
+/// What a kept graph depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    rows: usize,
+    logit_rows: usize,
+    chunk_slots: usize,
+}
+
+/// A step as kernels are told of it: counts, and addresses of what [`Stage`] holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub rows: usize,
+    pub logit_rows: usize,
+    /// Chunks of keys that any row sees; a power of two. 0: rows are attended to in blocks.
+    pub chunk_slots: usize,
+    pub blocks: usize,
+    pub table_stride: usize,
+    pub tokens: u64,
+    pub positions: u64,
+    pub sequences: u64,
+    pub indices: u64,
+    pub block_list: u64,
+    pub tables: u64,
+    pub partial_sums: u64,
+    pub partial_stats: u64,
+}
+
+impl Step {
+    /// Chunks that a row sees of a layer with this window, at most.
+    pub fn chunk_slots(&self, shape: AttentionShape) -> usize {
+        let seen = shape.window.map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
+        self.chunk_slots.min(seen)
+    }
+}
+
+/// Rows of a decoding step: those of a graph that is kept.
+fn bucket(rows: usize) -> usize {
+    match rows {
+        0..=2 => rows,
+        3..=16 => rows.next_multiple_of(4),
+        _ => rows.next_multiple_of(16),
+    }
+}
+
+/// Bytes of what splits attention: partial sums, and their statistics.
+pub fn partial_bytes(shape: PageShape, heads: usize, rows: usize, positions: usize) -> [usize; 2] {
+    let parts = rows.min(DECODE_ROWS) * slots(positions) * heads;
+    let dim = shape.head_dim.next_multiple_of(32);
+    [4 * parts * dim, 8 * parts]
+}
+
+fn slots(positions: usize) -> usize {
+    positions.div_ceil(CHUNK).max(1).next_power_of_two()
+}
+
+impl Stage {
+    pub fn new(
+        gpu: &Cuda,
+        shape: PageShape,
+        heads: usize,
+        (rows, logit_rows, positions): (usize, usize, usize),
+    ) -> Result<Stage, OpsError> {
+        let stream: &Stream = &gpu.stream;
+        let layout = Layout {
+            rows: bucket(rows),
+            logit_rows: bucket(logit_rows),
+            stride: positions.div_ceil(PAGE),
+        };
+        let bytes = 4 * (layout.tables() + logit_rows.max(1) * layout.stride);
+        let [sums, stats] = partial_bytes(shape, heads, bucket(rows), positions);
+        Ok(Stage {
+            layout,
+            pinned: stream.pin(bytes)?,
+            region: stream.allocate(bytes, "a step")?,
+            partial_sums: stream.allocate(sums, "attention")?,
+            partial_stats: stream.allocate(stats, "attention")?,
+            block_rows: (BLOCK_QUERIES * shape.kv_heads / heads).max(1),
+            graphs: HashMap::new(),
+            drawer: None,
+        })
+    }
+
+    /// Sends the rows, and says where they will be.
+    pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
+        let layout = self.layout;
+        let is_decode = rows.len() <= DECODE_ROWS;
+        let padded = if is_decode { bucket(rows.len()) } else { rows.len() };
+        let padded_logits = if is_decode { bucket(logit_rows.len()) } else { logit_rows.len() };
+        assert!(
+            padded <= layout.rows && padded_logits <= layout.logit_rows,
+            "a step of more rows than its stage was made for"
+        );
+        stream.await_upload();
+        let mut words = Words(self.pinned.bytes_mut());
+        let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
+            let fillers = std::iter::repeat_n(filler, padded - numbers.len());
+            numbers.iter().copied().chain(fillers).collect()
+        };
+        words.put(0, &pad(rows.tokens, 0));
+        words.put(layout.positions(), &pad(rows.positions, NOTHING));
+        words.put(layout.sequences(), &pad(rows.sequences, 0));
+        let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
+        indices.resize(padded_logits, NOTHING);
+        words.put(layout.indices(), &indices);
+        let blocks = match is_decode {
+            true => Vec::new(),
+            false => blocks(rows.sequences, self.block_rows),
+        };
+        words.put(layout.blocks(), blocks.as_flattened());
+        for (index, table) in rows.tables.iter().enumerate() {
+            words.put(layout.tables() + index * layout.stride, table);
+        }
+        let used = layout.tables() + rows.tables.len() * layout.stride;
+        stream.upload(&self.pinned, &self.region, 4 * used);
+        let last = rows.positions.iter().max().map_or(0, |last| *last as usize);
+        let at = |word: usize| self.region.address() + 4 * word as u64;
+        Step {
+            rows: padded,
+            logit_rows: padded_logits,
+            chunk_slots: if is_decode { slots(last + 1) } else { 0 },
+            blocks: blocks.len(),
+            table_stride: layout.stride,
+            tokens: at(0),
+            positions: at(layout.positions()),
+            sequences: at(layout.sequences()),
+            indices: at(layout.indices()),
+            block_list: at(layout.blocks()),
+            tables: at(layout.tables()),
+            partial_sums: self.partial_sums.address(),
+            partial_stats: self.partial_stats.address(),
+        }
+    }
+
+    /// Runs a step's launches: those of decoding are kept from the second time on, for the first one may still load
+    /// what a graph must not.
+    pub fn run(&mut self, stream: &Stream, step: Step, body: impl FnOnce(Step)) {
+        if step.chunk_slots == 0 {
+            return body(step);
+        }
+        let form = Form {
+            rows: step.rows,
+            logit_rows: step.logit_rows,
+            chunk_slots: step.chunk_slots,
+        };
+        match self.graphs.get_mut(&form) {
+            None => {
+                body(step);
+                self.graphs.insert(form, None);
+            }
+            Some(Some(graph)) => stream.replay(graph),
+            Some(kept) => *kept = stream.capture(|| body(step)),
+        }
+    }
+}
+
+/// Runs of at most `length` rows of one sequence: (first row, rows).
+fn blocks(sequences: &[u32], length: usize) -> Vec<[u32; 2]> {
+    let mut blocks: Vec<[u32; 2]> = Vec::new();
+    for (row, sequence) in sequences.iter().enumerate() {
+        match blocks.last_mut() {
+            Some([first, rows])
+                if (*rows as usize) < length && sequences[*first as usize] == *sequence =>
+            {
+                *rows += 1;
+            }
+            _ => blocks.push([row as u32, 1]),
+        }
+    }
+    blocks
+}
+
+/// 32-bit words in bytes.
+pub struct Words<'a>(pub &'a mut [u8]);
+
+impl Words<'_> {
+    pub fn put(&mut self, at: usize, words: &[u32]) {
+        let to = self.0[4 * at..][..4 * words.len()].as_chunks_mut::<4>().0;
+        for (to, word) in to.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_runs_of_one_sequence() {
+        assert_eq!(blocks(&[0, 0, 0, 1, 2, 2], 2), [[0, 2], [2, 1], [3, 1], [4, 2]]);
+        assert_eq!(blocks(&[], 8), [[0; 2]; 0]);
+    }
+
+    #[test]
+    fn buckets_hold_their_rows_and_are_few() {
+        let mut buckets: Vec<usize> = (1..=DECODE_ROWS).map(bucket).collect();
+        assert!(buckets.iter().zip(1..).all(|(bucket, rows)| *bucket >= rows));
+        buckets.dedup();
+        assert_eq!(buckets, [1, 2, 4, 8, 12, 16, 32, 48, 64]);
+    }
+}

@@ -1,0 +1,176 @@
+//! How a token is drawn: what each backend's sampler takes and gives, and the random numbers it draws with.
+//!
+//! Probabilities are whole numbers of 2⁻⁴⁰ of the likeliest token's, so sums do not depend on their order, and
+//! the draw depends on nothing but the row, the seed and the position. Ties go to the lowest token id.
+
+use std::sync::Arc;
+
+use super::cpu;
+
+/// How a token is drawn. `None` switches a filter off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// 0: the likeliest token.
+    pub temperature: f32,
+    /// Exactly this many of the likeliest tokens stay.
+    pub top_k: Option<u32>,
+    /// The fewest likeliest tokens that together hold this share stay.
+    pub top_p: Option<f32>,
+    /// Tokens of less than this share of the likeliest one's probability go.
+    pub min_p: Option<f32>,
+    /// Logits of tokens seen before, in the prompt or since, are divided by this where positive, else multiplied.
+    pub repetition_penalty: Option<f32>,
+}
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling {
+            temperature: 1.0,
+            top_k: None,
+            top_p: None,
+            min_p: None,
+            repetition_penalty: None,
+        }
+    }
+}
+
+impl Sampling {
+    /// The penalty, where it changes anything.
+    pub fn penalty(&self) -> Option<f32> {
+        self.repetition_penalty.filter(|penalty| *penalty != 1.0)
+    }
+}
+
+/// One token to draw.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub sampling: Sampling,
+    /// A bit a token, `[⌈vocabulary / 32⌉]`: whether it may be drawn.
+    pub allowed: Arc<[u32]>,
+    /// The tokens that a repetition penalty falls on, each once.
+    pub seen: Vec<u32>,
+    /// From [`philox`].
+    pub random: u64,
+    /// Whether the row's logits are wanted too, as they were.
+    pub keep_logits: bool,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawn {
+    /// `None`: nothing may be drawn.
+    pub token: Option<u32>,
+    pub logits: Option<Vec<f32>>,
+}
+
+/// Natural log-probabilities under the model's own distribution: before penalties, masks and temperature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenLogprobs {
+    pub chosen: f32,
+    /// The likeliest tokens, likeliest first; ties by the lower id.
+    pub top: Vec<(u32, f32)>,
+}
+
+/// The likeliest token's mass.
+pub const ONE: f32 = (1u64 << 40) as f32;
+
+/// Log-probabilities of `token` and of the `count` likeliest, under `logits`.
+pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
+    let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut exponentials = Vec::new();
+    cpu::exponentials(logits, maximum, &mut exponentials);
+    let total: u64 = exponentials.iter().map(|share| (share * ONE) as u64).sum();
+    let normaliser = (total as f64 / f64::from(ONE)).ln() as f32;
+    let logprob = |token: u32| logits[token as usize] - maximum - normaliser;
+    let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
+    let by_rank = |a: &u32, b: &u32| {
+        logits[*b as usize]
+            .total_cmp(&logits[*a as usize])
+            .then(a.cmp(b))
+    };
+    if count > 0 && count < ids.len() {
+        ids.select_nth_unstable_by(count - 1, by_rank);
+    }
+    ids.truncate(count);
+    ids.sort_unstable_by(by_rank);
+    TokenLogprobs {
+        chosen: logprob(token),
+        top: ids.into_iter().map(|id| (id, logprob(id))).collect(),
+    }
+}
+
+/// `allowed` as a row of logits: minus infinity where a bit is not set, and beyond the last bit.
+pub fn forbid(allowed: &[u32], logits: &mut [f32]) {
+    let covered = logits.len().min(32 * allowed.len());
+    let (logits, beyond) = logits.split_at_mut(covered);
+    for (word, logits) in allowed.iter().zip(logits.chunks_mut(32)) {
+        if *word == u32::MAX {
+            continue;
+        }
+        for (bit, logit) in logits.iter_mut().enumerate() {
+            if word >> bit & 1 == 0 {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+    }
+    beyond.fill(f32::NEG_INFINITY);
+}
+
+/// The whole part of `a · b / 2⁶⁴`: with a random `a`, one of `0..b`.
+pub fn multiply_high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// Philox 4×32-10 (Salmon et al., 2011) at counter `position` under key `seed`; its first two words.
+pub fn philox(seed: u64, position: u64) -> u64 {
+    let mut key = [seed as u32, (seed >> 32) as u32];
+    let mut counter = [position as u32, (position >> 32) as u32, 0, 0];
+    for _ in 0..10 {
+        let first = u64::from(counter[0]) * 0xD251_1F53;
+        let second = u64::from(counter[2]) * 0xCD9E_8D57;
+        counter = [
+            (second >> 32) as u32 ^ counter[1] ^ key[0],
+            second as u32,
+            (first >> 32) as u32 ^ counter[3] ^ key[1],
+            first as u32,
+        ];
+        key = [
+            key[0].wrapping_add(0x9E37_79B9),
+            key[1].wrapping_add(0xBB67_AE85),
+        ];
+    }
+    u64::from(counter[0]) << 32 | u64::from(counter[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn philox_gives_the_published_answers() {
+        assert_eq!(philox(0, 0), 0x6627_e8d5_e169_c58d);
+        assert_ne!(philox(u64::MAX, 0), philox(0, 0));
+    }
+
+    #[test]
+    fn what_has_no_bit_is_forbidden() {
+        let mut logits = vec![1.0; 70];
+        forbid(&[u32::MAX, 0b101], &mut logits);
+        let allowed = |id: &usize| logits[*id] == 1.0;
+        let left: Vec<usize> = (0..70).filter(allowed).collect();
+        assert_eq!(left, (0..33).chain([34]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn logprobs_sum_to_one() {
+        let logits: Vec<f32> = (0..50).map(|id| (id as f32 * 0.7).sin() * 4.0).collect();
+        let all = logprobs(&logits, 3, 50);
+        let total: f32 = all.top.iter().map(|(_, logprob)| logprob.exp()).sum();
+        assert!((total - 1.0).abs() < 1e-5);
+        assert!(all.top.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+        assert_eq!(
+            all.top.iter().find(|(id, _)| *id == 3).unwrap().1,
+            all.chosen
+        );
+    }
+}
