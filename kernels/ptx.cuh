@@ -33,6 +33,13 @@ __device__ __forceinline__ uint4 load_streaming(const void *from) {
 #endif
 }
 
+// Asks for the 128 bytes around an address to be in the second cache. Reads nothing, so it may come before the wait.
+__device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) {
+#ifndef WARDROUND_TWIN
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+
 // Starts a copy of sixteen bytes to shared memory; zeros, and `from` is not read, where not `valid`.
 __device__ __forceinline__ void copy_async_16(void *to_shared, const void *from, bool valid = true) {
 #ifdef WARDROUND_TWIN
@@ -42,6 +49,16 @@ __device__ __forceinline__ void copy_async_16(void *to_shared, const void *from,
 #else
     const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+#endif
+}
+
+// The same through the first cache, for what other CTAs of the multiprocessor will read too.
+__device__ __forceinline__ void copy_async_16_cached(void *to_shared, const void *from, bool valid = true) {
+#ifdef WARDROUND_TWIN
+    copy_async_16(to_shared, from, valid);
+#else
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 #endif
 }
 
@@ -71,6 +88,20 @@ __device__ __forceinline__ unsigned char *dynamic_shared() {
 #else
     extern __shared__ uint4 dynamic_shared_memory[];
     return reinterpret_cast<unsigned char *>(dynamic_shared_memory);
+#endif
+}
+
+// Four of the eight bytes of `low` (numbers 0 … 3) and `high` (4 … 7), by the nibbles of `selector`, lowest first.
+__device__ __forceinline__ unsigned byte_permute(unsigned low, unsigned high, unsigned selector) {
+#ifdef WARDROUND_TWIN
+    const uint64_t bytes = static_cast<uint64_t>(high) << 32 | low;
+    unsigned chosen = 0;
+    for (int index = 0; index < 4; ++index) {
+        chosen |= static_cast<unsigned>(bytes >> (selector >> index * 4 & 7) * 8 & 0xFF) << index * 8;
+    }
+    return chosen;
+#else
+    return __byte_perm(low, high, selector);
 #endif
 }
 
