@@ -6,6 +6,9 @@
 // A bf16 by its bits.
 using Bf16 = unsigned short;
 
+// The position of a row that only fills a bucket; also: no row, no token.
+constexpr unsigned NOTHING = 0xFFFFFFFFu;
+
 __device__ __forceinline__ Bf16 bf16_from_float(float value) { return static_cast<Bf16>(pack_bf16(value, 0.0f)); }
 __device__ __forceinline__ float float_from_bf16(Bf16 bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
 
@@ -63,4 +66,10 @@ __device__ __forceinline__ float sum_over_cta(float value) {
 #pragma unroll
     for (int warp = 1; warp < warps; ++warp) total = __fadd_rn(total, sums[warp]);
     return total;
+}
+
+// 1 / √(sum / width + epsilon), `sum` the squares of a row or head.
+__device__ __forceinline__ float inverse_root_mean(float sum, int width, float epsilon) {
+    const float mean = __fdiv_rn(sum, static_cast<float>(width));
+    return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, epsilon)));
 }
