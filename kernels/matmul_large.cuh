@@ -53,8 +53,8 @@ struct Block {
         for (int pass = 0; pass < ROWS * 8 / LARGE_THREADS; ++pass) {
             const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = first_row + row;
             const bool valid = from_row < activations.rows && tile + piece / 4 < end;
-            const size_t at = valid ? static_cast<size_t>(from_row) * activations.stride + tile * 32 + piece * 8 : 0;
-            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, activations.x + at, valid);
+            const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32 + piece * 8;
+            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from, valid);
         }
     }
 
@@ -140,7 +140,7 @@ __device__ __forceinline__ void multiply_large(const Weights &weights, const Act
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
             const float(&c)[4] = totals[group][m];
-            store<EPILOGUE>(output, {c[0], c[1], c[2], c[3]}, blockIdx.y * 8 + block.pair() * 2 + group,
+            store<EPILOGUE>(output, {c[0], c[1], c[2], c[3]}, Format::ONE, blockIdx.y * 8 + block.pair() * 2 + group,
                             block.first_row + block.first_row_of_warp() + m * 8, block.lane);
         }
     }

@@ -31,10 +31,11 @@ struct Output {
 };
 
 // A lane's c0 … c3 of eight rows from `row` on: c0, c1 are output g (a gate), c2, c3 output g+8 (its up), each at rows
-// 2q and 2q+1.
+// 2q and 2q+1. All are yet to be multiplied by `one`.
 template <Epilogue EPILOGUE>
-__device__ __forceinline__ void store(const Output &output, float4 c, int group, int row, int lane) {
-    const float first[2] = {c.x, c.y}, second[2] = {c.z, c.w};
+__device__ __forceinline__ void store(const Output &output, float4 c, float one, int group, int row, int lane) {
+    const float first[2] = {__fmul_rn(c.x, one), __fmul_rn(c.y, one)};
+    const float second[2] = {__fmul_rn(c.z, one), __fmul_rn(c.w, one)};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const int to_row = row + lane % 4 * 2 + i;

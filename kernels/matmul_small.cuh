@@ -13,13 +13,17 @@ namespace matmul {
 constexpr int SMALL_THREADS = 128;
 // Outputs of a CTA, by the most rows the kernel takes. The grid is (ceil(n / small_outputs), 1, 1).
 constexpr int small_outputs(int most_rows) { return most_rows >= 32 ? 32 : 16; }
-// Dynamic shared memory: what lets four CTAs (8 rows), three (16) or two (32, 64) share an H200's multiprocessor.
-constexpr int small_shared_bytes(int most_rows) { return most_rows == 8 ? 49152 : most_rows == 16 ? 65536 : 98304; }
+// Dynamic shared memory: what lets three CTAs (8 and 16 rows) or two (32, 64) share an H200's multiprocessor.
+constexpr int small_shared_bytes(int most_rows) { return most_rows >= 32 ? 98304 : 65536; }
+// Tiles of K in a stage, four at most: the fewer bytes a tile has, the more count the instructions between stages.
+constexpr int small_tiles(int row_tiles, int tile_bytes) {
+    return row_tiles >= 4 ? 1 : row_tiles == 2 || tile_bytes == 1024 ? 2 : 4;
+}
 
 template <class Format, int ROW_TILES>
 struct Ring {
     static constexpr int GROUPS = small_outputs(8 * ROW_TILES) / 16;
-    static constexpr int TILES = ROW_TILES >= 4 ? 1 : 2;  // of K, in a stage
+    static constexpr int TILES = small_tiles(ROW_TILES, Format::VALUES);
     using Group = Stage<Format, TILES>;
     static constexpr int X_AT = GROUPS * Group::BYTES;
     static constexpr int STAGE = X_AT + TILES * ROW_TILES * 512;
@@ -46,11 +50,10 @@ struct Ring {
         const Bf16 *from = activations.x + lane / 4 * activations.stride + tile * 32 + lane % 4 * 8;
 #pragma unroll
         for (int index = 0; index < TILES; ++index) {
-            if (tile + index >= end) break;
 #pragma unroll
             for (int m = 0; m < ROW_TILES; ++m) {
-                const bool valid = m * 8 + lane / 4 < activations.rows;
-                const Bf16 *row = valid ? from + m * 8 * activations.stride + index * 32 : activations.x;
+                const bool valid = m * 8 + lane / 4 < activations.rows && tile + index < end;
+                const Bf16 *row = from + m * 8 * activations.stride + index * 32;
                 copy_async_16_cached(to + (index * ROW_TILES + m) * 512, row, valid);
             }
         }
@@ -58,26 +61,33 @@ struct Ring {
 
     __device__ __forceinline__ void multiply(int slot, int tile, float (&sums)[GROUPS][ROW_TILES][4]) const {
         const unsigned char *stage = memory + slot * STAGE;
+        if (tile + TILES <= end) {
 #pragma unroll
-        for (int index = 0; index < TILES; ++index) {
-            if (tile + index >= end) break;
-            Fragment weights[GROUPS];
+            for (int index = 0; index < TILES; ++index) multiply_tile(stage, index, sums);
+        } else {
+#pragma unroll 1
+            for (int index = 0; tile + index < end; ++index) multiply_tile(stage, index, sums);
+        }
+    }
+
+    __device__ __forceinline__ void multiply_tile(const unsigned char *stage, int index,
+                                                  float (&sums)[GROUPS][ROW_TILES][4]) const {
+        Fragment weights[GROUPS];
+#pragma unroll
+        for (int group = 0; group < GROUPS; ++group) {
+            weights[group] = Group::fragment(stage + group * Group::BYTES, index, lane);
+        }
+        const uint4 *x = reinterpret_cast<const uint4 *>(stage + X_AT + index * ROW_TILES * 512) + lane;
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; ++m) {
+            const uint4 inputs = x[m * 32];
 #pragma unroll
             for (int group = 0; group < GROUPS; ++group) {
-                weights[group] = Group::fragment(stage + group * Group::BYTES, index, lane);
+                multiply_add(sums[group][m], weights[group].half[0], inputs.x, inputs.y);
             }
-            const uint4 *x = reinterpret_cast<const uint4 *>(stage + X_AT + index * ROW_TILES * 512) + lane;
 #pragma unroll
-            for (int m = 0; m < ROW_TILES; ++m) {
-                const uint4 inputs = x[m * 32];
-#pragma unroll
-                for (int group = 0; group < GROUPS; ++group) {
-                    multiply_add(sums[group][m], weights[group].half[0], inputs.x, inputs.y);
-                }
-#pragma unroll
-                for (int group = 0; group < GROUPS; ++group) {
-                    multiply_add(sums[group][m], weights[group].half[1], inputs.z, inputs.w);
-                }
+            for (int group = 0; group < GROUPS; ++group) {
+                multiply_add(sums[group][m], weights[group].half[1], inputs.z, inputs.w);
             }
         }
     }
@@ -143,7 +153,7 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
         for (int chunk = 1; chunk < chunks.count; ++chunk) {
             total = add(total, met[(chunk * FRAGMENTS + fragment) * 32 + lane]);
         }
-        store<EPILOGUE>(output, total, first_group + fragment / ROW_TILES, fragment % ROW_TILES * 8, lane);
+        store<EPILOGUE>(output, total, Format::ONE, first_group + fragment / ROW_TILES, fragment % ROW_TILES * 8, lane);
     }
 }
 

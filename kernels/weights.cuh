@@ -28,9 +28,11 @@ struct Fragment {
     unsigned half[2][4];
 };
 
-// VALUES, SCALES and UNITS are a tile's bytes of each part; units are those of its 256 inputs.
+// VALUES, SCALES and UNITS are a tile's bytes of each part; units are those of its 256 inputs. A fragment holds its
+// weights divided by ONE, a power of two, and results are to be multiplied by it: all roundings are the same.
 struct Bf16Weights {
     static constexpr int VALUES = 1024, SCALES = 0, UNITS = 0;
+    static constexpr float ONE = 1;
 
     // values: [half][lane][4 × 2 bf16]
     static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *,
@@ -51,6 +53,7 @@ struct Bf16Weights {
 // w = bf16(d · q)
 struct Q8Weights {
     static constexpr int VALUES = 512, SCALES = 32, UNITS = 0;
+    static constexpr float ONE = 1;
 
     // values: i8 [half][lane][row g, g+8][4]; scales: f16 d [16 rows]
     static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
@@ -85,45 +88,46 @@ struct Q8Weights {
 };
 
 // w = bf16(d·s · q − dmin·m)
+//
+// A nibble is never converted: where it stands it is, as the bits of an f32, a subnormal number (or one just above, of
+// the same spacing), q · 2^(p−149) for the bit p that it begins at, and d·s · 2^(149−p) makes up for it. ONE keeps that
+// factor finite: d·s is below 2²⁴.
 struct Q4Weights {
     static constexpr int VALUES = 256, SCALES = 32, UNITS = 64;
+    static constexpr float ONE = 0x1p48f;
 
     // values: u4 [half][lane][row g, g+8][4]; scales: u8 [s, m][16 rows]; units: f16 [d, dmin][16 rows]
     static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
                                                         const unsigned char *units, int lane) {
         // The 32 products d·s and dmin·m of a tile: each lane forms one, and those of rows g and g+8 meet here.
-        const int mine = lane % 4 * 8 + lane / 4;
+        const int q = lane % 4, mine = q * 8 + lane / 4;
         const float unit = float_from_half(reinterpret_cast<const unsigned short *>(units)[mine]);
-        const float product = __fmul_rn(unit, whole(scales[mine]));
-        float step[2], least[2];
+        const float scale = __fsub_rn(__uint_as_float(0x4B000000u | scales[mine]), 0x1p23f);
+        const float factor = q == 0 ? 0x1p126f / ONE * 0x1p23f : q == 1 ? 0x1p126f / ONE * 0x1p7f : -1 / ONE;
+        const float product = __fmul_rn(__fmul_rn(unit, scale), factor);
+        float from_rows[4];  // d·s of row g for bit 0, of row g+8 for bit 16; dmin·m of both
 #pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            step[row] = __shfl_sync(0xFFFFFFFFu, product, lane / 4 * 4 + row);
-            least[row] = -__shfl_sync(0xFFFFFFFFu, product, lane / 4 * 4 + row + 2);
-        }
+        for (int each = 0; each < 4; ++each) from_rows[each] = __shfl_sync(0xFFFFFFFFu, product, lane - q + each);
+        const float first = from_rows[0], second = from_rows[1], first_least = from_rows[2], second_least = from_rows[3];
         Fragment fragment;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const unsigned rows = reinterpret_cast<const unsigned *>(values)[half * 32 + lane];
-#pragma unroll
-            for (int row = 0; row < 2; ++row) {
-                float w[4];
-#pragma unroll
-                for (int input = 0; input < 4; ++input) {
-                    // A nibble is left where it stands, worth 16ⁱ as much, and the step is so much smaller: as exact.
-                    const float nibble = whole(rows >> row * 16 & 0xFu << input * 4);
-                    w[input] = __fmaf_rn(__fmul_rn(step[row], 1.0f / (1 << input * 4)), nibble, least[row]);
-                }
-                fragment.half[half][row] = pack_bf16(w[0], w[1]);
-                fragment.half[half][row + 2] = pack_bf16(w[2], w[3]);
-            }
+            const unsigned last = rows >> 8;  // where the last two nibbles stand low enough
+            fragment.half[half][0] = pack_bf16(weight<0, 0>(rows, first, first_least), weight<4, 0>(rows, first, first_least));
+            fragment.half[half][1] =
+                pack_bf16(weight<16, 16>(rows, second, second_least), weight<20, 16>(rows, second, second_least));
+            fragment.half[half][2] = pack_bf16(weight<8, 0>(rows, first, first_least), weight<12, 0>(rows, first, first_least));
+            fragment.half[half][3] =
+                pack_bf16(weight<16, 16>(last, second, second_least), weight<20, 16>(last, second, second_least));
         }
         return fragment;
     }
 
-    // A whole number below 2²³ as f32, through the mantissa of 2²³: conversions are slow.
-    static __device__ __forceinline__ float whole(unsigned number) {
-        return __fsub_rn(__uint_as_float(0x4B000000u | number), 8388608.0f);
+    // Of the nibble that begins at BIT, by a step that is meant for one at BASE.
+    template <int BIT, int BASE>
+    static __device__ __forceinline__ float weight(unsigned nibbles, float step, float least) {
+        return __fmaf_rn(__fmul_rn(step, 1.0f / (1 << (BIT - BASE))), __uint_as_float(nibbles & 0xFu << BIT), least);
     }
 };
 
@@ -134,7 +138,7 @@ struct Stage {
     static constexpr int UNITS_AT = SCALES_AT + TILES * Format::SCALES;
     static constexpr int BYTES = UNITS_AT + TILES * Format::UNITS;
 
-    // A warp starts copying tiles `tile` … of a group's weights, but none from `end` on.
+    // A warp starts copying tiles `tile` … of a group's weights; from `end` on there are zeros instead.
     static __device__ __forceinline__ void copy(unsigned char *stage, const Weights &group, int tile, int end, int lane) {
 #pragma unroll
         for (int first = 0; first < BYTES; first += 32 * 16) {
@@ -159,7 +163,7 @@ struct Stage {
                 from = group.units + (tile + index) / 8 * Format::UNITS + (at - UNITS_AT) % Format::UNITS;
             }
         }
-        if (tile + index < end) copy_async_16(to, from);
+        copy_async_16(to, from, tile + index < end);
     }
 
     static __device__ __forceinline__ Fragment fragment(const unsigned char *stage, int index, int lane) {
