@@ -1,0 +1,224 @@
+// Attention of packed queries over one chunk of keys: what decode and prefill share, so that their bits agree.
+//
+// A query is a (row, head) pair; up to 16 · TILES of them that share a head of keys and values are the rows of TILES
+// m16 tiles. Four warps work together. For the scores each takes a quarter of the chunk's keys; for the weighted sums
+// each takes a quarter of the dims, over all keys in order. In between, maxima, totals and weights meet in shared
+// memory.
+//
+// Operands are loaded 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, for query, key or dim g of
+// a tile. One m16n8k16 product takes half of them, in an order that is no matter as long as both operands share it.
+#pragma once
+
+#include "common.cuh"
+
+namespace attention {
+
+constexpr int WARPS = 4;
+constexpr int THREADS = 32 * WARPS;
+constexpr unsigned PAGE = 32;    // keys
+constexpr unsigned CHUNK = 256;  // keys, from a multiple of 256 on
+constexpr unsigned CHUNK_PAGES = CHUNK / PAGE;
+constexpr unsigned WARP_PAGES = CHUNK_PAGES / WARPS;
+constexpr int KEY_TILES = CHUNK / WARPS / 8;  // n8 tiles of keys that a warp scores
+constexpr unsigned PADDING = 0xFFFFFFFF;  // the position of a row that stands for nothing
+
+// From `first` up to, not including, `end`.
+struct Span {
+    unsigned first, end;
+
+    __device__ bool is_empty() const { return first >= end; }
+    __device__ bool holds(unsigned index) const { return index >= first && index < end; }
+};
+
+// The keys that a row at `position` sees; `window` is how many, itself included, and 0 is no limit.
+__device__ __forceinline__ Span keys_seen(unsigned position, unsigned window) {
+    if (position == PADDING) return {0, 0};
+    const unsigned end = position + 1;
+    return {window != 0 && end > window ? end - window : 0, end};
+}
+
+// The pages of `chunk` on which some key of `seen` lies.
+__device__ __forceinline__ Span pages_seen(unsigned chunk, Span seen) {
+    const unsigned first = max(seen.first, chunk * CHUNK), end = min(seen.end, (chunk + 1) * CHUNK);
+    return {first / PAGE, (end + PAGE - 1) / PAGE};
+}
+
+// One head of a sequence's keys and values, 8 numbers to a uint4.
+struct Cache {
+    const uint4 *keys;      // of page 0: [DIM/32][32 positions][4]
+    const uint4 *values;    // of page 0: [DIM][4]
+    size_t page_stride;
+    const unsigned *table;  // page ids; none beyond the sequence's last position
+
+    __device__ size_t offset(unsigned page) const { return table[page] * page_stride; }
+};
+
+// What the four warps share.
+template <int DIM, int TILES>
+struct Meeting {
+    uint4 queries[DIM / 32][2 * TILES][32];      // bf16, a block's inputs of eight queries by lane
+    uint4 weights[CHUNK_PAGES][2 * TILES][32];   // bf16, eight queries' of a page's keys by `cell`
+    Span seen[16 * TILES];                       // keys, by query
+    float maxima[WARPS][16 * TILES];
+    float totals[WARPS][16 * TILES];
+
+    // Where query g's weights for keys 8 · part … 8 · part + 7 of a page lie, such that neither stores of 4 bytes (all
+    // g, one part) nor loads of 16 (all g, all parts) meet on a bank.
+    __device__ static int cell(int g, int part) { return part * 8 + (g ^ (2 * part)); }
+
+    __device__ float maximum(int query) const {
+        return fmaxf(fmaxf(maxima[0][query], maxima[1][query]), fmaxf(maxima[2][query], maxima[3][query]));
+    }
+    __device__ float total(int query) const {
+        return __fadd_rn(__fadd_rn(totals[0][query], totals[1][query]),
+                         __fadd_rn(totals[2][query], totals[3][query]));
+    }
+};
+
+// sums[n] += a · b[n] over a block of 32 inputs; `upper` and `lower` are the rows g and g + 8 of a.
+template <int COUNT>
+__device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 upper, uint4 lower,
+                                               const uint4 (&b)[COUNT]) {
+    const unsigned first[4] = {upper.x, lower.x, upper.y, lower.y}, second[4] = {upper.z, lower.z, upper.w, lower.w};
+#pragma unroll
+    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], first, b[n].x, b[n].y);
+#pragma unroll
+    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], second, b[n].z, b[n].w);
+}
+
+// scores[tile][n8 tile of the warp's keys] = query · key. What keys off `pages` get means nothing: nobody sees them.
+template <int DIM, int TILES>
+__device__ __forceinline__ void score(const Cache &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
+                                      Span pages, float (&scores)[TILES][KEY_TILES][4]) {
+    const int lane = threadIdx.x % 32;
+    const unsigned first = chunk * CHUNK_PAGES + threadIdx.x / 32 * WARP_PAGES;
+    if (first >= pages.end || first + WARP_PAGES <= pages.first) return;
+    const uint4 *page[WARP_PAGES];
+#pragma unroll
+    for (unsigned n = 0; n < WARP_PAGES; ++n) {
+        // A neighbour stands in for a page that is off: cheaper than branches between loads.
+        page[n] = cache.keys + cache.offset(min(max(first + n, pages.first), pages.end - 1)) + lane;
+    }
+#pragma unroll
+    for (int block = 0; block < DIM / 32; ++block) {
+        uint4 keys[KEY_TILES];
+#pragma unroll
+        for (int n = 0; n < KEY_TILES; ++n) keys[n] = page[n / 4][block * 128 + n % 4 * 32];
+#pragma unroll
+        for (int tile = 0; tile < TILES; ++tile) {
+            const uint4(&queries)[2 * TILES][32] = meeting.queries[block];
+            multiply_block(scores[tile], queries[2 * tile][lane], queries[2 * tile + 1][lane], keys);
+        }
+    }
+}
+
+// A query's largest score of some keys, and the sum of their weights e^(score − maximum) before they are rounded.
+struct alignas(8) Stats {
+    float maximum, total;
+};
+
+// Turns scores to weights, which it leaves in `meeting`; a key that a query does not see weighs nothing. `stats` become
+// those of the lane's queries g, g + 8, …; the maximum of one that sees no key is 0.
+template <int DIM, int TILES>
+__device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
+                                      Meeting<DIM, TILES> &meeting, Stats (&stats)[2 * TILES]) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, q = lane % 4;
+    const unsigned first_key = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        const Span seen = meeting.seen[row * 8 + g];
+        float maximum = -INFINITY;
+#pragma unroll
+        for (int n = 0; n < 2 * KEY_TILES; ++n) {
+            float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
+            score = seen.holds(first_key + n / 2 * 8 + n % 2) ? __fmul_rn(score, scale) : -INFINITY;
+            maximum = fmaxf(maximum, score);
+        }
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 1));
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 2));
+        if (q == 0) meeting.maxima[warp][row * 8 + g] = maximum;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        float &maximum = stats[row].maximum, total = 0;
+        maximum = meeting.maximum(row * 8 + g);
+        if (maximum == -INFINITY) maximum = 0;  // so that weights are e^−∞, where ∞ − ∞ would be no number
+#pragma unroll
+        for (int n = 0; n < KEY_TILES; ++n) {
+            const float *pair = &scores[row / 2][n][row % 2 * 2];
+            const float first = exponential(__fsub_rn(pair[0], maximum));
+            const float second = exponential(__fsub_rn(pair[1], maximum));
+            total = __fadd_rn(__fadd_rn(total, first), second);
+            uint4 &weights = meeting.weights[warp * WARP_PAGES + n / 4][row][meeting.cell(g, n % 4)];
+            (&weights.x)[q] = pack_bf16(first, second);
+        }
+        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
+        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
+        if (q == 0) meeting.totals[warp][row * 8 + g] = total;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) stats[row].total = meeting.total(row * 8 + g);
+}
+
+// sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
+template <int DIM, int TILES>
+__device__ __forceinline__ void add_values(const Cache &cache, Span pages, const Meeting<DIM, TILES> &meeting,
+                                           float (&sums)[TILES][DIM / 32][4]) {
+    const int lane = threadIdx.x % 32, cell = meeting.cell(lane / 4, lane % 4);
+    const uint4 *quarter = cache.values + threadIdx.x / 32 * DIM + lane;
+    [[maybe_unused]] constexpr int PAGES_AHEAD = 512 / (TILES * DIM) > 4 ? 4 : 512 / (TILES * DIM);  // as registers allow
+#pragma unroll PAGES_AHEAD
+    for (unsigned page = pages.first; page < pages.end; ++page) {
+        const uint4 *from = quarter + cache.offset(page);
+        uint4 values[DIM / 32];
+#pragma unroll
+        for (int n = 0; n < DIM / 32; ++n) values[n] = from[n * 32];
+#pragma unroll
+        for (int tile = 0; tile < TILES; ++tile) {
+            const uint4(&weights)[2 * TILES][32] = meeting.weights[page % CHUNK_PAGES];
+            multiply_block(sums[tile], weights[2 * tile][cell], weights[2 * tile + 1][cell], values);
+        }
+    }
+}
+
+// The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and its stats.
+template <int DIM, int TILES>
+__device__ __forceinline__ void attend(const Cache &cache, unsigned chunk, Span pages, float scale,
+                                       Meeting<DIM, TILES> &meeting, float (&sums)[TILES][DIM / 32][4],
+                                       Stats (&stats)[2 * TILES]) {
+    float scores[TILES][KEY_TILES][4] = {};
+    score(cache, meeting, chunk, pages, scores);
+    weigh(chunk, scale, scores, meeting, stats);
+#pragma unroll
+    for (int n = 0; n < TILES * (DIM / 32) * 4; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
+    add_values(cache, pages, meeting, sums);
+}
+
+// A query's stats over the chunks merged so far, and what sums are multiplied by to merge the last one's.
+struct Merged {
+    Stats stats = {-INFINITY, 0};
+    float old_factor, new_factor;
+
+    // False: the query sees none of the chunk's keys, which therefore changes nothing.
+    __device__ bool merge(Stats chunk) {
+        if (chunk.total == 0) return false;
+        const float maximum = fmaxf(stats.maximum, chunk.maximum);
+        old_factor = exponential(__fsub_rn(stats.maximum, maximum));
+        new_factor = exponential(__fsub_rn(chunk.maximum, maximum));
+        stats = {maximum, add(stats.total, chunk.total)};
+        return true;
+    }
+
+    __device__ float add(float sum, float chunk_sum) const {
+        return __fadd_rn(__fmul_rn(sum, old_factor), __fmul_rn(chunk_sum, new_factor));
+    }
+
+    // Two neighbouring dims of the result in bf16; zeros where no key was seen.
+    __device__ unsigned divide(float first, float second) const {
+        return stats.total == 0 ? 0 : pack_bf16(__fdiv_rn(first, stats.total), __fdiv_rn(second, stats.total));
+    }
+};
+
+}  // namespace attention

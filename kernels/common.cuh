@@ -1,0 +1,75 @@
+// What several kernels share: the project's exponential and gates, bf16, sums of a fixed tree.
+#pragma once
+
+#include "ptx.cuh"
+
+// A bf16 by its bits.
+using Bf16 = unsigned short;
+
+// The position of a row that only fills a bucket; also: no row, no token.
+constexpr unsigned NOTHING = 0xFFFFFFFFu;
+
+__device__ __forceinline__ Bf16 bf16_from_float(float value) { return static_cast<Bf16>(pack_bf16(value, 0.0f)); }
+__device__ __forceinline__ float float_from_bf16(Bf16 bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
+
+// eˣ by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs; 0 below −87.3.
+__device__ __forceinline__ float exponential(float x) {
+    constexpr float lowest = -87.33654f, highest = 88.0f;
+    constexpr float log2_e = 1.44269504f, ln2_high = 0.6933594f, ln2_low = -2.1219444e-4f;
+    const float bounded = fminf(fmaxf(x, lowest), highest);
+    const float whole = rintf(__fmul_rn(bounded, log2_e));
+    const float rest = __fmaf_rn(whole, -ln2_low, __fmaf_rn(whole, -ln2_high, bounded));
+    float series = 1.0f / 5040.0f;
+    series = __fmaf_rn(series, rest, 1.0f / 720.0f);
+    series = __fmaf_rn(series, rest, 1.0f / 120.0f);
+    series = __fmaf_rn(series, rest, 1.0f / 24.0f);
+    series = __fmaf_rn(series, rest, 1.0f / 6.0f);
+    series = __fmaf_rn(series, rest, 0.5f);
+    series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
+    const float power_of_two = __int_as_float((static_cast<int>(whole) + 127) << 23);
+    return x < lowest ? 0.0f : __fmul_rn(series, power_of_two);
+}
+
+// x · sigmoid(inner) · up, in the order of src/ops/cpu/activation.rs.
+__device__ __forceinline__ float gate_by(float x, float inner, float up) {
+    const float denominator = __fadd_rn(exponential(__fsub_rn(0.0f, inner)), 1.0f);
+    return __fmul_rn(__fdiv_rn(x, denominator), up);
+}
+
+__device__ __forceinline__ float silu_gate(float x, float up) { return gate_by(x, x, up); }
+
+// The tanh approximation of GELU: ½·(1 + tanh u) = sigmoid(2u), u = √(2/π)·(x + 0.044715·x³).
+__device__ __forceinline__ float gelu_gate(float x, float up) {
+    constexpr float twice_root = 2.0f * 0.7978846f;
+    const float cube = __fmul_rn(__fmul_rn(x, x), x);
+    return gate_by(x, __fmul_rn(__fmaf_rn(cube, 0.044715f, x), twice_root), up);
+}
+
+// The sum over a warp's lanes, the same in all of them: 16 apart, then 8, 4, 2, 1.
+__device__ __forceinline__ float sum_over_warp(float value) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value = __fadd_rn(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+    }
+    return value;
+}
+
+// The sum over a CTA of `warps` warps, the same in all threads: over each warp, then over the warps in order.
+template <int warps>
+__device__ __forceinline__ float sum_over_cta(float value) {
+    __shared__ float sums[warps];
+    value = sum_over_warp(value);
+    __syncthreads();  // an earlier sum has been read
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    float total = sums[0];
+#pragma unroll
+    for (int warp = 1; warp < warps; ++warp) total = __fadd_rn(total, sums[warp]);
+    return total;
+}
+
+// 1 / √(sum / width + epsilon), `sum` the squares of a row or head.
+__device__ __forceinline__ float inverse_root_mean(float sum, int width, float epsilon) {
+    const float mean = __fdiv_rn(sum, static_cast<float>(width));
+    return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, epsilon)));
+}

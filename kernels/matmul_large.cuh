@@ -1,0 +1,149 @@
+// Matmuls of many rows, bound by the tensor cores.
+//
+// A CTA takes 128 outputs and 128 (or 64) rows through shared memory in steps of 64 inputs; of its eight warps four
+// share the rows and two the outputs, so that each multiplies 32 outputs by 64 (32) rows. Weights become bf16 on their
+// way to the registers, so the fewer rows share the work of a group the less often that is done.
+#pragma once
+
+#include "matmul_output.cuh"
+#include "weights.cuh"
+
+namespace matmul {
+
+constexpr int LARGE_THREADS = 256;
+constexpr int LARGE_OUTPUTS = 128, LARGE_ROWS = 128, SPLIT_ROWS = 64;  // of a CTA
+constexpr int LARGE_SHARED_BYTES = 98304;                              // dynamic; all that an L4 or L40 has
+
+// One CTA's stages, and a thread's share of the work. ROW_TILES: of eight rows, a warp's.
+template <class Format, int ROW_TILES>
+struct Block {
+    static constexpr int ROWS = ROW_TILES * 16, TILES = 2;
+    using Group = Stage<Format, TILES>;
+    static constexpr int X_AT = LARGE_OUTPUTS / 16 * Group::BYTES;
+    static constexpr int STAGE = X_AT + ROWS * TILES * 64;
+    static constexpr int STAGES = LARGE_SHARED_BYTES / STAGE;
+    static_assert(STAGES >= 3);
+
+    unsigned char *memory;
+    Weights group;  // that this warp copies
+    Activations activations;
+    int first_row, end, warp, lane;
+
+    __device__ __forceinline__ Block(const Weights &weights, const Activations &activations, int last_group, int first_row,
+                                     int end)
+        : memory(dynamic_shared()), activations(activations), first_row(first_row), end(end), warp(threadIdx.x / 32),
+          lane(threadIdx.x % 32) {
+        group = weights.of_group<Format>(min(static_cast<int>(blockIdx.y) * 8 + warp, last_group));
+    }
+
+    // Of the four pairs of groups and the two halves of the rows, those that this warp multiplies.
+    __device__ __forceinline__ int pair() const { return warp % 4; }
+    __device__ __forceinline__ int first_row_of_warp() const { return warp / 4 * ROW_TILES * 8; }
+
+    __device__ __forceinline__ void copy_weights(int slot, int tile) const {
+        Group::copy(memory + slot * STAGE + warp * Group::BYTES, group, tile, end, lane);
+    }
+
+    // Rows of 128 bytes, eight pieces; odd rows have their halves exchanged, so that two rows' reads of one half meet
+    // in no bank.
+    __device__ __forceinline__ void copy_x(int slot, int tile) const {
+        unsigned char *to = memory + slot * STAGE + X_AT;
+        const int piece = threadIdx.x % 8;
+#pragma unroll
+        for (int pass = 0; pass < ROWS * 8 / LARGE_THREADS; ++pass) {
+            const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = first_row + row;
+            const bool valid = from_row < activations.rows && tile + piece / 4 < end;
+            const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32 + piece * 8;
+            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from, valid);
+        }
+    }
+
+    __device__ __forceinline__ void multiply(int slot, int index, float (&sums)[2][ROW_TILES][4]) const {
+        const unsigned char *stage = memory + slot * STAGE;
+        const int row = first_row_of_warp() + lane / 4, piece = index * 4 + lane % 4;
+        const unsigned char *x = stage + X_AT + row * 128 + (piece ^ row % 2 * 4) * 16;
+        Fragment weights[2];
+#pragma unroll
+        for (int group = 0; group < 2; ++group) {
+            weights[group] = Group::fragment(stage + (pair() * 2 + group) * Group::BYTES, index, lane);
+        }
+        uint4 inputs[ROW_TILES];
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; ++m) inputs[m] = *reinterpret_cast<const uint4 *>(x + m * 8 * 128);
+        // The second steps come after all first ones, so that none waits for a sum still in the making.
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; ++m) {
+            multiply_add(sums[0][m], weights[0].half[0], inputs[m].x, inputs[m].y);
+            multiply_add(sums[1][m], weights[1].half[0], inputs[m].x, inputs[m].y);
+        }
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; ++m) {
+            multiply_add(sums[0][m], weights[0].half[1], inputs[m].z, inputs[m].w);
+            multiply_add(sums[1][m], weights[1].half[1], inputs[m].z, inputs[m].w);
+        }
+    }
+
+    // Multiplies the tiles `begin` … `end`−1; `after(tile)` follows each.
+    template <class After>
+    __device__ __forceinline__ void run(int begin, float (&sums)[2][ROW_TILES][4], const After &after) const {
+        constexpr int AHEAD = (STAGES - 1) * TILES;
+#pragma unroll
+        for (int slot = 0; slot < STAGES - 1; ++slot) copy_weights(slot, begin + slot * TILES);
+        wait_for_inputs();
+#pragma unroll
+        for (int slot = 0; slot < STAGES - 1; ++slot) {
+            copy_x(slot, begin + slot * TILES);
+            commit_copies();
+        }
+        int slot = 0, free_slot = STAGES - 1;
+        for (int tile = begin; tile < end; tile += TILES) {
+            await_copies<STAGES - 2>();
+            __syncthreads();  // everyone's copies have landed, and everyone has read what the free slot held
+            copy_weights(free_slot, tile + AHEAD);
+            copy_x(free_slot, tile + AHEAD);
+            commit_copies();
+#pragma unroll
+            for (int index = 0; index < TILES; ++index) {
+                if (tile + index >= end) break;
+                multiply(slot, index, sums);
+                after(tile + index);
+            }
+            free_slot = slot;
+            slot = slot + 1 == STAGES ? 0 : slot + 1;
+        }
+        await_copies<0>();
+    }
+};
+
+template <class Format, Epilogue EPILOGUE>
+__device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations, const Output &output) {
+    constexpr int ROW_TILES = LARGE_ROWS / 16;
+    let_dependents_start();
+    const Chunks chunks(weights.k_tiles);
+    const Block<Format, ROW_TILES> block(weights, activations, (output.n + 15) / 16 - 1, blockIdx.x * LARGE_ROWS,
+                                         weights.k_tiles);
+    float sums[2][ROW_TILES][4] = {}, totals[2][ROW_TILES][4];
+    int chunk_end = min(chunks.length, weights.k_tiles);
+    block.run(0, sums, [&](int tile) {
+        if (tile + 1 != chunk_end) return;
+#pragma unroll
+        for (int number = 0; number < 2 * ROW_TILES * 4; ++number) {
+            float &sum = sums[number / (ROW_TILES * 4)][number / 4 % ROW_TILES][number % 4];
+            float &total = totals[number / (ROW_TILES * 4)][number / 4 % ROW_TILES][number % 4];
+            total = tile < chunks.length ? sum : __fadd_rn(total, sum);
+            sum = 0.0f;
+        }
+        chunk_end = min(chunk_end + chunks.length, weights.k_tiles);
+    });
+#pragma unroll
+    for (int group = 0; group < 2; ++group) {
+#pragma unroll
+        for (int m = 0; m < ROW_TILES; ++m) {
+            const float(&c)[4] = totals[group][m];
+            store<EPILOGUE>(output, {c[0], c[1], c[2], c[3]}, Format::ONE, blockIdx.y * 8 + block.pair() * 2 + group,
+                            block.first_row + block.first_row_of_warp() + m * 8, block.lane);
+        }
+    }
+}
+
+}  // namespace matmul

@@ -1,0 +1,62 @@
+// What matmuls have in common beside the weights: the tree over K, the activations, and what becomes of a result.
+#pragma once
+
+#include "common.cuh"
+
+namespace matmul {
+
+// K is summed in at most four chunks of equal length, each by mma in ascending order from zero, and the chunks' sums
+// are added in order. The tree is a function of K alone, so a row has the same bits in every kernel and company.
+struct Chunks {
+    int length, count;
+
+    __device__ __forceinline__ explicit Chunks(int k_tiles)
+        : length((k_tiles + 3) / 4), count((k_tiles + length - 1) / length) {}
+};
+
+struct Activations {
+    const Bf16 *x;  // [rows][stride], padded with zeros to whole tiles
+    int stride, rows;
+};
+
+enum class Epilogue {
+    F32,   // out f32 [rows][n]
+    Silu,  // out bf16 [rows][n/2] = silu(gate) · up; of a group's 16 outputs eight are gates, eight the ups of the same
+    Gelu,  // likewise, by the tanh approximation
+};
+
+struct Output {
+    void *out;
+    int stride, rows, n;
+};
+
+// A lane's c0 … c3 of eight rows from `row` on: c0, c1 are output g (a gate), c2, c3 output g+8 (its up), each at rows
+// 2q and 2q+1. All are yet to be multiplied by `one`.
+template <Epilogue EPILOGUE>
+__device__ __forceinline__ void store(const Output &output, float4 c, float one, int group, int row, int lane) {
+    const float first[2] = {__fmul_rn(c.x, one), __fmul_rn(c.y, one)};
+    const float second[2] = {__fmul_rn(c.z, one), __fmul_rn(c.w, one)};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int to_row = row + lane % 4 * 2 + i;
+        if (to_row >= output.rows) continue;
+        const size_t start = static_cast<size_t>(to_row) * output.stride;
+        if constexpr (EPILOGUE == Epilogue::F32) {
+            float *out = static_cast<float *>(output.out) + start;
+            const int column = group * 16 + lane / 4;
+            if (column < output.n) out[column] = first[i];
+            if (column + 8 < output.n) out[column + 8] = second[i];
+        } else {
+            Bf16 *out = static_cast<Bf16 *>(output.out) + start;
+            const int feature = group * 8 + lane / 4;
+            const float gated = EPILOGUE == Epilogue::Silu ? silu_gate(first[i], second[i]) : gelu_gate(first[i], second[i]);
+            if (feature < output.n / 2) out[feature] = bf16_from_float(gated);
+        }
+    }
+}
+
+__device__ __forceinline__ float4 add(float4 a, float4 b) {
+    return {__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w)};
+}
+
+}  // namespace matmul

@@ -1,0 +1,191 @@
+// The instructions that CUDA C++ has no name for, one small function each, with a body for the emulated twin.
+#pragma once
+
+#ifndef WARDROUND_TWIN
+#define TWIN_KERNEL(name)
+#endif
+
+// Waits until what earlier kernels wrote is visible. Before it, only weights and constants may be read.
+__device__ __forceinline__ void wait_for_inputs() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Lets the next kernel's CTAs start on processors that have room, up to their own wait.
+__device__ __forceinline__ void let_dependents_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Sixteen bytes of what is read once, past the first cache. Stays before a later `wait_for_inputs`.
+__device__ __forceinline__ uint4 load_streaming(const void *from) {
+#ifdef WARDROUND_TWIN
+    twin::require_aligned(from, 16);
+    return *static_cast<const uint4 *>(from);
+#else
+    uint4 value;
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from));
+    return value;
+#endif
+}
+
+// Asks for the 128 bytes around an address to be in the second cache. Reads nothing, so it may come before the wait.
+__device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) {
+#ifndef WARDROUND_TWIN
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+
+// Starts a copy of sixteen bytes to shared memory; zeros, and `from` is not read, where not `valid`.
+__device__ __forceinline__ void copy_async_16(void *to_shared, const void *from, bool valid = true) {
+#ifdef WARDROUND_TWIN
+    twin::require_aligned(to_shared, 16);
+    twin::require_aligned(from, 16);
+    twin::copy_later(to_shared, from, valid ? 16 : 0, valid ? 0 : 16);
+#else
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+#endif
+}
+
+// The same through the first cache, for what other CTAs of the multiprocessor will read too.
+__device__ __forceinline__ void copy_async_16_cached(void *to_shared, const void *from, bool valid = true) {
+#ifdef WARDROUND_TWIN
+    copy_async_16(to_shared, from, valid);
+#else
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+#endif
+}
+
+// Closes a group of this thread's copies.
+__device__ __forceinline__ void commit_copies() {
+#ifdef WARDROUND_TWIN
+    twin::commit_copies();
+#else
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits for this thread's copies but those of its last `pending` groups. Others see them after a barrier.
+template <int pending>
+__device__ __forceinline__ void await_copies() {
+#ifdef WARDROUND_TWIN
+    twin::await_copies(pending);
+#else
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#endif
+}
+
+// The CTA's dynamic shared memory, aligned to 16 bytes.
+__device__ __forceinline__ unsigned char *dynamic_shared() {
+#ifdef WARDROUND_TWIN
+    return twin::dynamic_shared();
+#else
+    extern __shared__ uint4 dynamic_shared_memory[];
+    return reinterpret_cast<unsigned char *>(dynamic_shared_memory);
+#endif
+}
+
+// Four of the eight bytes of `low` (numbers 0 … 3) and `high` (4 … 7), by the nibbles of `selector`, lowest first.
+__device__ __forceinline__ unsigned byte_permute(unsigned low, unsigned high, unsigned selector) {
+#ifdef WARDROUND_TWIN
+    const uint64_t bytes = static_cast<uint64_t>(high) << 32 | low;
+    unsigned chosen = 0;
+    for (int index = 0; index < 4; ++index) {
+        chosen |= static_cast<unsigned>(bytes >> (selector >> index * 4 & 7) * 8 & 0xFF) << index * 8;
+    }
+    return chosen;
+#else
+    return __byte_perm(low, high, selector);
+#endif
+}
+
+// Two numbers rounded to bf16, to nearest even; `low` in the low half.
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+#ifdef WARDROUND_TWIN
+    const auto round = [](float value) {
+        const unsigned bits = __float_as_uint(value);
+        return value != value ? 0x7FFFu : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    };
+    return round(low) | round(high) << 16;
+#else
+    unsigned packed;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+#endif
+}
+
+// An f16, given by its bits, as f32.
+__device__ __forceinline__ float float_from_half(unsigned short half) {
+#ifdef WARDROUND_TWIN
+    if ((half & 0x7C00) == 0x7C00) return __uint_as_float((half & 0x8000u) << 16 | 0x7F800000u | (half & 0x3FFu) << 13);
+    // The product puts the exponent's bias right, and makes subnormal numbers normal.
+    const float magnitude = __uint_as_float((half & 0x7FFFu) << 13) * 0x1p112f;
+    return (half & 0x8000) != 0 ? -magnitude : magnitude;
+#else
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+#endif
+}
+
+#ifdef WARDROUND_TWIN
+namespace twin {
+
+struct MmaOperands {
+    unsigned a[4], b[2];
+    float c[4];
+};
+
+// The sixteen products of an output and what it held are summed in f64 and rounded once.
+inline void multiply_tiles(void *slots, unsigned) {
+    MmaOperands *operands = static_cast<MmaOperands *>(slots);
+    const auto low = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair << 16)); };
+    const auto high = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair & 0xFFFF0000u)); };
+    double a[16][16], b[16][8];  // [m][k], [k][n]
+    for (int lane = 0; lane < 32; ++lane) {
+        const int group = lane / 4, pair = lane % 4 * 2;
+        for (int part = 0; part < 4; ++part) {
+            double *at = &a[group + part % 2 * 8][pair + part / 2 * 8];
+            at[0] = low(operands[lane].a[part]);
+            at[1] = high(operands[lane].a[part]);
+        }
+        for (int part = 0; part < 2; ++part) {
+            b[pair + part * 8][group] = low(operands[lane].b[part]);
+            b[pair + part * 8 + 1][group] = high(operands[lane].b[part]);
+        }
+    }
+    for (int m = 0; m < 16; ++m) {
+        double sums[8] = {};
+        for (int k = 0; k < 16; ++k) {
+            for (int n = 0; n < 8; ++n) sums[n] += a[m][k] * b[k][n];
+        }
+        for (int n = 0; n < 8; ++n) {
+            float &c = operands[m % 8 * 4 + n / 2].c[m / 8 * 2 + n % 2];
+            c = static_cast<float>(sums[n] + c);
+        }
+    }
+}
+
+}  // namespace twin
+#endif
+
+// c[16 m][8 n] += a[16 m][16 k] · b[16 k][8 n], bf16 pairs by PTX's m16n8k16 fragments; lane = 4·g + q:
+// a0..a3 = rows g, g+8, g, g+8 at k 2q (a0, a1) and 2q+8 (a2, a3); b0, b1 = column g at k 2q, 2q+8;
+// c0, c1 = row g, c2, c3 = row g+8 at columns 2q, 2q+1.
+__device__ __forceinline__ void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#ifdef WARDROUND_TWIN
+    const twin::MmaOperands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {c[0], c[1], c[2], c[3]}};
+    memcpy(c, twin::exchange(operands, twin::multiply_tiles)[twin::lane].c, sizeof c);
+#else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}

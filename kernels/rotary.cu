@@ -1,0 +1,131 @@
+// Per-head norms, rotary position embedding, and the write of keys and values to their pages.
+#include "common.cuh"
+
+namespace rotary {
+
+// Heads of a CTA, a warp each.
+constexpr int HEADS = 4;
+// A lane holds components 2·lane and 2·lane + 1 of each half head, and those 64 further on.
+constexpr int STEPS = 2;
+constexpr int PAGE = 32;
+
+// A lane's part of a head: the components `first` of the lower half and their partners in the upper half.
+struct Part {
+    float2 first[STEPS], second[STEPS];
+};
+
+// Where a lane's pair of components lies in a half head, and whether there is one.
+__device__ __forceinline__ int pair_of_step(int step) { return (step * 32 + threadIdx.x % 32) * 2; }
+
+__device__ __forceinline__ Part load(const float *head, int half) {
+    Part part;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        const bool within = pair < half;
+        part.first[step] = within ? *reinterpret_cast<const float2 *>(head + pair) : make_float2(0.0f, 0.0f);
+        part.second[step] = within ? *reinterpret_cast<const float2 *>(head + half + pair) : make_float2(0.0f, 0.0f);
+    }
+    return part;
+}
+
+__device__ __forceinline__ float add_squares(float sum, float2 pair) {
+    return __fmaf_rn(pair.y, pair.y, __fmaf_rn(pair.x, pair.x, sum));
+}
+
+__device__ __forceinline__ float2 scaled(float2 pair, float scale, const float *weight) {
+    return make_float2(__fmul_rn(__fmul_rn(pair.x, scale), weight[0]), __fmul_rn(__fmul_rn(pair.y, scale), weight[1]));
+}
+
+// The head's norm under `weight` [2 · half].
+__device__ __forceinline__ void normalise(Part &part, const float *weight, float epsilon, int half) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) sum = add_squares(add_squares(sum, part.first[step]), part.second[step]);
+    const float scale = inverse_root_mean(sum_over_warp(sum), 2 * half, epsilon);
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        if (pair >= half) continue;
+        part.first[step] = scaled(part.first[step], scale, weight + pair);
+        part.second[step] = scaled(part.second[step], scale, weight + half + pair);
+    }
+}
+
+// Turns component x of the lower half against its partner y by an angle.
+__device__ __forceinline__ void turn(float &x, float &y, float cosine, float sine) {
+    const float turned = __fsub_rn(__fmul_rn(x, cosine), __fmul_rn(y, sine));
+    y = __fadd_rn(__fmul_rn(y, cosine), __fmul_rn(x, sine));
+    x = turned;
+}
+
+// `cosines` and `sines` [half] are those of the row's position.
+__device__ __forceinline__ void turn(Part &part, const float *cosines, const float *sines, int half) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        if (pair >= half) continue;
+        turn(part.first[step].x, part.second[step].x, cosines[pair], sines[pair]);
+        turn(part.first[step].y, part.second[step].y, cosines[pair + 1], sines[pair + 1]);
+    }
+}
+
+// Gives `write` each pair of neighbours, rounded to bf16, and the first one's place in the head.
+template <typename Write>
+__device__ __forceinline__ void write_pairs(const Part &part, int half, Write write) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        const int pair = pair_of_step(step);
+        if (pair >= half) continue;
+        write(pair, pack_bf16(part.first[step].x, part.first[step].y));
+        write(half + pair, pack_bf16(part.second[step].x, part.second[step].y));
+    }
+}
+
+}  // namespace rotary
+
+// From qkv [rows][heads + 2·kv_heads][head_dim] to q_out [rows][heads][dim] and to pages, of one layer:
+// k_pages [page][kv_head][dim/32][32 positions][32], v_pages [page][kv_head][dim][32 positions]. `head_dim` is a
+// multiple of 4 up to 256, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
+// `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
+// holds page ids. The norms' weights [head_dim] may be null. Rows that only fill a bucket write nothing.
+extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
+    rotate_and_store(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,
+                     const float *cosines, const float *sines, const unsigned *positions, const unsigned *sequences,
+                     const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim,
+                     Bf16 *q_out, Bf16 *k_pages, Bf16 *v_pages) {
+    using namespace rotary;
+    let_dependents_start();
+    wait_for_inputs();
+    const size_t row = blockIdx.x;
+    const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;
+    const unsigned position = positions[row];
+    if (position == NOTHING || head >= heads + 2 * kv_heads) return;
+
+    Part part = load(qkv + (row * (heads + 2 * kv_heads) + head) * head_dim, half);
+    const bool is_query = head < heads, is_value = head >= heads + kv_heads;
+    if (!is_value) {
+        const float *weight = is_query ? query_weight : key_weight;
+        if (weight != nullptr) normalise(part, weight, epsilon, half);
+        turn(part, cosines + static_cast<size_t>(position) * half, sines + static_cast<size_t>(position) * half, half);
+    }
+    if (is_query) {
+        Bf16 *out = q_out + (row * heads + head) * dim;
+        write_pairs(part, half, [=](int at, unsigned pair) { *reinterpret_cast<unsigned *>(out + at) = pair; });
+        return;
+    }
+    const size_t page = tables[static_cast<size_t>(sequences[row]) * table_stride + position / PAGE];
+    const int kv_head = (head - heads) % kv_heads, slot = position % PAGE;
+    const size_t start = (page * kv_heads + kv_head) * dim * PAGE;
+    if (is_value) {
+        write_pairs(part, half, [=](int at, unsigned pair) {
+            v_pages[start + at * PAGE + slot] = static_cast<Bf16>(pair);
+            v_pages[start + (at + 1) * PAGE + slot] = static_cast<Bf16>(pair >> 16);
+        });
+    } else {
+        write_pairs(part, half, [=](int at, unsigned pair) {
+            *reinterpret_cast<unsigned *>(k_pages + start + at / 32 * (PAGE * 32) + slot * 32 + at % 32) = pair;
+        });
+    }
+}
+TWIN_KERNEL(rotate_and_store)

@@ -1,0 +1,266 @@
+// From a row of logits to a token, as src/engine/sampler.rs does it and with its result: all sums are of integers.
+//
+// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier, lowest id first: the filters
+// each lower a bound on the keys that stay, and a bound is found digit by digit from histograms of what the tokens weigh.
+#include "common.cuh"
+
+// How a row's token is drawn, 40 bytes.
+struct Order {
+    unsigned long long random;  // Philox of seed and position
+    float temperature;          // 0: the likeliest token
+    unsigned top_k;             // 0: off
+    float top_p;                // from 1 on: off
+    float min_p;                // 0: off
+    float penalty;              // 1: off
+    unsigned allowed_row;       // of the masks; NOTHING: none
+    unsigned seen_row;          // likewise
+    unsigned padding;
+};
+
+namespace sampler {
+
+using Key = unsigned long long;
+using Mass = unsigned long long;  // a share of the likeliest token's probability, in units of 2⁻⁴⁰
+
+constexpr int THREADS = 1024, WARPS = THREADS / 32;
+
+// A key: 9 bits of how far the logit lies below the largest one, in 1/16; 32 of the logit's rank; 23 of the id. The
+// first field says nothing that the second does not: it spreads the tokens over the bins of the first histogram.
+constexpr int ID_BITS = 23, NEARNESS_SHIFT = 55, DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS;
+constexpr Key ID_MASK = (1 << ID_BITS) - 1, EVERY_KEY = ~0ull;
+
+// Tokens that are kept aside once a bound has made them few.
+constexpr int FEW = 2048;
+
+struct Shared {
+    // A bin's sum in two halves, since shared memory adds 32 bits at once.
+    unsigned low[BINS], high[BINS];
+    Key few[FEW];
+    Key best[WARPS];
+    int few_count;
+    // What the last search found: a bin and what is missing of the target after those before it; −1: nothing.
+    int bin;
+    Mass missing;
+};
+
+struct Row {
+    const float *logits;                // [vocabulary]
+    const unsigned *allowed, *seen;     // [ceil(vocabulary / 32)], a bit a token, or null
+    int vocabulary;
+    float penalty, temperature;
+    float maximum;                      // of the logits over the temperature
+    Key bound = EVERY_KEY;              // keys up to here may be drawn,
+    Mass floor = 1;                     // and masses from here on
+    bool is_few = false;                // all of them are in `few`
+
+    // After mask and penalty.
+    __device__ __forceinline__ float penalised(int id) const {
+        const unsigned bit = 1u << id % 32;
+        if (allowed != nullptr && (allowed[id / 32] & bit) == 0) return -INFINITY;
+        const float logit = logits[id];
+        if (seen == nullptr || (seen[id / 32] & bit) == 0) return logit;
+        return logit > 0.0f ? __fdiv_rn(logit, penalty) : __fmul_rn(logit, penalty);
+    }
+
+    __device__ __forceinline__ float logit(int id) const {
+        return temperature == 1.0f ? penalised(id) : __fdiv_rn(penalised(id), temperature);
+    }
+};
+
+// An unsigned number that orders floats as IEEE 754's total order does.
+__device__ __forceinline__ unsigned ordered(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+
+__device__ __forceinline__ float from_ordered(unsigned ordered) {
+    return __uint_as_float(ordered >> 31 != 0 ? ordered & 0x7FFFFFFFu : ~ordered);
+}
+
+// A key without its first field.
+__device__ __forceinline__ Key rank_of(int id, float logit) {
+    return static_cast<Key>(~ordered(logit)) << ID_BITS | static_cast<Key>(id);
+}
+
+// The key of a token that may be drawn; its logit lies less than 28 below the maximum, since 2⁻⁴⁰ = e⁻²⁷·⁷.
+__device__ __forceinline__ Key key_of(int id, float logit, float maximum) {
+    const unsigned nearness = static_cast<unsigned>(__fmul_rn(__fsub_rn(maximum, logit), 16.0f));
+    return static_cast<Key>(nearness) << NEARNESS_SHIFT | rank_of(id, logit);
+}
+
+__device__ __forceinline__ float logit_of(Key key) { return from_ordered(~static_cast<unsigned>(key >> ID_BITS)); }
+
+// share · 2⁴⁰ without its fraction, 0 ≤ share ≤ 1: the mantissa, moved. Conversions to 64 bits are slow.
+__device__ __forceinline__ Mass whole_mass(float share) {
+    const unsigned bits = __float_as_uint(share);
+    const int shift = static_cast<int>(bits >> 23) - (127 + 23 - 40);
+    const Mass mantissa = (bits & 0x7FFFFFu) | 0x800000u;
+    return shift >= 0 ? mantissa << shift : shift > -24 ? mantissa >> -shift : 0;
+}
+
+__device__ __forceinline__ Mass mass_of(float logit, float maximum) {
+    return whole_mass(exponential(__fsub_rn(logit, maximum)));
+}
+
+// Calls `visit` with the key and the mass of each token that may be drawn, in any order.
+template <typename Visit>
+__device__ __forceinline__ void for_each(const Row &row, const Shared &shared, Visit visit) {
+    const int count = row.is_few ? shared.few_count : row.vocabulary;
+    for (int index = threadIdx.x; index < count; index += THREADS) {
+        const float logit = row.is_few ? logit_of(shared.few[index]) : row.logit(index);
+        const Mass mass = mass_of(logit, row.maximum);
+        if (mass < row.floor) continue;
+        const Key key = row.is_few ? shared.few[index] : key_of(index, logit, row.maximum);
+        if (key <= row.bound) visit(key, mass);
+    }
+}
+
+__device__ __forceinline__ void add_to_bin(Shared &shared, int bin, Mass weight) {
+    const unsigned low = static_cast<unsigned>(weight), old = atomicAdd(&shared.low[bin], low);
+    const unsigned high = static_cast<unsigned>(weight >> 32) + (old + low < old ? 1 : 0);
+    if (high != 0) atomicAdd(&shared.high[bin], high);
+}
+
+__device__ __forceinline__ Mass bin_sum(const Shared &shared, int bin) {
+    return static_cast<Mass>(shared.high[bin]) << 32 | shared.low[bin];
+}
+
+// The sum over the lanes up to this one.
+__device__ __forceinline__ Mass sum_through_lane(Mass value) {
+#pragma unroll
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+        const Mass before = __shfl_up_sync(0xFFFFFFFFu, value, distance);
+        if (threadIdx.x % 32 >= distance) value += before;
+    }
+    return value;
+}
+
+// One warp finds the first bin up to which the sums reach the target: `missing`, or what `target_of` makes of the total.
+template <typename Target>
+__device__ __forceinline__ void find_bin(Shared &shared, bool is_first, Target target_of) {
+    constexpr int PART = BINS / 32;
+    const int lane = threadIdx.x % 32;
+    Mass sum = 0;
+    // Each lane begins its part at another bin, so that no two lanes are on one bank.
+    for (int step = 0; step < PART; ++step) sum += bin_sum(shared, lane * PART + (step + lane) % PART);
+    Mass through = sum_through_lane(sum);
+    Mass target = is_first ? target_of(__shfl_sync(0xFFFFFFFFu, through, 31)) : shared.missing;
+    const unsigned reached = __ballot_sync(0xFFFFFFFFu, through >= target);
+    int found = -1;
+    if (reached != 0) {
+        const int part = __ffs(static_cast<int>(reached)) - 1;
+        target -= __shfl_sync(0xFFFFFFFFu, through - sum, part);
+        for (int first = part * PART; found < 0; first += 32) {
+            sum = bin_sum(shared, first + lane);
+            through = sum_through_lane(sum);
+            const unsigned here = __ballot_sync(0xFFFFFFFFu, through >= target);
+            const int last = here != 0 ? __ffs(static_cast<int>(here)) - 1 : 31;
+            target -= __shfl_sync(0xFFFFFFFFu, here != 0 ? through - sum : through, last);
+            if (here != 0) found = first + last;
+        }
+    }
+    if (lane == 0) {
+        shared.bin = found;
+        shared.missing = target;
+    }
+}
+
+// Keeps the tokens with keys up to `last` aside if they are few.
+__device__ __forceinline__ void keep_aside(Row &row, Shared &shared, Key last) {
+    if (threadIdx.x == 0) shared.few_count = 0;
+    __syncthreads();
+    for_each(row, shared, [&](Key key, Mass) {
+        if (key > last) return;
+        const int place = atomicAdd(&shared.few_count, 1);
+        if (place < FEW) shared.few[place] = key;
+    });
+    __syncthreads();
+    row.is_few = shared.few_count <= FEW;
+}
+
+// The smallest place (a key's bits under `mask`, from the digit at `shift` down) such that the tokens up to it weigh
+// what `target_of` makes of the weight of all; at least `none` of them do: `otherwise`.
+template <typename Weigh, typename Target>
+__device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int first_shift, Key otherwise, Weigh weigh,
+                                      Target target_of) {
+    Key low = 0, high = mask;
+    for (int shift = first_shift; shift >= 0; shift -= DIGIT_BITS) {
+        for (int bin = threadIdx.x; bin < BINS; bin += THREADS) shared.low[bin] = shared.high[bin] = 0;
+        __syncthreads();
+        for_each(row, shared, [&](Key key, Mass mass) {
+            const Key place = key & mask;
+            if (low <= place && place <= high) add_to_bin(shared, place >> shift & (BINS - 1), weigh(mass));
+        });
+        __syncthreads();
+        if (threadIdx.x < 32) find_bin(shared, shift == first_shift, target_of);
+        __syncthreads();
+        if (shared.bin < 0) return otherwise;
+        low |= static_cast<Key>(shared.bin) << shift;
+        high = low | ((1ull << shift) - 1);
+        if (shift == NEARNESS_SHIFT && !row.is_few) keep_aside(row, shared, high);
+    }
+    return low;
+}
+
+// The rank of the likeliest token, with −0 as +0 as in a comparison; `EVERY_KEY` if there is none.
+__device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
+    Key best = EVERY_KEY;
+    for (int id = threadIdx.x; id < row.vocabulary; id += THREADS) {
+        const float logit = row.penalised(id);
+        if (logit > -INFINITY) best = min(best, rank_of(id, __fadd_rn(logit, 0.0f)));
+    }
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) best = min(best, __shfl_xor_sync(0xFFFFFFFFu, best, distance));
+    if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
+    __syncthreads();
+    for (int warp = 0; warp < WARPS; ++warp) best = min(best, shared.best[warp]);
+    return best;
+}
+
+__device__ __forceinline__ unsigned draw(Row &row, Shared &shared, const Order &order) {
+    const Key best = likeliest(row, shared);
+    if (best == EVERY_KEY) return NOTHING;
+    if (order.temperature == 0.0f) return static_cast<unsigned>(best & ID_MASK);
+    row.maximum = __fdiv_rn(logit_of(best), order.temperature);
+    const auto one = [](Mass) -> Mass { return 1; };
+    const auto mass_itself = [](Mass mass) { return mass; };
+    if (order.top_k != 0) {
+        row.bound = search(row, shared, EVERY_KEY, NEARNESS_SHIFT, row.bound, one,
+                           [&](Mass) -> Mass { return order.top_k; });
+    }
+    if (order.top_p < 1.0f) {
+        row.bound = search(row, shared, EVERY_KEY, NEARNESS_SHIFT, row.bound, mass_itself, [&](Mass total) {
+            const double wanted = __dmul_rn(static_cast<double>(order.top_p), static_cast<double>(total));
+            return max(static_cast<Mass>(wanted), 1ull);
+        });
+    }
+    row.floor = max(whole_mass(order.min_p), 1ull);
+    const Key drawn = search(row, shared, ID_MASK, DIGIT_BITS, NOTHING, mass_itself,
+                             [&](Mass total) { return __umul64hi(order.random, total) + 1; });
+    return static_cast<unsigned>(drawn);
+}
+
+}  // namespace sampler
+
+// out[row] = the token drawn from logits [rows][vocabulary] under orders[row], or NOTHING. `allowed` and `seen` are
+// [masks][ceil(vocabulary / 32)], a bit a token; the orders say which mask is whose.
+extern "C" __global__ void __launch_bounds__(sampler::THREADS)
+    draw(const float *logits, int vocabulary, const unsigned *allowed, const unsigned *seen, const Order *orders,
+         unsigned *out) {
+    using namespace sampler;
+    __shared__ Shared shared;
+    let_dependents_start();
+    wait_for_inputs();
+    const Order order = orders[blockIdx.x];
+    const size_t words = (vocabulary + 31) / 32;
+    Row row;
+    row.logits = logits + static_cast<size_t>(blockIdx.x) * vocabulary;
+    row.allowed = order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words;
+    row.seen = order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words;
+    row.vocabulary = vocabulary;
+    row.penalty = order.penalty;
+    row.temperature = order.temperature;
+    const unsigned token = sampler::draw(row, shared, order);
+    if (threadIdx.x == 0) out[blockIdx.x] = token;
+}
+TWIN_KERNEL(draw)

@@ -1,0 +1,263 @@
+// Runs a kernel's CTAs one after another, the threads of each as fibers that take turns where they wait.
+//
+// Built with the .cu files (-x c++ -std=c++20 -O2 -ffp-contract=off -include twin.h); kernels enter themselves by
+// static initialisers, so a static library of them must be linked whole.
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#ifndef __x86_64__
+#include <ucontext.h>
+#endif
+
+#include "twin.h"
+
+constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
+constinit thread_local unsigned twin::lane;
+
+namespace {
+
+constexpr unsigned lanes = 32, most_threads = 1024;
+// Untouched pages cost nothing. The odd lines keep the tops of the stacks out of one another's cache sets.
+constexpr size_t stack_bytes = 65536 + 17 * 64;
+
+#ifdef __x86_64__
+using Stack = void *;
+
+// Keeps what a call must preserve on the stack left, and takes it from the one entered.
+__attribute__((naked, noinline)) void switch_stack(Stack *, const Stack *) {
+    asm("pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
+        "movq %rsp, (%rdi)\n movq (%rsi), %rsp\n"
+        "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n ret");
+}
+
+// `run` is entered by the first switch, as if called: six registers and its address lie on the stack.
+void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
+    const uintptr_t top = (reinterpret_cast<uintptr_t>(memory) + stack_bytes) / 16 * 16;
+    void **bottom = reinterpret_cast<void **>(top) - 8;
+    bottom[6] = reinterpret_cast<void *>(run);
+    *stack = bottom;
+}
+#else
+using Stack = ucontext_t;
+
+void switch_stack(Stack *left, const Stack *entered) { swapcontext(left, entered); }
+
+void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
+    getcontext(stack);
+    stack->uc_stack.ss_sp = memory;
+    stack->uc_stack.ss_size = stack_bytes;
+    makecontext(stack, run, 0);
+}
+#endif
+
+// `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
+struct Warp {
+    unsigned first, present, live, arrived, stopped, meetings;
+    twin::Combine combine;
+    void *slots;
+    alignas(64) unsigned char room[2][lanes * 64];
+};
+
+struct Copy {
+    void *to;
+    const void *from;
+    unsigned bytes, zeros, group;
+};
+
+struct Fiber {
+    Stack stack;
+    Warp *warp;
+    uint3 index;
+    unsigned lane;
+    unsigned group;  // of the copies not yet committed
+    std::vector<Copy> copies;
+};
+
+// One OS thread's CTA.
+struct Machine {
+    Fiber fibers[most_threads];
+    Warp warps[most_threads / lanes];
+    Stack caller;
+    unsigned warp_count, live, stopped, barriers;
+    const twin::Kernel *kernel;
+    void **arguments;
+    std::vector<uint4> shared;
+    unsigned char *stacks;
+
+    Machine();
+    ~Machine() { munmap(stacks, most_threads * stack_bytes); }
+};
+
+constinit thread_local Machine *machine = nullptr;
+constinit thread_local Fiber *current = nullptr;
+
+void enter(Fiber &next) {
+    Stack *left = &current->stack;
+    current = &next;
+    threadIdx = next.index;
+    twin::lane = next.lane;
+    switch_stack(left, &next.stack);
+}
+
+// Lets another thread run: of this warp while any of it does not wait at the barrier, else of the next such warp.
+void yield() {
+    Warp *warp = current->warp;
+    unsigned later = warp->present & ~((2u << current->lane) - 1);
+    while (warp->stopped == warp->live) {
+        warp = warp + 1 == machine->warps + machine->warp_count ? machine->warps : warp + 1;
+        later = 0;
+    }
+    enter(machine->fibers[warp->first + __builtin_ctz(later != 0 ? later : warp->present)]);
+}
+
+// Lets lanes and threads go on for which nobody is missing any more.
+void settle(Warp &warp) {
+    if (warp.arrived != 0 && warp.arrived == warp.live) {
+        if (warp.combine != nullptr) warp.combine(warp.slots, warp.present);
+        warp.arrived = 0;
+        ++warp.meetings;
+    } else if (warp.arrived != 0 && warp.stopped != 0 && warp.arrived + warp.stopped == warp.live) {
+        twin::fail("lanes wait for their warp while others of it wait at the barrier");
+    }
+    if (machine->stopped != 0 && machine->stopped == machine->live) {
+        for (unsigned each = 0; each < machine->warp_count; ++each) machine->warps[each].stopped = 0;
+        machine->stopped = 0;
+        ++machine->barriers;
+    }
+}
+
+// A fiber's life: its thread of one CTA after another.
+void run_threads() {
+    for (;;) {
+        machine->kernel->invoke(machine->arguments);
+        Fiber &fiber = *current;
+        fiber.copies.clear();
+        fiber.warp->present &= ~(1u << fiber.lane);
+        --fiber.warp->live;
+        --machine->live;
+        settle(*fiber.warp);
+        if (machine->live == 0) {
+            switch_stack(&fiber.stack, &machine->caller);
+        } else {
+            yield();
+        }
+    }
+}
+
+Machine::Machine() {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = mmap(nullptr, most_threads * stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED) twin::fail("there is no memory for the stacks");
+    stacks = static_cast<unsigned char *>(memory);
+    for (unsigned thread = 0; thread < most_threads; ++thread) {
+        prepare_stack(&fibers[thread].stack, stacks + thread * stack_bytes, run_threads);
+        fibers[thread].warp = &warps[thread / lanes];
+        fibers[thread].lane = thread % lanes;
+    }
+    for (unsigned warp = 0; warp < most_threads / lanes; ++warp) warps[warp].first = warp * lanes;
+}
+
+void run_cta(unsigned threads) {
+    for (unsigned each = 0; each < machine->warp_count; ++each) {
+        Warp &warp = machine->warps[each];
+        warp.live = min(lanes, threads - warp.first);
+        warp.present = 0xFFFFFFFFu >> (lanes - warp.live);
+    }
+    machine->live = threads;
+    // What a CTA leaves in shared memory is no value to start from.
+    memset(static_cast<void *>(machine->shared.data()), 0xFF, machine->shared.size() * sizeof(uint4));
+    current = &machine->fibers[0];
+    threadIdx = current->index;
+    twin::lane = current->lane;
+    switch_stack(&machine->caller, &current->stack);
+}
+
+const twin::Kernel *kernels = nullptr;
+
+}  // namespace
+
+twin::Kernel::Kernel(const char *name, void (*invoke)(void **)) : name(name), invoke(invoke), next(kernels) {
+    kernels = this;
+}
+
+void twin::fail(const char *what) {
+    fprintf(stderr, "kernel %s, block (%u, %u, %u), thread %u: %s\n", machine == nullptr ? "" : machine->kernel->name,
+            blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, what);
+    abort();
+}
+
+// A lane that is a meeting ahead of another writes to the other half of the room; it cannot be two ahead.
+void *twin::meeting_slots() { return current->warp->room[current->warp->meetings % 2]; }
+
+void twin::meet(void *slots, Combine combine) {
+    Warp &warp = *current->warp;
+    if (warp.arrived != 0 && warp.combine != combine) fail("lanes of a warp meet in different operations");
+    warp.slots = slots;
+    warp.combine = combine;
+    ++warp.arrived;
+    const unsigned meeting = warp.meetings;
+    settle(warp);
+    while (warp.meetings == meeting) yield();
+}
+
+void twin::barrier() {
+    ++current->warp->stopped;
+    ++machine->stopped;
+    const unsigned barrier = machine->barriers;
+    settle(*current->warp);
+    while (machine->barriers == barrier) yield();
+}
+
+unsigned char *twin::dynamic_shared() { return reinterpret_cast<unsigned char *>(machine->shared.data()); }
+
+void twin::copy_later(void *to, const void *from, unsigned bytes, unsigned zeros) {
+    current->copies.push_back({to, from, bytes, zeros, current->group});
+}
+
+void twin::commit_copies() { ++current->group; }
+
+void twin::await_copies(unsigned pending) {
+    std::vector<Copy> &copies = current->copies;
+    size_t landed = 0;
+    for (; landed < copies.size() && copies[landed].group + pending < current->group; ++landed) {
+        const Copy &copy = copies[landed];
+        memcpy(copy.to, copy.from, copy.bytes);
+        memset(static_cast<unsigned char *>(copy.to) + copy.bytes, 0, copy.zeros);
+    }
+    copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(landed));
+}
+
+// Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
+extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], const unsigned block[3],
+                                     unsigned shared_bytes, void **arguments) {
+    const twin::Kernel *kernel = kernels;
+    while (kernel != nullptr && strcmp(kernel->name, name) != 0) kernel = kernel->next;
+    if (kernel == nullptr) return 1;
+    static thread_local std::unique_ptr<Machine> owner;
+    if (owner == nullptr) owner = std::make_unique<Machine>();
+    machine = owner.get();
+    const unsigned threads = block[0] * block[1] * block[2];
+    machine->kernel = kernel;
+    machine->arguments = arguments;
+    if (threads > most_threads) twin::fail("a CTA has more threads than there can be");
+    machine->warp_count = (threads + lanes - 1) / lanes;
+    machine->shared.resize((shared_bytes + sizeof(uint4) - 1) / sizeof(uint4));
+    blockDim = {block[0], block[1], block[2]};
+    gridDim = {grid[0], grid[1], grid[2]};
+    for (unsigned each = 0; each < threads; ++each) {
+        machine->fibers[each].index = {each % block[0], each / block[0] % block[1], each / (block[0] * block[1])};
+    }
+    for (unsigned z = 0; z < grid[2]; ++z) {
+        for (unsigned y = 0; y < grid[1]; ++y) {
+            for (unsigned x = 0; x < grid[0]; ++x) {
+                blockIdx = {x, y, z};
+                run_cta(threads);
+            }
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,213 @@
+// The emulated twin: what the kernels use of CUDA, for g++, so that their results are tested without a GPU.
+//
+// Force-included before a .cu file. Each CUDA thread of a CTA is a fiber of one OS thread and each `__shared__`
+// variable is thread-local, so launches from several OS threads do not meet. The twin is stricter than the hardware
+// where that finds mistakes: a warp's collectives must name the whole warp and be met by all its lanes that have not
+// returned, asynchronous copies land no sooner than they are awaited, and 16-byte accesses must be aligned.
+#pragma once
+#define WARDROUND_TWIN 1
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+
+#define __global__ __attribute__((visibility("hidden")))
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+// An alignment stands before it: `alignas(16) __shared__ float sums[4];`.
+#define __shared__ static thread_local
+
+struct alignas(8) uint2 { unsigned x, y; };
+struct uint3 { unsigned x, y, z; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) int2 { int x, y; };
+struct alignas(16) int4 { int x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+extern constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace twin {
+
+// What the last lane of a warp to arrive does with what all lanes brought; `present` has a bit for each of them.
+using Combine = void (*)(void *slots, unsigned present);
+
+extern constinit thread_local unsigned lane;
+
+// Room for 64 bytes a lane, a part of 64 bytes each; valid until the next but one meeting of the warp.
+void *meeting_slots();
+// Waits for the other lanes; all of them must pass the same `combine`.
+void meet(void *slots, Combine combine);
+// Waits for the CTA's other threads.
+void barrier();
+// The CTA's dynamic shared memory.
+unsigned char *dynamic_shared();
+// Copies that land when they are awaited: all but the `pending` last groups.
+void copy_later(void *to, const void *from, unsigned bytes, unsigned zeros);
+void commit_copies();
+void await_copies(unsigned pending);
+// Ends the process: a kernel did what the hardware would not survive.
+[[noreturn]] void fail(const char *what);
+
+inline void require_aligned(const void *pointer, unsigned bytes) {
+    if (reinterpret_cast<uintptr_t>(pointer) % bytes != 0) fail("an access is not aligned");
+}
+
+inline void require_whole_warp(unsigned mask) {
+    if (mask != 0xFFFFFFFFu) fail("a collective does not name the whole warp");
+}
+
+// What every lane of the warp brought, indexed by lane, after `combine`.
+template <typename T>
+T *exchange(const T &brought, Combine combine = nullptr) {
+    static_assert(sizeof(T) <= 64);
+    T *slots = static_cast<T *>(meeting_slots());
+    slots[lane] = brought;
+    meet(slots, combine);
+    return slots;
+}
+
+// The same for all lanes: their values folded in ascending order.
+template <typename T, T (*fold)(T, T)>
+T reduce(T brought) {
+    return exchange(brought, [](void *slots, unsigned present) {
+        T *values = static_cast<T *>(slots);
+        T result = values[__builtin_ctz(present)];
+        for (unsigned rest = present & (present - 1); rest != 0; rest &= rest - 1)
+            result = fold(result, values[__builtin_ctz(rest)]);
+        for (unsigned each = 0; each < 32; ++each) values[each] = result;
+    })[lane];
+}
+
+// A kernel by its name; `TWIN_KERNEL` enters one.
+struct Kernel {
+    const char *name;
+    void (*invoke)(void **arguments);
+    const Kernel *next;
+    Kernel(const char *name, void (*invoke)(void **));
+};
+
+template <typename... Arguments, size_t... index>
+void invoke(void (*kernel)(Arguments...), void **arguments, std::index_sequence<index...>) {
+    kernel(*static_cast<Arguments *>(arguments[index])...);
+}
+template <typename... Arguments>
+constexpr auto indices(void (*)(Arguments...)) { return std::index_sequence_for<Arguments...>(); }
+template <auto kernel>
+void invoke(void **arguments) { invoke(kernel, arguments, indices(kernel)); }
+
+}  // namespace twin
+
+#define TWIN_KERNEL(name) static const twin::Kernel twin_kernel_##name(#name, twin::invoke<name>);
+
+// Each rounds once; the compiler is told not to contract (-ffp-contract=off).
+inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
+inline double __dmul_rn(double a, double b) { return a * b; }
+
+inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
+inline int __float_as_int(float value) { return __builtin_bit_cast(int, value); }
+inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
+inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
+inline int __float2int_rn(float value) { return static_cast<int>(__builtin_rintf(value)); }
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>((uint64_t{a} * b) >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+}
+template <typename T>
+T min(T a, std::type_identity_t<T> b) { return b < a ? b : a; }
+template <typename T>
+T max(T a, std::type_identity_t<T> b) { return a < b ? b : a; }
+template <typename T>
+T __ldg(const T *from) { return *from; }
+
+// Fibers of one OS thread take turns only where they wait, so a plain read and write is atomic.
+template <typename T, typename Change>
+T change_integer(T *at, Change change) {
+    static_assert(std::is_integral_v<T>, "no float atomics: their sums depend on the order");
+    const T old = *at;
+    *at = change(old);
+    return old;
+}
+template <typename T>
+T atomicAdd(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T old) { return old + value; }); }
+template <typename T>
+T atomicMax(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T old) { return max(old, value); }); }
+template <typename T>
+T atomicMin(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T old) { return min(old, value); }); }
+template <typename T>
+T atomicOr(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T old) { return old | value; }); }
+template <typename T>
+T atomicExch(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T) { return value; }); }
+
+inline void __syncthreads() { twin::barrier(); }
+inline void __threadfence() {}
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) {
+    twin::require_whole_warp(mask);
+    twin::meet(twin::meeting_slots(), nullptr);
+}
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int source) {
+    twin::require_whole_warp(mask);
+    return twin::exchange(value)[source & 31];
+}
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int difference) {
+    return __shfl_sync(mask, value, static_cast<int>(twin::lane) ^ difference);
+}
+// A lane whose source lies outside the warp keeps its own value.
+template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned distance) {
+    return __shfl_sync(mask, value, static_cast<int>(twin::lane < distance ? twin::lane : twin::lane - distance));
+}
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
+    return __shfl_sync(mask, value, static_cast<int>(twin::lane + distance > 31 ? twin::lane : twin::lane + distance));
+}
+
+namespace twin {
+inline unsigned either(unsigned a, unsigned b) { return a | b; }
+inline unsigned sum(unsigned a, unsigned b) { return a + b; }
+inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
+inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
+}  // namespace twin
+
+inline unsigned __ballot_sync(unsigned mask, int vote) {
+    twin::require_whole_warp(mask);
+    return twin::reduce<unsigned, twin::either>(vote != 0 ? 1u << twin::lane : 0u);
+}
+inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
+inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote == 0) == 0; }
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+    twin::require_whole_warp(mask);
+    return twin::reduce<unsigned, twin::sum>(value);
+}
+inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+    twin::require_whole_warp(mask);
+    return twin::reduce<unsigned, twin::smaller>(value);
+}
+inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+    twin::require_whole_warp(mask);
+    return twin::reduce<unsigned, twin::larger>(value);
+}

@@ -1,0 +1,186 @@
+// A matmul's weights on their way from memory through shared memory into A fragments, in three formats.
+//
+// Tiles of 16 outputs (a group) × 32 inputs, [groups][k_tiles]; lane = 4·g + q owns outputs g and g+8 and the inputs
+// 8q … 8q+7. Half s of a tile is one m16n8k16 step; its a0, a1 are rows g, g+8 at inputs 8q+4s+{0,1}, a2, a3 at +{2,3}.
+#pragma once
+
+#include "common.cuh"
+
+namespace matmul {
+
+// Where weights lie; a format without scales or units has null there.
+struct Weights {
+    const unsigned char *values;  // [groups][k_tiles][Format::VALUES]
+    const unsigned char *scales;  // [groups][k_tiles][Format::SCALES]
+    const unsigned char *units;   // [groups][ceil(k_tiles/8)][Format::UNITS]
+    int k_tiles;
+
+    // The same of one group alone.
+    template <class Format>
+    __device__ __forceinline__ Weights of_group(int group) const {
+        const size_t tiles = static_cast<size_t>(group) * k_tiles, blocks = static_cast<size_t>(group) * ((k_tiles + 7) / 8);
+        return {values + tiles * Format::VALUES, scales + tiles * Format::SCALES, units + blocks * Format::UNITS, k_tiles};
+    }
+};
+
+// A tile as the mma's first operand: a0 … a3 of its two steps.
+struct Fragment {
+    unsigned half[2][4];
+};
+
+// VALUES, SCALES and UNITS are a tile's bytes of each part; units are those of its 256 inputs. A fragment holds its
+// weights divided by ONE, a power of two, and results are to be multiplied by it: all roundings are the same.
+struct Bf16Weights {
+    static constexpr int VALUES = 1024, SCALES = 0, UNITS = 0;
+    static constexpr float ONE = 1;
+
+    // values: [half][lane][4 × 2 bf16]
+    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *,
+                                                        const unsigned char *, int lane) {
+        Fragment fragment;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint4 pairs = reinterpret_cast<const uint4 *>(values)[half * 32 + lane];
+            fragment.half[half][0] = pairs.x;
+            fragment.half[half][1] = pairs.y;
+            fragment.half[half][2] = pairs.z;
+            fragment.half[half][3] = pairs.w;
+        }
+        return fragment;
+    }
+};
+
+// w = bf16(d · q)
+struct Q8Weights {
+    static constexpr int VALUES = 512, SCALES = 32, UNITS = 0;
+    static constexpr float ONE = 1;
+
+    // values: i8 [half][lane][row g, g+8][4]; scales: f16 d [16 rows]
+    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
+                                                        const unsigned char *, int lane) {
+        const unsigned short *d = reinterpret_cast<const unsigned short *>(scales) + lane / 4;
+        const float scale[2] = {float_from_half(d[0]), float_from_half(d[8])};
+        Fragment fragment;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint2 rows = reinterpret_cast<const uint2 *>(values)[half * 32 + lane];
+#pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                const unsigned offset_binary = (row == 0 ? rows.x : rows.y) ^ 0x80808080u;
+                fragment.half[half][row] = pair(offset_binary, 0, scale[row]);
+                fragment.half[half][row + 2] = pair(offset_binary, 2, scale[row]);
+            }
+        }
+        return fragment;
+    }
+
+    // Two neighbours of four bytes q + 128, times d.
+    static __device__ __forceinline__ unsigned pair(unsigned bytes, int first, float d) {
+        return pack_bf16(product(bytes, first, d), product(bytes, first + 1, d));
+    }
+
+    // A byte in the middle of the mantissa of 2¹⁵ makes 2¹⁵ + 128 + q. The multiply-add takes d · (2¹⁵ + 128) away again
+    // and is exact: d has 11 bits, so that no term needs more than 24.
+    static __device__ __forceinline__ float product(unsigned bytes, int index, float d) {
+        const float shifted = __uint_as_float(byte_permute(bytes, 0x47000000u, 0x7404 | index << 4));
+        return __fmaf_rn(d, shifted, __fmul_rn(d, -32896.0f));
+    }
+};
+
+// w = bf16(d·s · q − dmin·m)
+//
+// A nibble is never converted: where it stands it is, as the bits of an f32, a subnormal number (or one just above, of
+// the same spacing), q · 2^(p−149) for the bit p that it begins at, and d·s · 2^(149−p) makes up for it. ONE keeps that
+// factor finite: d·s is below 2²⁴.
+struct Q4Weights {
+    static constexpr int VALUES = 256, SCALES = 32, UNITS = 64;
+    static constexpr float ONE = 0x1p48f;
+
+    // values: u4 [half][lane][row g, g+8][4]; scales: u8 [s, m][16 rows]; units: f16 [d, dmin][16 rows]
+    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
+                                                        const unsigned char *units, int lane) {
+        // The 32 products d·s and dmin·m of a tile: each lane forms one, and those of rows g and g+8 meet here.
+        const int q = lane % 4, mine = q * 8 + lane / 4;
+        const float unit = float_from_half(reinterpret_cast<const unsigned short *>(units)[mine]);
+        const float scale = __fsub_rn(__uint_as_float(0x4B000000u | scales[mine]), 0x1p23f);
+        const float factor = q == 0 ? 0x1p126f / ONE * 0x1p23f : q == 1 ? 0x1p126f / ONE * 0x1p7f : -1 / ONE;
+        const float product = __fmul_rn(__fmul_rn(unit, scale), factor);
+        float from_rows[4];  // d·s of row g for bit 0, of row g+8 for bit 16; dmin·m of both
+#pragma unroll
+        for (int each = 0; each < 4; ++each) from_rows[each] = __shfl_sync(0xFFFFFFFFu, product, lane - q + each);
+        const float first = from_rows[0], second = from_rows[1], first_least = from_rows[2], second_least = from_rows[3];
+        Fragment fragment;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const unsigned rows = reinterpret_cast<const unsigned *>(values)[half * 32 + lane];
+            const unsigned last = rows >> 8;  // where the last two nibbles stand low enough
+            fragment.half[half][0] = pack_bf16(weight<0, 0>(rows, first, first_least), weight<4, 0>(rows, first, first_least));
+            fragment.half[half][1] =
+                pack_bf16(weight<16, 16>(rows, second, second_least), weight<20, 16>(rows, second, second_least));
+            fragment.half[half][2] = pack_bf16(weight<8, 0>(rows, first, first_least), weight<12, 0>(rows, first, first_least));
+            fragment.half[half][3] =
+                pack_bf16(weight<16, 16>(last, second, second_least), weight<20, 16>(last, second, second_least));
+        }
+        return fragment;
+    }
+
+    // Of the nibble that begins at BIT, by a step that is meant for one at BASE.
+    template <int BIT, int BASE>
+    static __device__ __forceinline__ float weight(unsigned nibbles, float step, float least) {
+        return __fmaf_rn(__fmul_rn(step, 1.0f / (1 << (BIT - BASE))), __uint_as_float(nibbles & 0xFu << BIT), least);
+    }
+};
+
+// So many tiles of one group in shared memory: their values, then their scales, then the units of each.
+template <class Format, int TILES>
+struct Stage {
+    static constexpr int SCALES_AT = TILES * Format::VALUES;
+    static constexpr int UNITS_AT = SCALES_AT + TILES * Format::SCALES;
+    static constexpr int BYTES = UNITS_AT + TILES * Format::UNITS;
+
+    // A warp starts copying tiles `tile` … of a group's weights; from `end` on there are zeros instead.
+    static __device__ __forceinline__ void copy(unsigned char *stage, const Weights &group, int tile, int end, int lane) {
+#pragma unroll
+        for (int first = 0; first < BYTES; first += 32 * 16) {
+            const int at = first + lane * 16;
+            if (at < BYTES) copy_piece(stage + at, group, at, tile, end);
+        }
+    }
+
+    // Sixteen bytes, `at` counting from the stage's start.
+    static __device__ __forceinline__ void copy_piece(unsigned char *to, const Weights &group, int at, int tile, int end) {
+        const unsigned char *from = group.values + tile * Format::VALUES + at;
+        int index = at / Format::VALUES;
+        if constexpr (Format::SCALES != 0) {
+            if (at >= SCALES_AT) {
+                from = group.scales + tile * Format::SCALES + at - SCALES_AT;
+                index = (at - SCALES_AT) / Format::SCALES;
+            }
+        }
+        if constexpr (Format::UNITS != 0) {
+            if (at >= UNITS_AT) {
+                index = (at - UNITS_AT) / Format::UNITS;
+                from = group.units + (tile + index) / 8 * Format::UNITS + (at - UNITS_AT) % Format::UNITS;
+            }
+        }
+        copy_async_16(to, from, tile + index < end);
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const unsigned char *stage, int index, int lane) {
+        return Format::fragment(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES,
+                                stage + UNITS_AT + index * Format::UNITS, lane);
+    }
+};
+
+// A warp asks for a group's tiles `tile` … `end`−1 to be in the second cache.
+template <class Format>
+__device__ __forceinline__ void prefetch(const Weights &group, int tile, int end, int lane) {
+    const auto ask = [lane](const unsigned char *from, int bytes) {
+        for (int at = lane * 128; at < bytes; at += 32 * 128) prefetch_to_l2(from + at);
+    };
+    ask(group.values + tile * Format::VALUES, (end - tile) * Format::VALUES);
+    ask(group.scales + tile * Format::SCALES, (end - tile) * Format::SCALES);
+    ask(group.units + tile / 8 * Format::UNITS, ((end + 7) / 8 - tile / 8) * Format::UNITS);
+}
+
+}  // namespace matmul
