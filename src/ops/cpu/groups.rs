@@ -2,7 +2,7 @@
 
 use super::Isa;
 use super::lanes::LANES;
-use super::quantised::{BLOCK, Q4K, q4_k, q8_0};
+use super::quantised::{BLOCK, Format, Q4K, q4_k, q8_0};
 
 /// `[blocks][32 inputs][16 outputs]` values, of which each block and output has a scale of its own.
 pub struct Q8Group {
@@ -47,13 +47,7 @@ impl Q4Group {
         let mut values = vec![0; together * Q4K::TOGETHER * BLOCK * LANES / 2];
         let mut scales = vec![0; together * Q4K::TOGETHER * 2 * LANES];
         let mut units = vec![0; together * 2 * LANES];
-        q4_k::quantise(
-            Isa::detect(),
-            weights,
-            &mut values,
-            &mut scales,
-            &mut units,
-        );
+        q4_k::quantise(Isa::detect(), weights, &mut values, &mut scales, &mut units);
         scales.truncate(blocks * 2 * LANES);
         let plain = |block: &[u8]| {
             std::array::from_fn(|k| {

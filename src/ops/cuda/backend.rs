@@ -268,7 +268,7 @@ impl Backend for Cuda {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         stage: &'a mut Stage,
-        body: impl FnOnce(Step),
+        body: impl FnOnce(Self::Step<'a>),
     ) {
         let step = stage.send(&self.stream, rows, logit_rows);
         stage.run(&self.stream, step, body);
@@ -325,14 +325,7 @@ impl Backend for Cuda {
         self.stream.launch(launch, arguments);
     }
 
-    fn gather_norm(
-        &self,
-        x: &Buffer,
-        step: Step,
-        weight: &Vector,
-        epsilon: f32,
-        out: &mut Buffer,
-    ) {
+    fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
         out.rows = step.logit_rows;
         if step.logit_rows == 0 {
             return;

@@ -118,7 +118,9 @@ impl Stream {
         };
         // SAFETY: only looks for the library.
         if !unsafe { sys::is_culib_present() } {
-            return Err(missing("no NVIDIA driver (libcuda) is installed".to_owned()));
+            return Err(missing(
+                "no NVIDIA driver (libcuda) is installed".to_owned(),
+            ));
         }
         let gpu = Arc::new(Gpu::open(ordinal).map_err(missing)?);
         Stream::on(gpu)
@@ -196,8 +198,7 @@ impl Stream {
         if !found {
             return Err(unknown());
         }
-        let attribute =
-            sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: a function that was just found.
         let set = unsafe { sys::cuFuncSetAttribute(function, attribute, shared_bytes as i32) };
         check(set).map_err(|reason| gpu.failed(format!("kernel `{name}`: {reason}")))?;
@@ -243,7 +244,10 @@ impl Stream {
 
     /// Copies `bytes` to `offset` of `region`, and waits.
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
-        assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
+        assert!(
+            offset + bytes.len() <= region.bytes(),
+            "a copy beyond its region"
+        );
         self.0.gpu.enter();
         let to = region.address() + offset as u64;
         // SAFETY: both ends have so many bytes.
@@ -253,13 +257,21 @@ impl Stream {
 
     /// Starts to copy the first `bytes` of `pinned` to `region`; [`Stream::await_upload`] before they change.
     pub fn upload(&self, pinned: &Pinned, region: &Region, bytes: usize) {
-        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
+        assert!(
+            bytes <= pinned.bytes && bytes <= region.bytes(),
+            "a copy beyond its region"
+        );
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and outlive the copy: whoever drops them synchronises first.
         let started = unsafe {
             let from = pinned.pointer.cast_const().cast();
-            check(sys::cuMemcpyHtoDAsync_v2(region.address(), from, bytes, self.0.stream))
-                .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
+            check(sys::cuMemcpyHtoDAsync_v2(
+                region.address(),
+                from,
+                bytes,
+                self.0.stream,
+            ))
+            .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
         };
         self.keep(started);
     }
@@ -281,13 +293,21 @@ impl Stream {
         pinned: &mut Pinned,
         bytes: usize,
     ) -> Result<(), OpsError> {
-        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
+        assert!(
+            bytes <= pinned.bytes && bytes <= region.bytes(),
+            "a copy beyond its region"
+        );
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and the call ends after the copy.
         let done = unsafe {
             let to = pinned.pointer.cast();
-            check(sys::cuMemcpyDtoHAsync_v2(to, region.address(), bytes, self.0.stream))
-                .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
+            check(sys::cuMemcpyDtoHAsync_v2(
+                to,
+                region.address(),
+                bytes,
+                self.0.stream,
+            ))
+            .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
         };
         self.keep(done);
         self.told()
@@ -295,7 +315,10 @@ impl Stream {
 
     /// Copies inside the GPU.
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
-        assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
+        assert!(
+            bytes <= from.bytes() && bytes <= to.bytes(),
+            "a copy beyond its region"
+        );
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes.
         let started = unsafe {
@@ -326,7 +349,8 @@ impl Stream {
         self.0.gpu.enter();
         // SAFETY: all zeros is a value of this plain structure.
         let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
-        attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute.id =
+            sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attribute.value.programmaticStreamSerializationAllowed = 1;
         // Before Hopper there is no such thing.
         let attributes = u32::from(early && self.0.gpu.capability.0 >= 9);
@@ -346,7 +370,12 @@ impl Stream {
         // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
         let launched = unsafe {
             let pointers = pointers.as_mut_ptr();
-            sys::cuLaunchKernelEx(&raw const config, function.0, pointers, std::ptr::null_mut())
+            sys::cuLaunchKernelEx(
+                &raw const config,
+                function.0,
+                pointers,
+                std::ptr::null_mut(),
+            )
         };
         self.note(launched);
     }
@@ -406,13 +435,16 @@ impl Gpu {
             check(sys::cuDeviceGet(&raw mut device, ordinal as i32))?;
             check(sys::cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             check(sys::cuCtxSetCurrent(context))?;
-            check(sys::cuDeviceGetName(name.as_mut_ptr(), name.len() as i32, device))?;
+            check(sys::cuDeviceGetName(
+                name.as_mut_ptr(),
+                name.len() as i32,
+                device,
+            ))?;
         }
         let attribute = |attribute| {
             let mut value = 0;
             // SAFETY: a place for a number.
-            let asked =
-                unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, device) };
+            let asked = unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, device) };
             check(asked).map(|()| value)
         };
         use sys::CUdevice_attribute as Attribute;

@@ -88,7 +88,13 @@ impl Kernels {
     }
 
     /// The matmul of `rows` rows with weights of `outputs` outputs.
-    pub fn matmul(&self, format: Format, epilogue: Epilogue, rows: usize, outputs: usize) -> Launch {
+    pub fn matmul(
+        &self,
+        format: Format,
+        epilogue: Epilogue,
+        rows: usize,
+        outputs: usize,
+    ) -> Launch {
         let column = match epilogue {
             Epilogue::Plain => 0,
             Epilogue::Gated(Activation::Silu) => 1,

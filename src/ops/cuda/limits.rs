@@ -24,7 +24,8 @@ impl Cuda {
         let per_round = (ROUNDS * CTAS * THREADS) as f64;
         Limits {
             bytes_per_second: self.copy_rate(buffer_bytes / 2).unwrap_or(0.0),
-            f32_multiply_adds_per_second: per_round * NUMBERS_PER_ROUND / self.arithmetic_seconds(0),
+            f32_multiply_adds_per_second: per_round * NUMBERS_PER_ROUND
+                / self.arithmetic_seconds(0),
             bf16_multiply_adds_per_second: Some(
                 per_round * TILES_PER_ROUND / self.arithmetic_seconds(1),
             ),

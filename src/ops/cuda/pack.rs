@@ -106,7 +106,12 @@ fn pack_bf16(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
     for tile in weights.chunks_exact(INPUTS) {
         for (step, g, q) in shares() {
             let first = q * 8 + step * 4;
-            for (output, input) in [(g, first), (g + 8, first), (g, first + 2), (g + 8, first + 2)] {
+            for (output, input) in [
+                (g, first),
+                (g + 8, first),
+                (g, first + 2),
+                (g + 8, first + 2),
+            ] {
                 for weight in [tile[input][output], tile[input + 1][output]] {
                     packed.extend(bf16::from_f32(weight).to_le_bytes());
                 }
@@ -120,7 +125,11 @@ fn pack_bf16(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
 fn pack_q8_0(tile: &[[i8; OUTPUTS]; INPUTS]) -> Vec<u8> {
     let share = |(step, g, q)| {
         let inputs = &tile[q * 8 + step * 4..][..4];
-        let of = move |output: usize| inputs.iter().map(move |input| input[output].cast_unsigned());
+        let of = move |output: usize| {
+            inputs
+                .iter()
+                .map(move |input| input[output].cast_unsigned())
+        };
         of(g).chain(of(g + 8))
     };
     shares().flat_map(share).collect()

@@ -45,7 +45,10 @@ impl Drawer {
         logits: &Buffer,
         orders: &[Option<Order>],
     ) -> Result<Vec<Drawn>, OpsError> {
-        assert!(orders.len() <= self.rows, "more draws than the drawer was made for");
+        assert!(
+            orders.len() <= self.rows,
+            "more draws than the drawer was made for"
+        );
         gpu.stream.await_upload();
         let mut masks = Masks {
             words: Words(self.pinned.bytes_mut()),
@@ -102,7 +105,10 @@ struct Masks<'a> {
 
 impl Masks<'_> {
     fn describe(&mut self, order: &Order) -> [u32; ORDER_WORDS] {
-        let known = self.shared.iter().find(|(mask, _)| Arc::ptr_eq(mask, &order.allowed));
+        let known = self
+            .shared
+            .iter()
+            .find(|(mask, _)| Arc::ptr_eq(mask, &order.allowed));
         let allowed = match known {
             Some((_, place)) => *place,
             None => {

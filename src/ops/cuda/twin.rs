@@ -106,7 +106,10 @@ impl Stream {
     }
 
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
-        assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
+        assert!(
+            offset + bytes.len() <= region.bytes(),
+            "a copy beyond its region"
+        );
         let to = (region.address() as usize + offset) as *mut u8;
         // SAFETY: the region has so many bytes from there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -135,7 +138,10 @@ impl Stream {
     }
 
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
-        assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
+        assert!(
+            bytes <= from.bytes() && bytes <= to.bytes(),
+            "a copy beyond its region"
+        );
         let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
         // SAFETY: both have so many bytes, and regions do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
