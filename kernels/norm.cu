@@ -14,6 +14,8 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
                                       float *residual) {
     const unsigned token = tokens[blockIdx.x];
     const matmul::Weights group = weights.of_group<Format>(token / 16);
+    // A fragment's weights are those divided by ONE, a power of two.
+    const float factor = __fmul_rn(scale, Format::ONE);
     // Every quad of the warp takes the token's row, and the first one writes it.
     const int quad_lane = threadIdx.x % 4, tile_lane = token % 8 * 4 + quad_lane, high_row = token % 16 / 8;
     float *out = residual + static_cast<size_t>(blockIdx.x) * hidden;
@@ -27,11 +29,9 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
         for (int half = 0; half < 2; ++half) {
             const unsigned low = high_row ? fragment.half[half][1] : fragment.half[half][0];
             const unsigned high = high_row ? fragment.half[half][3] : fragment.half[half][2];
-            const float4 values = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                              __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             reinterpret_cast<float4 *>(out + input)[half] =
-                make_float4(__fmul_rn(values.x, scale), __fmul_rn(values.y, scale), __fmul_rn(values.z, scale),
-                            __fmul_rn(values.w, scale));
+                make_float4(__fmul_rn(__uint_as_float(low << 16), factor), __fmul_rn(__uint_as_float(low & 0xFFFF0000u), factor),
+                            __fmul_rn(__uint_as_float(high << 16), factor), __fmul_rn(__uint_as_float(high & 0xFFFF0000u), factor));
         }
     }
 }
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
         squares = norms::add_squares(squares, sum);
     }
     if (next_weight == nullptr) return;
-    scale = inverse_root_mean(sum_over_cta<norms::WARPS>(squares), hidden, epsilon);
+    scale = inverse_root_mean(sum_over_cta<norms::WARPS, 1>(squares), hidden, epsilon);
     norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
 }
 TWIN_KERNEL(add_norm)

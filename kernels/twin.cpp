@@ -4,6 +4,7 @@
 // static initialisers, so a static library of them must be linked whole.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -169,7 +170,7 @@ void run_cta(unsigned threads) {
     }
     machine->live = threads;
     // What a CTA leaves in shared memory is no value to start from.
-    memset(static_cast<void *>(machine->shared.data()), 0xFF, machine->shared.size() * sizeof(uint4));
+    std::fill(machine->shared.begin(), machine->shared.end(), uint4{~0u, ~0u, ~0u, ~0u});
     current = &machine->fibers[0];
     threadIdx = current->index;
     twin::lane = current->lane;
@@ -229,6 +230,33 @@ void twin::await_copies(unsigned pending) {
         memset(static_cast<unsigned char *>(copy.to) + copy.bytes, 0, copy.zeros);
     }
     copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(landed));
+}
+
+void twin::multiply_tiles(void *slots, unsigned) {
+    // All eight outputs of a row at once, in whatever registers there are.
+    using Row = double __attribute__((vector_size(64)));
+    TileOperands *operands = static_cast<TileOperands *>(slots);
+    const auto low = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair << 16)); };
+    const auto high = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair & 0xFFFF0000u)); };
+    Row b[16];  // [k][n]
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        for (unsigned part = 0; part < 2; ++part) {
+            const unsigned k = lane % 4 * 2 + part * 8;
+            b[k][lane / 4] = low(operands[lane].b[part]);
+            b[k + 1][lane / 4] = high(operands[lane].b[part]);
+        }
+    }
+    for (unsigned m = 0; m < 16; ++m) {
+        TileOperands *quad = operands + m % 8 * 4;
+        Row sums;
+        for (unsigned n = 0; n < 8; ++n) sums[n] = quad[n / 2].c[m / 8 * 2 + n % 2];
+        for (unsigned k = 0; k < 16; k += 2) {
+            const unsigned pair = quad[k % 8 / 2].a[m / 8 + k / 8 * 2];
+            sums += low(pair) * b[k];
+            sums += high(pair) * b[k + 1];
+        }
+        for (unsigned n = 0; n < 8; ++n) quad[n / 2].c[m / 8 * 2 + n % 2] = static_cast<float>(sums[n]);
+    }
 }
 
 // Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
