@@ -104,8 +104,29 @@ void enter(Fiber &next) {
     switch_stack(left, &next.stack);
 }
 
+// Turns are taken at random unless this is 0: xorshift's state.
+constinit thread_local uint64_t turns = 0;
+
+unsigned random_below(unsigned count) {
+    turns ^= turns << 13;
+    turns ^= turns >> 7;
+    turns ^= turns << 17;
+    return static_cast<unsigned>(turns >> 32) % count;
+}
+
+// Some thread that is not known to wait at the barrier.
+Fiber &random_fiber() {
+    Warp *warp;
+    do warp = machine->warps + random_below(machine->warp_count);
+    while (warp->stopped == warp->live);
+    unsigned present = warp->present;
+    for (unsigned skipped = random_below(warp->live); skipped > 0; --skipped) present &= present - 1;
+    return machine->fibers[warp->first + __builtin_ctz(present)];
+}
+
 // Lets another thread run: of this warp while any of it does not wait at the barrier, else of the next such warp.
 void yield() {
+    if (turns != 0) return enter(random_fiber());
     Warp *warp = current->warp;
     unsigned later = warp->present & ~((2u << current->lane) - 1);
     while (warp->stopped == warp->live) {
@@ -171,7 +192,7 @@ void run_cta(unsigned threads) {
     machine->live = threads;
     // What a CTA leaves in shared memory is no value to start from.
     std::fill(machine->shared.begin(), machine->shared.end(), uint4{~0u, ~0u, ~0u, ~0u});
-    current = &machine->fibers[0];
+    current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
     twin::lane = current->lane;
     switch_stack(&machine->caller, &current->stack);
@@ -258,6 +279,10 @@ void twin::multiply_tiles(void *slots, unsigned) {
         for (unsigned n = 0; n < 8; ++n) quad[n / 2].c[m / 8 * 2 + n % 2] = static_cast<float>(sums[n]);
     }
 }
+
+// Whether this OS thread's kernels let their threads take turns in order (0) or at random, from a seed: what depends on
+// the order, for want of a barrier, then shows.
+extern "C" void wardround_twin_shuffle(uint64_t seed) { turns = seed; }
 
 // Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
 extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], const unsigned block[3],
