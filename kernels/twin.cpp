@@ -10,11 +10,8 @@
 #include <memory>
 #include <vector>
 
-#ifndef __x86_64__
-#include <ucontext.h>
-#endif
-
 #include "twin.h"
+#include "twin_stack.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constinit thread_local unsigned twin::lane;
@@ -22,38 +19,6 @@ constinit thread_local unsigned twin::lane;
 namespace {
 
 constexpr unsigned lanes = 32, most_threads = 1024;
-// Untouched pages cost nothing. The odd lines keep the tops of the stacks out of one another's cache sets.
-constexpr size_t stack_bytes = 65536 + 17 * 64;
-
-#ifdef __x86_64__
-using Stack = void *;
-
-// Keeps what a call must preserve on the stack left, and takes it from the one entered.
-__attribute__((naked, noinline)) void switch_stack(Stack *, const Stack *) {
-    asm("pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
-        "movq %rsp, (%rdi)\n movq (%rsi), %rsp\n"
-        "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n ret");
-}
-
-// `run` is entered by the first switch, as if called: six registers and its address lie on the stack.
-void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
-    const uintptr_t top = (reinterpret_cast<uintptr_t>(memory) + stack_bytes) / 16 * 16;
-    void **bottom = reinterpret_cast<void **>(top) - 8;
-    bottom[6] = reinterpret_cast<void *>(run);
-    *stack = bottom;
-}
-#else
-using Stack = ucontext_t;
-
-void switch_stack(Stack *left, const Stack *entered) { swapcontext(left, entered); }
-
-void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
-    getcontext(stack);
-    stack->uc_stack.ss_sp = memory;
-    stack->uc_stack.ss_size = stack_bytes;
-    makecontext(stack, run, 0);
-}
-#endif
 
 // `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
 struct Warp {
@@ -70,7 +35,7 @@ struct Copy {
 };
 
 struct Fiber {
-    Stack stack;
+    twin::Stack stack;
     Warp *warp;
     uint3 index;
     unsigned lane;
@@ -82,7 +47,7 @@ struct Fiber {
 struct Machine {
     Fiber fibers[most_threads];
     Warp warps[most_threads / lanes];
-    Stack caller;
+    twin::Stack caller;
     unsigned warp_count, live, stopped, barriers;
     const twin::Kernel *kernel;
     void **arguments;
@@ -90,18 +55,18 @@ struct Machine {
     unsigned char *stacks;
 
     Machine();
-    ~Machine() { munmap(stacks, most_threads * stack_bytes); }
+    ~Machine() { munmap(stacks, most_threads * twin::stack_bytes); }
 };
 
 constinit thread_local Machine *machine = nullptr;
 constinit thread_local Fiber *current = nullptr;
 
 void enter(Fiber &next) {
-    Stack *left = &current->stack;
+    twin::Stack *left = &current->stack;
     current = &next;
     threadIdx = next.index;
     twin::lane = next.lane;
-    switch_stack(left, &next.stack);
+    twin::switch_stack(left, &next.stack);
 }
 
 // Turns are taken at random unless this is 0: xorshift's state.
@@ -163,7 +128,7 @@ void run_threads() {
         --machine->live;
         settle(*fiber.warp);
         if (machine->live == 0) {
-            switch_stack(&fiber.stack, &machine->caller);
+            twin::switch_stack(&fiber.stack, &machine->caller);
         } else {
             yield();
         }
@@ -172,11 +137,11 @@ void run_threads() {
 
 Machine::Machine() {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *memory = mmap(nullptr, most_threads * stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *memory = mmap(nullptr, most_threads * twin::stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED) twin::fail("there is no memory for the stacks");
     stacks = static_cast<unsigned char *>(memory);
     for (unsigned thread = 0; thread < most_threads; ++thread) {
-        prepare_stack(&fibers[thread].stack, stacks + thread * stack_bytes, run_threads);
+        twin::prepare_stack(&fibers[thread].stack, stacks + thread * twin::stack_bytes, run_threads);
         fibers[thread].warp = &warps[thread / lanes];
         fibers[thread].lane = thread % lanes;
     }
@@ -195,7 +160,7 @@ void run_cta(unsigned threads) {
     current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
     twin::lane = current->lane;
-    switch_stack(&machine->caller, &current->stack);
+    twin::switch_stack(&machine->caller, &current->stack);
 }
 
 const twin::Kernel *kernels = nullptr;
