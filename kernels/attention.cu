@@ -30,10 +30,9 @@ struct Inputs {
     float scale;
 
     template <int DIM>
-    __device__ Cache cache(unsigned row, unsigned kv_head) const {
-        const unsigned head_stride = DIM * 4;
-        return {keys + kv_head * head_stride, values + kv_head * head_stride, kv_heads * head_stride,
-                tables + static_cast<size_t>(sequences[row]) * table_stride};
+    __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
+        const unsigned *table = tables + static_cast<size_t>(sequences[row]) * table_stride;
+        return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
     }
 };
 
@@ -79,7 +78,7 @@ __device__ __forceinline__ unsigned first_dim(int n) {
 
 // Asks for keys and values, 128 bytes a request.
 template <int DIM>
-__device__ __forceinline__ void prefetch(const Cache &cache, Span pages) {
+__device__ __forceinline__ void prefetch(const Cache<DIM> &cache, Span pages) {
     for (unsigned page = pages.first; page < pages.end; ++page) {
         const size_t offset = cache.offset(page);
         for (unsigned line = threadIdx.x; line < DIM; line += THREADS) {
@@ -96,7 +95,7 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     __shared__ Meeting<DIM, 1> meeting;
     const unsigned row = blockIdx.x, slot = blockIdx.z;
     const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
-    const Cache cache = inputs.cache<DIM>(row, blockIdx.y);
+    const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
     const Span seen = keys_seen(inputs.positions[row], inputs.window);
     const unsigned chunk = seen.first / CHUNK + slot;
     const Span pages = pages_seen(chunk, seen);
@@ -143,7 +142,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
     const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     gather(inputs, packing, meeting);
 
-    const Cache cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
+    const Cache<DIM> cache = inputs.cache<DIM>(packing.first_row, blockIdx.y);
     const Span seen = seen_by_any(inputs, packing);
     Merged merged[2 * TILES];
     float sums[TILES][DIM / 32][4] = {};

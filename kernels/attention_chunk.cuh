@@ -42,13 +42,16 @@ __device__ __forceinline__ Span pages_seen(unsigned chunk, Span seen) {
 }
 
 // One head of a sequence's keys and values, 8 numbers to a uint4.
+template <int DIM>
 struct Cache {
-    const uint4 *keys;      // of page 0: [DIM/32][32 positions][4]
-    const uint4 *values;    // of page 0: [DIM][4]
-    unsigned page_stride;
+    const uint4 *keys;    // [page][kv_heads][DIM/32][32 positions][4]
+    const uint4 *values;  // [page][kv_heads][DIM][4]
+    unsigned kv_heads, kv_head;
     const unsigned *table;  // page ids; none beyond the sequence's last position
 
-    __device__ size_t offset(unsigned page) const { return static_cast<size_t>(table[page]) * page_stride; }
+    __device__ size_t offset(unsigned page) const {
+        return (static_cast<size_t>(table[page]) * kv_heads + kv_head) * (DIM * 4);
+    }
 };
 
 // What the four warps share.
@@ -85,7 +88,7 @@ __device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 fi
 
 // scores[tile][n8 tile of the warp's keys] = query · key. What keys off `pages` get means nothing: nobody sees them.
 template <int DIM, int TILES>
-__device__ __forceinline__ void score(const Cache &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
+__device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
                                       Span pages, float (&scores)[TILES][KEY_TILES][4]) {
     const int lane = threadIdx.x % 32;
     const unsigned first = chunk * CHUNK_PAGES + threadIdx.x / 32 * WARP_PAGES;
@@ -179,7 +182,7 @@ __device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&score
 
 // sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
 template <int DIM, int TILES>
-__device__ __forceinline__ void add_values(const Cache &cache, Span pages, const Meeting<DIM, TILES> &meeting,
+__device__ __forceinline__ void add_values(const Cache<DIM> &cache, Span pages, const Meeting<DIM, TILES> &meeting,
                                            float (&sums)[TILES][DIM / 32][4]) {
     const int lane = threadIdx.x % 32;
     const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
@@ -201,7 +204,7 @@ __device__ __forceinline__ void add_values(const Cache &cache, Span pages, const
 
 // The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and its stats.
 template <int DIM, int TILES>
-__device__ __forceinline__ void attend(const Cache &cache, unsigned chunk, Span pages, float scale,
+__device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, Span pages, float scale,
                                        Meeting<DIM, TILES> &meeting, float (&sums)[TILES][DIM / 32][4],
                                        Stats (&stats)[2 * TILES]) {
     float scores[TILES][KEY_TILES][4] = {};
