@@ -10,7 +10,10 @@ using Bf16 = unsigned short;
 constexpr unsigned NOTHING = 0xFFFFFFFFu;
 
 __device__ __forceinline__ Bf16 bf16_from_float(float value) { return static_cast<Bf16>(pack_bf16(value, 0.0f)); }
-__device__ __forceinline__ float float_from_bf16(Bf16 bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
+
+// The numbers of a packed pair.
+__device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }
 
 // eˣ by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs; 0 below −87.3. Without a branch, and by
 // sums where a conversion between float and integer would take four times as long.

@@ -1,7 +1,8 @@
-// From a row of logits to a token, as src/engine/sampler.rs does it and with its result: all sums are of integers.
+// From a row of logits to a token, with the result of src/engine/sampler.rs: all sums are of integers.
 //
-// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier, lowest id first: the filters
-// each lower a bound on the keys that stay, and a bound is found digit by digit from histograms of what the tokens weigh.
+// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
+// Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'
+// weights.
 #include "common.cuh"
 
 // How a row's token is drawn, 40 bytes.
@@ -44,13 +45,13 @@ struct Shared {
 };
 
 struct Row {
-    const float *logits;                // [vocabulary]
-    const unsigned *allowed, *seen;     // [ceil(vocabulary / 32)], a bit a token, or null
+    const float *logits;             // [vocabulary]
+    const unsigned *allowed, *seen;  // [ceil(vocabulary / 32)], a bit a token, or null
     int vocabulary;
     float penalty, temperature;
-    float maximum;                      // of the logits over the temperature
-    Key bound = EVERY_KEY;              // keys up to here may be drawn
-    bool is_few = false;                // all of them are in `few`
+    float maximum = 0.0f;    // of the logits over the temperature, once known
+    Key bound = EVERY_KEY;   // keys up to here may be drawn,
+    bool is_few = false;     // and all of these are in `few`
 
     // After mask and penalty.
     __device__ __forceinline__ float penalised(int id) const {
@@ -153,7 +154,8 @@ __device__ __forceinline__ Mass sum_through_lane(Mass value) {
     return value;
 }
 
-// One warp finds the first bin up to which the sums reach the target: `missing`, or what `target_of` makes of the total.
+// One warp finds the first bin up to which the sums reach the target: at first what `target_of` makes of the total,
+// then what was missing of it.
 template <typename Target>
 __device__ __forceinline__ void find_bin(Shared &shared, bool is_first, Target target_of) {
     constexpr int PART = BINS / 32;
@@ -196,8 +198,8 @@ __device__ __forceinline__ void keep_aside(Row &row, Shared &shared, Key last) {
     row.is_few = shared.few_count <= FEW;
 }
 
-// The smallest place (a key's bits under `mask`, from the digit at `shift` down) such that the tokens up to it weigh
-// what `target_of` makes of the weight of all; at least `none` of them do: `otherwise`.
+// The first place, the bits of a key under `mask`, such that the tokens up to it weigh what `target_of` makes of the
+// weight of all; `otherwise` if all weigh less. The mask's highest digit is at `first_shift`.
 template <typename Weigh, typename Target>
 __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int first_shift, Key otherwise, Weigh weigh,
                                       Target target_of) {
@@ -271,13 +273,12 @@ extern "C" __global__ void __launch_bounds__(sampler::THREADS)
     wait_for_inputs();
     const Order order = orders[blockIdx.x];
     const size_t words = (vocabulary + 31) / 32;
-    Row row;
-    row.logits = logits + static_cast<size_t>(blockIdx.x) * vocabulary;
-    row.allowed = order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words;
-    row.seen = order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words;
-    row.vocabulary = vocabulary;
-    row.penalty = order.penalty;
-    row.temperature = order.temperature;
+    Row row{logits + static_cast<size_t>(blockIdx.x) * vocabulary,
+            order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words,
+            order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words,
+            vocabulary,
+            order.penalty,
+            order.temperature};
     const unsigned token = sampler::draw(row, shared, order);
     if (threadIdx.x == 0) out[blockIdx.x] = token;
 }
