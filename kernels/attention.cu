@@ -7,7 +7,7 @@
 //   merge_chunks     (rows, ceil(heads · dim / 512))  128      512 of a row's sums
 //   attend_rows_*    (blocks, kv_heads)               128      up to 32 queries, of rows of one sequence
 //
-// The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is 1 … 16 heads.
+// The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
 // No dynamic shared memory. Positions, sequences and tables must be there before a step's first kernel starts:
 // attend_chunks_* may read them before `wait_for_inputs`, so that keys and values are on their way early.
 #include "attention_chunk.cuh"
@@ -232,8 +232,8 @@ extern "C" __global__ void __launch_bounds__(attention::THREADS)
         sums = {merged.add(sums.x, chunk_sums.x), merged.add(sums.y, chunk_sums.y), merged.add(sums.z, chunk_sums.z),
                 merged.add(sums.w, chunk_sums.w)};
     }
-    unsigned *to = reinterpret_cast<unsigned *>(out + static_cast<size_t>(row) * out_stride + head * head_dim + first_dim);
-    to[0] = merged.divide(sums.x, sums.y);
-    if (first_dim + 2 < head_dim) to[1] = merged.divide(sums.z, sums.w);
+    Bf16 *to = out + static_cast<size_t>(row) * out_stride + head * head_dim + first_dim;
+    reinterpret_cast<unsigned *>(to)[0] = merged.divide(sums.x, sums.y);
+    if (first_dim + 2 < head_dim) reinterpret_cast<unsigned *>(to)[1] = merged.divide(sums.z, sums.w);
 }
 TWIN_KERNEL(merge_chunks)

@@ -1,12 +1,12 @@
 // Attention of packed queries over one chunk of keys: what decode and prefill share, so that their bits agree.
 //
 // A query is a (row, head) pair; up to 16 · TILES of them that share a head of keys and values are the rows of TILES
-// m16 tiles. Four warps work together. For the scores each takes a quarter of the chunk's keys; for the weighted sums
-// each takes a quarter of the dims, over all keys in order. In between, maxima, totals and weights meet in shared
-// memory.
+// m16 tiles. Four warps work together: for the scores each takes a quarter of the chunk's keys, for the weighted sums
+// a quarter of the dims over all keys in order. In between they meet in shared memory.
 //
-// Operands are loaded 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, for query, key or dim g of
-// a tile. One m16n8k16 product takes half of them, in an order that is no matter as long as both operands share it.
+// Keys and values come 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, of key or dim g of a
+// tile. One m16n8k16 product takes half of them. The order of its inputs is no matter as long as both operands share
+// it, and queries and weights follow.
 #pragma once
 
 #include "common.cuh"
@@ -99,7 +99,7 @@ __device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM
         // A neighbour stands in for a page that is off: cheaper than branches between loads.
         page[n] = cache.keys + cache.offset(min(max(first + n, pages.first), pages.end - 1)) + lane;
     }
-    // Decode waits for memory and asks for all keys early; prefill's registers are full of sums.
+    // Decode waits for memory and asks for all keys at once; prefill's registers are full of sums.
     [[maybe_unused]] constexpr int BLOCKS_AHEAD = TILES == 1 ? DIM / 32 : 1;
 #pragma unroll BLOCKS_AHEAD
     for (int block = 0; block < DIM / 32; ++block) {
@@ -114,23 +114,17 @@ __device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM
     }
 }
 
-// A query's largest score of some keys, and the sum of their weights e^(score − maximum) before they are rounded.
-struct alignas(8) Stats {
-    float maximum, total;
-};
-
-// Turns scores to weights, which it leaves in `meeting`; a key that a query does not see weighs nothing. `stats` become
-// those of the lane's queries g, g + 8, …; the maximum of one that sees no key is 0.
+// Scales the scores, makes those of keys that a query does not see −∞, and leaves the warp's maxima in `meeting`.
 template <int DIM, int TILES>
-__device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                      Meeting<DIM, TILES> &meeting, Stats (&stats)[2 * TILES]) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, q = lane % 4;
-    const unsigned first_key = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
+__device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
+                                     Meeting<DIM, TILES> &meeting) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    const unsigned lanes_first = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
-        // From the lane's first key on, so that the others compare as constants.
-        const int first = static_cast<int>(meeting.seen[row * 8 + g].first - first_key);
-        const int end = static_cast<int>(meeting.seen[row * 8 + g].end - first_key);
+        // Counted from the lane's first key, so that its keys compare as constants.
+        const int first = static_cast<int>(meeting.seen[row * 8 + g].first - lanes_first);
+        const int end = static_cast<int>(meeting.seen[row * 8 + g].end - lanes_first);
         float maximum = -INFINITY;
 #pragma unroll
         for (int n = 0; n < 2 * KEY_TILES; ++n) {
@@ -143,12 +137,19 @@ __device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&score
         maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 2));
         if (q == 0) meeting.maxima[warp][row * 8 + g] = maximum;
     }
-    __syncthreads();
+}
+
+// Leaves the weights of the warp's keys and their totals in `meeting`; `maxima` become the chunk's, of the lane's
+// queries g, g + 8, …: 0 for one that sees no key, so that its weights are e^−∞ where −∞ − −∞ would be no number.
+template <int DIM, int TILES>
+__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES> &meeting,
+                                      float (&maxima)[2 * TILES]) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    float totals[2 * TILES] = {};
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
         const float maximum = meeting.maximum(row * 8 + g);
-        // With a maximum of 0 what sees nothing weighs e^−∞, where −∞ − −∞ would be no number.
-        stats[row] = {maximum == -INFINITY ? 0 : maximum, 0};
+        maxima[row] = maximum == -INFINITY ? 0 : maximum;
     }
 #pragma unroll
     for (int n = 0; n < TILES * KEY_TILES; ++n) {
@@ -156,11 +157,10 @@ __device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&score
         unsigned pairs[2];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            Stats &row = stats[2 * tile + half];
-            const float *pair = &scores[tile][key_tile][2 * half];
-            const float first = exponential(__fsub_rn(pair[0], row.maximum));
-            const float second = exponential(__fsub_rn(pair[1], row.maximum));
-            row.total = __fadd_rn(__fadd_rn(row.total, first), second);
+            const int row = 2 * tile + half;
+            const float first = exponential(__fsub_rn(scores[tile][key_tile][2 * half], maxima[row]));
+            const float second = exponential(__fsub_rn(scores[tile][key_tile][2 * half + 1], maxima[row]));
+            totals[row] = __fadd_rn(__fadd_rn(totals[row], first), second);
             pairs[half] = pack_bf16(first, second);
         }
         // Keys 2q and 2q + 1 of eight are inputs 0 and 1, or 2 and 3, of a half of the lane that owns the eight.
@@ -170,14 +170,11 @@ __device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&score
     }
 #pragma unroll
     for (int row = 0; row < 2 * TILES; ++row) {
-        float total = stats[row].total;
+        float total = totals[row];
         total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
         total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
         if (q == 0) meeting.totals[warp][row * 8 + g] = total;
     }
-    __syncthreads();
-#pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) stats[row].total = meeting.total(row * 8 + g);
 }
 
 // sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
@@ -187,7 +184,7 @@ __device__ __forceinline__ void add_values(const Cache<DIM> &cache, Span pages, 
     const int lane = threadIdx.x % 32;
     const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
     const uint4 *quarter = cache.values + threadIdx.x / 32 * DIM + lane;
-    [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);
+    [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);  // as registers allow
 #pragma unroll PAGES_AHEAD
     for (unsigned page = pages.first; page < pages.end; ++page) {
         const uint4 *from = quarter + cache.offset(page);
@@ -202,17 +199,29 @@ __device__ __forceinline__ void add_values(const Cache<DIM> &cache, Span pages, 
     }
 }
 
-// The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and its stats.
+// A query's largest score of some keys, and the sum of their weights e^(score − maximum) before they are rounded.
+struct alignas(8) Stats {
+    float maximum, total;
+};
+
+// The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and the stats of queries g, g + 8, ….
 template <int DIM, int TILES>
 __device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, Span pages, float scale,
                                        Meeting<DIM, TILES> &meeting, float (&sums)[TILES][DIM / 32][4],
                                        Stats (&stats)[2 * TILES]) {
-    float scores[TILES][KEY_TILES][4] = {};
+    float scores[TILES][KEY_TILES][4] = {}, maxima[2 * TILES];
     score(cache, meeting, chunk, pages, scores);
-    weigh(chunk, scale, scores, meeting, stats);
+    mask(chunk, scale, scores, meeting);
+    __syncthreads();
+    weigh(scores, meeting, maxima);
+    __syncthreads();
 #pragma unroll
-    for (int n = 0; n < TILES * (DIM / 32) * 4; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
+    for (int n = 0; n < TILES * DIM / 8; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
     add_values(cache, pages, meeting, sums);
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        stats[row] = {maxima[row], meeting.total(row * 8 + threadIdx.x % 32 / 4)};
+    }
 }
 
 // A query's stats over the chunks merged so far, and what sums are multiplied by to merge the last one's.
