@@ -1,12 +1,12 @@
 // Attention of packed queries over one chunk of keys: what decode and prefill share, so that their bits agree.
 //
 // A query is a (row, head) pair; up to 16 · TILES of them that share a head of keys and values are the rows of TILES
-// m16 tiles. Four warps work together. For the scores each takes a quarter of the chunk's keys; for the weighted sums
-// each takes a quarter of the dims, over all keys in order. In between, maxima, totals and weights meet in shared
-// memory.
+// m16 tiles. Four warps work together: for the scores each takes a quarter of the chunk's keys, for the weighted sums
+// a quarter of the dims over all keys in order. In between they meet in shared memory.
 //
-// Operands are loaded 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, for query, key or dim g of
-// a tile. One m16n8k16 product takes half of them, in an order that is no matter as long as both operands share it.
+// Keys and values come 16 bytes a lane: lane 4g + q holds inputs 8q … 8q+7 of a block of 32, of key or dim g of a
+// tile. One m16n8k16 product takes half of them. The order of its inputs is no matter as long as both operands share
+// it, and queries and weights follow.
 #pragma once
 
 #include "common.cuh"
@@ -20,19 +20,17 @@ constexpr unsigned CHUNK = 256;  // keys, from a multiple of 256 on
 constexpr unsigned CHUNK_PAGES = CHUNK / PAGE;
 constexpr unsigned WARP_PAGES = CHUNK_PAGES / WARPS;
 constexpr int KEY_TILES = CHUNK / WARPS / 8;  // n8 tiles of keys that a warp scores
-constexpr unsigned PADDING = 0xFFFFFFFF;  // the position of a row that stands for nothing
 
 // From `first` up to, not including, `end`.
 struct Span {
     unsigned first, end;
 
     __device__ bool is_empty() const { return first >= end; }
-    __device__ bool holds(unsigned index) const { return index >= first && index < end; }
 };
 
 // The keys that a row at `position` sees; `window` is how many, itself included, and 0 is no limit.
 __device__ __forceinline__ Span keys_seen(unsigned position, unsigned window) {
-    if (position == PADDING) return {0, 0};
+    if (position == NOTHING) return {0, 0};
     const unsigned end = position + 1;
     return {window != 0 && end > window ? end - window : 0, end};
 }
@@ -44,27 +42,30 @@ __device__ __forceinline__ Span pages_seen(unsigned chunk, Span seen) {
 }
 
 // One head of a sequence's keys and values, 8 numbers to a uint4.
+template <int DIM>
 struct Cache {
-    const uint4 *keys;      // of page 0: [DIM/32][32 positions][4]
-    const uint4 *values;    // of page 0: [DIM][4]
-    size_t page_stride;
+    const uint4 *keys;    // [page][kv_heads][DIM/32][32 positions][4]
+    const uint4 *values;  // [page][kv_heads][DIM][4]
+    unsigned kv_heads, kv_head;
     const unsigned *table;  // page ids; none beyond the sequence's last position
 
-    __device__ size_t offset(unsigned page) const { return table[page] * page_stride; }
+    __device__ size_t offset(unsigned page) const {
+        return (static_cast<size_t>(table[page]) * kv_heads + kv_head) * (DIM * 4);
+    }
 };
 
 // What the four warps share.
 template <int DIM, int TILES>
 struct Meeting {
-    uint4 queries[DIM / 32][2 * TILES][32];      // bf16, a block's inputs of eight queries by lane
-    uint4 weights[CHUNK_PAGES][2 * TILES][32];   // bf16, eight queries' of a page's keys by `cell`
-    Span seen[16 * TILES];                       // keys, by query
+    uint4 queries[DIM / 32][TILES][2][32];     // a fragments of a block's halves, by lane
+    uint4 weights[CHUNK_PAGES][TILES][2][32];  // a fragments of a page's halves, by `cell`
+    Span seen[16 * TILES];                     // keys, by query
     float maxima[WARPS][16 * TILES];
     float totals[WARPS][16 * TILES];
 
-    // Where query g's weights for keys 8 · part … 8 · part + 7 of a page lie, such that neither stores of 4 bytes (all
-    // g, one part) nor loads of 16 (all g, all parts) meet on a bank.
-    __device__ static int cell(int g, int part) { return part * 8 + (g ^ (2 * part)); }
+    // Where the fragment of lane 4g + q lies, such that neither stores of 8 bytes (all g and halves, one q) nor loads
+    // of 16 (all lanes, one half) meet on a bank.
+    __device__ static int cell(int half, int g, int q) { return q * 8 + (g ^ (2 * q) ^ (4 * half)); }
 
     __device__ float maximum(int query) const {
         return fmaxf(fmaxf(maxima[0][query], maxima[1][query]), fmaxf(maxima[2][query], maxima[3][query]));
@@ -75,20 +76,19 @@ struct Meeting {
     }
 };
 
-// sums[n] += a · b[n] over a block of 32 inputs; `upper` and `lower` are the rows g and g + 8 of a.
+// sums[n] += a · b[n] over a block of 32 inputs, whose halves' fragments of a are `first` and `second`.
 template <int COUNT>
-__device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 upper, uint4 lower,
+__device__ __forceinline__ void multiply_block(float (&sums)[COUNT][4], uint4 first, uint4 second,
                                                const uint4 (&b)[COUNT]) {
-    const unsigned first[4] = {upper.x, lower.x, upper.y, lower.y}, second[4] = {upper.z, lower.z, upper.w, lower.w};
 #pragma unroll
-    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], first, b[n].x, b[n].y);
+    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], {first.x, first.y, first.z, first.w}, b[n].x, b[n].y);
 #pragma unroll
-    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], second, b[n].z, b[n].w);
+    for (int n = 0; n < COUNT; ++n) multiply_add(sums[n], {second.x, second.y, second.z, second.w}, b[n].z, b[n].w);
 }
 
 // scores[tile][n8 tile of the warp's keys] = query · key. What keys off `pages` get means nothing: nobody sees them.
 template <int DIM, int TILES>
-__device__ __forceinline__ void score(const Cache &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
+__device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM, TILES> &meeting, unsigned chunk,
                                       Span pages, float (&scores)[TILES][KEY_TILES][4]) {
     const int lane = threadIdx.x % 32;
     const unsigned first = chunk * CHUNK_PAGES + threadIdx.x / 32 * WARP_PAGES;
@@ -99,15 +99,102 @@ __device__ __forceinline__ void score(const Cache &cache, const Meeting<DIM, TIL
         // A neighbour stands in for a page that is off: cheaper than branches between loads.
         page[n] = cache.keys + cache.offset(min(max(first + n, pages.first), pages.end - 1)) + lane;
     }
-#pragma unroll
+    // Decode waits for memory and asks for all keys at once; prefill's registers are full of sums.
+    [[maybe_unused]] constexpr int BLOCKS_AHEAD = TILES == 1 ? DIM / 32 : 1;
+#pragma unroll BLOCKS_AHEAD
     for (int block = 0; block < DIM / 32; ++block) {
         uint4 keys[KEY_TILES];
 #pragma unroll
         for (int n = 0; n < KEY_TILES; ++n) keys[n] = page[n / 4][block * 128 + n % 4 * 32];
 #pragma unroll
         for (int tile = 0; tile < TILES; ++tile) {
-            const uint4(&queries)[2 * TILES][32] = meeting.queries[block];
-            multiply_block(scores[tile], queries[2 * tile][lane], queries[2 * tile + 1][lane], keys);
+            const uint4(&queries)[2][32] = meeting.queries[block][tile];
+            multiply_block(scores[tile], queries[0][lane], queries[1][lane], keys);
+        }
+    }
+}
+
+// Scales the scores, makes those of keys that a query does not see −∞, and leaves the warp's maxima in `meeting`.
+template <int DIM, int TILES>
+__device__ __forceinline__ void mask(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
+                                     Meeting<DIM, TILES> &meeting) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    const unsigned lanes_first = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        // Counted from the lane's first key, so that its keys compare as constants.
+        const int first = static_cast<int>(meeting.seen[row * 8 + g].first - lanes_first);
+        const int end = static_cast<int>(meeting.seen[row * 8 + g].end - lanes_first);
+        float maximum = -INFINITY;
+#pragma unroll
+        for (int n = 0; n < 2 * KEY_TILES; ++n) {
+            float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
+            const int key = n / 2 * 8 + n % 2;
+            score = key >= first && key < end ? __fmul_rn(score, scale) : -INFINITY;
+            maximum = fmaxf(maximum, score);
+        }
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 1));
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 2));
+        if (q == 0) meeting.maxima[warp][row * 8 + g] = maximum;
+    }
+}
+
+// Leaves the weights of the warp's keys and their totals in `meeting`; `maxima` become the chunk's, of the lane's
+// queries g, g + 8, …: 0 for one that sees no key, so that its weights are e^−∞ where −∞ − −∞ would be no number.
+template <int DIM, int TILES>
+__device__ __forceinline__ void weigh(const float (&scores)[TILES][KEY_TILES][4], Meeting<DIM, TILES> &meeting,
+                                      float (&maxima)[2 * TILES]) {
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+    float totals[2 * TILES] = {};
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        const float maximum = meeting.maximum(row * 8 + g);
+        maxima[row] = maximum == -INFINITY ? 0 : maximum;
+    }
+#pragma unroll
+    for (int n = 0; n < TILES * KEY_TILES; ++n) {
+        const int tile = n / KEY_TILES, key_tile = n % KEY_TILES;
+        unsigned pairs[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int row = 2 * tile + half;
+            const float first = exponential(__fsub_rn(scores[tile][key_tile][2 * half], maxima[row]));
+            const float second = exponential(__fsub_rn(scores[tile][key_tile][2 * half + 1], maxima[row]));
+            totals[row] = __fadd_rn(__fadd_rn(totals[row], first), second);
+            pairs[half] = pack_bf16(first, second);
+        }
+        // Keys 2q and 2q + 1 of eight are inputs 0 and 1, or 2 and 3, of a half of the lane that owns the eight.
+        const int page = warp * WARP_PAGES + key_tile / 4, cell = meeting.cell(q / 2, g, key_tile % 4);
+        uint4 &fragment = meeting.weights[page][tile][q / 2][cell];
+        reinterpret_cast<uint2 *>(&fragment)[q % 2] = {pairs[0], pairs[1]};
+    }
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        float total = totals[row];
+        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
+        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
+        if (q == 0) meeting.totals[warp][row * 8 + g] = total;
+    }
+}
+
+// sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
+template <int DIM, int TILES>
+__device__ __forceinline__ void add_values(const Cache<DIM> &cache, Span pages, const Meeting<DIM, TILES> &meeting,
+                                           float (&sums)[TILES][DIM / 32][4]) {
+    const int lane = threadIdx.x % 32;
+    const int first = meeting.cell(0, lane / 4, lane % 4), second = meeting.cell(1, lane / 4, lane % 4);
+    const uint4 *quarter = cache.values + threadIdx.x / 32 * DIM + lane;
+    [[maybe_unused]] constexpr int PAGES_AHEAD = DIM * TILES <= 128 ? 4 : 512 / (DIM * TILES);  // as registers allow
+#pragma unroll PAGES_AHEAD
+    for (unsigned page = pages.first; page < pages.end; ++page) {
+        const uint4 *from = quarter + cache.offset(page);
+        uint4 values[DIM / 32];
+#pragma unroll
+        for (int n = 0; n < DIM / 32; ++n) values[n] = from[n * 32];
+#pragma unroll
+        for (int tile = 0; tile < TILES; ++tile) {
+            const uint4(&weights)[2][32] = meeting.weights[page % CHUNK_PAGES][tile];
+            multiply_block(sums[tile], weights[0][first], weights[1][second], values);
         }
     }
 }
@@ -117,83 +204,24 @@ struct alignas(8) Stats {
     float maximum, total;
 };
 
-// Turns scores to weights, which it leaves in `meeting`; a key that a query does not see weighs nothing. `stats` become
-// those of the lane's queries g, g + 8, …; the maximum of one that sees no key is 0.
+// The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and the stats of queries g, g + 8, ….
 template <int DIM, int TILES>
-__device__ __forceinline__ void weigh(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
-                                      Meeting<DIM, TILES> &meeting, Stats (&stats)[2 * TILES]) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, q = lane % 4;
-    const unsigned first_key = chunk * CHUNK + warp * (CHUNK / WARPS) + 2 * q;
-#pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) {
-        const Span seen = meeting.seen[row * 8 + g];
-        float maximum = -INFINITY;
-#pragma unroll
-        for (int n = 0; n < 2 * KEY_TILES; ++n) {
-            float &score = scores[row / 2][n / 2][row % 2 * 2 + n % 2];
-            score = seen.holds(first_key + n / 2 * 8 + n % 2) ? __fmul_rn(score, scale) : -INFINITY;
-            maximum = fmaxf(maximum, score);
-        }
-        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 1));
-        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFF, maximum, 2));
-        if (q == 0) meeting.maxima[warp][row * 8 + g] = maximum;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) {
-        float &maximum = stats[row].maximum, total = 0;
-        maximum = meeting.maximum(row * 8 + g);
-        if (maximum == -INFINITY) maximum = 0;  // so that weights are e^−∞, where ∞ − ∞ would be no number
-#pragma unroll
-        for (int n = 0; n < KEY_TILES; ++n) {
-            const float *pair = &scores[row / 2][n][row % 2 * 2];
-            const float first = exponential(__fsub_rn(pair[0], maximum));
-            const float second = exponential(__fsub_rn(pair[1], maximum));
-            total = __fadd_rn(__fadd_rn(total, first), second);
-            uint4 &weights = meeting.weights[warp * WARP_PAGES + n / 4][row][meeting.cell(g, n % 4)];
-            (&weights.x)[q] = pack_bf16(first, second);
-        }
-        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 1));
-        total = __fadd_rn(total, __shfl_xor_sync(0xFFFFFFFF, total, 2));
-        if (q == 0) meeting.totals[warp][row * 8 + g] = total;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) stats[row].total = meeting.total(row * 8 + g);
-}
-
-// sums[tile][n8 tile of the warp's dims] += Σ weight · value over the keys of `pages`, in order.
-template <int DIM, int TILES>
-__device__ __forceinline__ void add_values(const Cache &cache, Span pages, const Meeting<DIM, TILES> &meeting,
-                                           float (&sums)[TILES][DIM / 32][4]) {
-    const int lane = threadIdx.x % 32, cell = meeting.cell(lane / 4, lane % 4);
-    const uint4 *quarter = cache.values + threadIdx.x / 32 * DIM + lane;
-    [[maybe_unused]] constexpr int PAGES_AHEAD = 512 / (TILES * DIM) > 4 ? 4 : 512 / (TILES * DIM);  // as registers allow
-#pragma unroll PAGES_AHEAD
-    for (unsigned page = pages.first; page < pages.end; ++page) {
-        const uint4 *from = quarter + cache.offset(page);
-        uint4 values[DIM / 32];
-#pragma unroll
-        for (int n = 0; n < DIM / 32; ++n) values[n] = from[n * 32];
-#pragma unroll
-        for (int tile = 0; tile < TILES; ++tile) {
-            const uint4(&weights)[2 * TILES][32] = meeting.weights[page % CHUNK_PAGES];
-            multiply_block(sums[tile], weights[2 * tile][cell], weights[2 * tile + 1][cell], values);
-        }
-    }
-}
-
-// The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and its stats.
-template <int DIM, int TILES>
-__device__ __forceinline__ void attend(const Cache &cache, unsigned chunk, Span pages, float scale,
+__device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, Span pages, float scale,
                                        Meeting<DIM, TILES> &meeting, float (&sums)[TILES][DIM / 32][4],
                                        Stats (&stats)[2 * TILES]) {
-    float scores[TILES][KEY_TILES][4] = {};
+    float scores[TILES][KEY_TILES][4] = {}, maxima[2 * TILES];
     score(cache, meeting, chunk, pages, scores);
-    weigh(chunk, scale, scores, meeting, stats);
+    mask(chunk, scale, scores, meeting);
+    __syncthreads();
+    weigh(scores, meeting, maxima);
+    __syncthreads();
 #pragma unroll
-    for (int n = 0; n < TILES * (DIM / 32) * 4; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
+    for (int n = 0; n < TILES * DIM / 8; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
     add_values(cache, pages, meeting, sums);
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        stats[row] = {maxima[row], meeting.total(row * 8 + threadIdx.x % 32 / 4)};
+    }
 }
 
 // A query's stats over the chunks merged so far, and what sums are multiplied by to merge the last one's.
@@ -201,14 +229,13 @@ struct Merged {
     Stats stats = {-INFINITY, 0};
     float old_factor, new_factor;
 
-    // False: the query sees none of the chunk's keys, which therefore changes nothing.
-    __device__ bool merge(Stats chunk) {
-        if (chunk.total == 0) return false;
-        const float maximum = fmaxf(stats.maximum, chunk.maximum);
-        old_factor = exponential(__fsub_rn(stats.maximum, maximum));
-        new_factor = exponential(__fsub_rn(chunk.maximum, maximum));
+    // A chunk of which the query sees nothing changes no bit: sum · 1 + 0 · −0 is the sum, even where that is −0.
+    __device__ void merge(Stats chunk) {
+        const bool seen = chunk.total != 0;
+        const float maximum = seen ? fmaxf(stats.maximum, chunk.maximum) : stats.maximum;
+        old_factor = seen ? exponential(__fsub_rn(stats.maximum, maximum)) : 1.0f;
+        new_factor = seen ? exponential(__fsub_rn(chunk.maximum, maximum)) : -0.0f;
         stats = {maximum, add(stats.total, chunk.total)};
-        return true;
     }
 
     __device__ float add(float sum, float chunk_sum) const {

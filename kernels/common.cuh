@@ -10,14 +10,20 @@ using Bf16 = unsigned short;
 constexpr unsigned NOTHING = 0xFFFFFFFFu;
 
 __device__ __forceinline__ Bf16 bf16_from_float(float value) { return static_cast<Bf16>(pack_bf16(value, 0.0f)); }
-__device__ __forceinline__ float float_from_bf16(Bf16 bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16); }
 
-// eˣ by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs; 0 below −87.3.
+// The numbers of a packed pair.
+__device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }
+
+// eˣ by the steps, and so with the bits, of `exp` in src/ops/cpu/lanes/mod.rs; 0 below −87.3. Without a branch, and by
+// sums where a conversion between float and integer would take four times as long.
 __device__ __forceinline__ float exponential(float x) {
     constexpr float lowest = -87.33654f, highest = 88.0f;
     constexpr float log2_e = 1.44269504f, ln2_high = 0.6933594f, ln2_low = -2.1219444e-4f;
+    constexpr float rounder = 12582912.0f;  // 1.5 · 2²³: a sum with it is rounded to a whole number, its low bits
     const float bounded = fminf(fmaxf(x, lowest), highest);
-    const float whole = rintf(__fmul_rn(bounded, log2_e));
+    const float rounded = __fadd_rn(__fmul_rn(bounded, log2_e), rounder);
+    const float whole = __fsub_rn(rounded, rounder);
     const float rest = __fmaf_rn(whole, -ln2_low, __fmaf_rn(whole, -ln2_high, bounded));
     float series = 1.0f / 5040.0f;
     series = __fmaf_rn(series, rest, 1.0f / 720.0f);
@@ -26,8 +32,8 @@ __device__ __forceinline__ float exponential(float x) {
     series = __fmaf_rn(series, rest, 1.0f / 6.0f);
     series = __fmaf_rn(series, rest, 0.5f);
     series = __fadd_rn(__fmaf_rn(series, __fmul_rn(rest, rest), rest), 1.0f);
-    const float power_of_two = __int_as_float((static_cast<int>(whole) + 127) << 23);
-    return x < lowest ? 0.0f : __fmul_rn(series, power_of_two);
+    const float power_of_two = __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(1.0f));
+    return __fmul_rn(series, x < lowest ? 0.0f : power_of_two);
 }
 
 // x · sigmoid(inner) · up, in the order of src/ops/cpu/activation.rs.
@@ -54,12 +60,12 @@ __device__ __forceinline__ float sum_over_warp(float value) {
     return value;
 }
 
-// The sum over a CTA of `warps` warps, the same in all threads: over each warp, then over the warps in order.
-template <int warps>
+// The sum over a CTA of `warps` warps, the same in all threads: over each warp, then over the warps in order. Each use
+// in a kernel has a `place` of its own.
+template <int warps, int place = 0>
 __device__ __forceinline__ float sum_over_cta(float value) {
     __shared__ float sums[warps];
     value = sum_over_warp(value);
-    __syncthreads();  // an earlier sum has been read
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
     __syncthreads();
     float total = sums[0];

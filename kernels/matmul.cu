@@ -1,38 +1,59 @@
+// out = x · weightsᵀ, for weights in three formats and three epilogues. The bits of a row depend neither on the kernel
+// nor on the rows beside it: all sum over K by the same instructions, in the same order, by the tree of `Chunks`.
+//
+//   kernel                               rows   grid                                     threads  dynamic shared bytes
+//   matmul_small_<format>_<epilogue>_R   ≤ R    (ceil(n / small_outputs(R)), 1, 1)       128      small_shared_bytes(R)
+//   matmul_medium_<format>_<epilogue>    any    (ceil(rows/64), ceil(n/128), 1 or 4)     256      LARGE_SHARED_BYTES
+//   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
+//
+// R is 8, 16, 32 or 64. gridDim.z = 4 is for fewer blocks than the device has room for.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 
-#define ARGUMENTS                                                                                                       \
+// weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: ceil(K/32);
+// out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
+#define MATMUL_PARAMETERS                                                                                               \
     const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x, int x_stride, \
         int rows, int n, int k_tiles, void *out, int out_stride
+#define MATMUL_ARGUMENTS {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}
 
-#define SMALL(format, Format, epilogue, Epilogue_, rows_)                                                             \
-    extern "C" __global__ void __launch_bounds__(matmul::SMALL_THREADS, 2)                                              \
-        matmul_small_##format##_##epilogue##_##rows_(ARGUMENTS) {                                                    \
-        matmul::multiply_small<matmul::Format, matmul::Epilogue::Epilogue_, rows_ / 8>(                              \
-            {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n});                     \
-    }                                                                                                                \
-    TWIN_KERNEL(matmul_small_##format##_##epilogue##_##rows_)
+#define MATMUL_SMALL(format, Format, epilogue, Epilogue_, most_rows)                                               \
+    extern "C" __global__ void __launch_bounds__(matmul::SMALL_THREADS, 2)                                         \
+        matmul_small_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS) {                                      \
+        matmul::multiply_small<matmul::Format, matmul::Epilogue::Epilogue_, most_rows / 8>(MATMUL_ARGUMENTS);      \
+    }                                                                                                              \
+    TWIN_KERNEL(matmul_small_##format##_##epilogue##_##most_rows)
 
-#define LARGE(format, Format, epilogue, Epilogue_)                                                                   \
-    extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                           \
-        matmul_large_##format##_##epilogue(ARGUMENTS) {                                                              \
-        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_>(                                         \
-            {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n});                     \
-    }                                                                                                                \
+// sums and tickets: see `Meeting`; not used where gridDim.z is 1.
+#define MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)                                                         \
+    extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, matmul::MEDIUM_CTAS)                       \
+        matmul_medium_##format##_##epilogue(MATMUL_PARAMETERS, float4 *sums, unsigned *tickets) {                  \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16>(             \
+            MATMUL_ARGUMENTS, {sums, tickets});                                                                    \
+    }                                                                                                              \
+    TWIN_KERNEL(matmul_medium_##format##_##epilogue)
+
+#define MATMUL_LARGE(format, Format, epilogue, Epilogue_)                                                          \
+    extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                         \
+        matmul_large_##format##_##epilogue(MATMUL_PARAMETERS) {                                                    \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16>(              \
+            MATMUL_ARGUMENTS);                                                                                     \
+    }                                                                                                              \
     TWIN_KERNEL(matmul_large_##format##_##epilogue)
 
-#define EPILOGUE(format, Format, epilogue, Epilogue_)  \
-    SMALL(format, Format, epilogue, Epilogue_, 8)      \
-    SMALL(format, Format, epilogue, Epilogue_, 16)     \
-    SMALL(format, Format, epilogue, Epilogue_, 32)     \
-    SMALL(format, Format, epilogue, Epilogue_, 64)     \
-    LARGE(format, Format, epilogue, Epilogue_)
+#define MATMUL_EPILOGUE(format, Format, epilogue, Epilogue_) \
+    MATMUL_SMALL(format, Format, epilogue, Epilogue_, 8)     \
+    MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
+    MATMUL_SMALL(format, Format, epilogue, Epilogue_, 32)    \
+    MATMUL_SMALL(format, Format, epilogue, Epilogue_, 64)    \
+    MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)       \
+    MATMUL_LARGE(format, Format, epilogue, Epilogue_)
 
-#define FORMAT(format, Format)            \
-    EPILOGUE(format, Format, f32, F32)    \
-    EPILOGUE(format, Format, silu, Silu)  \
-    EPILOGUE(format, Format, gelu, Gelu)
+#define MATMUL_FORMAT(format, Format)           \
+    MATMUL_EPILOGUE(format, Format, f32, F32)   \
+    MATMUL_EPILOGUE(format, Format, silu, Silu) \
+    MATMUL_EPILOGUE(format, Format, gelu, Gelu)
 
-FORMAT(bf16, Bf16Weights)
-FORMAT(q8_0, Q8Weights)
-FORMAT(q4_k, Q4Weights)
+MATMUL_FORMAT(bf16, Bf16Weights)
+MATMUL_FORMAT(q8_0, Q8Weights)
+MATMUL_FORMAT(q4_k, Q4Weights)

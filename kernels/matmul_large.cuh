@@ -1,18 +1,27 @@
-// Matmuls of many rows, bound by the tensor cores.
+// Matmuls of many rows, bound by the tensor cores, and of a few dozen, where the activations' way to the
+// multiprocessors counts beside the weights'.
 //
 // A CTA takes 128 outputs and 128 (or 64) rows through shared memory in steps of 64 inputs; of its eight warps four
 // share the rows and two the outputs, so that each multiplies 32 outputs by 64 (32) rows. Weights become bf16 on their
-// way to the registers, so the fewer rows share the work of a group the less often that is done.
+// way to the registers, so the fewer warps share a group the less often that is done. Where there are too few blocks
+// for the device, gridDim.z = 4 gives each chunk of K a CTA of its own; it is 1 otherwise.
 #pragma once
 
-#include "matmul_output.cuh"
+#include "matmul_join.cuh"
 #include "weights.cuh"
 
 namespace matmul {
 
 constexpr int LARGE_THREADS = 256;
-constexpr int LARGE_OUTPUTS = 128, LARGE_ROWS = 128, SPLIT_ROWS = 64;  // of a CTA
-constexpr int LARGE_SHARED_BYTES = 98304;                              // dynamic; all that an L4 or L40 has
+constexpr int LARGE_OUTPUTS = 128, LARGE_ROWS = 128, MEDIUM_ROWS = 64;  // of a CTA
+constexpr int LARGE_SHARED_BYTES = 98304;                               // dynamic; an L4 or L40 has hardly more
+
+// CTAs of 64 rows that share a multiprocessor: two where its shared memory has room for them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int MEDIUM_CTAS = 1;
+#else
+constexpr int MEDIUM_CTAS = 2;
+#endif
 
 // One CTA's stages, and a thread's share of the work. ROW_TILES: of eight rows, a warp's.
 template <class Format, int ROW_TILES>
@@ -27,18 +36,16 @@ struct Block {
     unsigned char *memory;
     Weights group;  // that this warp copies
     Activations activations;
-    int first_row, end, warp, lane;
+    int end, warp, lane;
 
-    __device__ __forceinline__ Block(const Weights &weights, const Activations &activations, int last_group, int first_row,
-                                     int end)
-        : memory(dynamic_shared()), activations(activations), first_row(first_row), end(end), warp(threadIdx.x / 32),
-          lane(threadIdx.x % 32) {
+    __device__ __forceinline__ Block(const Weights &weights, const Activations &activations, int last_group, int end)
+        : memory(dynamic_shared()), activations(activations), end(end), warp(threadIdx.x / 32), lane(threadIdx.x % 32) {
         group = weights.of_group<Format>(min(static_cast<int>(blockIdx.y) * 8 + warp, last_group));
     }
 
-    // Of the four pairs of groups and the two halves of the rows, those that this warp multiplies.
-    __device__ __forceinline__ int pair() const { return warp % 4; }
-    __device__ __forceinline__ int first_row_of_warp() const { return warp / 4 * ROW_TILES * 8; }
+    // What this warp multiplies: two groups of the CTA's eight, and half of its rows.
+    __device__ __forceinline__ int first_group() const { return blockIdx.y * 8 + warp % 4 * 2; }
+    __device__ __forceinline__ int first_row() const { return blockIdx.x * ROWS + warp / 4 * (ROWS / 2); }
 
     __device__ __forceinline__ void copy_weights(int slot, int tile) const {
         Group::copy(memory + slot * STAGE + warp * Group::BYTES, group, tile, end, lane);
@@ -51,7 +58,7 @@ struct Block {
         const int piece = threadIdx.x % 8;
 #pragma unroll
         for (int pass = 0; pass < ROWS * 8 / LARGE_THREADS; ++pass) {
-            const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = first_row + row;
+            const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = blockIdx.x * ROWS + row;
             const bool valid = from_row < activations.rows && tile + piece / 4 < end;
             const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32 + piece * 8;
             copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from, valid);
@@ -60,12 +67,12 @@ struct Block {
 
     __device__ __forceinline__ void multiply(int slot, int index, float (&sums)[2][ROW_TILES][4]) const {
         const unsigned char *stage = memory + slot * STAGE;
-        const int row = first_row_of_warp() + lane / 4, piece = index * 4 + lane % 4;
+        const int row = warp / 4 * (ROWS / 2) + lane / 4, piece = index * 4 + lane % 4;
         const unsigned char *x = stage + X_AT + row * 128 + (piece ^ row % 2 * 4) * 16;
         Fragment weights[2];
 #pragma unroll
         for (int group = 0; group < 2; ++group) {
-            weights[group] = Group::fragment(stage + (pair() * 2 + group) * Group::BYTES, index, lane);
+            weights[group] = Group::fragment(stage + (warp % 4 * 2 + group) * Group::BYTES, index, lane);
         }
         uint4 inputs[ROW_TILES];
 #pragma unroll
@@ -115,34 +122,35 @@ struct Block {
     }
 };
 
-template <class Format, Epilogue EPILOGUE>
-__device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations, const Output &output) {
-    constexpr int ROW_TILES = LARGE_ROWS / 16;
+template <class Format, Epilogue EPILOGUE, int ROW_TILES>
+__device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations, const Output &output,
+                                               const Meeting &meeting = {}) {
     let_dependents_start();
     const Chunks chunks(weights.k_tiles);
-    const Block<Format, ROW_TILES> block(weights, activations, (output.n + 15) / 16 - 1, blockIdx.x * LARGE_ROWS,
-                                         weights.k_tiles);
-    float sums[2][ROW_TILES][4] = {}, totals[2][ROW_TILES][4];
-    int chunk_end = min(chunks.length, weights.k_tiles);
-    block.run(0, sums, [&](int tile) {
+    const bool all_chunks = gridDim.z == 1;
+    const int begin = blockIdx.z * chunks.length, end = all_chunks ? weights.k_tiles : min(begin + chunks.length, weights.k_tiles);
+    if (begin >= end) return;
+    const Block<Format, ROW_TILES> block(weights, activations, (output.n + 15) / 16 - 1, end);
+
+    float sums[2][ROW_TILES][4] = {};
+    float4 totals[2 * ROW_TILES];
+    int chunk_end = min(begin + chunks.length, end);
+    block.run(begin, sums, [&](int tile) {
         if (tile + 1 != chunk_end) return;
 #pragma unroll
-        for (int number = 0; number < 2 * ROW_TILES * 4; ++number) {
-            float &sum = sums[number / (ROW_TILES * 4)][number / 4 % ROW_TILES][number % 4];
-            float &total = totals[number / (ROW_TILES * 4)][number / 4 % ROW_TILES][number % 4];
-            total = tile < chunks.length ? sum : __fadd_rn(total, sum);
-            sum = 0.0f;
+        for (int fragment = 0; fragment < 2 * ROW_TILES; ++fragment) {
+            float(&c)[4] = sums[fragment / ROW_TILES][fragment % ROW_TILES];
+            const float4 sum = {c[0], c[1], c[2], c[3]};
+            totals[fragment] = tile < begin + chunks.length ? sum : add(totals[fragment], sum);
+            c[0] = c[1] = c[2] = c[3] = 0.0f;
         }
-        chunk_end = min(chunk_end + chunks.length, weights.k_tiles);
+        chunk_end = min(chunk_end + chunks.length, end);
     });
+    if (!all_chunks && !join(meeting, chunks.count, totals)) return;
 #pragma unroll
-    for (int group = 0; group < 2; ++group) {
-#pragma unroll
-        for (int m = 0; m < ROW_TILES; ++m) {
-            const float(&c)[4] = totals[group][m];
-            store<EPILOGUE>(output, {c[0], c[1], c[2], c[3]}, Format::ONE, blockIdx.y * 8 + block.pair() * 2 + group,
-                            block.first_row + block.first_row_of_warp() + m * 8, block.lane);
-        }
+    for (int fragment = 0; fragment < 2 * ROW_TILES; ++fragment) {
+        store<EPILOGUE>(output, totals[fragment], Format::ONE, block.first_group() + fragment / ROW_TILES,
+                        block.first_row() + fragment % ROW_TILES * 8, block.lane);
     }
 }
 

@@ -14,6 +14,8 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
                                       float *residual) {
     const unsigned token = tokens[blockIdx.x];
     const matmul::Weights group = weights.of_group<Format>(token / 16);
+    // A fragment's weights are those divided by ONE, a power of two.
+    const float factor = __fmul_rn(scale, Format::ONE);
     // Every quad of the warp takes the token's row, and the first one writes it.
     const int quad_lane = threadIdx.x % 4, tile_lane = token % 8 * 4 + quad_lane, high_row = token % 16 / 8;
     float *out = residual + static_cast<size_t>(blockIdx.x) * hidden;
@@ -27,11 +29,9 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
         for (int half = 0; half < 2; ++half) {
             const unsigned low = high_row ? fragment.half[half][1] : fragment.half[half][0];
             const unsigned high = high_row ? fragment.half[half][3] : fragment.half[half][2];
-            const float4 values = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                              __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             reinterpret_cast<float4 *>(out + input)[half] =
-                make_float4(__fmul_rn(values.x, scale), __fmul_rn(values.y, scale), __fmul_rn(values.z, scale),
-                            __fmul_rn(values.w, scale));
+                make_float4(__fmul_rn(low_bf16(low), factor), __fmul_rn(high_bf16(low), factor),
+                            __fmul_rn(low_bf16(high), factor), __fmul_rn(high_bf16(high), factor));
         }
     }
 }
@@ -45,8 +45,9 @@ __device__ __forceinline__ float add_squares(float sum, float4 values) {
 }
 
 __device__ __forceinline__ float4 scaled(float4 values, float scale, float4 weight) {
-    return make_float4(__fmul_rn(__fmul_rn(values.x, scale), weight.x), __fmul_rn(__fmul_rn(values.y, scale), weight.y),
-                       __fmul_rn(__fmul_rn(values.z, scale), weight.z), __fmul_rn(__fmul_rn(values.w, scale), weight.w));
+    return make_float4(
+        __fmul_rn(__fmul_rn(values.x, scale), weight.x), __fmul_rn(__fmul_rn(values.y, scale), weight.y),
+        __fmul_rn(__fmul_rn(values.z, scale), weight.z), __fmul_rn(__fmul_rn(values.w, scale), weight.w));
 }
 
 // This thread's part of a row's sum of squares.
@@ -57,7 +58,8 @@ __device__ __forceinline__ float squares(const float4 *row, int quads) {
 }
 
 // out = bf16(row · scale · weight)
-__device__ __forceinline__ void write_scaled(const float4 *row, float scale, const float4 *weight, int quads, Bf16 *out) {
+__device__ __forceinline__ void write_scaled(const float4 *row, float scale, const float4 *weight, int quads,
+                                             Bf16 *out) {
     for (int quad = threadIdx.x; quad < quads; quad += THREADS) {
         const float4 value = scaled(row[quad], scale, weight[quad]);
         reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
@@ -68,7 +70,8 @@ __device__ __forceinline__ void write_scaled(const float4 *row, float scale, con
 __device__ __forceinline__ void normalise(const float *row, const float *weight, float epsilon, int hidden, Bf16 *out) {
     const float4 *values = reinterpret_cast<const float4 *>(row);
     const float sum = sum_over_cta<WARPS>(squares(values, hidden / 4));
-    write_scaled(values, inverse_root_mean(sum, hidden, epsilon), reinterpret_cast<const float4 *>(weight), hidden / 4, out);
+    const float scale = inverse_root_mean(sum, hidden, epsilon);
+    write_scaled(values, scale, reinterpret_cast<const float4 *>(weight), hidden / 4, out);
 }
 
 }  // namespace norms
@@ -120,21 +123,21 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
             addend = norms::scaled(addend, scale, reinterpret_cast<const float4 *>(post_weight)[quad]);
         }
         const float4 old = sums[quad];
-        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y), __fadd_rn(old.z, addend.z),
-                                       __fadd_rn(old.w, addend.w));
+        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
+                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
         sums[quad] = sum;
         squares = norms::add_squares(squares, sum);
     }
     if (next_weight == nullptr) return;
-    scale = inverse_root_mean(sum_over_cta<norms::WARPS>(squares), hidden, epsilon);
+    scale = inverse_root_mean(sum_over_cta<norms::WARPS, 1>(squares), hidden, epsilon);
     norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
 }
 TWIN_KERNEL(add_norm)
 
 // out [row] = bf16(norm(residual[indices[row]]) · weight); zeros where there is no such row.
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden, Bf16 *out,
-                int out_stride) {
+    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
+                Bf16 *out, int out_stride) {
     let_dependents_start();
     wait_for_inputs();
     const unsigned index = indices[blockIdx.x];

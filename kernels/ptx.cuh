@@ -134,53 +134,12 @@ __device__ __forceinline__ float float_from_half(unsigned short half) {
 #endif
 }
 
-#ifdef WARDROUND_TWIN
-namespace twin {
-
-struct MmaOperands {
-    unsigned a[4], b[2];
-    float c[4];
-};
-
-// The sixteen products of an output and what it held are summed in f64 and rounded once.
-inline void multiply_tiles(void *slots, unsigned) {
-    MmaOperands *operands = static_cast<MmaOperands *>(slots);
-    const auto low = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair << 16)); };
-    const auto high = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair & 0xFFFF0000u)); };
-    double a[16][16], b[16][8];  // [m][k], [k][n]
-    for (int lane = 0; lane < 32; ++lane) {
-        const int group = lane / 4, pair = lane % 4 * 2;
-        for (int part = 0; part < 4; ++part) {
-            double *at = &a[group + part % 2 * 8][pair + part / 2 * 8];
-            at[0] = low(operands[lane].a[part]);
-            at[1] = high(operands[lane].a[part]);
-        }
-        for (int part = 0; part < 2; ++part) {
-            b[pair + part * 8][group] = low(operands[lane].b[part]);
-            b[pair + part * 8 + 1][group] = high(operands[lane].b[part]);
-        }
-    }
-    for (int m = 0; m < 16; ++m) {
-        double sums[8] = {};
-        for (int k = 0; k < 16; ++k) {
-            for (int n = 0; n < 8; ++n) sums[n] += a[m][k] * b[k][n];
-        }
-        for (int n = 0; n < 8; ++n) {
-            float &c = operands[m % 8 * 4 + n / 2].c[m / 8 * 2 + n % 2];
-            c = static_cast<float>(sums[n] + c);
-        }
-    }
-}
-
-}  // namespace twin
-#endif
-
 // c[16 m][8 n] += a[16 m][16 k] · b[16 k][8 n], bf16 pairs by PTX's m16n8k16 fragments; lane = 4·g + q:
 // a0..a3 = rows g, g+8, g, g+8 at k 2q (a0, a1) and 2q+8 (a2, a3); b0, b1 = column g at k 2q, 2q+8;
 // c0, c1 = row g, c2, c3 = row g+8 at columns 2q, 2q+1.
 __device__ __forceinline__ void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #ifdef WARDROUND_TWIN
-    const twin::MmaOperands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {c[0], c[1], c[2], c[3]}};
+    const twin::TileOperands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {c[0], c[1], c[2], c[3]}};
     memcpy(c, twin::exchange(operands, twin::multiply_tiles)[twin::lane].c, sizeof c);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

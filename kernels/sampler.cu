@@ -1,7 +1,8 @@
-// From a row of logits to a token, as src/engine/sampler.rs does it and with its result: all sums are of integers.
+// From a row of logits to a token, with the result of src/engine/sampler.rs: all sums are of integers.
 //
-// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier, lowest id first: the filters
-// each lower a bound on the keys that stay, and a bound is found digit by digit from histograms of what the tokens weigh.
+// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
+// Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'
+// weights.
 #include "common.cuh"
 
 // How a row's token is drawn, 40 bytes.
@@ -44,14 +45,13 @@ struct Shared {
 };
 
 struct Row {
-    const float *logits;                // [vocabulary]
-    const unsigned *allowed, *seen;     // [ceil(vocabulary / 32)], a bit a token, or null
+    const float *logits;             // [vocabulary]
+    const unsigned *allowed, *seen;  // [ceil(vocabulary / 32)], a bit a token, or null
     int vocabulary;
     float penalty, temperature;
-    float maximum;                      // of the logits over the temperature
-    Key bound = EVERY_KEY;              // keys up to here may be drawn,
-    Mass floor = 1;                     // and masses from here on
-    bool is_few = false;                // all of them are in `few`
+    float maximum = 0.0f;    // of the logits over the temperature, once known
+    Key bound = EVERY_KEY;   // keys up to here may be drawn,
+    bool is_few = false;     // and all of these are in `few`
 
     // After mask and penalty.
     __device__ __forceinline__ float penalised(int id) const {
@@ -82,10 +82,9 @@ __device__ __forceinline__ Key rank_of(int id, float logit) {
     return static_cast<Key>(~ordered(logit)) << ID_BITS | static_cast<Key>(id);
 }
 
-// The key of a token that may be drawn; its logit lies less than 28 below the maximum, since 2⁻⁴⁰ = e⁻²⁷·⁷.
-__device__ __forceinline__ Key key_of(int id, float logit, float maximum) {
-    const unsigned nearness = static_cast<unsigned>(__fmul_rn(__fsub_rn(maximum, logit), 16.0f));
-    return static_cast<Key>(nearness) << NEARNESS_SHIFT | rank_of(id, logit);
+// The key of a token whose logit is `below` the maximum, less than 28: 2⁻⁴⁰ is e⁻²⁷·⁷, and less has no mass.
+__device__ __forceinline__ Key key_of(int id, float logit, float below) {
+    return static_cast<Key>(static_cast<unsigned>(below * 16.0f)) << NEARNESS_SHIFT | rank_of(id, logit);
 }
 
 __device__ __forceinline__ float logit_of(Key key) { return from_ordered(~static_cast<unsigned>(key >> ID_BITS)); }
@@ -98,20 +97,40 @@ __device__ __forceinline__ Mass whole_mass(float share) {
     return shift >= 0 ? mantissa << shift : shift > -24 ? mantissa >> -shift : 0;
 }
 
-__device__ __forceinline__ Mass mass_of(float logit, float maximum) {
-    return whole_mass(exponential(__fsub_rn(logit, maximum)));
+// Calls `visit` with each index below `count` and what `read` gives for it; four reads are under way at once.
+template <typename Read, typename Visit>
+__device__ __forceinline__ void for_each_index(int count, Read read, Visit visit) {
+    constexpr int TOGETHER = 4;
+    for (int first = threadIdx.x; first < count; first += TOGETHER * THREADS) {
+        float values[TOGETHER];
+#pragma unroll
+        for (int each = 0; each < TOGETHER; ++each) {
+            const int index = first + each * THREADS;
+            values[each] = index < count ? read(index) : -INFINITY;
+        }
+#pragma unroll
+        for (int each = 0; each < TOGETHER; ++each) visit(first + each * THREADS, values[each]);
+    }
 }
 
 // Calls `visit` with the key and the mass of each token that may be drawn, in any order.
 template <typename Visit>
 __device__ __forceinline__ void for_each(const Row &row, const Shared &shared, Visit visit) {
-    const int count = row.is_few ? shared.few_count : row.vocabulary;
-    for (int index = threadIdx.x; index < count; index += THREADS) {
-        const float logit = row.is_few ? logit_of(shared.few[index]) : row.logit(index);
-        const Mass mass = mass_of(logit, row.maximum);
-        if (mass < row.floor) continue;
-        const Key key = row.is_few ? shared.few[index] : key_of(index, logit, row.maximum);
+    const auto visit_logit = [&](int id, float logit) {
+        const float below = __fsub_rn(row.maximum, logit);
+        if (!(below < 28.0f)) return;  // also what is not a number
+        const Mass mass = whole_mass(exponential(-below));
+        if (below > 27.5f && mass == 0) return;
+        const Key key = key_of(id, logit, below);
         if (key <= row.bound) visit(key, mass);
+    };
+    if (row.is_few) {
+        for (int index = threadIdx.x; index < shared.few_count; index += THREADS) {
+            const Key key = shared.few[index];
+            visit_logit(static_cast<int>(key & ID_MASK), logit_of(key));
+        }
+    } else {
+        for_each_index(row.vocabulary, [&](int id) { return row.logit(id); }, visit_logit);
     }
 }
 
@@ -135,7 +154,8 @@ __device__ __forceinline__ Mass sum_through_lane(Mass value) {
     return value;
 }
 
-// One warp finds the first bin up to which the sums reach the target: `missing`, or what `target_of` makes of the total.
+// One warp finds the first bin up to which the sums reach the target: at first what `target_of` makes of the total,
+// then what was missing of it.
 template <typename Target>
 __device__ __forceinline__ void find_bin(Shared &shared, bool is_first, Target target_of) {
     constexpr int PART = BINS / 32;
@@ -178,8 +198,8 @@ __device__ __forceinline__ void keep_aside(Row &row, Shared &shared, Key last) {
     row.is_few = shared.few_count <= FEW;
 }
 
-// The smallest place (a key's bits under `mask`, from the digit at `shift` down) such that the tokens up to it weigh
-// what `target_of` makes of the weight of all; at least `none` of them do: `otherwise`.
+// The first place, the bits of a key under `mask`, such that the tokens up to it weigh what `target_of` makes of the
+// weight of all; `otherwise` if all weigh less. The mask's highest digit is at `first_shift`.
 template <typename Weigh, typename Target>
 __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int first_shift, Key otherwise, Weigh weigh,
                                       Target target_of) {
@@ -205,10 +225,9 @@ __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int fi
 // The rank of the likeliest token, with −0 as +0 as in a comparison; `EVERY_KEY` if there is none.
 __device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
     Key best = EVERY_KEY;
-    for (int id = threadIdx.x; id < row.vocabulary; id += THREADS) {
-        const float logit = row.penalised(id);
+    for_each_index(row.vocabulary, [&](int id) { return row.penalised(id); }, [&](int id, float logit) {
         if (logit > -INFINITY) best = min(best, rank_of(id, __fadd_rn(logit, 0.0f)));
-    }
+    });
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) best = min(best, __shfl_xor_sync(0xFFFFFFFFu, best, distance));
     if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
@@ -234,8 +253,9 @@ __device__ __forceinline__ unsigned draw(Row &row, Shared &shared, const Order &
             return max(static_cast<Mass>(wanted), 1ull);
         });
     }
-    row.floor = max(whole_mass(order.min_p), 1ull);
-    const Key drawn = search(row, shared, ID_MASK, DIGIT_BITS, NOTHING, mass_itself,
+    const Mass least = whole_mass(order.min_p);
+    const Key drawn = search(row, shared, ID_MASK, DIGIT_BITS, NOTHING,
+                             [=](Mass mass) { return mass < least ? 0 : mass; },
                              [&](Mass total) { return __umul64hi(order.random, total) + 1; });
     return static_cast<unsigned>(drawn);
 }
@@ -253,13 +273,12 @@ extern "C" __global__ void __launch_bounds__(sampler::THREADS)
     wait_for_inputs();
     const Order order = orders[blockIdx.x];
     const size_t words = (vocabulary + 31) / 32;
-    Row row;
-    row.logits = logits + static_cast<size_t>(blockIdx.x) * vocabulary;
-    row.allowed = order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words;
-    row.seen = order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words;
-    row.vocabulary = vocabulary;
-    row.penalty = order.penalty;
-    row.temperature = order.temperature;
+    Row row{logits + static_cast<size_t>(blockIdx.x) * vocabulary,
+            order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words,
+            order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words,
+            vocabulary,
+            order.penalty,
+            order.temperature};
     const unsigned token = sampler::draw(row, shared, order);
     if (threadIdx.x == 0) out[blockIdx.x] = token;
 }

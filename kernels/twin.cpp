@@ -4,16 +4,14 @@
 // static initialisers, so a static library of them must be linked whole.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
-#ifndef __x86_64__
-#include <ucontext.h>
-#endif
-
 #include "twin.h"
+#include "twin_stack.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constinit thread_local unsigned twin::lane;
@@ -21,38 +19,6 @@ constinit thread_local unsigned twin::lane;
 namespace {
 
 constexpr unsigned lanes = 32, most_threads = 1024;
-// Untouched pages cost nothing. The odd lines keep the tops of the stacks out of one another's cache sets.
-constexpr size_t stack_bytes = 65536 + 17 * 64;
-
-#ifdef __x86_64__
-using Stack = void *;
-
-// Keeps what a call must preserve on the stack left, and takes it from the one entered.
-__attribute__((naked, noinline)) void switch_stack(Stack *, const Stack *) {
-    asm("pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
-        "movq %rsp, (%rdi)\n movq (%rsi), %rsp\n"
-        "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n ret");
-}
-
-// `run` is entered by the first switch, as if called: six registers and its address lie on the stack.
-void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
-    const uintptr_t top = (reinterpret_cast<uintptr_t>(memory) + stack_bytes) / 16 * 16;
-    void **bottom = reinterpret_cast<void **>(top) - 8;
-    bottom[6] = reinterpret_cast<void *>(run);
-    *stack = bottom;
-}
-#else
-using Stack = ucontext_t;
-
-void switch_stack(Stack *left, const Stack *entered) { swapcontext(left, entered); }
-
-void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
-    getcontext(stack);
-    stack->uc_stack.ss_sp = memory;
-    stack->uc_stack.ss_size = stack_bytes;
-    makecontext(stack, run, 0);
-}
-#endif
 
 // `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
 struct Warp {
@@ -69,7 +35,7 @@ struct Copy {
 };
 
 struct Fiber {
-    Stack stack;
+    twin::Stack stack;
     Warp *warp;
     uint3 index;
     unsigned lane;
@@ -81,7 +47,7 @@ struct Fiber {
 struct Machine {
     Fiber fibers[most_threads];
     Warp warps[most_threads / lanes];
-    Stack caller;
+    twin::Stack caller;
     unsigned warp_count, live, stopped, barriers;
     const twin::Kernel *kernel;
     void **arguments;
@@ -89,22 +55,43 @@ struct Machine {
     unsigned char *stacks;
 
     Machine();
-    ~Machine() { munmap(stacks, most_threads * stack_bytes); }
+    ~Machine() { munmap(stacks, most_threads * twin::stack_bytes); }
 };
 
 constinit thread_local Machine *machine = nullptr;
 constinit thread_local Fiber *current = nullptr;
 
 void enter(Fiber &next) {
-    Stack *left = &current->stack;
+    twin::Stack *left = &current->stack;
     current = &next;
     threadIdx = next.index;
     twin::lane = next.lane;
-    switch_stack(left, &next.stack);
+    twin::switch_stack(left, &next.stack);
+}
+
+// Turns are taken at random unless this is 0: xorshift's state.
+constinit thread_local uint64_t turns = 0;
+
+unsigned random_below(unsigned count) {
+    turns ^= turns << 13;
+    turns ^= turns >> 7;
+    turns ^= turns << 17;
+    return static_cast<unsigned>(turns >> 32) % count;
+}
+
+// Some thread that is not known to wait at the barrier.
+Fiber &random_fiber() {
+    Warp *warp;
+    do warp = machine->warps + random_below(machine->warp_count);
+    while (warp->stopped == warp->live);
+    unsigned present = warp->present;
+    for (unsigned skipped = random_below(warp->live); skipped > 0; --skipped) present &= present - 1;
+    return machine->fibers[warp->first + __builtin_ctz(present)];
 }
 
 // Lets another thread run: of this warp while any of it does not wait at the barrier, else of the next such warp.
 void yield() {
+    if (turns != 0) return enter(random_fiber());
     Warp *warp = current->warp;
     unsigned later = warp->present & ~((2u << current->lane) - 1);
     while (warp->stopped == warp->live) {
@@ -141,7 +128,7 @@ void run_threads() {
         --machine->live;
         settle(*fiber.warp);
         if (machine->live == 0) {
-            switch_stack(&fiber.stack, &machine->caller);
+            twin::switch_stack(&fiber.stack, &machine->caller);
         } else {
             yield();
         }
@@ -150,11 +137,11 @@ void run_threads() {
 
 Machine::Machine() {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *memory = mmap(nullptr, most_threads * stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *memory = mmap(nullptr, most_threads * twin::stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED) twin::fail("there is no memory for the stacks");
     stacks = static_cast<unsigned char *>(memory);
     for (unsigned thread = 0; thread < most_threads; ++thread) {
-        prepare_stack(&fibers[thread].stack, stacks + thread * stack_bytes, run_threads);
+        twin::prepare_stack(&fibers[thread].stack, stacks + thread * twin::stack_bytes, run_threads);
         fibers[thread].warp = &warps[thread / lanes];
         fibers[thread].lane = thread % lanes;
     }
@@ -169,11 +156,11 @@ void run_cta(unsigned threads) {
     }
     machine->live = threads;
     // What a CTA leaves in shared memory is no value to start from.
-    memset(static_cast<void *>(machine->shared.data()), 0xFF, machine->shared.size() * sizeof(uint4));
-    current = &machine->fibers[0];
+    std::fill(machine->shared.begin(), machine->shared.end(), uint4{~0u, ~0u, ~0u, ~0u});
+    current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
     twin::lane = current->lane;
-    switch_stack(&machine->caller, &current->stack);
+    twin::switch_stack(&machine->caller, &current->stack);
 }
 
 const twin::Kernel *kernels = nullptr;
@@ -230,6 +217,37 @@ void twin::await_copies(unsigned pending) {
     }
     copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(landed));
 }
+
+void twin::multiply_tiles(void *slots, unsigned) {
+    // All eight outputs of a row at once, in whatever registers there are.
+    using Row = double __attribute__((vector_size(64)));
+    TileOperands *operands = static_cast<TileOperands *>(slots);
+    const auto low = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair << 16)); };
+    const auto high = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair & 0xFFFF0000u)); };
+    Row b[16];  // [k][n]
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        for (unsigned part = 0; part < 2; ++part) {
+            const unsigned k = lane % 4 * 2 + part * 8;
+            b[k][lane / 4] = low(operands[lane].b[part]);
+            b[k + 1][lane / 4] = high(operands[lane].b[part]);
+        }
+    }
+    for (unsigned m = 0; m < 16; ++m) {
+        TileOperands *quad = operands + m % 8 * 4;
+        Row sums;
+        for (unsigned n = 0; n < 8; ++n) sums[n] = quad[n / 2].c[m / 8 * 2 + n % 2];
+        for (unsigned k = 0; k < 16; k += 2) {
+            const unsigned pair = quad[k % 8 / 2].a[m / 8 + k / 8 * 2];
+            sums += low(pair) * b[k];
+            sums += high(pair) * b[k + 1];
+        }
+        for (unsigned n = 0; n < 8; ++n) quad[n / 2].c[m / 8 * 2 + n % 2] = static_cast<float>(sums[n]);
+    }
+}
+
+// Whether this OS thread's kernels let their threads take turns in order (0) or at random, from a seed: what depends on
+// the order, for want of a barrier, then shows.
+extern "C" void wardround_twin_shuffle(uint64_t seed) { turns = seed; }
 
 // Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
 extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], const unsigned block[3],

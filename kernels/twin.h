@@ -91,6 +91,15 @@ T reduce(T brought) {
     })[lane];
 }
 
+// What a lane brings to an m16n8k16 product of bf16 tiles, by PTX's fragments; `c` takes the result.
+struct TileOperands {
+    unsigned a[4], b[2];
+    float c[4];
+};
+
+// A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once.
+void multiply_tiles(void *slots, unsigned present);
+
 // A kernel by its name; `TWIN_KERNEL` enters one.
 struct Kernel {
     const char *name;

@@ -1,0 +1,42 @@
+// Where the CTAs of one block of a result meet, each with the sums of one chunk of K.
+#pragma once
+
+#include "matmul_output.cuh"
+
+namespace matmul {
+
+// Where they meet, for the (gridDim.x · gridDim.y) blocks of the result.
+struct Meeting {
+    float4 *sums;       // [blocks][4 chunks][fragments][threads]
+    unsigned *tickets;  // [blocks], zero before and after
+};
+
+// Leaves this CTA's sums (chunk blockIdx.z of `count`) for the last of the CTAs to come, which adds all in order: false
+// in the others. Which one is last depends on time, what it adds does not.
+template <int FRAGMENTS>
+__device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (&sums)[FRAGMENTS]) {
+    const size_t block = static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x;
+    float4 *met = meeting.sums + block * 4 * FRAGMENTS * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
+        met[(blockIdx.z * FRAGMENTS + fragment) * blockDim.x] = sums[fragment];
+    }
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&meeting.tickets[block], 1u) == count - 1u;
+    __syncthreads();
+    if (!last) return false;
+    __threadfence();
+    if (threadIdx.x == 0) meeting.tickets[block] = 0;
+#pragma unroll
+    for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
+        sums[fragment] = met[fragment * blockDim.x];
+        for (int chunk = 1; chunk < count; ++chunk) {
+            sums[fragment] = add(sums[fragment], met[(chunk * FRAGMENTS + fragment) * blockDim.x]);
+        }
+    }
+    return true;
+}
+
+}  // namespace matmul
