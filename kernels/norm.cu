@@ -40,12 +40,6 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
     }
 }
 
-// Asks for a norm's weights [hidden], before the wait since no kernel writes them.
-__device__ __forceinline__ void fetch_ahead(const float *weight, int hidden) {
-    const int line = threadIdx.x * 32;
-    if (weight != nullptr && line < hidden) prefetch_to_l2(weight + line);
-}
-
 // `sum` and the squares of four values.
 __device__ __forceinline__ float add_squares(float sum, float4 values) {
     sum = __fmaf_rn(values.x, values.x, sum);
@@ -106,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    norms::fetch_ahead(weight, hidden);
+    fetch_ahead(weight, hidden);
     wait_for_inputs();
     const size_t row = blockIdx.x;
     norms::normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
@@ -120,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
              int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    norms::fetch_ahead(post_weight, hidden);
-    norms::fetch_ahead(next_weight, hidden);
+    fetch_ahead(post_weight, hidden);
+    fetch_ahead(next_weight, hidden);
     wait_for_inputs();
     const size_t row = blockIdx.x;
     const int quads = hidden / 4, warps = norms::warps_of(hidden);
@@ -155,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
                 Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    norms::fetch_ahead(weight, hidden);
+    fetch_ahead(weight, hidden);
     wait_for_inputs();
     const unsigned index = indices[blockIdx.x];
     out += static_cast<size_t>(blockIdx.x) * out_stride;
