@@ -9,7 +9,7 @@
 //
 // The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
 // No dynamic shared memory. Positions, sequences and tables must be there before a step's first kernel starts:
-// attend_chunks_* may read them before `wait_for_inputs`, so that keys and values are on their way early.
+// attend_chunks_* reads them before `wait_for_inputs`, so that keys and values are on their way early.
 #include "attention_chunk.cuh"
 
 namespace attention {

@@ -60,18 +60,23 @@ __device__ __forceinline__ float sum_over_warp(float value) {
     return value;
 }
 
-// The sum over a CTA of `warps` warps, the same in all threads: over each warp, then over the warps in order. Each use
-// in a kernel has a `place` of its own.
-template <int warps, int place = 0>
-__device__ __forceinline__ float sum_over_cta(float value) {
-    __shared__ float sums[warps];
+// The sum over a CTA's first `warps` warps, the same in all threads: over each warp, then over the warps in order. The
+// others have returned. Each use in a kernel has a `place` of its own.
+template <int place = 0>
+__device__ __forceinline__ float sum_over_cta(float value, int warps) {
+    __shared__ float sums[32];
     value = sum_over_warp(value);
     if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
     __syncthreads();
     float total = sums[0];
-#pragma unroll
     for (int warp = 1; warp < warps; ++warp) total = __fadd_rn(total, sums[warp]);
     return total;
+}
+
+// Asks for a norm's weights [width] or, of null, for nothing; before the wait, since no kernel writes them.
+__device__ __forceinline__ void fetch_ahead(const float *weight, int width) {
+    const int first = threadIdx.x * 32;
+    if (weight != nullptr && first < width) prefetch_to_l2(weight + first);
 }
 
 // 1 / √(sum / width + epsilon), `sum` the squares of a row or head.

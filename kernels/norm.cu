@@ -1,12 +1,16 @@
 // The residual, f32 [rows][hidden]: its rows from the embedding, and root-mean-square norms over them.
 //
-// One CTA of 256 threads a row; `hidden` is a multiple of 8. A sum's tree depends on the width alone.
+// One CTA of 256 threads a row; `hidden` is a multiple of 8. A sum's tree depends on the width alone, and warps that
+// a narrow row has nothing for return.
 #include "common.cuh"
 #include "weights.cuh"
 
 namespace norms {
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
+
+// Warps with a part of a row, four values a thread.
+__device__ __forceinline__ int warps_of(int hidden) { return min((hidden + 127) / 128, WARPS); }
 
 // residual[row] = scale · the weights of output `tokens[row]`, rounded to bf16 as in a product. A warp takes a tile.
 template <class Format>
@@ -69,7 +73,7 @@ __device__ __forceinline__ void write_scaled(const float4 *row, float scale, con
 // out [hidden] = bf16(norm(row) · weight), rows and weight f32 [hidden].
 __device__ __forceinline__ void normalise(const float *row, const float *weight, float epsilon, int hidden, Bf16 *out) {
     const float4 *values = reinterpret_cast<const float4 *>(row);
-    const float sum = sum_over_cta<WARPS>(squares(values, hidden / 4));
+    const float sum = sum_over_cta(squares(values, hidden / 4), warps_of(hidden));
     const float scale = inverse_root_mean(sum, hidden, epsilon);
     write_scaled(values, scale, reinterpret_cast<const float4 *>(weight), hidden / 4, out);
 }
@@ -95,6 +99,8 @@ EMBED(embed_q4_k, matmul::Q4Weights)
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
     rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(weight, hidden);
     wait_for_inputs();
     const size_t row = blockIdx.x;
     norms::normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
@@ -107,14 +113,17 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
              int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(post_weight, hidden);
+    fetch_ahead(next_weight, hidden);
     wait_for_inputs();
     const size_t row = blockIdx.x;
-    const int quads = hidden / 4;
+    const int quads = hidden / 4, warps = norms::warps_of(hidden);
     float4 *sums = reinterpret_cast<float4 *>(residual + row * hidden);
     const float4 *addends = reinterpret_cast<const float4 *>(branch + row * hidden);
     float scale = 1.0f;
     if (post_weight != nullptr) {
-        scale = inverse_root_mean(sum_over_cta<norms::WARPS>(norms::squares(addends, quads)), hidden, epsilon);
+        scale = inverse_root_mean(sum_over_cta(norms::squares(addends, quads), warps), hidden, epsilon);
     }
     float squares = 0.0f;
     for (int quad = threadIdx.x; quad < quads; quad += norms::THREADS) {
@@ -129,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
         squares = norms::add_squares(squares, sum);
     }
     if (next_weight == nullptr) return;
-    scale = inverse_root_mean(sum_over_cta<norms::WARPS, 1>(squares), hidden, epsilon);
+    scale = inverse_root_mean(sum_over_cta<1>(squares, warps), hidden, epsilon);
     norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
 }
 TWIN_KERNEL(add_norm)
@@ -139,13 +148,15 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
                 Bf16 *out, int out_stride) {
     let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(weight, hidden);
     wait_for_inputs();
     const unsigned index = indices[blockIdx.x];
     out += static_cast<size_t>(blockIdx.x) * out_stride;
     if (index != NOTHING) {
         norms::normalise(residual + static_cast<size_t>(index) * hidden, weight, epsilon, hidden, out);
     } else {
-        for (int column = threadIdx.x; column < hidden; column += norms::THREADS) out[column] = 0;
+        for (int column = threadIdx.x; column < hidden; column += norms::warps_of(hidden) * 32) out[column] = 0;
     }
 }
 TWIN_KERNEL(gather_norm)

@@ -96,6 +96,8 @@ extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
                      Bf16 *q_out, Bf16 *k_pages, Bf16 *v_pages) {
     using namespace rotary;
     let_dependents_start();
+    fetch_ahead(query_weight, head_dim);
+    fetch_ahead(key_weight, head_dim);
     wait_for_inputs();
     const size_t row = blockIdx.x;
     const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;

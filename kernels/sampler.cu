@@ -1,6 +1,6 @@
 // From a row of logits to a token, with the result of src/engine/sampler.rs: all sums are of integers.
 //
-// One CTA of 1024 threads a row. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
+// One CTA a row, of any multiple of 32 threads up to 1024, with the same result. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
 // Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'
 // weights.
 #include "common.cuh"
@@ -23,7 +23,7 @@ namespace sampler {
 using Key = unsigned long long;
 using Mass = unsigned long long;  // a share of the likeliest token's probability, in units of 2⁻⁴⁰
 
-constexpr int THREADS = 1024, WARPS = THREADS / 32;
+constexpr int MOST_THREADS = 1024;
 
 // A key: 9 bits of how far the logit lies below the largest one, in 1/16; 32 of the logit's rank; 23 of the id. The
 // first field says nothing that the second does not: it spreads the tokens over the bins of the first histogram.
@@ -37,7 +37,7 @@ struct Shared {
     // A bin's sum in two halves, since shared memory adds 32 bits at once.
     unsigned low[BINS], high[BINS];
     Key few[FEW];
-    Key best[WARPS];
+    Key best[MOST_THREADS / 32];
     int few_count;
     // What the last search found: a bin and what is missing of the target after those before it; −1: nothing.
     int bin;
@@ -101,15 +101,16 @@ __device__ __forceinline__ Mass whole_mass(float share) {
 template <typename Read, typename Visit>
 __device__ __forceinline__ void for_each_index(int count, Read read, Visit visit) {
     constexpr int TOGETHER = 4;
-    for (int first = threadIdx.x; first < count; first += TOGETHER * THREADS) {
+    const int threads = blockDim.x;
+    for (int first = threadIdx.x; first < count; first += TOGETHER * threads) {
         float values[TOGETHER];
 #pragma unroll
         for (int each = 0; each < TOGETHER; ++each) {
-            const int index = first + each * THREADS;
+            const int index = first + each * threads;
             values[each] = index < count ? read(index) : -INFINITY;
         }
 #pragma unroll
-        for (int each = 0; each < TOGETHER; ++each) visit(first + each * THREADS, values[each]);
+        for (int each = 0; each < TOGETHER; ++each) visit(first + each * threads, values[each]);
     }
 }
 
@@ -125,7 +126,7 @@ __device__ __forceinline__ void for_each(const Row &row, const Shared &shared, V
         if (key <= row.bound) visit(key, mass);
     };
     if (row.is_few) {
-        for (int index = threadIdx.x; index < shared.few_count; index += THREADS) {
+        for (int index = threadIdx.x; index < shared.few_count; index += blockDim.x) {
             const Key key = shared.few[index];
             visit_logit(static_cast<int>(key & ID_MASK), logit_of(key));
         }
@@ -205,7 +206,7 @@ __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int fi
                                       Target target_of) {
     Key low = 0, high = mask;
     for (int shift = first_shift; shift >= 0; shift -= DIGIT_BITS) {
-        for (int bin = threadIdx.x; bin < BINS; bin += THREADS) shared.low[bin] = shared.high[bin] = 0;
+        for (int bin = threadIdx.x; bin < BINS; bin += blockDim.x) shared.low[bin] = shared.high[bin] = 0;
         __syncthreads();
         for_each(row, shared, [&](Key key, Mass mass) {
             const Key place = key & mask;
@@ -232,7 +233,7 @@ __device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
     for (int distance = 16; distance > 0; distance /= 2) best = min(best, __shfl_xor_sync(0xFFFFFFFFu, best, distance));
     if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
     __syncthreads();
-    for (int warp = 0; warp < WARPS; ++warp) best = min(best, shared.best[warp]);
+    for (int warp = 0; warp < static_cast<int>(blockDim.x) / 32; ++warp) best = min(best, shared.best[warp]);
     return best;
 }
 
@@ -264,7 +265,7 @@ __device__ __forceinline__ unsigned draw(Row &row, Shared &shared, const Order &
 
 // out[row] = the token drawn from logits [rows][vocabulary] under orders[row], or NOTHING. `allowed` and `seen` are
 // [masks][ceil(vocabulary / 32)], a bit a token; the orders say which mask is whose.
-extern "C" __global__ void __launch_bounds__(sampler::THREADS)
+extern "C" __global__ void __launch_bounds__(sampler::MOST_THREADS)
     draw(const float *logits, int vocabulary, const unsigned *allowed, const unsigned *seen, const Order *orders,
          unsigned *out) {
     using namespace sampler;

@@ -219,29 +219,34 @@ void twin::await_copies(unsigned pending) {
 }
 
 void twin::multiply_tiles(void *slots, unsigned) {
-    // All eight outputs of a row at once, in whatever registers there are.
-    using Row = double __attribute__((vector_size(64)));
+    // Two neighbouring outputs of a row, in one register of any x86-64.
+    using Pair = double __attribute__((vector_size(16)));
     TileOperands *operands = static_cast<TileOperands *>(slots);
     const auto low = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair << 16)); };
     const auto high = [](unsigned pair) { return static_cast<double>(__uint_as_float(pair & 0xFFFF0000u)); };
-    Row b[16];  // [k][n]
+    Pair b[16][4];  // [k][n / 2][n % 2]
     for (unsigned lane = 0; lane < lanes; ++lane) {
         for (unsigned part = 0; part < 2; ++part) {
             const unsigned k = lane % 4 * 2 + part * 8;
-            b[k][lane / 4] = low(operands[lane].b[part]);
-            b[k + 1][lane / 4] = high(operands[lane].b[part]);
+            b[k][lane / 8][lane / 4 % 2] = low(operands[lane].b[part]);
+            b[k + 1][lane / 8][lane / 4 % 2] = high(operands[lane].b[part]);
         }
     }
     for (unsigned m = 0; m < 16; ++m) {
         TileOperands *quad = operands + m % 8 * 4;
-        Row sums;
-        for (unsigned n = 0; n < 8; ++n) sums[n] = quad[n / 2].c[m / 8 * 2 + n % 2];
+        Pair sums[4];
+#pragma GCC unroll 4
+        for (unsigned n = 0; n < 4; ++n) sums[n] = Pair{quad[n].c[m / 8 * 2], quad[n].c[m / 8 * 2 + 1]};
         for (unsigned k = 0; k < 16; k += 2) {
             const unsigned pair = quad[k % 8 / 2].a[m / 8 + k / 8 * 2];
-            sums += low(pair) * b[k];
-            sums += high(pair) * b[k + 1];
+#pragma GCC unroll 4
+            for (unsigned n = 0; n < 4; ++n) sums[n] = sums[n] + low(pair) * b[k][n] + high(pair) * b[k + 1][n];
         }
-        for (unsigned n = 0; n < 8; ++n) quad[n / 2].c[m / 8 * 2 + n % 2] = static_cast<float>(sums[n]);
+#pragma GCC unroll 4
+        for (unsigned n = 0; n < 4; ++n) {
+            quad[n].c[m / 8 * 2] = static_cast<float>(sums[n][0]);
+            quad[n].c[m / 8 * 2 + 1] = static_cast<float>(sums[n][1]);
+        }
     }
 }
 
