@@ -39,16 +39,16 @@ struct Fiber {
     Warp *warp;
     uint3 index;
     unsigned lane;
-    unsigned group;  // of the copies not yet committed
+    unsigned group = 0;  // of the copies not yet committed
     std::vector<Copy> copies;
 };
 
 // One OS thread's CTA.
 struct Machine {
     Fiber fibers[most_threads];
-    Warp warps[most_threads / lanes];
+    Warp warps[most_threads / lanes] = {};
     twin::Stack caller;
-    unsigned warp_count, live, stopped, barriers;
+    unsigned warp_count = 0, live = 0, stopped = 0, barriers = 0;
     const twin::Kernel *kernel;
     void **arguments;
     std::vector<uint4> shared;

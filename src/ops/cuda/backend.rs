@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::driver::{Function, Launch};
-use super::kernels::Epilogue;
+use super::kernels::{Epilogue, Matmul};
 use super::matrix::Matrix;
 use super::region::Region;
 use super::sampler::Drawer;
@@ -46,9 +46,11 @@ impl Cuda {
         if x.rows == 0 {
             return;
         }
-        let launch = self
+        let size = (x.rows, weights.outputs);
+        let multiprocessors = self.stream.multiprocessors();
+        let matmul = self
             .kernels
-            .matmul(weights.format, epilogue, x.rows, weights.outputs);
+            .matmul(weights.format, epilogue, size, multiprocessors);
         let arguments = weights
             .arguments()
             .region(&x.region)
@@ -58,7 +60,13 @@ impl Cuda {
             .int(weights.k_tiles())
             .region(&out.region)
             .int(out.stride);
-        self.stream.launch(launch, arguments);
+        match matmul {
+            Matmul::Small(launch) | Matmul::Large(launch) => self.stream.launch(launch, arguments),
+            Matmul::Medium(launch) => {
+                let meeting = arguments.region(&self.sums).region(&self.tickets);
+                self.stream.launch(launch, meeting);
+            }
+        }
     }
 
     fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {

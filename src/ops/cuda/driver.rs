@@ -36,6 +36,7 @@ struct Gpu {
     name: String,
     /// Of the compute capability: 9.0 is (9, 0).
     capability: (i32, i32),
+    multiprocessors: usize,
     context: sys::CUcontext,
     modules: Vec<sys::CUmodule>,
 }
@@ -169,6 +170,15 @@ impl Stream {
             gpu.name,
             self.kind()
         )
+    }
+
+    pub fn multiprocessors(&self) -> usize {
+        self.0.gpu.multiprocessors
+    }
+
+    /// Threads of a CTA that draws; the result does not depend on them.
+    pub fn drawing_threads(&self) -> usize {
+        1024
     }
 
     pub fn free_bytes(&self) -> usize {
@@ -380,24 +390,31 @@ impl Stream {
         self.note(launched);
     }
 
-    /// Keeps the launches of `body` instead of running them; `None` when the driver cannot.
+    /// Runs the launches of `body`, and keeps them where the driver can.
     pub fn capture(&self, body: impl FnOnce()) -> Option<Graph> {
         let _turn = CAPTURING.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.gpu.enter();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: a live stream.
         let begun = unsafe { sys::cuStreamBeginCapture_v2(self.0.stream, mode) };
-        check(begun).ok()?;
         body();
+        if check(begun).is_err() {
+            return None;
+        }
         let (mut graph, mut instance) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: places for handles; the template is destroyed once its instance is made.
-        unsafe {
-            check(sys::cuStreamEndCapture(self.0.stream, &raw mut graph)).ok()?;
-            let made = sys::cuGraphInstantiateWithFlags(&raw mut instance, graph, 0);
-            sys::cuGraphDestroy(graph);
-            check(made).ok()?;
-        }
-        Some(Graph(instance))
+        let made = unsafe {
+            check(sys::cuStreamEndCapture(self.0.stream, &raw mut graph)).and_then(|()| {
+                let made = sys::cuGraphInstantiateWithFlags(&raw mut instance, graph, 0);
+                sys::cuGraphDestroy(graph);
+                check(made)
+            })
+        };
+        let is_made = made.is_ok();
+        self.keep(made);
+        let graph = is_made.then_some(Graph(instance))?;
+        self.replay(&graph);
+        Some(graph)
     }
 
     pub fn replay(&self, graph: &Graph) {
@@ -465,6 +482,8 @@ impl Gpu {
                 .to_string_lossy()
                 .into_owned(),
             capability: (major, minor),
+            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?
+                as usize,
             context,
             modules: FATBINS.iter().map(load).collect::<Result<_, _>>()?,
         })

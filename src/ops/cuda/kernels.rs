@@ -2,12 +2,13 @@
 //!
 //! The figures repeat what the heads of the `.cu` files say.
 
+use super::DECODE_ROWS;
 use super::driver::{Function, Launch, Stream};
 use super::matrix::Format;
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
-const SMALL_ROWS: [usize; 4] = [8, 16, 32, 64];
+const SMALL_ROWS: [usize; 3] = [8, 16, 32];
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 4] = [32, 64, 128, 256];
 
@@ -31,7 +32,8 @@ pub struct Kernels {
     pub merge_chunks: Function,
     attend_rows: [Function; 4],
     /// By format, epilogue, rows.
-    small: [[[Function; 4]; 3]; 3],
+    small: [[[Function; 3]; 3]; 3],
+    medium: [[Function; 3]; 3],
     large: [[Function; 3]; 3],
     pub draw: Function,
     pub multiply_tiles: Function,
@@ -48,9 +50,13 @@ impl Kernels {
             let name = format!("matmul_small_{format}_{epilogue}_{rows}");
             stream.function(&name, small_shared_bytes(rows))
         };
-        let large = |format: &str, epilogue: &str| {
-            let name = format!("matmul_large_{format}_{epilogue}");
-            stream.function(&name, LARGE_SHARED_BYTES)
+        let blocked = |size: &str| {
+            try_map(formats, |format| {
+                try_map(epilogues, |epilogue| {
+                    let name = format!("matmul_{size}_{format}_{epilogue}");
+                    stream.function(&name, BLOCK_SHARED_BYTES)
+                })
+            })
         };
         Ok(Kernels {
             embed: try_map(formats, |format| plain(&format!("embed_{format}")))?,
@@ -66,9 +72,8 @@ impl Kernels {
                     try_map(SMALL_ROWS, |rows| small(format, epilogue, rows))
                 })
             })?,
-            large: try_map(formats, |format| {
-                try_map(epilogues, |epilogue| large(format, epilogue))
-            })?,
+            medium: blocked("medium")?,
+            large: blocked("large")?,
             draw: plain("draw")?,
             multiply_tiles: plain("multiply_tiles")?,
         })
@@ -87,54 +92,73 @@ impl Kernels {
         Some(self.attend_rows[place(&DIMS, dim)?])
     }
 
-    /// The matmul of `rows` rows with weights of `outputs` outputs.
+    /// The matmul of `rows` rows with weights of `outputs` outputs, on a GPU of so many multiprocessors.
     pub fn matmul(
         &self,
         format: Format,
         epilogue: Epilogue,
-        rows: usize,
-        outputs: usize,
-    ) -> Launch {
+        (rows, outputs): (usize, usize),
+        multiprocessors: usize,
+    ) -> Matmul {
         let column = match epilogue {
             Epilogue::Plain => 0,
             Epilogue::Gated(Activation::Silu) => 1,
             Epilogue::Gated(Activation::GeluTanh) => 2,
         };
-        let small = SMALL_ROWS.iter().position(|most| rows <= *most);
-        let Some(index) = small else {
-            return large_launch(self.large[format as usize][column], rows, outputs);
-        };
-        let most = SMALL_ROWS[index];
-        Launch {
-            function: self.small[format as usize][column][index],
-            grid: [outputs.div_ceil(if most >= 32 { 32 } else { 16 }), 1, 1],
-            threads: 128,
-            shared_bytes: small_shared_bytes(most),
-            early: true,
+        let small = &self.small[format as usize][column];
+        if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
+            let most = SMALL_ROWS[index];
+            return Matmul::Small(Launch {
+                function: small[index],
+                grid: [outputs.div_ceil(if most == 32 { 32 } else { 16 }), 1, 1],
+                threads: 128,
+                shared_bytes: small_shared_bytes(most),
+                early: true,
+            });
         }
+        let blocks = |most: usize| [rows.div_ceil(most), outputs.div_ceil(128)];
+        let launch = |function, [x, y]: [usize; 2], z| Launch {
+            function,
+            grid: [x, y, z],
+            threads: 256,
+            shared_bytes: BLOCK_SHARED_BYTES,
+            early: true,
+        };
+        let large = blocks(128);
+        if rows > DECODE_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
+            return Matmul::Large(launch(self.large[format as usize][column], large, 1));
+        }
+        let medium = blocks(64);
+        let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
+        let chunks = if is_split { 4 } else { 1 };
+        Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
     }
 }
 
-const LARGE_SHARED_BYTES: usize = 98_304;
+/// A matmul's launch, and what else its arguments are.
+#[derive(Clone, Copy, Debug)]
+pub enum Matmul {
+    Small(Launch),
+    /// Where the grid's third dimension is above one, each chunk of inputs has a CTA of its own, and they meet in
+    /// memory: it takes sums and tickets.
+    Medium(Launch),
+    Large(Launch),
+}
+
+/// Blocks of a medium matmul below which its chunks are split.
+pub fn split_blocks(multiprocessors: usize) -> usize {
+    2 * multiprocessors
+}
+
+/// Of a block of a medium matmul: four chunks' sums of 64 rows by 128 outputs.
+pub const SUMS_BYTES: usize = 131_072;
+
+/// See kernels/matmul_large.cuh.
+const BLOCK_SHARED_BYTES: usize = 98_304;
 
 /// Rings of weights on their way; see kernels/matmul_small.cuh.
 fn small_shared_bytes(rows: usize) -> usize {
-    match rows {
-        8 => 49_152,
-        16 => 65_536,
-        _ => 98_304,
-    }
-}
-
-/// See kernels/matmul_large.cuh.
-fn large_launch(function: Function, rows: usize, outputs: usize) -> Launch {
-    Launch {
-        function,
-        grid: [rows.div_ceil(128), outputs.div_ceil(128), 1],
-        threads: 256,
-        shared_bytes: LARGE_SHARED_BYTES,
-        early: true,
-    }
+    if rows == 32 { 98_304 } else { 65_536 }
 }
 
 fn place(dims: &[usize], dim: usize) -> Option<usize> {

@@ -37,6 +37,9 @@ pub struct Cuda {
     stream: Stream,
     kernels: Arc<Kernels>,
     pool: Arc<rayon::ThreadPool>,
+    /// Where the chunks of a matmul that is split among CTAs meet, and zeros to count them by.
+    sums: Arc<Region>,
+    tickets: Arc<Region>,
 }
 
 impl Cuda {
@@ -52,11 +55,20 @@ impl Cuda {
             .thread_name(|index| format!("masks-{index}"))
             .build()
             .map_err(|error| OpsError::memory("threads", error))?;
+        let [sums, tickets] = Cuda::meeting_place(&stream)?;
         Ok(Cuda {
             kernels: Arc::new(Kernels::load(&stream)?),
             stream,
             pool: Arc::new(pool),
+            sums,
+            tickets,
         })
+    }
+
+    fn meeting_place(stream: &Stream) -> Result<[Arc<Region>; 2], OpsError> {
+        let blocks = kernels::split_blocks(stream.multiprocessors());
+        let room = |bytes| stream.allocate(bytes, "partial sums").map(Arc::new);
+        Ok([room(blocks * kernels::SUMS_BYTES)?, room(blocks * 4)?])
     }
 
     /// The same GPU through a stream of its own, so that engines do not wait for one another.
@@ -64,8 +76,12 @@ impl Cuda {
     /// # Errors
     /// When the driver refuses.
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
+        let stream = self.stream.sibling()?;
+        let [sums, tickets] = Cuda::meeting_place(&stream)?;
         Ok(Cuda {
-            stream: self.stream.sibling()?,
+            stream,
+            sums,
+            tickets,
             ..self.clone()
         })
     }

@@ -67,7 +67,7 @@ impl Drawer {
         let launch = Launch {
             function: gpu.kernels.draw,
             grid: [orders.len(), 1, 1],
-            threads: 1024,
+            threads: gpu.stream.drawing_threads(),
             shared_bytes: 0,
             early: false,
         };
