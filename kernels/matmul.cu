@@ -28,7 +28,7 @@
 #define MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)                                                         \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, matmul::MEDIUM_CTAS)                       \
         matmul_medium_##format##_##epilogue(MATMUL_PARAMETERS, float4 *sums, unsigned *tickets) {                  \
-        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16>(             \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16, true>(       \
             MATMUL_ARGUMENTS, {sums, tickets});                                                                    \
     }                                                                                                              \
     TWIN_KERNEL(matmul_medium_##format##_##epilogue)
@@ -36,8 +36,8 @@
 #define MATMUL_LARGE(format, Format, epilogue, Epilogue_)                                                          \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                         \
         matmul_large_##format##_##epilogue(MATMUL_PARAMETERS) {                                                    \
-        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16>(              \
-            MATMUL_ARGUMENTS);                                                                                     \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16, false>(       \
+            MATMUL_ARGUMENTS, {});                                                                                 \
     }                                                                                                              \
     TWIN_KERNEL(matmul_large_##format##_##epilogue)
 

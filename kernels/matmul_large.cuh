@@ -122,13 +122,15 @@ struct Block {
     }
 };
 
-template <class Format, Epilogue EPILOGUE, int ROW_TILES>
+// MAY_SPLIT: whether gridDim.z may be other than 1.
+template <class Format, Epilogue EPILOGUE, int ROW_TILES, bool MAY_SPLIT>
 __device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations, const Output &output,
-                                               const Meeting &meeting = {}) {
+                                               const Meeting &meeting) {
     let_dependents_start();
     const Chunks chunks(weights.k_tiles);
-    const bool all_chunks = gridDim.z == 1;
-    const int begin = blockIdx.z * chunks.length, end = all_chunks ? weights.k_tiles : min(begin + chunks.length, weights.k_tiles);
+    const bool split = MAY_SPLIT && gridDim.z != 1;
+    const int begin = split ? blockIdx.z * chunks.length : 0;
+    const int end = split ? min(begin + chunks.length, weights.k_tiles) : weights.k_tiles;
     if (begin >= end) return;
     const Block<Format, ROW_TILES> block(weights, activations, (output.n + 15) / 16 - 1, end);
 
@@ -146,7 +148,7 @@ __device__ __forceinline__ void multiply_large(const Weights &weights, const Act
         }
         chunk_end = min(chunk_end + chunks.length, end);
     });
-    if (!all_chunks && !join(meeting, chunks.count, totals)) return;
+    if (split && !join(meeting, chunks.count, totals)) return;
 #pragma unroll
     for (int fragment = 0; fragment < 2 * ROW_TILES; ++fragment) {
         store<EPILOGUE>(output, totals[fragment], Format::ONE, block.first_group() + fragment / ROW_TILES,

@@ -129,8 +129,10 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
     for (int tile = begin; tile < end; tile += Ring::TILES) {
         await_copies<Ring::STAGES - 2>();
         __syncwarp();  // every lane's copies have landed, and every lane has read what the free slot held
-        ring.copy_weights(free_slot, tile + Ring::AHEAD);
-        ring.copy_x(free_slot, tile + Ring::AHEAD);
+        if (tile + Ring::AHEAD < end) {
+            ring.copy_weights(free_slot, tile + Ring::AHEAD);
+            ring.copy_x(free_slot, tile + Ring::AHEAD);
+        }
         commit_copies();
         ring.multiply(slot, tile, sums);
         free_slot = slot;
