@@ -10,11 +10,11 @@
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 
-// weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: ceil(K/32);
-// out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
-#define MATMUL_PARAMETERS                                                                                               \
-    const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x, int x_stride, \
-        int rows, int n, int k_tiles, void *out, int out_stride
+// weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
+// rounded up; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
+#define MATMUL_PARAMETERS                                                                                           \
+    const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x,           \
+        int x_stride, int rows, int n, int k_tiles, void *out, int out_stride
 #define MATMUL_ARGUMENTS {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}
 
 #define MATMUL_SMALL(format, Format, epilogue, Epilogue_, most_rows)                                               \

@@ -94,7 +94,8 @@ struct Ring {
 };
 
 template <class Format, Epilogue EPILOGUE, int ROW_TILES>
-__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations, const Output &output) {
+__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations,
+                                               const Output &output) {
     using Ring = Ring<Format, ROW_TILES>;
     constexpr int GROUPS = Ring::GROUPS;
     // As much again as is in the ring, roughly, is called to the second cache: until the inputs are there the memory
