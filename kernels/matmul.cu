@@ -10,11 +10,11 @@
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
 
-// weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: ceil(K/32);
-// out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
-#define MATMUL_PARAMETERS                                                                                               \
-    const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x, int x_stride, \
-        int rows, int n, int k_tiles, void *out, int out_stride
+// weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
+// rounded up; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
+#define MATMUL_PARAMETERS                                                                                           \
+    const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x,           \
+        int x_stride, int rows, int n, int k_tiles, void *out, int out_stride
 #define MATMUL_ARGUMENTS {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}
 
 #define MATMUL_SMALL(format, Format, epilogue, Epilogue_, most_rows)                                               \
@@ -28,7 +28,7 @@
 #define MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)                                                         \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, matmul::MEDIUM_CTAS)                       \
         matmul_medium_##format##_##epilogue(MATMUL_PARAMETERS, float4 *sums, unsigned *tickets) {                  \
-        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16>(             \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16, true>(       \
             MATMUL_ARGUMENTS, {sums, tickets});                                                                    \
     }                                                                                                              \
     TWIN_KERNEL(matmul_medium_##format##_##epilogue)
@@ -36,8 +36,8 @@
 #define MATMUL_LARGE(format, Format, epilogue, Epilogue_)                                                          \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                         \
         matmul_large_##format##_##epilogue(MATMUL_PARAMETERS) {                                                    \
-        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16>(              \
-            MATMUL_ARGUMENTS);                                                                                     \
+        matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16, false>(       \
+            MATMUL_ARGUMENTS, {});                                                                                 \
     }                                                                                                              \
     TWIN_KERNEL(matmul_large_##format##_##epilogue)
 

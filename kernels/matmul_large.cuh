@@ -23,7 +23,7 @@ constexpr int MEDIUM_CTAS = 1;
 constexpr int MEDIUM_CTAS = 2;
 #endif
 
-// One CTA's stages, and a thread's share of the work. ROW_TILES: of eight rows, a warp's.
+// One CTA's stages, and a thread's share of the work. A warp multiplies ROW_TILES times eight rows.
 template <class Format, int ROW_TILES>
 struct Block {
     static constexpr int ROWS = ROW_TILES * 16, TILES = 2;
@@ -60,8 +60,8 @@ struct Block {
         for (int pass = 0; pass < ROWS * 8 / LARGE_THREADS; ++pass) {
             const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = blockIdx.x * ROWS + row;
             const bool valid = from_row < activations.rows && tile + piece / 4 < end;
-            const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32 + piece * 8;
-            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from, valid);
+            const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32;
+            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from + piece * 8, valid);
         }
     }
 
@@ -122,13 +122,15 @@ struct Block {
     }
 };
 
-template <class Format, Epilogue EPILOGUE, int ROW_TILES>
-__device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations, const Output &output,
-                                               const Meeting &meeting = {}) {
+// MAY_SPLIT: whether gridDim.z may be other than 1.
+template <class Format, Epilogue EPILOGUE, int ROW_TILES, bool MAY_SPLIT>
+__device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations,
+                                               const Output &output, const Meeting &meeting) {
     let_dependents_start();
     const Chunks chunks(weights.k_tiles);
-    const bool all_chunks = gridDim.z == 1;
-    const int begin = blockIdx.z * chunks.length, end = all_chunks ? weights.k_tiles : min(begin + chunks.length, weights.k_tiles);
+    const bool split = MAY_SPLIT && gridDim.z != 1;
+    const int begin = split ? blockIdx.z * chunks.length : 0;
+    const int end = split ? min(begin + chunks.length, weights.k_tiles) : weights.k_tiles;
     if (begin >= end) return;
     const Block<Format, ROW_TILES> block(weights, activations, (output.n + 15) / 16 - 1, end);
 
@@ -146,7 +148,7 @@ __device__ __forceinline__ void multiply_large(const Weights &weights, const Act
         }
         chunk_end = min(chunk_end + chunks.length, end);
     });
-    if (!all_chunks && !join(meeting, chunks.count, totals)) return;
+    if (split && !join(meeting, chunks.count, totals)) return;
 #pragma unroll
     for (int fragment = 0; fragment < 2 * ROW_TILES; ++fragment) {
         store<EPILOGUE>(output, totals[fragment], Format::ONE, block.first_group() + fragment / ROW_TILES,

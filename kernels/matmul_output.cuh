@@ -49,8 +49,8 @@ __device__ __forceinline__ void store(const Output &output, float4 c, float one,
         } else {
             Bf16 *out = static_cast<Bf16 *>(output.out) + start;
             const int feature = group * 8 + lane / 4;
-            const float gated = EPILOGUE == Epilogue::Silu ? silu_gate(first[i], second[i]) : gelu_gate(first[i], second[i]);
-            if (feature < output.n / 2) out[feature] = bf16_from_float(gated);
+            const auto gate = EPILOGUE == Epilogue::Silu ? silu_gate : gelu_gate;
+            if (feature < output.n / 2) out[feature] = bf16_from_float(gate(first[i], second[i]));
         }
     }
 }

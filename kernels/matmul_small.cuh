@@ -94,7 +94,8 @@ struct Ring {
 };
 
 template <class Format, Epilogue EPILOGUE, int ROW_TILES>
-__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations, const Output &output) {
+__device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations,
+                                               const Output &output) {
     using Ring = Ring<Format, ROW_TILES>;
     constexpr int GROUPS = Ring::GROUPS;
     // As much again as is in the ring, roughly, is called to the second cache: until the inputs are there the memory
@@ -129,8 +130,10 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
     for (int tile = begin; tile < end; tile += Ring::TILES) {
         await_copies<Ring::STAGES - 2>();
         __syncwarp();  // every lane's copies have landed, and every lane has read what the free slot held
-        ring.copy_weights(free_slot, tile + Ring::AHEAD);
-        ring.copy_x(free_slot, tile + Ring::AHEAD);
+        if (tile + Ring::AHEAD < end) {
+            ring.copy_weights(free_slot, tile + Ring::AHEAD);
+            ring.copy_x(free_slot, tile + Ring::AHEAD);
+        }
         commit_copies();
         ring.multiply(slot, tile, sums);
         free_slot = slot;

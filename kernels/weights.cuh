@@ -18,8 +18,9 @@ struct Weights {
     // The same of one group alone.
     template <class Format>
     __device__ __forceinline__ Weights of_group(int group) const {
-        const size_t tiles = static_cast<size_t>(group) * k_tiles, blocks = static_cast<size_t>(group) * ((k_tiles + 7) / 8);
-        return {values + tiles * Format::VALUES, scales + tiles * Format::SCALES, units + blocks * Format::UNITS, k_tiles};
+        const size_t tile = static_cast<size_t>(group) * k_tiles;
+        const size_t block = static_cast<size_t>(group) * ((k_tiles + 7) / 8);
+        return {values + tile * Format::VALUES, scales + tile * Format::SCALES, units + block * Format::UNITS, k_tiles};
     }
 };
 
@@ -79,8 +80,8 @@ struct Q8Weights {
         return pack_bf16(product(bytes, first, d), product(bytes, first + 1, d));
     }
 
-    // A byte in the middle of the mantissa of 2¹⁵ makes 2¹⁵ + 128 + q. The multiply-add takes d · (2¹⁵ + 128) away again
-    // and is exact: d has 11 bits, so that no term needs more than 24.
+    // A byte in the middle of the mantissa of 2¹⁵ makes 2¹⁵ + 128 + q. The multiply-add takes d · (2¹⁵ + 128) away
+    // again and is exact: d has 11 bits, so that neither product needs more than 24 and d · q is an f32.
     static __device__ __forceinline__ float product(unsigned bytes, int index, float d) {
         const float shifted = __uint_as_float(byte_permute(bytes, 0x47000000u, 0x7404 | index << 4));
         return __fmaf_rn(d, shifted, __fmul_rn(d, -32896.0f));
@@ -103,31 +104,41 @@ struct Q4Weights {
         const int q = lane % 4, mine = q * 8 + lane / 4;
         const float unit = float_from_half(reinterpret_cast<const unsigned short *>(units)[mine]);
         const float scale = __fsub_rn(__uint_as_float(0x4B000000u | scales[mine]), 0x1p23f);
-        const float factor = q == 0 ? 0x1p126f / ONE * 0x1p23f : q == 1 ? 0x1p126f / ONE * 0x1p7f : -1 / ONE;
+        constexpr float lowest = 0x1p126f / ONE * 0x1p23f;  // 2¹⁴⁹ / ONE
+        const float factor = q == 0 ? lowest : q == 1 ? lowest / (1 << 16) : -1 / ONE;
         const float product = __fmul_rn(__fmul_rn(unit, scale), factor);
-        float from_rows[4];  // d·s of row g for bit 0, of row g+8 for bit 16; dmin·m of both
+        float met[4];
 #pragma unroll
-        for (int each = 0; each < 4; ++each) from_rows[each] = __shfl_sync(0xFFFFFFFFu, product, lane - q + each);
-        const float first = from_rows[0], second = from_rows[1], first_least = from_rows[2], second_least = from_rows[3];
+        for (int each = 0; each < 4; ++each) met[each] = __shfl_sync(0xFFFFFFFFu, product, lane - q + each);
+        const Row first = {met[0], met[2]}, second = {met[1], met[3]};
         Fragment fragment;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const unsigned rows = reinterpret_cast<const unsigned *>(values)[half * 32 + lane];
-            const unsigned last = rows >> 8;  // where the last two nibbles stand low enough
-            fragment.half[half][0] = pack_bf16(weight<0, 0>(rows, first, first_least), weight<4, 0>(rows, first, first_least));
-            fragment.half[half][1] =
-                pack_bf16(weight<16, 16>(rows, second, second_least), weight<20, 16>(rows, second, second_least));
-            fragment.half[half][2] = pack_bf16(weight<8, 0>(rows, first, first_least), weight<12, 0>(rows, first, first_least));
-            fragment.half[half][3] =
-                pack_bf16(weight<16, 16>(last, second, second_least), weight<20, 16>(last, second, second_least));
+            fragment.half[half][0] = pair<0, 0>(rows, first);
+            fragment.half[half][1] = pair<16, 16>(rows, second);
+            fragment.half[half][2] = pair<8, 0>(rows, first);
+            fragment.half[half][3] = pair<16, 16>(rows >> 8, second);  // the last two come down to where they can stand
         }
         return fragment;
     }
 
-    // Of the nibble that begins at BIT, by a step that is meant for one at BASE.
+    // Row g's d·s made up for a nibble at bit 0, row g+8's for one at bit 16, and −dmin·m; all divided by ONE.
+    struct Row {
+        float step, least;
+    };
+
+    // The nibbles at BIT and BIT + 4 of a row whose step is for one at BASE.
     template <int BIT, int BASE>
-    static __device__ __forceinline__ float weight(unsigned nibbles, float step, float least) {
-        return __fmaf_rn(__fmul_rn(step, 1.0f / (1 << (BIT - BASE))), __uint_as_float(nibbles & 0xFu << BIT), least);
+    static __device__ __forceinline__ unsigned pair(unsigned nibbles, Row row) {
+        return pack_bf16(weight<BIT, BASE>(nibbles, row), weight<BIT + 4, BASE>(nibbles, row));
+    }
+
+    template <int BIT, int BASE>
+    static __device__ __forceinline__ float weight(unsigned nibbles, Row row) {
+        static_assert(BIT <= 20);
+        const float step = __fmul_rn(row.step, 1.0f / (1 << (BIT - BASE)));
+        return __fmaf_rn(step, __uint_as_float(nibbles & 0xFu << BIT), row.least);
     }
 };
 
@@ -139,7 +150,8 @@ struct Stage {
     static constexpr int BYTES = UNITS_AT + TILES * Format::UNITS;
 
     // A warp starts copying tiles `tile` … of a group's weights; from `end` on there are zeros instead.
-    static __device__ __forceinline__ void copy(unsigned char *stage, const Weights &group, int tile, int end, int lane) {
+    static __device__ __forceinline__ void copy(unsigned char *stage, const Weights &group, int tile, int end,
+                                                int lane) {
 #pragma unroll
         for (int first = 0; first < BYTES; first += 32 * 16) {
             const int at = first + lane * 16;
@@ -148,7 +160,8 @@ struct Stage {
     }
 
     // Sixteen bytes, `at` counting from the stage's start.
-    static __device__ __forceinline__ void copy_piece(unsigned char *to, const Weights &group, int at, int tile, int end) {
+    static __device__ __forceinline__ void copy_piece(unsigned char *to, const Weights &group, int at, int tile,
+                                                      int end) {
         const unsigned char *from = group.values + tile * Format::VALUES + at;
         int index = at / Format::VALUES;
         if constexpr (Format::SCALES != 0) {
