@@ -68,7 +68,7 @@ impl Subject {
             parameters: config.parameters(),
             dtype: plan.dtype,
             quantisation: plan.quantisation,
-            weights_bytes: Footprint::of(config, precision, Machine::Cpu, 0, (0, 0)).weights,
+            weights_bytes: Footprint::of(config, precision, Machine::Cpu, 0, (0, 0, 0)).weights,
             weights_sha256: plan.weights_sha256,
         }
     }

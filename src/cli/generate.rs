@@ -249,11 +249,9 @@ impl Start<'_> {
     }
 
     fn refuse_beyond_memory(&self, device: &Device) -> Result<(), PanelError> {
-        let EngineOptions {
-            pages, max_batch, ..
-        } = self.options;
-        let rows = (self.options.rows(), max_batch);
-        let footprint = Footprint::of(&self.config, self.precision, device.machine(), pages, rows);
+        let EngineOptions { pages, .. } = self.options;
+        let (config, sizes) = (&self.config, self.options.sizes());
+        let footprint = Footprint::of(config, self.precision, device.machine(), pages, sizes);
         let available = device.own_memory().unwrap_or_else(available_memory);
         if footprint.total() <= available {
             return Ok(());

@@ -47,9 +47,11 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// Rows of a step, at most: prompts, and what each sequence sampled and was dictated.
-    pub fn rows(&self) -> usize {
-        self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS
+    /// Rows of a step, at most (prompts, and what each sequence sampled and was dictated); those of them that give
+    /// logits; positions of a sequence.
+    pub fn sizes(&self) -> (usize, usize, usize) {
+        let rows = self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS;
+        (rows, self.max_batch, self.context)
     }
 }
 

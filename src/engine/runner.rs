@@ -23,10 +23,9 @@ impl<B: Backend> Runner<B> {
     /// When the machine has no room for pages and scratch.
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
-        let sizes = (options.rows(), options.max_batch, options.context);
         Ok(Runner {
             pages: ops.pages(config.page_shape(), options.pages)?,
-            scratch: Scratch::new(&ops, config, sizes)?,
+            scratch: Scratch::new(&ops, config, options.sizes())?,
             decoder,
             ops,
             tokens: Vec::new(),

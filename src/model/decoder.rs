@@ -145,15 +145,18 @@ impl Widths {
     }
 }
 
-/// Bytes of the scratch of a decoder on `machine`, for `rows` rows of which `logit_rows` give logits.
+/// Bytes of the scratch of a decoder on `machine`, for `rows` rows, `logit_rows` of which give logits, of
+/// sequences of up to `positions` positions.
 pub(super) fn scratch_bytes(
     config: &Config,
     machine: Machine,
-    (rows, logit_rows): (usize, usize),
+    (rows, logit_rows, positions): (usize, usize, usize),
 ) -> usize {
     let bytes = |(width, numbers)| machine.buffer_bytes(rows, width, numbers);
     let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
-    activations + machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide)
+    let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
+    let stage = machine.stage_bytes(config.page_shape(), config.heads, rows, positions);
+    activations + logits + stage
 }
 
 impl Config {

@@ -13,18 +13,19 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// For a pool of `pages` pages, steps of `rows.0` rows, of which `rows.1` give logits.
+    /// For a pool of `pages` pages, steps of `sizes.0` rows, `sizes.1` of which give logits, of sequences of up to
+    /// `sizes.2` positions.
     pub fn of(
         config: &Config,
         precision: Precision,
         machine: Machine,
         pages: usize,
-        rows: (usize, usize),
+        sizes: (usize, usize, usize),
     ) -> Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
             kv: pages * machine.page_bytes(config.page_shape()),
-            scratch: scratch_bytes(config, machine, rows),
+            scratch: scratch_bytes(config, machine, sizes),
         }
     }
 

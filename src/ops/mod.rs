@@ -16,6 +16,7 @@ pub mod checkpoint;
 pub mod cpu;
 #[cfg_attr(not(any(feature = "cuda", feature = "twin")), path = "no_cuda.rs")]
 pub mod cuda;
+mod cuda_memory;
 mod device;
 pub mod sampling;
 
@@ -103,17 +104,32 @@ impl Machine {
         } = shape;
         match self {
             Machine::Cpu => cpu::KvPages::page_bytes(layers, kv_heads, head_dim),
-            // Keys and values in bf16.
-            Machine::Cuda => 4 * layers * kv_heads * PAGE * head_dim.next_multiple_of(32),
+            Machine::Cuda => cuda_memory::page_bytes(shape),
         }
     }
 
     /// Bytes of activations.
     pub fn buffer_bytes(self, rows: usize, width: usize, numbers: Numbers) -> usize {
-        match (self, numbers) {
-            (Machine::Cpu, _) | (Machine::Cuda, Numbers::Wide) => size_of::<f32>() * rows * width,
-            (Machine::Cuda, Numbers::Narrow) => 2 * rows * width.next_multiple_of(32),
-            (Machine::Cuda, Numbers::Ungated) => 0,
+        match self {
+            Machine::Cpu => size_of::<f32>() * rows * width,
+            Machine::Cuda => cuda_memory::buffer_bytes(rows, width, numbers),
+        }
+    }
+
+    /// Bytes of what a step passes through beside its activations, for steps of up to `rows` rows of sequences of up
+    /// to `positions` positions.
+    pub fn stage_bytes(
+        self,
+        shape: PageShape,
+        heads: usize,
+        rows: usize,
+        positions: usize,
+    ) -> usize {
+        match self {
+            Machine::Cpu => 0,
+            Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions)
+                .iter()
+                .sum(),
         }
     }
 }

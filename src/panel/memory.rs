@@ -68,13 +68,7 @@ fn plan_device(
             context: description.context,
         };
         let (config, precision) = (&description.config, description.precision);
-        let footprint = Footprint::of(
-            config,
-            precision,
-            machine,
-            pages,
-            (options.rows(), max_batch),
-        );
+        let footprint = Footprint::of(config, precision, machine, pages, options.sizes());
         Allotment { options, footprint }
     };
     let fixed = |description: &&Description| allot(description, 0).footprint.total();

@@ -2,9 +2,9 @@
 //!
 //! The figures repeat what the heads of the `.cu` files say.
 
-use super::DECODE_ROWS;
 use super::driver::{Function, Launch, Stream};
 use super::matrix::Format;
+use crate::ops::cuda_memory::DECODE_ROWS;
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.

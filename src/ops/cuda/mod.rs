@@ -28,9 +28,6 @@ pub use stage::Stage;
 use crate::ops::OpsError;
 use region::Region;
 
-/// Rows up to which a step is decoding: products read the weights once, and its launches are kept as a graph.
-const DECODE_ROWS: usize = 64;
-
 /// A GPU, through one stream. Clones share the stream.
 #[derive(Clone, Debug)]
 pub struct Cuda {

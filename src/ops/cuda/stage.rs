@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
 use super::region::Region;
 use super::sampler::Drawer;
-use super::{Cuda, DECODE_ROWS};
+use crate::ops::cuda_memory::{DECODE_ROWS, chunk_slots, partial_bytes};
 use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows};
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
@@ -105,17 +106,6 @@ fn bucket(rows: usize) -> usize {
     }
 }
 
-/// Bytes of what splits attention: partial sums, and their statistics.
-pub fn partial_bytes(shape: PageShape, heads: usize, rows: usize, positions: usize) -> [usize; 2] {
-    let parts = rows.min(DECODE_ROWS) * slots(positions) * heads;
-    let dim = shape.head_dim.next_multiple_of(32);
-    [4 * parts * dim, 8 * parts]
-}
-
-fn slots(positions: usize) -> usize {
-    positions.div_ceil(CHUNK).max(1).next_power_of_two()
-}
-
 impl Stage {
     pub fn new(
         gpu: &Cuda,
@@ -188,7 +178,7 @@ impl Stage {
         Step {
             rows: padded,
             logit_rows: padded_logits,
-            chunk_slots: if is_decode { slots(last + 1) } else { 0 },
+            chunk_slots: if is_decode { chunk_slots(last + 1) } else { 0 },
             blocks: blocks.len(),
             table_stride: layout.stride,
             tokens: at(0),

@@ -1,0 +1,38 @@
+//! What the CUDA backend takes of a GPU's memory beside weights: known in every build, for plans are made anywhere.
+
+use super::{CHUNK, Numbers, PAGE, PageShape};
+
+/// Rows up to which a step is decoding: products read the weights once, keys are attended to chunk by chunk, and the
+/// launches are kept as a graph.
+pub const DECODE_ROWS: usize = 64;
+
+/// Bytes of one page of keys and values, bf16, over all layers.
+pub fn page_bytes(shape: PageShape) -> usize {
+    4 * shape.layers * shape.kv_heads * PAGE * padded(shape.head_dim)
+}
+
+/// Bytes of activations.
+pub fn buffer_bytes(rows: usize, width: usize, numbers: Numbers) -> usize {
+    match numbers {
+        Numbers::Wide => 4 * rows * width,
+        Numbers::Narrow => 2 * rows * padded(width),
+        Numbers::Ungated => 0,
+    }
+}
+
+/// Bytes of what attention by chunks leaves for their merge: f32 `[rows][chunks][heads][dim]`, and a maximum and a total
+/// `[rows][chunks][heads]`.
+pub fn partial_bytes(shape: PageShape, heads: usize, rows: usize, positions: usize) -> [usize; 2] {
+    let parts = rows.min(DECODE_ROWS) * chunk_slots(positions) * heads;
+    [4 * parts * padded(shape.head_dim), 8 * parts]
+}
+
+/// Chunks of so many positions, rounded up to a power of two: the forms of a step are few.
+pub fn chunk_slots(positions: usize) -> usize {
+    positions.div_ceil(CHUNK).max(1).next_power_of_two()
+}
+
+/// Tensor cores take whole multiples of 32.
+fn padded(numbers: usize) -> usize {
+    numbers.next_multiple_of(32)
+}
