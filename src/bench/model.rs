@@ -173,7 +173,7 @@ mod tests {
             i8_multiply_adds_per_second: None,
         };
         let times = [1, 3].map(Duration::from_secs);
-        let workload = Workload::prefill(600, 1, 0);
+        let workload = Workload::prefill(600, 1, 0, 512);
         let result =
             Measurement::new(&workload, &costs, &times, &limits, StoredType::F32.into()).unwrap();
         assert_eq!(

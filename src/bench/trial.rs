@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::workload::{Step, Workload};
 use crate::model::{Decoder, Scratch};
 use crate::ops::{Backend, OpsError, PAGE, Rows};
-use crate::panel::memory::PREFILL_ROWS;
 use crate::synth::mix;
 
 /// A decoder with pages of its own.
@@ -34,7 +33,7 @@ impl<B: Backend> Trial<B> {
     ) -> Result<Trial<B>, OpsError> {
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
-        let sizes = (PREFILL_ROWS + sequences, sequences, positions);
+        let sizes = (B::MACHINE.prefill_rows() + sequences, sequences, positions);
         Ok(Trial {
             pages: ops.pages(config.page_shape(), sequences * each)?,
             tables: (0..sequences)
@@ -82,7 +81,8 @@ impl<B: Backend> Trial<B> {
 
     /// Computes what the sequences hold before the test.
     fn fill(&mut self, workload: &Workload) {
-        let before = Workload::prefill(workload.depth, workload.batch, 0);
+        let before =
+            Workload::prefill(workload.depth, workload.batch, 0, B::MACHINE.prefill_rows());
         for mut step in before.steps {
             step.retain(|share| share.positions.end > self.filled[share.sequence]);
             if !step.is_empty() {
@@ -161,7 +161,9 @@ mod tests {
     fn a_position_has_one_answer_whatever_the_test() {
         let mut one = trial((3, 120));
         assert_eq!(
-            one.measure(&Workload::prefill(100, 3, 0), 1).unwrap().len(),
+            one.measure(&Workload::prefill(100, 3, 0, 512), 1)
+                .unwrap()
+                .len(),
             1
         );
         let by_prefill = logits(&mut one);
@@ -175,7 +177,7 @@ mod tests {
         assert_eq!(other.filled, [100, 100, 100]);
         assert_eq!(logits(&mut other), by_prefill);
 
-        other.measure(&Workload::mixed(100, 2, 40), 1).unwrap();
+        other.measure(&Workload::mixed(100, 2, 40, 512), 1).unwrap();
         assert_eq!(logits(&mut other)[2], by_prefill[2]);
         assert_eq!(other.filled, [100, 100, 100]);
     }

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::panel::memory::PREFILL_ROWS;
-
 /// A test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
@@ -29,24 +27,24 @@ pub struct Share {
 }
 
 impl Workload {
-    /// `pp`: prompts of `tokens` after `depth` others, in steps of up to [`PREFILL_ROWS`] rows, the first prompt
+    /// `pp`: prompts of `tokens` after `depth` others, in steps of up to `rows` rows, the first prompt
     /// first. Each prompt's last row gives logits.
-    pub fn prefill(tokens: usize, batch: usize, depth: usize) -> Workload {
-        let (mut steps, mut step, mut left) = (Vec::new(), Step::new(), PREFILL_ROWS);
+    pub fn prefill(tokens: usize, batch: usize, depth: usize, rows: usize) -> Workload {
+        let (mut steps, mut step, mut left) = (Vec::new(), Step::new(), rows);
         for sequence in 0..batch {
             let mut done = 0;
             while done < tokens {
-                let rows = left.min(tokens - done);
+                let count = left.min(tokens - done);
                 step.push(Share {
                     sequence,
-                    positions: depth + done..depth + done + rows,
-                    gives_logits: done + rows == tokens,
+                    positions: depth + done..depth + done + count,
+                    gives_logits: done + count == tokens,
                 });
-                done += rows;
-                left -= rows;
+                done += count;
+                left -= count;
                 if left == 0 {
                     steps.push(std::mem::take(&mut step));
-                    left = PREFILL_ROWS;
+                    left = rows;
                 }
             }
         }
@@ -72,8 +70,8 @@ impl Workload {
     }
 
     /// `mixed`: one more sequence's prompt of `tokens`, a chunk a step, while `batch` others decode in every step.
-    pub fn mixed(tokens: usize, batch: usize, depth: usize) -> Workload {
-        let prompt = Workload::prefill(tokens, 1, 0);
+    pub fn mixed(tokens: usize, batch: usize, depth: usize, rows: usize) -> Workload {
+        let prompt = Workload::prefill(tokens, 1, 0, rows);
         let steps = prompt.steps.into_iter().enumerate().map(|(index, chunk)| {
             let mut step = decode_step(batch, depth + index);
             step.extend(chunk.into_iter().map(|share| Share {
@@ -131,7 +129,7 @@ mod tests {
 
     #[test]
     fn prompts_fill_steps_and_their_last_rows_give_logits() {
-        let workload = Workload::prefill(700, 2, 32);
+        let workload = Workload::prefill(700, 2, 32, 512);
         let expected = [
             vec![(0, 32..544, false)],
             vec![(0, 544..732, true), (1, 32..356, false)],
@@ -139,8 +137,8 @@ mod tests {
         ];
         assert_eq!(shape(&workload), expected);
         assert_eq!((workload.tokens(), workload.extent()), (1400, (2, 732)));
-        assert_eq!(Workload::prefill(512, 3, 0).steps.len(), 3);
-        assert_eq!(Workload::prefill(0, 1, 0).steps, Vec::<Step>::new());
+        assert_eq!(Workload::prefill(512, 3, 0, 512).steps.len(), 3);
+        assert_eq!(Workload::prefill(0, 1, 0, 512).steps, Vec::<Step>::new());
     }
 
     #[test]
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_mixed_step_decodes_beside_a_chunk() {
-        let workload = Workload::mixed(600, 1, 5);
+        let workload = Workload::mixed(600, 1, 5, 512);
         let expected = [
             vec![(0, 5..6, true), (1, 0..512, false)],
             vec![(0, 6..7, true), (1, 512..600, true)],

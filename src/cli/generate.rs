@@ -16,7 +16,7 @@ use crate::model::{Config, Decoder, Footprint, available_memory, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::panel::PanelError;
 use crate::panel::generation::Generation;
-use crate::panel::memory::{PREFILL_ROWS, describe, gibibytes};
+use crate::panel::memory::{describe, gibibytes};
 use crate::run::records::Message;
 use crate::tokenizer::Tokenizer;
 
@@ -140,13 +140,13 @@ impl Generate {
             pieces: !self.json,
             tokens,
         };
+        let device = self.compute.one_device()?;
         let options = EngineOptions {
             pages: (request.tokens.len() + request.max_tokens).div_ceil(PAGE),
             max_batch: 1,
-            prefill_rows: PREFILL_ROWS,
+            prefill_rows: device.machine().prefill_rows(),
             context,
         };
-        let device = self.compute.one_device()?;
         let weights = self.compute.weights();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;
         let start = Start {

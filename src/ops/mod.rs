@@ -108,6 +108,15 @@ impl Machine {
         }
     }
 
+    /// Rows of prompts that are worth computing in one step: enough to fill the machine, few enough that others who
+    /// decode do not wait long.
+    pub fn prefill_rows(self) -> usize {
+        match self {
+            Machine::Cpu => 512,
+            Machine::Cuda => 2048,
+        }
+    }
+
     /// Bytes of activations.
     pub fn buffer_bytes(self, rows: usize, width: usize, numbers: Numbers) -> usize {
         match self {

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// No value of this type exists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cuda(Infallible);
 
 impl Cuda {

@@ -6,8 +6,6 @@ use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
 use crate::ops::{Device, PAGE};
 
-/// Rows of prompts a step.
-pub const PREFILL_ROWS: usize = 512;
 /// Tokens of keys and values that each sequence of a full batch gets if memory allows; more when one needs it.
 const TYPICAL_TOKENS: usize = 4096;
 /// What is not given to keys and values stays for what nobody counts.
@@ -64,7 +62,7 @@ fn plan_device(
         let options = EngineOptions {
             pages,
             max_batch,
-            prefill_rows: PREFILL_ROWS,
+            prefill_rows: machine.prefill_rows(),
             context: description.context,
         };
         let (config, precision) = (&description.config, description.precision);

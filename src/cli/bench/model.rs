@@ -108,7 +108,8 @@ pub struct ModelBench {
 
 impl ModelBench {
     pub fn run(self) -> Result<(), Failure> {
-        let workloads = self.workloads();
+        let device = self.compute.one_device()?;
+        let workloads = self.workloads(device.machine().prefill_rows());
         if workloads.is_empty() {
             return Err(Failure::usage(
                 "there is nothing to measure",
@@ -116,7 +117,6 @@ impl ModelBench {
             ));
         }
         let extent = extent(&workloads);
-        let device = self.compute.one_device()?;
         let description = self.describe(device.machine(), extent.1)?;
         check_room(&description, &device, extent)?;
         let precision = description.precision;
@@ -168,21 +168,25 @@ impl ModelBench {
         Ok(durations)
     }
 
-    /// Every test: depth by depth, prompts first.
-    fn workloads(&self) -> Vec<Workload> {
+    /// Every test: depth by depth, prompts first, up to `rows` of their rows a step.
+    fn workloads(&self, rows: usize) -> Vec<Workload> {
         let batches = || self.batch.iter().map(|&batch| usize::from(batch));
         let (prompt, generate) = (&self.prompt_tokens, &self.generate_tokens);
         let mut workloads = Vec::new();
         for depth in self.depth.iter().map(|&depth| depth as usize) {
-            let mut add = |tokens: &[u32], make: fn(usize, usize, usize) -> Workload| {
+            let mut add = |tokens: &[u32], make: &dyn Fn(usize, usize, usize) -> Workload| {
                 for tokens in tokens.iter().map(|&tokens| tokens as usize) {
                     workloads.extend(batches().map(|batch| make(tokens, batch, depth)));
                 }
             };
-            add(prompt, Workload::prefill);
-            add(generate, Workload::decode);
+            add(prompt, &|tokens, batch, depth| {
+                Workload::prefill(tokens, batch, depth, rows)
+            });
+            add(generate, &Workload::decode);
             if self.mixed {
-                add(prompt, Workload::mixed);
+                add(prompt, &|tokens, batch, depth| {
+                    Workload::mixed(tokens, batch, depth, rows)
+                });
             }
         }
         workloads.retain(|workload| !workload.steps.is_empty());

@@ -240,7 +240,11 @@ impl Product<'_> {
                         let values = row.add(m * PAIRS + pair).cast::<i32>().read_unaligned();
                         let values: __m512bh = transmute(_mm512_set1_epi32(values));
                         for (sum, pairs) in sums.iter_mut().zip(pairs) {
-                            *sum = _mm512_dpbf16_ps(*sum, transmute(pairs), values);
+                            *sum = _mm512_dpbf16_ps(
+                                *sum,
+                                transmute::<__m512i, __m512bh>(pairs),
+                                values,
+                            );
                         }
                     }
                 }

@@ -222,8 +222,10 @@ impl Stream {
         self.0.gpu.enter();
         // SAFETY: a place for an address; what it becomes is written only within its bounds.
         let made = unsafe {
-            check(sys::cuMemAlloc_v2(&raw mut address, bytes.max(16)))
-                .and_then(|()| check(sys::cuMemsetD8_v2(address, 0, bytes.max(16))))
+            check(sys::cuMemAlloc_v2(&raw mut address, bytes.max(16))).and_then(|()| {
+                let stream = self.0.stream;
+                check(sys::cuMemsetD8Async(address, 0, bytes.max(16), stream))
+            })
         };
         made.map_err(|reason| OpsError::memory(what, reason))?;
         Ok(Region::new(address, bytes, self.clone()))
@@ -260,9 +262,19 @@ impl Stream {
         );
         self.0.gpu.enter();
         let to = region.address() + offset as u64;
-        // SAFETY: both ends have so many bytes.
-        let done = unsafe { sys::cuMemcpyHtoD_v2(to, bytes.as_ptr().cast(), bytes.len()) };
-        self.note(done);
+        // SAFETY: both ends have so many bytes, and the source is read when the stream has come so far. On this
+        // stream, for no other waits for what it does.
+        let done = unsafe {
+            let from = bytes.as_ptr().cast();
+            check(sys::cuMemcpyHtoDAsync_v2(
+                to,
+                from,
+                bytes.len(),
+                self.0.stream,
+            ))
+            .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
+        };
+        self.keep(done);
     }
 
     /// Starts to copy the first `bytes` of `pinned` to `region`; [`Stream::await_upload`] before they change.
