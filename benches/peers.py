@@ -4,29 +4,34 @@
 The model has Qwen3-0.6B's shape. `wardround models synth` makes it, this script writes the same numbers as GGUF files in q8_0
 and bf16, and both engines then do what llama-bench does: one prompt of 512 tokens (the last row's logits), and tokens generated
 for 1, 3 and 12 sequences side by side (every row's logits), without tokenising or sampling. llama.cpp is driven through its own
-batch interface with its own defaults. The engines take turns, each alone on the machine.
+batch interface with its own defaults: a step of twelve sequences is one batch of twelve rows, each of another sequence. The engines
+take turns, each alone on the machine, for several rounds, and each figure is a median: a virtual machine's speed changes by the minute.
 
     python3 -m venv peers && peers/bin/pip install llama-cpp-python gguf
     cargo build --release
     peers/bin/python benches/peers.py target/release/wardround --models /tmp/peers
 
-It prints a table for benches/LOG.md. `--types bf16` or `--types q8_0` measures one kind of weights alone.
+It prints a table for benches/LOG.md. `--types bf16` measures one kind of weights alone; `q4_k` is there too, which llama.cpp itself
+quantises. GCC 12 builds llama.cpp's AMX code so that it ends in an illegal instruction: `--plain-buffers` does without it.
 """
 
 import argparse
+import concurrent.futures
+import ctypes
 import json
 import multiprocessing
 import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import gguf
 import numpy as np
 
-FLAGS = {"q8_0": ["--quant", "q8_0"], "bf16": ["--dtype", "bf16"]}
+FLAGS = {"q8_0": ["--quant", "q8_0"], "bf16": ["--dtype", "bf16"], "q4_k": ["--quant", "q4_k"]}
 TYPES = {"q8_0": gguf.GGMLQuantizationType.Q8_0, "bf16": gguf.GGMLQuantizationType.BF16}
 FILE_TYPES = {"q8_0": gguf.LlamaFileType.MOSTLY_Q8_0, "bf16": gguf.LlamaFileType.MOSTLY_BF16}
 NAMES = {
@@ -52,14 +57,15 @@ def main() -> None:
         run([arguments.wardround, "models", "synth", "qwen3", checkpoint, "--shape", "qwen3-0.6b"])
     rows = []
     for name in arguments.types:
-        file = arguments.models / f"qwen3-0.6b-{name}.gguf"
-        if not file.exists():
-            note(f"writing {file}")
-            write_gguf(checkpoint, file, name)
-        note(f"llama.cpp, {name}")
-        theirs, version = in_own_process(measure_llama, file, arguments)
-        note(f"wardround, {name}")
-        ours, report = measure_wardround(checkpoint, FLAGS[name], arguments)
+        file = gguf_file(checkpoint, name, arguments)
+        theirs, ours = defaultdict(list), defaultdict(list)
+        for number in range(1, arguments.rounds + 1):
+            note(f"{name}, round {number}: llama.cpp")
+            rates, version = in_own_process(measure_llama, file, arguments)
+            extend(theirs, rates)
+            note(f"{name}, round {number}: wardround")
+            rates, report = measure_wardround(checkpoint, FLAGS[name], arguments)
+            extend(ours, rates)
         for test, batch in theirs:
             rows.append((name, test, batch, theirs[test, batch], ours[test, batch]))
     print_table(rows, version, report["environment"])
@@ -69,12 +75,14 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wardround", type=Path, help="the binary, built with --release")
     parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
-    parser.add_argument("--types", type=lambda text: text.split(","), default=list(FLAGS))
+    parser.add_argument("--types", type=lambda text: text.split(","), default=["q8_0", "bf16"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prompt-tokens", type=int, default=512)
     parser.add_argument("--generate-tokens", type=int, default=24)
     parser.add_argument("--batch", type=numbers, default=[1, 3, 12])
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=2, help="of each test in a round")
+    parser.add_argument("--plain-buffers", action="store_true", help="llama.cpp without weights repacked for the CPU")
     arguments = parser.parse_args()
     unknown = set(arguments.types) - set(FLAGS)
     if unknown:
@@ -94,10 +102,16 @@ def note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def extend(all_rates: dict, rates: dict) -> None:
+    for test, values in rates.items():
+        all_rates[test] += values
+
+
 def in_own_process(function, *arguments):
-    """So that no thread of one engine is left beside the other."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
+    """So that no thread of one engine is left beside the other. A crash there is an error here."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def read_safetensors(path: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -119,6 +133,28 @@ def gguf_name(name: str) -> str:
         _, layer, part = name.split(".", 2)
         return f"blk.{layer}.{NAMES[part]}.weight"
     return {"embed_tokens": "token_embd.weight", "norm": "output_norm.weight"}[name]
+
+
+def gguf_file(checkpoint: Path, name: str, arguments: argparse.Namespace) -> Path:
+    file = arguments.models / f"qwen3-0.6b-{name}.gguf"
+    if not file.exists():
+        note(f"writing {file}")
+        if name in TYPES:
+            write_gguf(checkpoint, file, name)
+        else:
+            in_own_process(quantise_by_llama, gguf_file(checkpoint, "bf16", arguments), file)
+    return file
+
+
+def quantise_by_llama(source: Path, file: Path) -> None:
+    """Every matrix as q4_k, as llama.cpp itself makes it."""
+    import llama_cpp
+
+    parameters = llama_cpp.llama_model_quantize_default_params()
+    parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_S
+    parameters.pure = True
+    code = llama_cpp.llama_model_quantize(str(source).encode(), str(file).encode(), ctypes.byref(parameters))
+    assert code == 0, f"llama_model_quantize gives {code}"
 
 
 def write_gguf(checkpoint: Path, file: Path, name: str) -> None:
@@ -152,13 +188,15 @@ def write_gguf(checkpoint: Path, file: Path, name: str) -> None:
 
 
 def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]:
-    """Tokens a second by test and batch, each a mean and a deviation; and what llama.cpp says of itself."""
+    """Tokens a second of each repetition, by test and batch; and what llama.cpp says of itself."""
     import llama_cpp
 
     silent = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(silent, None)
     llama_cpp.llama_backend_init()
-    model = llama_cpp.llama_model_load_from_file(str(file).encode(), llama_cpp.llama_model_default_params())
+    model_parameters = llama_cpp.llama_model_default_params()
+    model_parameters.use_extra_bufts = not arguments.plain_buffers
+    model = llama_cpp.llama_model_load_from_file(str(file).encode(), model_parameters)
     sequences = max(arguments.batch)
     parameters = llama_cpp.llama_context_default_params()
     parameters.n_ctx = sequences * max(arguments.prompt_tokens, arguments.generate_tokens)
@@ -195,7 +233,7 @@ def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]
             for rows in steps:
                 step(rows)
             rates.append(sum(map(len, steps)) / (time.perf_counter() - started))
-        return summarise(rates)
+        return rates
 
     length, count = arguments.prompt_tokens, arguments.generate_tokens
     prompt = [(0, position, position == length - 1) for position in range(length)]
@@ -215,17 +253,10 @@ def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Na
     prefill = json.loads(run([*command, "-p", arguments.prompt_tokens, "-n", 0, "--batch", 1]))
     decode = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *lists]))
     results = {
-        (result["test"], result["batch"]): (
-            result["tokens_per_second"],
-            result["tokens_per_second_std"] or 0.0,
-        )
+        (result["test"], result["batch"]): [result["tokens"] / seconds for seconds in result["seconds"]]
         for result in prefill["results"] + decode["results"]
     }
     return results, decode
-
-
-def summarise(rates: list[float]) -> tuple[float, float]:
-    return statistics.mean(rates), statistics.stdev(rates) if len(rates) > 1 else 0.0
 
 
 def print_table(rows: list[tuple], version: str, environment: dict) -> None:
@@ -234,11 +265,13 @@ def print_table(rows: list[tuple], version: str, environment: dict) -> None:
     print(f"{limits['bytes_per_second'] / 1e9:.1f} GB/s read,", end=" ")
     print(f"{limits['f32_multiply_adds_per_second'] / 1e9:.0f} billion multiply-adds/s in f32.")
     print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
+    print("Medians, lowest and highest in brackets.\n")
     print("| weights | test | batch | llama.cpp, tokens/s | wardround, tokens/s | ratio |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for name, test, batch, theirs, ours in rows:
-        figures = " | ".join(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in (theirs, ours))
-        print(f"| {name} | {test} | {batch} | {figures} | {ours[0] / theirs[0]:.2f} |")
+    for name, test, batch, *both in rows:
+        figures = " | ".join(f"{statistics.median(rates):.1f} ({min(rates):.1f}–{max(rates):.1f})" for rates in both)
+        theirs, ours = map(statistics.median, both)
+        print(f"| {name} | {test} | {batch} | {figures} | {ours / theirs:.2f} |")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 //! loaded and dropped; nothing else in the process touches them.
 
 use std::arch::asm;
+use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 
 /// Rows of activations, and columns, of a tile.
 pub const SIDE: usize = 16;
@@ -78,6 +79,19 @@ impl Drop for Configuration {
     fn drop(&mut self) {
         // SAFETY: tiles are usable where a configuration was loaded.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
+    }
+}
+
+/// Asks for what a product will write, `rows` rows of `lines` cache lines, `stride` bytes apart: the lines are far from one
+/// another, and come while tiles multiply.
+#[inline(always)]
+pub fn ask_for_sums(to: *const f32, stride: usize, rows: usize, lines: usize) {
+    for row in 0..rows {
+        for line in 0..lines {
+            let line = to.wrapping_byte_add(row * stride + line * ROW_BYTES);
+            // SAFETY: asking touches nothing; every machine with tiles knows the instruction.
+            unsafe { _mm_prefetch::<_MM_HINT_ET0>(line.cast()) };
+        }
     }
 }
 
@@ -202,4 +216,28 @@ product! {
         "tilestored [{second} + {stride}], tmm2"
         "tilestored [{second} + {stride} + 64], tmm3"
     ]
+}
+
+/// `rounds` times four products of whole tiles, 4 · 16 · 16 · 32 multiply-adds, on registers alone.
+///
+/// # Safety
+/// A configuration of twice [`SIDE`] rows is loaded.
+pub unsafe fn saturate_bf16(rounds: usize) {
+    // SAFETY: registers alone.
+    unsafe {
+        asm!(
+            ".irp register, 0,1,2,3,4,5,6,7",
+            "tilezero tmm\\register",
+            ".endr",
+            "2:",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            "dec {rounds}",
+            "jnz 2b",
+            rounds = inout(reg) rounds.max(1) => _,
+            options(nostack, nomem),
+        );
+    }
 }

@@ -16,7 +16,7 @@ pub struct Limits {
     pub bytes_per_second: f64,
     /// f32 multiply-adds a second, on registers alone.
     pub f32_multiply_adds_per_second: f64,
-    /// Multiply-adds a second of bf16 pairs, added in f32; `None` where the instruction set has no such thing.
+    /// Multiply-adds a second of bf16 pairs, added in f32; `None` where no kernel multiplies them.
     pub bf16_multiply_adds_per_second: Option<f64>,
     /// Likewise of 8-bit whole numbers, added in 32 bits.
     pub i8_multiply_adds_per_second: Option<f64>,
@@ -179,17 +179,29 @@ mod narrow {
         use std::arch::x86_64::*;
         use std::hint::black_box;
 
+        use super::super::super::Isa;
+        use super::super::super::amx::{self, Configuration};
         use super::{Kernel, Kernels};
 
         pub const KERNELS: Kernels = Kernels {
-            bf16: &[Kernel {
-                is_available: || {
-                    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
+            bf16: &[
+                Kernel {
+                    is_available: || Isa::detect() == Isa::Amx,
+                    per_round: 4 * amx::SIDE * amx::SIDE * 32,
+                    // SAFETY: called only where `is_available` found the instructions.
+                    multiply: |rounds| unsafe {
+                        let _configuration = Configuration::load(amx::SIDE, amx::SIDE);
+                        amx::saturate_bf16(rounds);
+                    },
                 },
-                per_round: 12 * 32,
-                // SAFETY: called only where `is_available` found the instructions.
-                multiply: |rounds| unsafe { multiply_bf16(rounds) },
-            }],
+                Kernel {
+                    // Where the kernels leave it aside it is no limit of theirs.
+                    is_available: || Isa::detect() == Isa::Avx512Bf16,
+                    per_round: 12 * 32,
+                    // SAFETY: as above.
+                    multiply: |rounds| unsafe { multiply_bf16(rounds) },
+                },
+            ],
             i8: &[
                 Kernel {
                     is_available: || {

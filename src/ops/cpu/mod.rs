@@ -146,9 +146,16 @@ impl Cpu {
 
     /// `x += y`.
     pub fn add(&self, x: &mut Buffer, y: &Buffer) {
-        for (x, y) in x.data.iter_mut().zip(&y.data) {
-            *x += y;
-        }
+        let width = x.width;
+        let to = Disjoint::new(&mut x.data);
+        self.split(y.rows(), y.data.len(), |rows| {
+            let part = rows.start * width..rows.end * width;
+            // SAFETY: each row is written by one thread alone.
+            let x = unsafe { to.slice(part.start, part.len()) };
+            for (x, y) in x.iter_mut().zip(&y.data[part]) {
+                *x += y;
+            }
+        });
     }
 }
 

@@ -1,5 +1,8 @@
 //! The pool of key and value pages of one model, all layers, allocated once and zeroed.
 
+use std::marker::PhantomData;
+
+use super::Disjoint;
 use super::lanes::LANES;
 use crate::ops::PAGE;
 
@@ -70,22 +73,50 @@ impl KvPages {
         }
     }
 
-    /// Writes a head's key and value (`[head_dim]` each) at `slot` of `page`.
-    pub(super) fn write(
-        &mut self,
-        layer: usize,
-        page: u32,
-        head: usize,
-        slot: usize,
-        key: &[f32],
-        value: &[f32],
-    ) {
-        let index = self.index(layer, page, head);
-        let keys = &mut self.keys[index * self.head_dim * PAGE..][..self.head_dim * PAGE];
-        for (lane, &component) in keys.chunks_exact_mut(PAGE).zip(key) {
-            lane[slot] = component;
+    /// For several threads to write to `layer` at once.
+    pub(super) fn writer(&mut self, layer: usize) -> PageWriter<'_> {
+        PageWriter {
+            first: self.index(layer, 0, 0),
+            pages: self.pages,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            stride: self.stride,
+            keys: Disjoint::new(&mut self.keys),
+            values: Disjoint::new(&mut self.values),
+            of: PhantomData,
         }
-        let start = index * self.stride * PAGE + slot * self.stride;
-        self.values[start..][..self.head_dim].copy_from_slice(value);
+    }
+}
+
+/// Writes positions of one layer's pages.
+pub(super) struct PageWriter<'a> {
+    /// Where the layer's first page is.
+    first: usize,
+    pages: usize,
+    kv_heads: usize,
+    head_dim: usize,
+    stride: usize,
+    keys: Disjoint<f32>,
+    values: Disjoint<f32>,
+    of: PhantomData<&'a mut KvPages>,
+}
+
+impl PageWriter<'_> {
+    /// Writes a head's key and value (`[head_dim]` each) at `slot` of `page`.
+    ///
+    /// # Safety
+    /// The page and the head are there, and no other thread writes this slot.
+    pub unsafe fn write(&self, page: u32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
+        debug_assert!((page as usize) < self.pages && head < self.kv_heads);
+        let index = self.first + page as usize * self.kv_heads + head;
+        for (component, &number) in key.iter().enumerate().take(self.head_dim) {
+            let place = (index * self.head_dim + component) * PAGE + slot;
+            // SAFETY: inside the page, which is there.
+            unsafe { self.keys.at(place).write(number) };
+        }
+        let place = (index * PAGE + slot) * self.stride;
+        // SAFETY: as above.
+        let to = unsafe { self.values.slice(place, self.head_dim) };
+        to.copy_from_slice(value);
     }
 }
