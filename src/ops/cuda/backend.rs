@@ -42,15 +42,27 @@ impl Matrix {
 
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
-        out.rows = x.rows;
-        if x.rows == 0 {
-            return;
-        }
         let size = (x.rows, weights.outputs);
         let multiprocessors = self.stream.multiprocessors();
         let matmul = self
             .kernels
             .matmul(weights.format, epilogue, size, multiprocessors);
+        self.launch_matmul(matmul, x, weights, out);
+    }
+
+    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same.
+    pub(super) fn launch_matmul(
+        &self,
+        matmul: Matmul,
+        x: &Buffer,
+        weights: &Matrix,
+        out: &mut Buffer,
+    ) {
+        debug_assert_eq!(x.width, weights.inputs);
+        out.set_rows(x.rows);
+        if x.rows == 0 {
+            return;
+        }
         let arguments = weights
             .arguments()
             .region(&x.region)
@@ -242,6 +254,7 @@ impl Backend for Cuda {
         let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
         Ok(Buffer {
             region: self.stream.allocate(bytes, "activations")?,
+            room: rows,
             rows: 0,
             width,
             stride: match numbers {
@@ -283,7 +296,7 @@ impl Backend for Cuda {
     }
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
-        out.rows = step.rows;
+        out.set_rows(step.rows);
         // The first of a step: it waits for the rows to be there.
         let launch = Launch {
             early: false,
@@ -300,7 +313,7 @@ impl Backend for Cuda {
     }
 
     fn rms_norm(&self, x: &Buffer, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        out.rows = x.rows;
+        out.set_rows(x.rows);
         let arguments = Arguments::default()
             .region(&x.region)
             .region(&weight.0)
@@ -319,7 +332,7 @@ impl Backend for Cuda {
         epsilon: f32,
         normed: &mut Buffer,
     ) {
-        normed.rows = residual.rows;
+        normed.set_rows(residual.rows);
         let arguments = Arguments::default()
             .region(&residual.region)
             .region(&branch.region)
@@ -334,7 +347,7 @@ impl Backend for Cuda {
     }
 
     fn gather_norm(&self, x: &Buffer, step: Step, weight: &Vector, epsilon: f32, out: &mut Buffer) {
-        out.rows = step.logit_rows;
+        out.set_rows(step.logit_rows);
         if step.logit_rows == 0 {
             return;
         }
@@ -373,7 +386,7 @@ impl Backend for Cuda {
         step: Step,
         (pages, layer): (&mut Pages, usize),
     ) {
-        queries.rows = step.rows;
+        queries.set_rows(step.rows);
         let (keys, values) = pages.layer(layer);
         let all_heads = qkv.width / pages.head_dim;
         let launch = Launch {
@@ -410,7 +423,7 @@ impl Backend for Cuda {
         pages: (&Pages, usize),
         out: &mut Buffer,
     ) {
-        out.rows = step.rows;
+        out.set_rows(step.rows);
         match step.chunk_slots {
             0 => self.attend_rows(queries, shape, step, pages, out),
             _ => self.attend_chunks(queries, shape, step, pages, out),

@@ -104,11 +104,25 @@ impl Cuda {
 #[derive(Debug)]
 pub struct Buffer {
     region: Region,
+    /// Rows that it holds at most.
+    room: usize,
     /// Of the last operation that wrote it.
     rows: usize,
     width: usize,
     /// Numbers from row to row: `width` for f32, its next multiple of 32 for bf16.
     stride: usize,
+}
+
+impl Buffer {
+    /// For an operation that is about to write so many; beyond its room lies what is not its own.
+    fn set_rows(&mut self, rows: usize) {
+        assert!(
+            rows <= self.room,
+            "{rows} rows for a buffer of {}",
+            self.room
+        );
+        self.rows = rows;
+    }
 }
 
 /// A norm's weight, f32 `[width]`.

@@ -35,6 +35,8 @@ struct Layout {
     logit_rows: usize,
     /// Pages of a table.
     stride: usize,
+    /// How many tables there are.
+    sequences: usize,
 }
 
 impl Layout {
@@ -57,6 +59,10 @@ impl Layout {
 
     fn tables(&self) -> usize {
         self.blocks() + 2 * self.rows
+    }
+
+    fn words(&self) -> usize {
+        self.tables() + self.sequences * self.stride
     }
 }
 
@@ -118,8 +124,9 @@ impl Stage {
             rows: bucket(rows),
             logit_rows: bucket(logit_rows),
             stride: positions.div_ceil(PAGE),
+            sequences: logit_rows.max(1),
         };
-        let bytes = 4 * (layout.tables() + logit_rows.max(1) * layout.stride);
+        let bytes = 4 * layout.words();
         let [sums, stats] = partial_bytes(shape, heads, bucket(rows), positions);
         Ok(Stage {
             layout,
@@ -150,6 +157,11 @@ impl Stage {
         assert!(
             padded <= layout.rows && padded_logits <= layout.logit_rows,
             "a step of more rows than its stage was made for"
+        );
+        assert!(
+            rows.tables.len() <= layout.sequences
+                && rows.tables.iter().all(|table| table.len() <= layout.stride),
+            "a step of more sequences, or longer ones, than its stage was made for"
         );
         stream.await_upload();
         let mut words = Words(self.pinned.bytes_mut());

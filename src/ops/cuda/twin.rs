@@ -19,6 +19,9 @@ unsafe extern "C" {
         shared_bytes: u32,
         arguments: *mut *mut c_void,
     ) -> i32;
+
+    #[cfg(test)]
+    fn wardround_twin_shuffle(seed: u64);
 }
 
 #[derive(Clone, Debug)]
@@ -179,6 +182,13 @@ impl Stream {
             )
         };
         assert_eq!(done, 0, "the twin has no kernel {name:?}");
+    }
+
+    /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
+    #[cfg(test)]
+    pub fn shuffle(&self, seed: u64) {
+        // SAFETY: it sets a number of this thread's.
+        unsafe { wardround_twin_shuffle(seed) };
     }
 
     pub fn capture(&self, body: impl FnOnce()) -> Option<Graph> {

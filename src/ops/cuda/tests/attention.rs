@@ -1,0 +1,160 @@
+//! Attention over ragged sequences on shuffled pages: against the CPU, and decoding against prefill.
+
+use super::sequences::Sequences;
+use super::*;
+use crate::ops::AttentionShape;
+
+pub struct Case {
+    pub group: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+    pub window: Option<usize>,
+}
+
+impl Case {
+    fn heads(&self) -> usize {
+        self.group * self.kv_heads
+    }
+
+    fn width(&self) -> usize {
+        (self.heads() + 2 * self.kv_heads) * self.head_dim
+    }
+
+    /// Queries, keys and values that bf16 holds, row after row.
+    pub fn qkv(&self, sequences: &Sequences) -> Vec<f32> {
+        let numbers = noise(sequences.rows() * self.width(), 1);
+        numbers.into_iter().map(round).collect()
+    }
+
+    /// The same with the magnitudes of the values in their place.
+    fn with_magnitudes(&self, qkv: &[f32]) -> Vec<f32> {
+        let mut qkv = qkv.to_vec();
+        for row in qkv.chunks_exact_mut(self.width()) {
+            let values = &mut row[(self.heads() + self.kv_heads) * self.head_dim..];
+            values.iter_mut().for_each(|value| *value = value.abs());
+        }
+        qkv
+    }
+
+    /// Every row's attention, computed in steps of so many rows.
+    pub fn run<B: Host>(
+        &self,
+        ops: &B,
+        sequences: &Sequences,
+        qkv: &[f32],
+        steps: &[usize],
+    ) -> Vec<f32> {
+        let page_shape = PageShape {
+            layers: 2,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+        };
+        let shape = AttentionShape {
+            heads: self.heads(),
+            // So that a row's weights are neither all alike nor one key's alone.
+            scale: 1.5 / (self.head_dim as f32).sqrt(),
+            window: self.window,
+        };
+        let (_, _, positions) = sequences.sizes();
+        // Turned by nothing, numbers stay what bf16 holds.
+        let rope = ops.rope(&vec![0.0; self.head_dim / 2], positions).unwrap();
+        let mut pages = ops.pages(page_shape, sequences.pages()).unwrap();
+        let tables = sequences.tables();
+        let mut all = Vec::new();
+        let mut start = 0;
+        for &count in steps {
+            let rows = start..start + count;
+            start = rows.end;
+            let numbers = &qkv[rows.start * self.width()..rows.end * self.width()];
+            let mut qkv = ops.hold(numbers, self.width(), Numbers::Wide);
+            let room = |width| ops.buffer(count, width, Numbers::Narrow).unwrap();
+            let mut queries = room(self.heads() * self.head_dim.next_multiple_of(32));
+            let mut out = room(self.heads() * self.head_dim);
+            let mut stage = ops
+                .stage(page_shape, self.heads(), sequences.sizes())
+                .unwrap();
+            ops.compute(sequences.step(rows, &tables), &[], &mut stage, |step| {
+                let to = (&mut pages, 1);
+                ops.rotate_and_store((&mut qkv, &mut queries), None, &rope, step, to);
+                ops.attention(&queries, shape, step, (&pages, 1), &mut out);
+            });
+            all.extend(ops.numbers(&out, count, Numbers::Narrow));
+        }
+        assert_eq!(start, sequences.rows());
+        all
+    }
+}
+
+/// Over every dimension that is compiled, one of which is padded; windows within a chunk and across chunks.
+fn cases() -> impl Iterator<Item = Case> {
+    let windows = [None, Some(40), Some(300)];
+    let dims = [16, 64, 128, 256].into_iter().enumerate();
+    dims.flat_map(move |(first, head_dim)| {
+        windows
+            .into_iter()
+            .enumerate()
+            .map(move |(second, window)| Case {
+                group: [1, 2, 4][(first + second) % 3],
+                kv_heads: if head_dim == 256 { 1 } else { 2 },
+                head_dim,
+                window,
+            })
+    })
+}
+
+/// Three chunks of keys, one, less than a page, and no prompt.
+fn sequences() -> Sequences {
+    Sequences::new(&[560, 130, 23, 2], 3)
+}
+
+/// A weight is rounded to bf16 before it multiplies its value, so that a sum moves by at most so much of the weighted
+/// mean of the values' magnitudes; the result is rounded once more. The rest is the order of sums in f32.
+#[test]
+fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
+    let Some(gpu) = gpu() else { return };
+    let cpu = Cpu::new(2).unwrap();
+    let sequences = sequences();
+    for case in cases() {
+        let qkv = case.qkv(&sequences);
+        let at_once = [sequences.rows()];
+        let exact = case.run(&cpu, &sequences, &qkv, &at_once);
+        let magnitudes = case.run(&cpu, &sequences, &case.with_magnitudes(&qkv), &at_once);
+        let found = case.run(&gpu, &sequences, &qkv, &at_once);
+        for (index, (found, exact)) in found.iter().zip(&exact).enumerate() {
+            let off = HALF_STEP * (magnitudes[index] + exact.abs()) + 2e-5;
+            let (row, column) = (
+                index / (case.heads() * case.head_dim),
+                index % (case.heads() * case.head_dim),
+            );
+            assert!(
+                (found - exact).abs() <= off,
+                "{} by {} of {}, window {:?}, row {row}, column {column}: {found}, not {exact}",
+                case.heads(),
+                case.kv_heads,
+                case.head_dim,
+                case.window
+            );
+        }
+    }
+}
+
+/// Up to 64 rows are attended to chunk by chunk, more in blocks, which other steps cut otherwise.
+#[test]
+fn decoding_has_the_bits_of_prefill() {
+    let Some(gpu) = gpu() else { return };
+    let sequences = sequences();
+    let prompts = sequences.rows() - 11;
+    for case in cases() {
+        let qkv = case.qkv(&sequences);
+        let at_once = case.run(&gpu, &sequences, &qkv, &[sequences.rows()]);
+        let in_steps = case.run(&gpu, &sequences, &qkv, &[301, prompts - 301, 7, 1, 3]);
+        assert!(
+            bits(&in_steps) == bits(&at_once),
+            "{} by {} of {}, window {:?}",
+            case.heads(),
+            case.kv_heads,
+            case.head_dim,
+            case.window
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! Products of every format, epilogue and kernel: against sums in f64, and bit for bit in other company.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::ops::Activation;
+use crate::ops::cuda::Matrix;
+use crate::ops::cuda::kernels::{Epilogue, Matmul};
+
+/// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
+/// tile to more than a ring holds.
+pub const SHAPES: [(usize, usize); 4] = [(24, 32), (48, 96), (272, 160), (96, 4096)];
+/// Around what each kernel takes at most.
+pub const ROWS: [usize; 14] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200];
+const MOST_ROWS: usize = 200;
+/// Of an H200; and so few that every size is called large, and no kernel is split.
+pub const MULTIPROCESSORS: [usize; 2] = [132, 1];
+
+pub const EPILOGUES: [Epilogue; 3] = [
+    Epilogue::Plain,
+    Epilogue::Gated(Activation::Silu),
+    Epilogue::Gated(Activation::GeluTanh),
+];
+
+/// A layer's weights packed for each epilogue, and inputs for it.
+pub struct Layer {
+    pub plain: Matrix,
+    pub gated: Matrix,
+    /// `[outputs][inputs]`, as they were rounded.
+    weights: Vec<f32>,
+    /// `[rows][inputs]`.
+    x: Vec<f32>,
+}
+
+impl Layer {
+    pub fn new(gpu: &Cuda, (outputs, inputs): (usize, usize), kept: Quantisation) -> Layer {
+        let size = 1.0 / (inputs as f32).sqrt();
+        let weights = noise(outputs * inputs, 1);
+        let weights: Vec<f32> = weights.iter().map(|weight| weight * size).collect();
+        let [gate, up] =
+            [0, 1].map(|half| bytes(&weights[half * weights.len() / 2..][..weights.len() / 2]));
+        let parts = [&gate, &up].map(|part| RawTensor::from_f32_bytes(part));
+        let x = noise(MOST_ROWS * inputs, 2);
+        Layer {
+            plain: gpu.pack(&parts, inputs, kept_as(kept)).unwrap(),
+            gated: gpu.pack_gated(&parts, inputs, kept_as(kept)).unwrap(),
+            weights: rounded_weights(&weights, inputs, kept),
+            x: x.into_iter().map(round).collect(),
+        }
+    }
+
+    fn matrix(&self, epilogue: Epilogue) -> &Matrix {
+        match epilogue {
+            Epilogue::Plain => &self.plain,
+            Epilogue::Gated(_) => &self.gated,
+        }
+    }
+
+    /// The last `rows` rows of the inputs, and room for what becomes of them.
+    fn buffers(&self, gpu: &Cuda, epilogue: Epilogue, rows: usize) -> (Buffer, Buffer, Numbers) {
+        let inputs = self.plain.inputs;
+        let x = &self.x[(MOST_ROWS - rows) * inputs..];
+        let (width, kind) = match epilogue {
+            Epilogue::Plain => (self.plain.outputs, Numbers::Wide),
+            Epilogue::Gated(_) => (self.plain.outputs / 2, Numbers::Narrow),
+        };
+        let out = gpu.buffer(rows, width, kind).unwrap();
+        (gpu.hold(x, inputs, Numbers::Narrow), out, kind)
+    }
+
+    /// All rows, as a decoder multiplies them.
+    fn multiply(&self, gpu: &Cuda, epilogue: Epilogue) -> Vec<f32> {
+        let (x, mut out, kind) = self.buffers(gpu, epilogue, MOST_ROWS);
+        match epilogue {
+            Epilogue::Plain => gpu.matmul(&x, &self.plain, &mut out),
+            Epilogue::Gated(activation) => {
+                let room = gpu.buffer(MOST_ROWS, self.plain.outputs, Numbers::Ungated);
+                gpu.matmul_gated(&x, &self.gated, activation, &mut room.unwrap(), &mut out);
+            }
+        }
+        gpu.numbers(&out, MOST_ROWS, kind)
+    }
+
+    /// The last `rows` rows, by the kernel for a GPU of so many multiprocessors.
+    pub fn multiply_last(
+        &self,
+        gpu: &Cuda,
+        epilogue: Epilogue,
+        (rows, multiprocessors): (usize, usize),
+    ) -> (Matmul, Vec<f32>) {
+        let matrix = self.matrix(epilogue);
+        let size = (rows, matrix.outputs);
+        let matmul = gpu
+            .kernels
+            .matmul(matrix.format, epilogue, size, multiprocessors);
+        let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
+        gpu.launch_matmul(matmul, &x, matrix, &mut out);
+        (matmul, gpu.numbers(&out, rows, kind))
+    }
+
+    /// `[rows][outputs]` products in f64, each with the most that a kernel's may differ by.
+    ///
+    /// A kernel's sum of K products is rounded to f32 after each sixteen, and where four chunks meet: by at most 2⁻²³ of
+    /// what it has then, which the sum of the products' magnitudes bounds.
+    fn exact(&self) -> Vec<(f64, f64)> {
+        let inputs = self.plain.inputs;
+        let roundings = (inputs / 16 + 4) as f64;
+        let slack = roundings * f64::from(f32::EPSILON);
+        let rows = self.x.chunks_exact(inputs);
+        let products = rows.flat_map(|x| {
+            let outputs = self.weights.chunks_exact(inputs);
+            outputs.map(move |weights| {
+                let pairs = x.iter().zip(weights);
+                pairs.fold((0.0, 0.0), |(sum, off), (x, weight)| {
+                    let product = f64::from(*x) * f64::from(*weight);
+                    (sum + product, off + slack * product.abs())
+                })
+            })
+        });
+        products.collect()
+    }
+}
+
+/// What an epilogue makes of a row's products, and the most that a kernel's may differ by.
+fn finish(epilogue: Epilogue, products: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let Epilogue::Gated(activation) = epilogue else {
+        return products.to_vec();
+    };
+    let (gates, ups) = products.split_at(products.len() / 2);
+    let gated = gates
+        .iter()
+        .zip(ups)
+        .map(|((gate, gate_off), (up, up_off))| {
+            let inner = match activation {
+                Activation::Silu => *gate,
+                Activation::GeluTanh => {
+                    let root = (2.0 / std::f64::consts::PI).sqrt();
+                    2.0 * root * (gate + 0.044715 * gate.powi(3))
+                }
+            };
+            let activated = gate / (1.0 + (-inner).exp());
+            let value = activated * up;
+            // Neither activation is steeper than 1.13. A few operations in f32 follow, and the rounding to bf16.
+            let from_sums = 1.13 * gate_off * up.abs() + activated.abs() * up_off;
+            let from_gate = 1e-6 * (1.0 + value.abs());
+            let off = from_sums + from_gate + f64::from(HALF_STEP) * value.abs();
+            (value, off)
+        });
+    gated.collect()
+}
+
+fn check(kept: Quantisation) {
+    let Some(gpu) = gpu() else { return };
+    let mut met = BTreeSet::new();
+    for shape in SHAPES {
+        let layer = Layer::new(&gpu, shape, kept);
+        let exact = layer.exact();
+        for epilogue in EPILOGUES {
+            let all = layer.multiply(&gpu, epilogue);
+            let rows = exact.chunks_exact(shape.0);
+            let expected = rows.flat_map(|products| finish(epilogue, products));
+            for (index, (found, (value, off))) in all.iter().zip(expected).enumerate() {
+                assert!(
+                    (f64::from(*found) - value).abs() <= off,
+                    "{kept} {shape:?} {epilogue:?}, {index}: {found}, not {value}"
+                );
+            }
+            let width = all.len() / MOST_ROWS;
+            for rows in ROWS {
+                for multiprocessors in MULTIPROCESSORS {
+                    let (matmul, found) =
+                        layer.multiply_last(&gpu, epilogue, (rows, multiprocessors));
+                    met.insert(match matmul {
+                        Matmul::Small(_) => "small",
+                        Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
+                        Matmul::Medium(_) => "medium",
+                        Matmul::Large(_) => "large",
+                    });
+                    assert!(
+                        bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
+                        "{kept} {shape:?} {epilogue:?}, {rows} rows on {multiprocessors}"
+                    );
+                }
+            }
+        }
+    }
+    let every = ["large", "medium", "medium, split", "small"];
+    assert_eq!(met, BTreeSet::from(every));
+}
+
+#[test]
+fn bf16_products_are_those_of_f64_in_any_company() {
+    check(Quantisation::None);
+}
+
+#[test]
+fn q8_0_products_are_those_of_f64_in_any_company() {
+    check(Quantisation::Q8_0);
+}
+
+#[test]
+fn q4_k_products_are_those_of_f64_in_any_company() {
+    check(Quantisation::Q4K);
+}

@@ -1,0 +1,121 @@
+//! Draws have to be the CPU's, token for token: a seed's answer must not depend on where it was drawn.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::ops::sampling::{Drawn, Order, Sampling};
+
+/// Rows of a step.
+const ROWS: usize = 64;
+
+/// A few masks that orders share: everything, half, three tokens, nothing, and one that ends early.
+fn masks(vocabulary: usize) -> [Arc<[u32]>; 5] {
+    let words = vocabulary.div_ceil(32);
+    let half = (0..words as u64).map(|word| philox(1, word) as u32);
+    let mut three = vec![0; words];
+    for token in [0, vocabulary / 2, vocabulary - 1] {
+        three[token / 32] |= 1 << (token % 32);
+    }
+    [
+        vec![u32::MAX; words].into(),
+        half.collect(),
+        three.into(),
+        vec![0; words].into(),
+        vec![u32::MAX; words / 2].into(),
+    ]
+}
+
+/// Smooth, full of ties, all alike, or partly minus infinity.
+pub fn logits(vocabulary: usize, row: u64) -> Vec<f32> {
+    let mut logits = noise(vocabulary, 1000 + row);
+    logits.iter_mut().for_each(|logit| *logit *= 4.0);
+    match row % 5 {
+        0 | 1 => {}
+        2 => logits
+            .iter_mut()
+            .for_each(|logit| *logit = logit.round() / 2.0),
+        3 => logits.fill(-1.5),
+        _ => logits
+            .iter_mut()
+            .step_by(3)
+            .for_each(|logit| *logit = f32::NEG_INFINITY),
+    }
+    logits
+}
+
+/// Filters of every kind, alone and together; every ninth row draws nothing.
+pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order>> {
+    let masks = masks(vocabulary);
+    let order = |row: u64| {
+        let choose = |count, what: u64| pick(count, 2, row * 16 + what);
+        let seen = (0..vocabulary as u32).filter(|token| philox(row, u64::from(*token)) % 5 == 0);
+        let sampling = Sampling {
+            temperature: [0.0, 0.7, 1.0, 2.0][choose(4, 0)],
+            top_k: [None, None, Some(1), Some(7), Some(40), Some(5000)][choose(6, 1)],
+            top_p: [None, None, Some(0.95), Some(0.3), Some(0.0)][choose(5, 2)],
+            min_p: [None, None, Some(0.05), Some(0.6)][choose(4, 3)],
+            repetition_penalty: [None, Some(1.0), Some(1.3), Some(0.8)][choose(4, 4)],
+        };
+        Order {
+            sampling,
+            // Most rows are masked by a grammar or not at all.
+            allowed: masks[[0, 0, 0, 1, 1, 1, 2, 3, 4][choose(9, 5)]].clone(),
+            seen: seen.collect(),
+            random: philox(3, row),
+            keep_logits: row % 8 == 0,
+        }
+    };
+    rows.map(|row| (row % 9 != 8).then(|| order(row))).collect()
+}
+
+fn check(vocabulary: usize, rows: u64) {
+    let Some(gpu) = gpu() else { return };
+    let cpu = Cpu::new(1).unwrap();
+    let mut stage = gpu.stage(SMALL_PAGES, 1, (ROWS, ROWS, 32)).unwrap();
+    let mut tokens = 0;
+    for first in (0..rows).step_by(ROWS) {
+        // The last step has fewer.
+        let orders = orders(vocabulary, first..rows.min(first + ROWS as u64));
+        let numbers: Vec<f32> = (0..orders.len() as u64)
+            .flat_map(|row| logits(vocabulary, first + row))
+            .collect();
+        let mut held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
+        let found = gpu.draw(&mut held, &orders, &mut stage).unwrap();
+        let mut held = cpu.hold(&numbers, vocabulary, Numbers::Wide);
+        let expected = cpu.draw(&mut held, &orders, &mut ()).unwrap();
+        assert_eq!(found.len(), orders.len());
+        for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let order = &orders[row];
+            assert_eq!(
+                found.token, expected.token,
+                "row {row} of {first}: {order:?}"
+            );
+            tokens += usize::from(found.token.is_some());
+            let Some(order) = order else {
+                assert_eq!(*found, Drawn::default());
+                continue;
+            };
+            let unchanged = &numbers[row * vocabulary..][..vocabulary];
+            let kept = order.keep_logits.then(|| bits(unchanged));
+            assert_eq!(
+                found.logits.as_deref().map(bits),
+                kept,
+                "row {row} of {first}"
+            );
+            let forbids_all = order.allowed.iter().all(|word| *word == 0);
+            assert!(!forbids_all || found.token.is_none());
+        }
+    }
+    // The others have no order, or may draw nothing.
+    assert!(3 * tokens > 2 * rows as usize);
+}
+
+#[test]
+fn tokens_are_the_cpus() {
+    check(300, 3990);
+}
+
+#[test]
+fn tokens_of_a_large_vocabulary_are_the_cpus() {
+    check(40_000, 250);
+}

@@ -1,0 +1,73 @@
+//! Each kernel once more with its threads in random order: one that wants for a barrier gives other bits.
+
+use super::sequences::Sequences;
+use super::{Cuda, Host};
+use super::{KEPT, Numbers, SMALL_PAGES, attention, gpu, matmul, norm, sampler};
+use crate::ops::Backend;
+
+const SEEDS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 12];
+
+fn assert_same<T: PartialEq>(gpu: &Cuda, what: &str, run: impl Fn() -> T) {
+    let in_order = run();
+    for seed in SEEDS {
+        gpu.stream.shuffle(seed);
+        assert!(run() == in_order, "{what}, seed {seed}");
+    }
+    gpu.stream.shuffle(0);
+}
+
+#[test]
+fn products_do_not_depend_on_the_order_of_threads() {
+    let Some(gpu) = gpu() else { return };
+    for kept in KEPT {
+        let layer = matmul::Layer::new(&gpu, (144, 544), kept);
+        for epilogue in matmul::EPILOGUES {
+            for rows in [5, 16, 30, 33, 70] {
+                for multiprocessors in matmul::MULTIPROCESSORS {
+                    let what = format!("{kept} {epilogue:?}, {rows} rows on {multiprocessors}");
+                    let size = (rows, multiprocessors);
+                    assert_same(&gpu, &what, || layer.multiply_last(&gpu, epilogue, size).1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
+    let Some(gpu) = gpu() else { return };
+    let sequences = Sequences::new(&[290, 40], 3);
+    for head_dim in [32, 64, 128, 256] {
+        let case = attention::Case {
+            group: 4,
+            kv_heads: 1,
+            head_dim,
+            window: Some(100),
+        };
+        let qkv = case.qkv(&sequences);
+        let steps = [sequences.rows() - 6, 6];
+        assert_same(&gpu, &format!("heads of {head_dim}"), || {
+            case.run(&gpu, &sequences, &qkv, &steps)
+        });
+    }
+}
+
+#[test]
+fn norms_and_draws_do_not_depend_on_the_order_of_threads() {
+    let Some(gpu) = gpu() else { return };
+    for width in [40, 640, 2560] {
+        assert_same(&gpu, &format!("norms of {width}"), || {
+            norm::add_norm(&gpu, width, (true, true))
+        });
+    }
+    let vocabulary = 5000;
+    let orders = sampler::orders(vocabulary, 0..40);
+    let numbers: Vec<f32> = (0..40)
+        .flat_map(|row| sampler::logits(vocabulary, row))
+        .collect();
+    assert_same(&gpu, "draws", || {
+        let mut stage = gpu.stage(SMALL_PAGES, 1, (40, 40, 32)).unwrap();
+        let mut logits = gpu.hold(&numbers, vocabulary, Numbers::Wide);
+        gpu.draw(&mut logits, &orders, &mut stage).unwrap()
+    });
+}
