@@ -2,17 +2,20 @@
 //!
 //! Launches do not fail one by one. The first error is kept, and told at the next [`Stream::download`].
 
-use std::ffi::{CString, c_void};
+mod gpu;
+mod pinned;
+
+use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cudarc::driver::sys::{self, CUresult};
 
+use gpu::{Gpu, check};
+pub use pinned::Pinned;
+
 use super::arguments::Arguments;
 use super::region::Region;
 use crate::ops::OpsError;
-
-/// Every `.cu` file, compiled for each architecture that this build knows.
-static FATBINS: &[&[u8]] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
 
 /// Capturing streams must not meet allocations or loads of other engines' threads: one at a time.
 static CAPTURING: Mutex<()> = Mutex::new(());
@@ -30,17 +33,6 @@ struct Inner {
     failure: OnceLock<String>,
 }
 
-#[derive(Debug)]
-struct Gpu {
-    ordinal: usize,
-    name: String,
-    /// Of the compute capability: 9.0 is (9, 0).
-    capability: (i32, i32),
-    multiprocessors: usize,
-    context: sys::CUcontext,
-    modules: Vec<sys::CUmodule>,
-}
-
 /// A kernel of a loaded module.
 #[derive(Clone, Copy, Debug)]
 pub struct Function(sys::CUfunction);
@@ -48,14 +40,6 @@ pub struct Function(sys::CUfunction);
 /// A step's launches, kept.
 #[derive(Debug)]
 pub struct Graph(sys::CUgraphExec);
-
-/// Host memory that the GPU copies from and to while the host goes on.
-#[derive(Debug)]
-pub struct Pinned {
-    pointer: *mut u8,
-    bytes: usize,
-    stream: Stream,
-}
 
 /// How a kernel is launched.
 #[derive(Clone, Copy, Debug)]
@@ -73,10 +57,6 @@ pub struct Launch {
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
-// SAFETY: as above.
-unsafe impl Send for Gpu {}
-// SAFETY: as above.
-unsafe impl Sync for Gpu {}
 // SAFETY: a function lives as long as the process's modules, and is only read.
 unsafe impl Send for Function {}
 // SAFETY: as above.
@@ -85,30 +65,6 @@ unsafe impl Sync for Function {}
 unsafe impl Send for Graph {}
 // SAFETY: `replay` takes the stream that orders its launches.
 unsafe impl Sync for Graph {}
-// SAFETY: the memory belongs to the value.
-unsafe impl Send for Pinned {}
-// SAFETY: shared references only read.
-unsafe impl Sync for Pinned {}
-
-fn reason(result: CUresult) -> String {
-    let mut text = std::ptr::null();
-    // SAFETY: `text` is a place for a pointer to a constant string.
-    let told = unsafe { sys::cuGetErrorString(result, &raw mut text) };
-    if told != CUresult::CUDA_SUCCESS || text.is_null() {
-        return format!("{result:?}");
-    }
-    // SAFETY: the driver gave a constant C string.
-    let text = unsafe { std::ffi::CStr::from_ptr(text) };
-    format!("{} ({result:?})", text.to_string_lossy())
-}
-
-fn check(result: CUresult) -> Result<(), String> {
-    match result {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        other => Err(reason(other)),
-    }
-}
-
 impl Stream {
     /// # Errors
     /// When there is no driver, no GPU of that number, or none of this build's kernels runs on it.
@@ -454,67 +410,6 @@ impl Stream {
     }
 }
 
-impl Gpu {
-    fn open(ordinal: usize) -> Result<Gpu, String> {
-        let (mut device, mut context) = (0, std::ptr::null_mut());
-        let mut name = [0; 128];
-        // SAFETY: places for a number, a handle and a text of so many bytes.
-        unsafe {
-            check(sys::cuInit(0))?;
-            check(sys::cuDeviceGet(&raw mut device, ordinal as i32))?;
-            check(sys::cuDevicePrimaryCtxRetain(&raw mut context, device))?;
-            check(sys::cuCtxSetCurrent(context))?;
-            check(sys::cuDeviceGetName(
-                name.as_mut_ptr(),
-                name.len() as i32,
-                device,
-            ))?;
-        }
-        let attribute = |attribute| {
-            let mut value = 0;
-            // SAFETY: a place for a number.
-            let asked = unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, device) };
-            check(asked).map(|()| value)
-        };
-        use sys::CUdevice_attribute as Attribute;
-        let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-        let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let load = |image: &&[u8]| {
-            let mut module = std::ptr::null_mut();
-            // SAFETY: a fat binary that nvcc wrote.
-            let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) };
-            check(loaded)
-                .map(|()| module)
-                .map_err(|reason| format!("compute capability {major}.{minor}: {reason}"))
-        };
-        Ok(Gpu {
-            ordinal,
-            // SAFETY: the driver ends the name with a zero.
-            name: unsafe { std::ffi::CStr::from_ptr(name.as_ptr()) }
-                .to_string_lossy()
-                .into_owned(),
-            capability: (major, minor),
-            multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?
-                as usize,
-            context,
-            modules: FATBINS.iter().map(load).collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// Makes the context this thread's.
-    fn enter(&self) {
-        // SAFETY: the primary context is kept for the life of the process.
-        unsafe { sys::cuCtxSetCurrent(self.context) };
-    }
-
-    fn failed(&self, reason: String) -> OpsError {
-        OpsError::Device {
-            device: format!("cuda:{}", self.ordinal),
-            reason,
-        }
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
         self.gpu.enter();
@@ -531,28 +426,5 @@ impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: made by `capture`, launched no more.
         unsafe { sys::cuGraphExecDestroy(self.0) };
-    }
-}
-
-impl Pinned {
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the driver gave so many bytes, and they were written.
-        unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
-    }
-
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.bytes) }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        self.stream.0.gpu.enter();
-        // SAFETY: copies from here are on this stream; then the memory is nobody's.
-        unsafe {
-            sys::cuStreamSynchronize(self.stream.0.stream);
-            sys::cuMemFreeHost(self.pointer.cast::<c_void>());
-        }
     }
 }
