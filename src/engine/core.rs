@@ -14,7 +14,7 @@ use super::sequence::Sequence;
 use super::stats::EngineStats;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{Drawn, Order, TokenLogprobs, logprobs, philox};
+use crate::ops::sampling::{Drawn, Order, TokenLogprobs, forbid, logprobs, philox};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -137,16 +137,19 @@ impl<B: Backend> Core<B> {
         }
         let present = &self.present;
         let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
-        // Shares come in the order of their sequences.
-        let orders: Vec<Option<Order>> = tasks
-            .filter(|(_, is_ready)| *is_ready)
-            .map(|(sequence, _)| order(sequence, present))
+        let mut by_sequence: Vec<Option<Order>> = tasks
+            .map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present)).flatten())
+            .collect();
+        // Shares come in another order than sequences: those that decode first.
+        let orders: Vec<Option<Order>> = ready
+            .iter()
+            .map(|share| by_sequence[share.sequence].take())
             .collect();
         let drawn = self.runner.draw(&orders)?;
         let running = &self.scheduler.running;
         let draws = ready.iter().zip(drawn).map(|(share, drawn)| {
             let count = running[share.sequence].request.logprobs;
-            (share.sequence, Draw::of(drawn, count))
+            (share.sequence, Draw::of(drawn, count, present))
         });
         Ok(draws.collect())
     }
@@ -188,12 +191,15 @@ impl<B: Backend> Core<B> {
 
 impl Draw {
     /// With the log-probabilities of the token and of the `count` likeliest, where they are wanted.
-    fn of(drawn: Drawn, count: Option<usize>) -> Draw {
+    fn of(drawn: Drawn, count: Option<usize>, present: &[u32]) -> Draw {
         let Some(token) = drawn.token else {
             return Draw::Dead;
         };
         let wanted = drawn.logits.zip(count);
-        let logprobs = wanted.map(|(logits, count)| logprobs(&logits, token, count));
+        let logprobs = wanted.map(|(mut logits, count)| {
+            forbid(present, &mut logits);
+            logprobs(&logits, token, count)
+        });
         Draw::Token(token, logprobs)
     }
 }

@@ -99,7 +99,7 @@ pub fn engine(
     threads: usize,
 ) -> Engine {
     let decoder = load(directory, WantedType::Auto);
-    start(decoder, tokenizer, options, &Cpu::new(threads).unwrap())
+    start(decoder, tokenizer, options, &Cpu::exact(threads).unwrap())
 }
 
 pub fn start<B: Backend>(
@@ -186,9 +186,9 @@ pub fn complete(engine: &Engine, request: Request) -> Completion {
     engine.submit(request).unwrap().wait().unwrap()
 }
 
-/// Logits of every position of `tokens`, fed in steps of `step` rows.
+/// Logits of every position of `tokens`, fed in steps of `step` rows, in f32 arithmetic.
 pub fn logits(decoder: &Decoder<Cpu>, tokens: &[u32], step: usize) -> Vec<Vec<f32>> {
-    logits_on(&Cpu::new(2).unwrap(), decoder, tokens, step)
+    logits_on(&Cpu::exact(2).unwrap(), decoder, tokens, step)
 }
 
 pub fn logits_on<B: Backend>(

@@ -98,6 +98,21 @@ impl Cpu {
     /// # Errors
     /// When the system refuses to start them.
     pub fn new(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
+        Cpu::with(threads, Isa::detect())
+    }
+
+    /// The same, without the instructions that round activations to meet bf16 weights: f32 arithmetic throughout.
+    ///
+    /// # Errors
+    /// As [`Cpu::new`].
+    pub fn exact(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
+        let exact = Isa::available()
+            .into_iter()
+            .rfind(|isa| !isa.multiplies_bf16());
+        Cpu::with(threads, exact.unwrap_or(Isa::Portable))
+    }
+
+    fn with(threads: usize, isa: Isa) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
             .thread_name(|index| format!("cpu-{index}"))
@@ -106,7 +121,7 @@ impl Cpu {
         let _ = gate.0.send(());
         Ok(Cpu {
             pool: Arc::new(pool),
-            isa: Isa::detect(),
+            isa,
             gate,
         })
     }
