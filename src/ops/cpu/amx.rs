@@ -4,7 +4,6 @@
 //! loaded and dropped; nothing else in the process touches them.
 
 use std::arch::asm;
-use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
 
 /// Rows of activations, and columns, of a tile.
 pub const SIDE: usize = 16;
@@ -79,19 +78,6 @@ impl Drop for Configuration {
     fn drop(&mut self) {
         // SAFETY: tiles are usable where a configuration was loaded.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
-    }
-}
-
-/// Asks for what a product will write, `rows` rows of `lines` cache lines, `stride` bytes apart: the lines are far from one
-/// another, and come while tiles multiply.
-#[inline(always)]
-pub fn ask_for_sums(to: *const f32, stride: usize, rows: usize, lines: usize) {
-    for row in 0..rows {
-        for line in 0..lines {
-            let line = to.wrapping_byte_add(row * stride + line * ROW_BYTES);
-            // SAFETY: asking touches nothing; every machine with tiles knows the instruction.
-            unsafe { _mm_prefetch::<_MM_HINT_ET0>(line.cast()) };
-        }
     }
 }
 

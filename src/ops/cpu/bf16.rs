@@ -129,7 +129,6 @@ impl Product<'_> {
             },
             stride: size_of::<f32>() * if is_whole { self.outputs } else { columns },
         };
-        amx::ask_for_sums(product.to, product.stride, rows, columns / LANES);
         // SAFETY: the group's activations, the tiles' weights and the columns' sums are there; the latter are
         // written by one thread alone.
         unsafe {

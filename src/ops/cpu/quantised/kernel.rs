@@ -130,13 +130,6 @@ impl<F: Format> Product<'_, F> {
         let blocks = self.blocks;
         let stride = blocks.next_multiple_of(F::TOGETHER);
         let activations = &self.activations[row * blocks..(row + ROWS) * blocks];
-        // Rows of the output are far from one another: their lines come while dots are added.
-        for m in 0..ROWS {
-            for n in 0..TILES {
-                let column = (tile + n) * LANES;
-                D::prefetch(self.to.at((row + m) * self.outputs + column).cast());
-            }
-        }
         let zero = <D::Floats as Lanes>::splat(0.0);
         let mut sums = [[zero; TILES]; ROWS];
         for block in 0..blocks {
