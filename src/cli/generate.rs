@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages, read_text};
-use super::options::{ComputeFlags, DEFAULT_CONTEXT};
+use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT};
 use crate::chat::ChatTemplate;
 use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Sampling, Stop};
@@ -41,6 +41,9 @@ pub struct Generate {
     json: bool,
     #[command(flatten)]
     compute: ComputeFlags,
+    /// Tokens to draft a step from what was said, where it repeats itself
+    #[arg(long, env = "WARDROUND_DRAFT", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    draft: u16,
     /// Tokens that the prompt and its completion may hold together
     #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
@@ -145,6 +148,7 @@ impl Generate {
             max_batch: 1,
             prefill_rows: PREFILL_ROWS,
             context,
+            draft: usize::from(self.draft),
         };
         let device = self.compute.one_device()?;
         let weights = self.compute.weights();
@@ -249,11 +253,9 @@ impl Start<'_> {
     }
 
     fn refuse_beyond_memory(&self, device: &Device) -> Result<(), PanelError> {
-        let EngineOptions {
-            pages, max_batch, ..
-        } = self.options;
-        let rows = (self.options.rows(), max_batch);
-        let footprint = Footprint::of(&self.config, self.precision, device.machine(), pages, rows);
+        let (options, machine) = (self.options, device.machine());
+        let rows = (options.rows(), options.logit_rows());
+        let footprint = Footprint::of(&self.config, self.precision, machine, options.pages, rows);
         let available = device.own_memory().unwrap_or_else(available_memory);
         if footprint.total() <= available {
             return Ok(());

@@ -6,6 +6,7 @@
 mod block_pool;
 pub mod constraint;
 mod core;
+mod draft;
 mod latencies;
 mod prefix;
 mod request;
@@ -44,12 +45,19 @@ pub struct EngineOptions {
     pub prefill_rows: usize,
     /// Tokens that a sequence may hold.
     pub context: usize,
+    /// Tokens that a sequence may draft a step, at most.
+    pub draft: usize,
 }
 
 impl EngineOptions {
-    /// Rows of a step, at most: prompts, and what each sequence sampled and was dictated.
+    /// Rows of a step, at most: prompts, and what each sequence sampled, was dictated and drafts.
     pub fn rows(&self) -> usize {
         self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS
+    }
+
+    /// Rows of a step that give logits, at most: each sequence's last token, and its draft.
+    pub fn logit_rows(&self) -> usize {
+        self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1))
     }
 }
 
