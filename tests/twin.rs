@@ -132,6 +132,7 @@ fn completions_do_not_depend_on_their_neighbours() {
             max_batch,
             prefill_rows,
             context: 400,
+            draft: 3,
         });
         let tickets: Vec<Ticket> = requests
             .iter()

@@ -50,6 +50,8 @@ pub struct EngineFigures {
     /// Of the positions in sequences' pages, those that hold nothing yet.
     pub page_waste: Option<f64>,
     pub preemptions: u64,
+    pub drafted_tokens: u64,
+    pub accepted_tokens: u64,
     pub decode: WorkFigures,
     pub prefill: WorkFigures,
 }
@@ -129,6 +131,8 @@ impl EngineFigures {
             page_tokens: PAGE,
             page_waste: (stats.positions_held > 0).then_some(1.0 - filled),
             preemptions: stats.preemptions,
+            drafted_tokens: stats.drafted_tokens,
+            accepted_tokens: stats.accepted_tokens,
             decode: WorkFigures::new(&stats.decode, limits, precision),
             prefill: WorkFigures::new(&stats.prefill, limits, precision),
         }
@@ -227,20 +231,22 @@ impl PanelReport {
         for (name, figure) in rows {
             text += &format!("| {name} | {figure} |\n");
         }
-        text += "\n| engine | pages at peak | page waste | preemptions | steps: decode, prefill | decode: share of bandwidth | \
+        text += "\n| engine | pages at peak | page waste | preemptions | drafted tokens (accepted) | steps: decode, prefill | decode: share of bandwidth | \
             prefill: share of matrix rate |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         let percent = |share: Option<f64>| {
             share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
         };
         for engine in &self.engines {
             text += &format!(
-                "| {} | {} of {} | {} | {} | {}, {} | {} | {} |\n",
+                "| {} | {} of {} | {} | {} | {} ({}) | {}, {} | {} | {} |\n",
                 engine.backbone,
                 engine.pages_peak,
                 engine.pages,
                 percent(engine.page_waste),
                 engine.preemptions,
+                engine.drafted_tokens,
+                engine.accepted_tokens,
                 engine.decode.steps,
                 engine.prefill.steps,
                 percent(engine.decode.share_of_bandwidth),

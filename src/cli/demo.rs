@@ -61,6 +61,7 @@ impl Demo {
                     threads: None,
                 },
                 max_batch: None,
+                draft: None,
                 context: None,
                 kv_tokens: None,
                 kv_fraction: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages, read_text};
-use super::options::{ComputeFlags, DEFAULT_CONTEXT};
+use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT};
 use crate::chat::ChatTemplate;
 use crate::console;
 use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Sampling, Stop};
@@ -41,6 +41,9 @@ pub struct Generate {
     json: bool,
     #[command(flatten)]
     compute: ComputeFlags,
+    /// Tokens to draft a step from what was said, where it repeats itself
+    #[arg(long, env = "WARDROUND_DRAFT", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    draft: u16,
     /// Tokens that the prompt and its completion may hold together
     #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
@@ -146,6 +149,7 @@ impl Generate {
             max_batch: 1,
             prefill_rows: device.machine().prefill_rows(),
             context,
+            draft: usize::from(self.draft),
         };
         let weights = self.compute.weights();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;

@@ -12,6 +12,7 @@ use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 
 const DEFAULT_MAX_BATCH: u16 = 16;
+pub const MOST_DRAFT: i64 = 31;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
 
 /// Where models come from.
@@ -91,6 +92,9 @@ pub struct MachineFlags {
     /// Sequences that each engine runs at once [default: 16]
     #[arg(long, env = "WARDROUND_MAX_BATCH", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub max_batch: Option<u16>,
+    /// Tokens that each sequence drafts a step from its own text, where it repeats itself [default: 0]
+    #[arg(long, env = "WARDROUND_DRAFT", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    pub draft: Option<u16>,
     /// Tokens that a prompt and its completion may hold together [default: 16384]
     #[arg(long, env = "WARDROUND_CONTEXT", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
@@ -109,6 +113,10 @@ impl MachineFlags {
 
     pub fn max_batch(&self) -> usize {
         usize::from(self.max_batch.unwrap_or(DEFAULT_MAX_BATCH))
+    }
+
+    pub fn draft(&self) -> usize {
+        usize::from(self.draft.unwrap_or(0))
     }
 
     pub fn kv_budget(&self) -> KvBudget {

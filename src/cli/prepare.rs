@@ -65,9 +65,11 @@ impl Order {
             .max()
             .unwrap_or(0);
         let max_batch = u16::try_from(plan.engine.max_batch).ok();
+        let draft = u16::try_from(plan.engine.draft).ok();
         let mut machine = MachineFlags {
             context: machine.context.or(u32::try_from(context).ok()),
             max_batch: machine.max_batch.or(max_batch),
+            draft: machine.draft.or(draft),
             ..machine
         };
         // Members share one dtype unless it was left to each checkpoint.
@@ -121,8 +123,9 @@ impl Order {
         let devices = self.machine.compute.devices()?;
         let (descriptions, backbone_of) = self.describe_panel(devices[0].machine())?;
         let borrowed: Vec<&Description> = descriptions.iter().collect();
-        let max_batch = self.machine.max_batch();
-        let allotments = plan_memory(&borrowed, &devices, max_batch, self.machine.kv_budget())?;
+        let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
+        let (batch, budget) = ((max_batch, draft), self.machine.kv_budget());
+        let allotments = plan_memory(&borrowed, &devices, batch, budget)?;
         let agents = self.settings.agents();
         let members = agents.iter().zip(&backbone_of);
         let panel =
@@ -156,6 +159,7 @@ impl Order {
                 device_kind: devices[0].kind(),
                 threads: devices[0].threads(),
                 max_batch,
+                draft,
                 max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
             },
             host: host(),

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::constraint::{Compiler, State};
 use super::request::FinishReason;
-use super::runner::Runner;
+use super::runner::{Head, Runner};
 use super::scheduler::{Scheduler, Share};
 use super::sequence::Sequence;
 use super::stats::EngineStats;
@@ -53,7 +53,7 @@ impl<B: Backend> Core<B> {
             ids.fold(0, |bits, id| bits | 1 << (id % 32))
         };
         Ok(Core {
-            scheduler: Scheduler::new(options.pages, options.max_batch, options.prefill_rows),
+            scheduler: Scheduler::new(options),
             compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids)?,
             present: (0..vocab_size.div_ceil(32)).map(word).collect(),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
@@ -89,7 +89,7 @@ impl<B: Backend> Core<B> {
         }
     }
 
-    /// Schedule, forward, sample, finish.
+    /// Schedule, forward, sample, append; where a draft said what was drawn, its next row is sampled too.
     fn step(&mut self) -> Result<(), OpsError> {
         self.scheduler.drop_cancelled();
         let shares = self.scheduler.schedule();
@@ -97,20 +97,41 @@ impl<B: Backend> Core<B> {
             return Ok(());
         }
         let ops = self.ops.clone();
-        let draws = ops.run(|| self.compute(&shares))?;
+        let mut draws = ops.run(|| self.compute(&shares))?;
+        let mut ended = Vec::new();
+        loop {
+            let heads = self.append(draws, &mut ended);
+            if heads.is_empty() {
+                break;
+            }
+            draws = ops.run(|| self.sample_again(&heads, &shares))?;
+        }
         self.advance(&shares);
-        self.finish(draws);
+        self.finish(ended);
         Ok(())
     }
 
     /// Forward and sample; where a CPU does both, the other engines wait.
-    fn compute(&mut self, shares: &[Share]) -> Result<Vec<(usize, Draw)>, OpsError> {
+    fn compute(&mut self, shares: &[Share]) -> Result<Vec<(Head, Draw)>, OpsError> {
         let started = Instant::now();
-        let ready = self.runner.forward(&self.scheduler.running, shares);
-        let draws = self.sample(&ready)?;
+        let heads = self.runner.forward(&self.scheduler.running, shares);
+        let draws = self.sample(&heads)?;
         let (costs, busy) = (&self.costs, started.elapsed());
+        let logit_rows = self.runner.logit_rows();
         self.stats
-            .record_step(costs, &self.scheduler, shares, ready.len(), busy);
+            .record_step(costs, &self.scheduler, shares, logit_rows, busy);
+        Ok(draws)
+    }
+
+    /// From rows that the step of `shares` computed already.
+    fn sample_again(
+        &mut self,
+        heads: &[Head],
+        shares: &[Share],
+    ) -> Result<Vec<(Head, Draw)>, OpsError> {
+        let started = Instant::now();
+        let draws = self.sample(heads)?;
+        self.stats.work(shares).busy += started.elapsed();
         Ok(draws)
     }
 
@@ -130,44 +151,41 @@ impl<B: Backend> Core<B> {
     }
 
     /// Asks the grammars, a sequence a task, and draws; each depends on its own sequence alone.
-    fn sample(&mut self, ready: &[Share]) -> Result<Vec<(usize, Draw)>, OpsError> {
+    fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
         let mut is_ready = vec![false; self.scheduler.running.len()];
-        for share in ready {
-            is_ready[share.sequence] = true;
+        for head in heads {
+            is_ready[head.sequence] = true;
         }
         let present = &self.present;
         let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
-        let mut by_sequence: Vec<Option<Order>> = tasks
-            .map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present)).flatten())
+        let mut orders: Vec<Option<Order>> = tasks
+            .map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present))?)
             .collect();
-        // Shares come in another order than sequences: those that decode first.
-        let orders: Vec<Option<Order>> = ready
-            .iter()
-            .map(|share| by_sequence[share.sequence].take())
-            .collect();
-        let drawn = self.runner.draw(&orders)?;
+        // Neither heads nor their rows come in the order of their sequences.
+        let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
+        for head in heads {
+            ordered[head.row] = orders[head.sequence].take();
+        }
+        let mut drawn = self.runner.draw(&ordered)?;
         let running = &self.scheduler.running;
-        let draws = ready.iter().zip(drawn).map(|(share, drawn)| {
-            let count = running[share.sequence].request.logprobs;
-            (share.sequence, Draw::of(drawn, count, present))
+        let draws = heads.iter().map(|head| {
+            let count = running[head.sequence].request.logprobs;
+            let drawn = std::mem::take(&mut drawn[head.row]);
+            (*head, Draw::of(drawn, count, present))
         });
         Ok(draws.collect())
     }
 
-    /// Counts what was computed, and enters the pages that are full.
-    fn advance(&mut self, shares: &[Share]) {
-        for share in shares {
-            self.scheduler.running[share.sequence].computed += share.rows;
-            self.scheduler.register_pages(share.sequence);
-        }
-    }
-
-    /// Appends the drawn tokens; sequences that end leave.
-    fn finish(&mut self, mut draws: Vec<(usize, Draw)>) {
+    /// Appends the drawn tokens, and notes which sequences ended. Gives the heads of those that may go on in this step.
+    fn append(
+        &mut self,
+        draws: Vec<(Head, Draw)>,
+        ended: &mut Vec<(usize, FinishReason)>,
+    ) -> Vec<Head> {
         let now = Instant::now();
-        draws.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
-        for (index, draw) in draws {
-            let sequence = &mut self.scheduler.running[index];
+        let mut heads = Vec::new();
+        for (head, draw) in draws {
+            let sequence = &mut self.scheduler.running[head.sequence];
             let reason = match draw {
                 Draw::Dead => Some(FinishReason::Constraint),
                 Draw::Token(token, logprobs) => {
@@ -182,9 +200,28 @@ impl<B: Backend> Core<B> {
                 }
             };
             sequence.give_pieces(false);
-            if let Some(reason) = reason {
-                self.scheduler.remove(index).finish(reason);
+            match reason {
+                Some(reason) => ended.push((head.sequence, reason)),
+                None => heads.extend(head.follow(sequence)),
             }
+        }
+        heads
+    }
+
+    /// Counts what was computed, and enters the pages that are full.
+    fn advance(&mut self, shares: &[Share]) {
+        for share in shares {
+            let draft = self.scheduler.running[share.sequence].advance(share.rows);
+            self.stats.record_draft(draft);
+            self.scheduler.register_pages(share.sequence);
+        }
+    }
+
+    /// Sequences that ended leave.
+    fn finish(&mut self, mut ended: Vec<(usize, FinishReason)>) {
+        ended.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
+        for (index, reason) in ended {
+            self.scheduler.remove(index).finish(reason);
         }
     }
 }

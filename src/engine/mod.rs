@@ -6,6 +6,7 @@
 mod block_pool;
 pub mod constraint;
 mod core;
+mod draft;
 mod latencies;
 mod prefix;
 mod request;
@@ -44,14 +45,17 @@ pub struct EngineOptions {
     pub prefill_rows: usize,
     /// Tokens that a sequence may hold.
     pub context: usize,
+    /// Tokens that a sequence may draft a step, at most.
+    pub draft: usize,
 }
 
 impl EngineOptions {
-    /// Rows of a step, at most (prompts, and what each sequence sampled and was dictated); those of them that give
-    /// logits; positions of a sequence.
+    /// Rows of a step, at most (prompts, and what each sequence sampled, was dictated and drafts); those of them that
+    /// give logits (each sequence's last token, and its draft); positions of a sequence.
     pub fn sizes(&self) -> (usize, usize, usize) {
         let rows = self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS;
-        (rows, self.max_batch, self.context)
+        let logit_rows = self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1));
+        (rows, logit_rows, self.context)
     }
 }
 

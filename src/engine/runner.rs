@@ -18,6 +18,32 @@ pub struct Runner<B: Backend> {
     logit_rows: Vec<usize>,
 }
 
+/// Where a sequence's next token is drawn. The rows of logits of its draft, if it has one, follow that of its last token.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    /// Index into the running sequences.
+    pub sequence: usize,
+    /// A row of logits, behind this many tokens.
+    pub row: usize,
+    tokens: usize,
+    /// Tokens of the draft up to there.
+    drafted: usize,
+}
+
+impl Head {
+    /// Moves on behind the tokens that `sequence` has by now; `None` where its draft said otherwise, or ends before.
+    pub fn follow(self, sequence: &Sequence) -> Option<Head> {
+        let said = &sequence.tokens[self.tokens..];
+        let draft = &sequence.draft[self.drafted..];
+        draft.starts_with(said).then_some(Head {
+            row: self.row + said.len(),
+            tokens: sequence.tokens.len(),
+            drafted: self.drafted + said.len(),
+            ..self
+        })
+    }
+}
+
 impl<B: Backend> Runner<B> {
     /// # Errors
     /// When the machine has no room for pages and scratch.
@@ -35,28 +61,36 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Computes the shares' rows. Gives the shares that reached their last token, each with a row of logits
-    /// to draw from. The machine may still be at work then.
-    pub fn forward(&mut self, running: &[Sequence], shares: &[Share]) -> Vec<Share> {
+    /// Computes the shares' rows. Gives the heads of the sequences that reached their last token, in the shares' order.
+    /// The machine may still be at work then.
+    pub fn forward(&mut self, running: &[Sequence], shares: &[Share]) -> Vec<Head> {
         self.tokens.clear();
         self.positions.clear();
         self.sequences.clear();
         self.logit_rows.clear();
         let mut tables = Vec::with_capacity(shares.len());
-        let mut ready = Vec::new();
+        let mut heads = Vec::new();
         for (table, share) in shares.iter().enumerate() {
             let sequence = &running[share.sequence];
+            let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
             let range = sequence.computed..sequence.computed + share.rows;
             self.tokens
-                .extend_from_slice(&sequence.tokens[range.clone()]);
+                .extend_from_slice(&sequence.tokens[range.start..range.end - drafted]);
+            self.tokens.extend_from_slice(&sequence.draft);
             self.positions
                 .extend(range.clone().map(|position| position as u32));
             self.sequences
                 .extend(std::iter::repeat_n(table as u32, share.rows));
             tables.push(sequence.pages.as_slice());
-            if range.end == sequence.tokens.len() {
-                ready.push(*share);
-                self.logit_rows.push(self.tokens.len() - 1);
+            if range.end == known + drafted {
+                heads.push(Head {
+                    sequence: share.sequence,
+                    row: self.logit_rows.len(),
+                    tokens: known,
+                    drafted: 0,
+                });
+                let end = self.tokens.len();
+                self.logit_rows.extend(end - drafted - 1..end);
             }
         }
         let rows = Rows {
@@ -72,10 +106,15 @@ impl<B: Backend> Runner<B> {
             &mut self.pages,
             &mut self.scratch,
         );
-        ready
+        heads
     }
 
-    /// A draw for each share that [`Runner::forward`] gave, in their order.
+    /// Rows of the last step that gave logits.
+    pub fn logit_rows(&self) -> usize {
+        self.logit_rows.len()
+    }
+
+    /// A draw for each of the first rows of logits that has an order; the others stay to be drawn from.
     ///
     /// # Errors
     /// What went wrong on the machine since the last draw.

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use super::block_pool::BlockPool;
 use super::sequence::Sequence;
+use super::{EngineOptions, draft};
 use crate::ops::{OpsError, PAGE};
 
-/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced.
+/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced. With a
+/// draft it has no more either.
 pub const DECODE_ROWS: usize = 32;
 
 pub struct Scheduler {
@@ -19,9 +21,11 @@ pub struct Scheduler {
     max_batch: usize,
     /// Rows of prompts a step, at most.
     prefill_rows: usize,
+    /// Tokens of a draft, at most.
+    draft: usize,
 }
 
-/// Rows of one running sequence in a step: its next `rows` tokens.
+/// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Index into `running`.
@@ -30,14 +34,15 @@ pub struct Share {
 }
 
 impl Scheduler {
-    pub fn new(pages: usize, max_batch: usize, prefill_rows: usize) -> Scheduler {
+    pub fn new(options: EngineOptions) -> Scheduler {
         Scheduler {
             waiting: VecDeque::new(),
             running: Vec::new(),
-            pool: BlockPool::new(pages),
+            pool: BlockPool::new(options.pages),
             preemptions: 0,
-            max_batch: max_batch.max(1),
-            prefill_rows: prefill_rows.max(1),
+            max_batch: options.max_batch.max(1),
+            prefill_rows: options.prefill_rows.max(1),
+            draft: options.draft,
         }
     }
 
@@ -53,9 +58,12 @@ impl Scheduler {
     pub fn schedule(&mut self) -> Vec<Share> {
         self.admit();
         loop {
-            let shares = self.divide();
+            let mut shares = self.divide();
             match shares.iter().try_for_each(|share| self.make_room(*share)) {
-                Ok(()) => return shares,
+                Ok(()) => {
+                    shares.iter_mut().for_each(|share| self.add_draft(share));
+                    return shares;
+                }
                 // Out of pages: the youngest makes room, and the step is divided anew.
                 Err(OutOfPages) => self.preempt(),
             }
@@ -146,6 +154,27 @@ impl Scheduler {
             sequence.pages.push(self.pool.allocate().ok_or(OutOfPages)?);
         }
         Ok(())
+    }
+
+    /// Lets a decoding sequence draft, where pages are left: nobody makes room for guesses.
+    fn add_draft(&mut self, share: &mut Share) {
+        let sequence = &mut self.running[share.sequence];
+        // The last token that it may say needs no row of its own.
+        let left = sequence.request.max_tokens - sequence.completion_tokens() - 1;
+        let room = DECODE_ROWS.saturating_sub(sequence.pending());
+        let most = self.draft.min(room).min(left);
+        if most == 0 {
+            return;
+        }
+        sequence.draft = draft::look_up(&sequence.tokens, most);
+        let drafted = Share {
+            rows: share.rows + sequence.draft.len(),
+            ..*share
+        };
+        match self.make_room(drafted) {
+            Ok(()) => *share = drafted,
+            Err(OutOfPages) => self.running[share.sequence].draft.clear(),
+        }
     }
 
     /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.

@@ -19,6 +19,8 @@ pub struct Sequence {
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
+    /// What may follow them, computed with them in the step at hand; empty between steps.
+    pub draft: Vec<u32>,
     /// Tokens whose keys and values lie in pages.
     pub computed: usize,
     pub pages: Vec<u32>,
@@ -46,6 +48,7 @@ impl Sequence {
             asked_at: Instant::now(),
             sampled_at: None,
             tokens: request.tokens.clone(),
+            draft: Vec::new(),
             prompt_tokens: request.tokens.len(),
             request,
             computed: 0,
@@ -71,6 +74,17 @@ impl Sequence {
     /// Tokens whose keys and values are still to be computed; after the last of them, logits.
     pub fn pending(&self) -> usize {
         self.tokens.len() - self.computed
+    }
+
+    /// Counts `rows` as computed, but for those of a draft that was not said; gives the draft's tokens, and how many of
+    /// them were. What the others left in pages lies beyond what is computed, and is written over.
+    pub fn advance(&mut self, rows: usize) -> (usize, usize) {
+        let draft = std::mem::take(&mut self.draft);
+        let known = self.computed + rows - draft.len();
+        let said = self.tokens[known..].iter().zip(&draft);
+        let accepted = said.take_while(|(said, drafted)| said == drafted).count();
+        self.computed = known + accepted;
+        (draft.len(), accepted)
     }
 
     pub fn completion_tokens(&self) -> usize {

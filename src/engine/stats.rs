@@ -22,6 +22,9 @@ pub struct EngineStats {
     /// Positions of the pages that sequences held, summed over steps, and how many of them were filled.
     pub positions_held: u64,
     pub positions_filled: u64,
+    /// Tokens that sequences drafted, and of them those that were then drawn or dictated.
+    pub drafted_tokens: u64,
+    pub accepted_tokens: u64,
     /// From a request's submission to its first sampled token; forced tokens before that do not count.
     pub time_to_first_token: Latencies,
     /// From one sampled token of a sequence to the next; tokens forced after a sampled one come with it.
@@ -39,26 +42,31 @@ pub struct Work {
 }
 
 impl EngineStats {
-    /// Counts a step of which `ready` shares gave logits; its shares are not yet counted as computed.
+    /// What a step of these shares counts as.
+    pub(super) fn work(&mut self, shares: &[Share]) -> &mut Work {
+        match shares.iter().any(|share| share.rows > DECODE_ROWS) {
+            true => &mut self.prefill,
+            false => &mut self.decode,
+        }
+    }
+
+    /// Counts a step of which `logit_rows` rows gave logits; its shares are not yet counted as computed.
     pub(super) fn record_step(
         &mut self,
         costs: &CostModel,
         scheduler: &Scheduler,
         shares: &[Share],
-        ready: usize,
+        logit_rows: usize,
         busy: Duration,
     ) {
         let span = |share: &Share| {
             let computed = scheduler.running[share.sequence].computed;
             computed..computed + share.rows
         };
-        let work = match shares.iter().any(|share| share.rows > DECODE_ROWS) {
-            true => &mut self.prefill,
-            false => &mut self.decode,
-        };
+        let work = self.work(shares);
         work.steps += 1;
         work.rows += shares.iter().map(|share| share.rows as u64).sum::<u64>();
-        work.cost += costs.step(shares.iter().map(span), ready);
+        work.cost += costs.step(shares.iter().map(span), logit_rows);
         work.busy += busy;
         for share in shares {
             let held = scheduler.running[share.sequence].pages.len() * PAGE;
@@ -67,6 +75,12 @@ impl EngineStats {
         }
         self.preemptions = scheduler.preemptions;
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
+    }
+
+    /// Counts what became of a sequence's draft.
+    pub(super) fn record_draft(&mut self, (drafted, accepted): (usize, usize)) {
+        self.drafted_tokens += drafted as u64;
+        self.accepted_tokens += accepted as u64;
     }
 
     /// Counts a sampled token of `sequence`.

@@ -140,7 +140,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         out: &mut Self::Buffer,
     );
 
-    /// Draws a token for each row of logits that has an order. The logits are changed on the way.
+    /// Draws a token for each row of logits that has an order. Its logits are changed on the way; the other rows stay.
     ///
     /// # Errors
     /// What went wrong on the machine since the last call.

@@ -27,7 +27,8 @@ pub struct KvBudget {
     pub fraction: Option<f64>,
 }
 
-/// Plans the engines of `descriptions`, which take turns on `devices`.
+/// Plans the engines of `descriptions`, which take turns on `devices`. `batch` is sequences a step, and tokens that each
+/// may draft.
 ///
 /// # Errors
 /// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
@@ -35,14 +36,14 @@ pub struct KvBudget {
 pub fn plan_memory(
     descriptions: &[&Description],
     devices: &[Device],
-    max_batch: usize,
+    batch: (usize, usize),
     budget: KvBudget,
 ) -> Result<Vec<Allotment>, PanelError> {
     let mut allotments = vec![None; descriptions.len()];
     for (place, device) in devices.iter().enumerate() {
         let here = || (place..descriptions.len()).step_by(devices.len());
         let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-        let planned = plan_device(&share, device, max_batch, budget)?;
+        let planned = plan_device(&share, device, batch, budget)?;
         for (index, allotment) in here().zip(planned) {
             allotments[index] = Some(allotment);
         }
@@ -53,7 +54,7 @@ pub fn plan_memory(
 fn plan_device(
     descriptions: &[&Description],
     device: &Device,
-    max_batch: usize,
+    (max_batch, draft): (usize, usize),
     budget: KvBudget,
 ) -> Result<Vec<Allotment>, PanelError> {
     let machine = device.machine();
@@ -64,6 +65,7 @@ fn plan_device(
             max_batch,
             prefill_rows: machine.prefill_rows(),
             context: description.context,
+            draft,
         };
         let (config, precision) = (&description.config, description.precision);
         let footprint = Footprint::of(config, precision, machine, pages, options.sizes());

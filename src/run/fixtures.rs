@@ -61,6 +61,7 @@ pub fn plan() -> Plan {
             device_kind: "x86_64+avx2".to_owned(),
             threads: 2,
             max_batch: 16,
+            draft: 0,
             max_in_flight: 8,
         },
         host: HostPlan {

@@ -94,6 +94,9 @@ pub struct EnginePlan {
     pub device_kind: String,
     pub threads: usize,
     pub max_batch: usize,
+    /// Tokens that a sequence may draft a step; plans from before there were drafts do not say.
+    #[serde(default)]
+    pub draft: usize,
     pub max_in_flight: usize,
 }
 
@@ -198,6 +201,9 @@ mod tests {
         assert_eq!(Plan::load(&path).unwrap(), plan());
         let text = fs_err::read_to_string(&path).unwrap();
         assert!(text.contains("temperature = 0.6\n"), "{text}");
+        // One from before there were drafts.
+        let old = text.replace("draft = 0\n", "");
+        assert!(old != text && Plan::parse(old.as_bytes(), &path).unwrap() == plan());
     }
 
     #[test]
@@ -228,6 +234,7 @@ mod tests {
         other.created_at = "2031-01-01T00:00:00Z".to_owned();
         other.host.cores = 96;
         other.engine.max_batch = 1;
+        other.engine.draft = 4;
         other.engine.threads = 3;
         assert_eq!(plan().differences(&other).unwrap(), []);
 

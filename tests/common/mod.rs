@@ -81,6 +81,7 @@ pub const OPTIONS: EngineOptions = EngineOptions {
     max_batch: 16,
     prefill_rows: 256,
     context: 4096,
+    draft: 0,
 };
 
 pub const GREEDY: Sampling = Sampling {

@@ -244,7 +244,7 @@ fn check_room(
         fraction: None,
     };
     let device = std::slice::from_ref(device);
-    match plan_memory(&[description], device, sequences, budget) {
+    match plan_memory(&[description], device, (sequences, 0), budget) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),

@@ -1,0 +1,48 @@
+//! What a sequence may say next, from what it holds already: prompt lookup, without a second model.
+
+/// Lengths of the n-grams that are looked for, the more telling one first.
+const NGRAMS: [usize; 2] = [3, 2];
+
+/// Up to `most` tokens after `tokens`: what followed the latest earlier place of the last n-gram. Where that runs into
+/// the end, it goes on as it would if the text repeated itself from there. Empty when there is no such place.
+pub fn look_up(tokens: &[u32], most: usize) -> Vec<u32> {
+    let from = NGRAMS.iter().find_map(|&length| follow(tokens, length));
+    let repeated = from.map_or(&[][..], |from| &tokens[from..]);
+    repeated.iter().copied().cycle().take(most).collect()
+}
+
+/// Where the text goes on after the latest earlier place of its last `length` tokens.
+fn follow(tokens: &[u32], length: usize) -> Option<usize> {
+    let last = &tokens[tokens.len().checked_sub(length)?..];
+    let earlier = &tokens[..tokens.len() - 1];
+    let at = earlier.windows(length).rposition(|ngram| ngram == last)?;
+    Some(at + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_place_of_the_longest_ngram_is_followed() {
+        let tokens = [1, 2, 3, 4, 1, 2, 3, 5, 9, 2, 3, 6, 1, 2, 3];
+        assert_eq!(look_up(&tokens, 4), [5, 9, 2, 3]);
+        assert_eq!(look_up(&tokens, 1), [5]);
+        // Two tokens are enough where three were never said.
+        assert_eq!(look_up(&[7, 2, 3, 8, 1, 2, 3], 2), [8, 1]);
+    }
+
+    #[test]
+    fn what_runs_into_the_end_is_repeated() {
+        assert_eq!(look_up(&[0, 4, 5, 4, 5], 5), [4, 5, 4, 5, 4]);
+        assert_eq!(look_up(&[6, 6, 6], 4), [6; 4]);
+    }
+
+    #[test]
+    fn nothing_said_before_is_nothing_to_draft() {
+        for tokens in [&[][..], &[1], &[1, 1], &[1, 2, 3, 1, 3, 2]] {
+            assert_eq!(look_up(tokens, 8), []);
+        }
+        assert_eq!(look_up(&[1, 1, 1], 0), []);
+    }
+}
