@@ -1,5 +1,6 @@
-//! The CUDA backend's kernels and host code on the emulated twin: whole tiny models, against the CPU and against
-//! themselves. `cargo test --features twin --test twin`.
+//! The CUDA backend's kernels and host code over whole tiny models, against the CPU and against themselves: on the
+//! emulated twin (`cargo test --features twin --test cuda`), or on a GPU (`--features cuda`).
+#![cfg(any(feature = "cuda", feature = "twin"))]
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -18,6 +19,16 @@ const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantis
 /// tiny model's dozen roundings to bf16 in a row moves a number by up to 2⁻⁹ of itself.
 const TOLERANCE: f32 = 0.03;
 
+/// `None`, said aloud, where a build for GPUs finds none.
+fn gpu() -> Option<Cuda> {
+    let gpu = Cuda::open(0);
+    if let (true, Err(error)) = (cfg!(feature = "cuda"), &gpu) {
+        println!("skipped: {error}");
+        return None;
+    }
+    Some(gpu.unwrap())
+}
+
 fn distance(a: &[f32], b: &[f32]) -> f32 {
     let largest = b
         .iter()
@@ -28,7 +39,7 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 
 #[test]
 fn logits_are_those_of_the_cpu_up_to_rounding() {
-    let gpu = Cuda::open(0).unwrap();
+    let Some(gpu) = gpu() else { return };
     let cpu = Cpu::new(2).unwrap();
     let tokens = tokens(3, 90);
     for family in FAMILIES {
@@ -53,7 +64,7 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
 
 #[test]
 fn blocks_of_weights_are_the_cpus() {
-    let gpu = Cuda::open(0).unwrap();
+    let Some(gpu) = gpu() else { return };
     let cpu = Cpu::new(2).unwrap();
     let tokens = tokens(4, 40);
     for quantisation in [Quantisation::Q8_0, Quantisation::Q4K] {
@@ -76,7 +87,7 @@ fn blocks_of_weights_are_the_cpus() {
 /// Steps of up to 64 rows take the small matmuls and attend chunk by chunk, longer ones the large matmuls and blocks.
 #[test]
 fn bits_do_not_depend_on_the_step() {
-    let gpu = Cuda::open(0).unwrap();
+    let Some(gpu) = gpu() else { return };
     let tokens = tokens(5, 300);
     for family in FAMILIES {
         let directory = common::synthetic(family);
@@ -93,7 +104,7 @@ fn bits_do_not_depend_on_the_step() {
 
 #[test]
 fn completions_do_not_depend_on_their_neighbours() {
-    let gpu = Cuda::open(0).unwrap();
+    let Some(gpu) = gpu() else { return };
     let sampling = Sampling {
         temperature: 0.8,
         top_k: Some(40),
