@@ -27,8 +27,9 @@ fn logits_equal_transformers_and_do_not_depend_on_chunks() {
     }
 }
 
-/// What this machine does by itself: where it multiplies bf16, activations are rounded to meet weights stored so. A tiny
-/// model rounds some twenty times in a row, each time by up to 2⁻⁹ of a number, in no common direction.
+/// What this machine does by itself: where it multiplies bf16, activations are rounded to meet weights stored so. Each
+/// rounding moves a number by up to 2⁻⁹ of itself, four in each of a tiny model's layers, and later layers carry it on:
+/// a few hundredths of the largest logit, where a wrong layer is off by all of it.
 #[test]
 fn rounded_activations_stay_near() {
     let cpu = Cpu::new(2).unwrap();
@@ -40,12 +41,8 @@ fn rounded_activations_stay_near() {
         for (&position, expected) in case.positions.iter().zip(&case.logits) {
             let pairs = ours[position].iter().zip(expected);
             let off = pairs.map(|(ours, theirs)| (ours - theirs).abs());
-            let bound = 0.02 * largest(expected);
-            assert!(
-                off.fold(0.0, f32::max) <= bound,
-                "{} at {position}",
-                case.name
-            );
+            let off = off.fold(0.0, f32::max) / largest(expected);
+            assert!(off <= 0.06, "{} at {position}: {off}", case.name);
         }
     }
 }

@@ -1,0 +1,108 @@
+//! The CPU's kernels one by one, in one layer of Qwen3-0.6B's shape: `cargo bench --bench kernels [-- FILTER]`.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use wardround::ops::checkpoint::RawTensor;
+use wardround::ops::cpu::{Buffer, KvPages};
+use wardround::ops::{
+    AttentionShape, Backend, Cpu, PAGE, PageShape, Precision, Quantisation, Rows, StoredType,
+};
+
+const HIDDEN: usize = 1024;
+const INNER: usize = 3072;
+const HEADS: usize = 16;
+const SHAPE: PageShape = PageShape {
+    layers: 1,
+    kv_heads: 8,
+    head_dim: 128,
+};
+
+fn noise(count: usize) -> Vec<f32> {
+    let number = |index: usize| (index as f32 * 0.618_034).fract() - 0.5;
+    (0..count).map(number).collect()
+}
+
+fn buffer(rows: usize, width: usize) -> Buffer {
+    let mut buffer = Buffer::default();
+    buffer.reshape(rows, width);
+    for (row, numbers) in buffer.rows_mut().zip(noise(rows * width).chunks(width)) {
+        row.copy_from_slice(numbers);
+    }
+    buffer
+}
+
+/// The down projection, however its weights are kept; multiply-adds a second.
+fn matmul(criterion: &mut Criterion) {
+    let cpu = Cpu::new(2).unwrap();
+    let bytes: Vec<u8> = noise(HIDDEN * INNER)
+        .into_iter()
+        .flat_map(f32::to_le_bytes)
+        .collect();
+    let kinds = [
+        ("f32", StoredType::F32, Quantisation::None),
+        ("bf16", StoredType::Bf16, Quantisation::None),
+        ("q8_0", StoredType::Bf16, Quantisation::Q8_0),
+        ("q4_k", StoredType::Bf16, Quantisation::Q4K),
+    ];
+    let mut group = criterion.benchmark_group("matmul");
+    for (name, stored, quantisation) in kinds {
+        let precision = Precision {
+            stored,
+            quantisation,
+        };
+        let parts = [RawTensor::from_f32_bytes(&bytes)];
+        let weights = cpu.pack(&parts, INNER, precision).unwrap();
+        for rows in [1, 3, 12, 512] {
+            let (x, mut out) = (buffer(rows, INNER), Buffer::default());
+            group.throughput(Throughput::Elements((rows * HIDDEN * INNER) as u64));
+            group.bench_function(BenchmarkId::new(name, rows), |bencher| {
+                bencher.iter(|| cpu.run(|| cpu.matmul(&x, &weights, &mut out)));
+            });
+        }
+    }
+}
+
+/// Rows at the end of a context of 1024 positions: one that decodes, and a chunk of a prompt; keys a second.
+fn attention(criterion: &mut Criterion) {
+    const CONTEXT: usize = 1024;
+    let cpu = Cpu::new(2).unwrap();
+    let pages: KvPages = cpu.pages(SHAPE, CONTEXT / PAGE).unwrap();
+    let table: Vec<u32> = (0..(CONTEXT / PAGE) as u32).collect();
+    let shape = AttentionShape {
+        heads: HEADS,
+        scale: 0.088,
+        window: None,
+    };
+    let mut group = criterion.benchmark_group("attention");
+    for count in [1, 256] {
+        let (queries, mut out) = (buffer(count, HEADS * SHAPE.head_dim), Buffer::default());
+        let positions: Vec<u32> = ((CONTEXT - count) as u32..CONTEXT as u32).collect();
+        let rows = Rows {
+            tokens: &vec![0; count],
+            positions: &positions,
+            sequences: &vec![0; count],
+            tables: &[&table],
+        };
+        group.throughput(Throughput::Elements((count * CONTEXT) as u64));
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher
+                .iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, (&pages, 0), &mut out)));
+        });
+    }
+}
+
+fn norm(criterion: &mut Criterion) {
+    let cpu = Cpu::new(2).unwrap();
+    let weight = cpu.vector(noise(HIDDEN)).unwrap();
+    let mut group = criterion.benchmark_group("norm");
+    for rows in [1, 512] {
+        let (x, mut out) = (buffer(rows, HIDDEN), Buffer::default());
+        group.throughput(Throughput::Elements((rows * HIDDEN) as u64));
+        group.bench_function(BenchmarkId::from_parameter(rows), |bencher| {
+            bencher.iter(|| cpu.run(|| cpu.rms_norm(&x, &weight, 1e-6, &mut out)));
+        });
+    }
+}
+
+criterion_group!(kernels, matmul, attention, norm);
+criterion_main!(kernels);
