@@ -52,7 +52,8 @@ pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order
         let sampling = Sampling {
             temperature: [0.0, 0.7, 1.0, 2.0][choose(4, 0)],
             top_k: [None, None, Some(1), Some(7), Some(40), Some(5000)][choose(6, 1)],
-            top_p: [None, None, Some(0.95), Some(0.3), Some(0.0)][choose(5, 2)],
+            // Half of an even number of tokens that are all alike is met exactly.
+            top_p: [None, None, Some(0.95), Some(0.5), Some(0.0)][choose(5, 2)],
             min_p: [None, None, Some(0.05), Some(0.6)][choose(4, 3)],
             repetition_penalty: [None, Some(1.0), Some(1.3), Some(0.8)][choose(4, 4)],
         };
