@@ -1,28 +1,29 @@
 //! Compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or with the C++ compiler for this CPU (feature `twin`).
 
-fn main() {
+fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=kernels");
     #[cfg(feature = "cuda")]
-    compile_for_gpus();
+    compile_for_gpus()?;
     #[cfg(all(feature = "twin", not(feature = "cuda")))]
-    compile_twin();
+    compile_twin()?;
+    Ok(())
 }
 
 /// The kernels' sources, in order.
 #[cfg(any(feature = "cuda", feature = "twin"))]
-fn sources() -> Vec<std::path::PathBuf> {
-    let files = std::fs::read_dir("kernels").expect("the folder kernels/");
+fn sources() -> Result<Vec<std::path::PathBuf>, String> {
+    let files = std::fs::read_dir("kernels").map_err(|error| format!("kernels/: {error}"))?;
     let mut sources: Vec<_> = files
-        .map(|file| file.expect("an entry of kernels/").path())
+        .filter_map(|file| Some(file.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "cu"))
         .collect();
     sources.sort();
-    sources
+    Ok(sources)
 }
 
 /// One fat binary a file, each with machine code for every architecture and nothing to compile later.
 #[cfg(feature = "cuda")]
-fn compile_for_gpus() {
+fn compile_for_gpus() -> Result<(), String> {
     use std::path::PathBuf;
     use std::process::Command;
 
@@ -33,11 +34,11 @@ fn compile_for_gpus() {
     let in_home = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin/nvcc"));
     let nvcc = std::env::var_os("NVCC").map(PathBuf::from).or(in_home);
     let nvcc = nvcc.unwrap_or_else(|| "nvcc".into());
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let compile = |source: PathBuf| {
-        let to = out
-            .join(source.file_name().expect("a file"))
-            .with_extension("fatbin");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    let mut fatbins = String::from("&[");
+    for source in sources()? {
+        let name = source.with_extension("fatbin");
+        let to = out.join(name.file_name().ok_or("a source without a name")?);
         let mut command = Command::new(&nvcc);
         command.args(["--fatbin", "-O3", "-std=c++20", "--threads", "2"]);
         for architecture in ARCHITECTURES {
@@ -45,27 +46,26 @@ fn compile_for_gpus() {
                 "-gencode=arch=compute_{architecture},code=sm_{architecture}"
             ));
         }
-        let status = command.arg("-o").arg(&to).arg(&source).status();
-        match status {
-            Ok(status) if status.success() => to,
-            Ok(_) => panic!("nvcc refused {}", source.display()),
-            Err(error) => panic!(
-                "{} cannot be run ({error}): tools/cuda-toolchain.sh sets one up",
-                nvcc.display()
-            ),
+        match command.arg("-o").arg(&to).arg(&source).status() {
+            Ok(status) if status.success() => {}
+            Ok(_) => return Err(format!("nvcc refused {}", source.display())),
+            Err(error) => {
+                let nvcc = nvcc.display();
+                return Err(format!(
+                    "{nvcc} cannot be run ({error}): tools/cuda-toolchain.sh sets one up"
+                ));
+            }
         }
-    };
-    let fatbins: Vec<String> = sources()
-        .into_iter()
-        .map(|source| format!("include_bytes!({:?}),\n", compile(source)))
-        .collect();
-    std::fs::write(out.join("fatbins.rs"), format!("&[{}]", fatbins.concat()))
-        .expect("OUT_DIR can be written");
+        fatbins += &format!("include_bytes!({to:?}),\n");
+    }
+    fatbins.push(']');
+    let list = out.join("fatbins.rs");
+    std::fs::write(&list, fatbins).map_err(|error| format!("{}: {error}", list.display()))
 }
 
 /// The twin's kernels enter themselves when the program starts, so all of them are linked.
 #[cfg(all(feature = "twin", not(feature = "cuda")))]
-fn compile_twin() {
+fn compile_twin() -> Result<(), String> {
     let mut build = cc::Build::new();
     build
         .cpp(true)
@@ -77,8 +77,9 @@ fn compile_twin() {
         .flag("c++")
         .flag("-include")
         .flag("kernels/twin.h")
-        .files(sources())
+        .files(sources()?)
         .file("kernels/twin.cpp")
         .link_lib_modifier("+whole-archive")
-        .compile("wardround_twin");
+        .try_compile("wardround_twin")
+        .map_err(|error| error.to_string())
 }

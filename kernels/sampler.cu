@@ -1,4 +1,4 @@
-// From a row of logits to a token, with the result of src/engine/sampler.rs: all sums are of integers.
+// From a row of logits to a token, with the result of src/ops/cpu/sampler.rs: all sums are of integers.
 //
 // One CTA a row, of any multiple of 32 threads up to 1024, with the same result. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
 // Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'

@@ -16,7 +16,7 @@ const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
 
 /// How far logits may lie from the f32 arithmetic of the CPU over the same weights, relative to the largest: each of a
-/// tiny model's dozen roundings to bf16 in a row moves a number by up to 2⁻⁹ of itself.
+/// tiny model's dozen roundings to bf16 in a row moves a number by up to 2⁻⁸ of itself.
 const TOLERANCE: f32 = 0.03;
 
 /// `None`, said aloud, where a build for GPUs finds none.

@@ -28,7 +28,7 @@ fn logits_equal_transformers_and_do_not_depend_on_chunks() {
 }
 
 /// What this machine does by itself: where it multiplies bf16, activations are rounded to meet weights stored so. Each
-/// rounding moves a number by up to 2⁻⁹ of itself, four in each of a tiny model's layers, and later layers carry it on:
+/// rounding moves a number by up to 2⁻⁸ of itself, four in each of a tiny model's layers, and later layers carry it on:
 /// a few hundredths of the largest logit, where a wrong layer is off by all of it.
 #[test]
 fn rounded_activations_stay_near() {
