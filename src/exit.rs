@@ -18,7 +18,7 @@ use crate::prompts::PromptError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
 use crate::synth::SynthError;
-use crate::systems::medmad::settings::SettingsError;
+use crate::systems::settings::SettingsError;
 
 const OUTCOME: u8 = 1;
 const USAGE: u8 = 2;

@@ -23,9 +23,10 @@ use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
 use wardround::panel::recorder::Recorder;
-use wardround::panel::{Member, Panel, PanelError};
+use wardround::panel::{Member, Panel, PanelError, Source};
 use wardround::prompts::PromptSet;
 use wardround::run::records::Message;
+use wardround::systems::case::Case;
 use wardround::systems::medmad::protocol::MedMad;
 use wardround::systems::medmad::settings::Settings;
 use wardround::tokenizer::Tokenizer;
@@ -393,7 +394,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let settings = Settings::parse(&["record_chars=2", "t_max=0"]).unwrap();
     let member = |agent| Member {
         agent,
-        backbone: backbone.clone(),
+        source: Source::Local(backbone.clone()),
     };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
@@ -406,8 +407,9 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         stop: Arc::default(),
         on_call: Box::new(|_| {}),
     };
-    let medmad = MedMad::new(&panel, &settings, &PromptSet::embedded(), "scans").unwrap();
-    let refused = medmad.answer(&questions[0], 0).unwrap_err();
+    let medmad = MedMad::new(&settings, &PromptSet::embedded()).unwrap();
+    let case = Case::new(&panel, "scans", &questions[0], 0);
+    let refused = case.and_then(|case| medmad.answer(case)).unwrap_err();
     assert!(
         matches!(&refused, PanelError::Image { item } if item == "17"),
         "{refused}"

@@ -1,5 +1,6 @@
 //! `demo`: the whole way at once, with models made on the spot.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,7 +19,7 @@ use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
 use crate::run::records::{CallRecord, ItemRecord};
 use crate::synth::Shape;
-use crate::systems::medmad::settings::Settings;
+use crate::systems::protocol::Protocol;
 
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -46,10 +47,8 @@ impl Demo {
             subset: Subset::All,
             runs: 1,
             panel,
-            settings: Settings {
-                record_chars: 32,
-                ..Settings::default()
-            },
+            slots: BTreeMap::new(),
+            protocol: Protocol::parse("medmad", &["record_chars=32"])?,
             seed: 42,
             free: false,
             prompts: None,
@@ -105,15 +104,7 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
     }
     for round in &item.rounds {
         console::say(format!("  round {}", round.round))?;
-        for (index, answer) in round.answers.iter().enumerate() {
-            let call = calls
-                .iter()
-                .filter(of_item)
-                .filter(|call| call.round == round.round);
-            let agent = call
-                .clone()
-                .nth(index)
-                .map_or("", |_| AGENT_NAMES.get(index).copied().unwrap_or(""));
+        for (index, (agent, answer)) in round.agents.iter().zip(&round.answers).enumerate() {
             let answer = if answer.is_empty() {
                 "no answer"
             } else {
@@ -132,8 +123,6 @@ fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
         item.answer
     ))
 }
-
-const AGENT_NAMES: [&str; 3] = ["sym", "ddx", "guide"];
 
 fn free_name() -> PathBuf {
     let name = |number: u32| {

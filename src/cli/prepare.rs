@@ -1,5 +1,6 @@
 //! From what was asked to a plan with every file read and summed, and from there to a panel that answers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,15 +15,12 @@ use crate::ops::{Device, Machine};
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{Allotment, plan_memory};
 use crate::panel::recorder::Recorder;
-use crate::panel::{Member, Panel};
+use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::run::clock;
 use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, Plan};
 use crate::run::records::CallRecord;
-use crate::systems::medmad::settings::{AGENTS, Settings};
-
-/// The name of the one system so far.
-pub const SYSTEM: &str = "medmad";
+use crate::systems::protocol::{Protocol, Seat, System};
 
 /// What a run is asked to be.
 pub struct Order {
@@ -30,9 +28,11 @@ pub struct Order {
     pub format: Format,
     pub subset: Subset,
     pub runs: u32,
-    /// One for every role, or one for each.
+    /// One model for every seat, or as many as the system's panel has.
     pub panel: Vec<String>,
-    pub settings: Settings,
+    /// Seats that have a model of their own, by agent.
+    pub slots: BTreeMap<String, String>,
+    pub protocol: Protocol,
     pub seed: u64,
     pub free: bool,
     pub prompts: Option<PathBuf>,
@@ -51,13 +51,6 @@ impl Order {
         machine: MachineFlags,
         hub: HubOptions,
     ) -> Result<Order, Failure> {
-        if plan.system != SYSTEM {
-            let message = format!("the plan's system `{}` is not known", plan.system);
-            return Err(Failure::usage(
-                message,
-                &format!("the systems are: {SYSTEM}"),
-            ));
-        }
         let context = plan
             .panel
             .iter()
@@ -94,12 +87,13 @@ impl Order {
                 ids: plan.dataset.items.clone(),
             },
             runs: plan.runs,
-            panel: plan
+            panel: Vec::new(),
+            slots: plan
                 .panel
                 .iter()
-                .map(|member| member.path.clone())
+                .map(|member| (member.agent.clone(), member.path.clone()))
                 .collect(),
-            settings: Settings::from_table(&plan.settings)?,
+            protocol: Protocol::from_table(&plan.system, &plan.settings)?,
             seed: plan.seed,
             free: plan.free,
             prompts: plan.prompts.clone().map(PathBuf::from),
@@ -126,23 +120,23 @@ impl Order {
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
         let (batch, budget) = ((max_batch, draft), self.machine.kv_budget());
         let allotments = plan_memory(&borrowed, &devices, batch, budget)?;
-        let agents = self.settings.agents();
-        let members = agents.iter().zip(&backbone_of);
-        let panel =
-            members.map(|(agent, &index)| descriptions[index].plan(agent, self.settings.thinking));
+        let seats = self.protocol.seats();
+        let members = seats.iter().zip(&backbone_of);
+        let thinking = self.protocol.thinking();
+        let panel = members.map(|(seat, &index)| descriptions[index].plan(&seat.agent, thinking));
         let plan = Plan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
-            system: SYSTEM.to_owned(),
+            system: self.protocol.name().to_owned(),
             synthetic: descriptions
                 .iter()
                 .all(|description| description.is_synthetic),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
-            prompts_sha256: prompts.sha256(SYSTEM),
+            prompts_sha256: prompts.sha256(self.protocol.prompts()),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
-            settings: self.settings.to_table(),
+            settings: self.protocol.to_table(),
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
@@ -166,7 +160,7 @@ impl Order {
         };
         Ok(Prepared {
             plan,
-            settings: self.settings,
+            protocol: self.protocol,
             prompts,
             questions,
             notices: dataset.notices,
@@ -179,17 +173,7 @@ impl Order {
 
     /// Each checkpoint once, and which of them every agent has.
     fn describe_panel(&self, machine: Machine) -> Result<(Vec<Description>, Vec<usize>), Failure> {
-        let names: Vec<&String> = match self.panel.as_slice() {
-            [one] => vec![one; AGENTS],
-            several if several.len() == AGENTS => several.iter().collect(),
-            other => {
-                let message = format!("a panel of {} members for {AGENTS} agents", other.len());
-                return Err(Failure::usage(
-                    message,
-                    "give --panel three models, or one for all",
-                ));
-            }
-        };
+        let names = self.seat_models()?;
         let mut descriptions: Vec<Description> = Vec::new();
         let mut backbone_of = Vec::new();
         for name in names {
@@ -209,12 +193,45 @@ impl Order {
         }
         Ok((descriptions, backbone_of))
     }
+
+    /// The model of every seat.
+    fn seat_models(&self) -> Result<Vec<&String>, Failure> {
+        let (seats, models) = (self.protocol.seats(), self.protocol.models());
+        if let Some(slot) = self
+            .slots
+            .keys()
+            .find(|slot| seats.iter().all(|seat| seat.agent != **slot))
+        {
+            let agents: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
+            return Err(Failure::usage(
+                format!("{} has no slot {slot}", self.protocol.name()),
+                &format!("its slots are {}", agents.join(", ")),
+            ));
+        }
+        if self.panel.len() > 1 && self.panel.len() != models {
+            let (given, name) = (self.panel.len(), self.protocol.name());
+            let hint = match models {
+                1 => "give --panel one model".to_owned(),
+                models => format!("give --panel {models} models, or one for all"),
+            };
+            let message = format!("a panel of {given} models, and {name} takes {models}");
+            return Err(Failure::usage(message, &hint));
+        }
+        let model = |seat: &Seat| {
+            let shared = self.panel.get(seat.model).or(self.panel.first());
+            self.slots.get(&seat.agent).or(shared).ok_or_else(|| {
+                let message = format!("no model was given for {}", seat.agent);
+                Failure::usage(message, "give --panel, or --set slot.AGENT=MODEL")
+            })
+        };
+        seats.iter().map(model).collect()
+    }
 }
 
 /// A run that may start.
 pub struct Prepared {
     pub plan: Plan,
-    pub settings: Settings,
+    pub protocol: Protocol,
     pub prompts: PromptSet,
     pub questions: Vec<Question>,
     pub notices: Vec<String>,
@@ -227,8 +244,7 @@ pub struct Prepared {
 /// A run with its models loaded.
 pub struct Started {
     pub plan: Plan,
-    pub settings: Settings,
-    pub prompts: PromptSet,
+    pub system: System,
     pub questions: Vec<Question>,
     pub panel: Panel,
 }
@@ -244,6 +260,7 @@ impl Prepared {
         stop: Arc<AtomicBool>,
         on_call: impl Fn(&CallRecord) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
+        let system = System::new(&self.protocol, &self.prompts)?;
         let backbones = self
             .descriptions
             .into_iter()
@@ -259,7 +276,7 @@ impl Prepared {
             .zip(self.backbone_of)
             .map(|(agent, index)| Member {
                 agent,
-                backbone: backbones[index].clone(),
+                source: Source::Local(backbones[index].clone()),
             })
             .collect();
         let panel = Panel {
@@ -267,15 +284,14 @@ impl Prepared {
             recorder,
             run_seed: self.plan.seed,
             free: self.plan.free,
-            thinking: self.settings.thinking,
+            thinking: self.protocol.thinking(),
             ignore_eos: false,
             stop,
             on_call: Box::new(on_call),
         };
         Ok(Started {
             plan: self.plan,
-            settings: self.settings,
-            prompts: self.prompts,
+            system,
             questions: self.questions,
             panel,
         })

@@ -21,8 +21,8 @@ use crate::run::contents::Contents;
 use crate::run::link::Link;
 use crate::run::plan;
 use crate::run::records::ItemRecord;
+use crate::systems::case::Case;
 use crate::systems::in_flight::run_all;
-use crate::systems::medmad::protocol::MedMad;
 
 #[derive(Debug, Args)]
 pub struct Replay {
@@ -58,7 +58,7 @@ impl Replay {
         let contents = Contents::read(&self.directory)?;
         let mut order = Order::from_plan(&contents.plan, self.machine, self.hub.options(true)?)?;
         if !self.panel.is_empty() {
-            order.panel = self.panel;
+            (order.panel, order.slots) = (self.panel, BTreeMap::new());
         }
         if let Some(data) = self.data {
             order.data = data;
@@ -97,7 +97,6 @@ impl Replay {
         let (sender, calls) = channel();
         let started = prepared.start(Recorder::Replay(sender), stop.clone(), |_| {})?;
         let dataset = &contents.plan.dataset.name;
-        let system = MedMad::new(&started.panel, &started.settings, &started.prompts, dataset)?;
         let question = |item: &ItemRecord| {
             let mut questions = started.questions.iter();
             questions.find(|question| question.id == item.item)
@@ -112,7 +111,8 @@ impl Replay {
             contents.plan.engine.max_in_flight,
             &stop,
             |(item, question)| {
-                let again = system.answer(question, item.run)?;
+                let case = Case::new(&started.panel, dataset, question, item.run)?;
+                let again = started.system.answer(case)?;
                 for field in compare_items(item, &again)? {
                     // The receiver outlives the jobs.
                     let _ = differences.send(format!("{}: {field}", item.key()));
@@ -124,7 +124,7 @@ impl Replay {
             return Err(Failure::Panel(PanelError::Interrupted));
         }
         // The engines end, and with them the senders of what was found.
-        drop((system, differences));
+        drop(differences);
         drop(started);
         let mut lines: Vec<String> = found.into_iter().collect();
         let replayed: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();

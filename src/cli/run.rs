@@ -1,8 +1,10 @@
 //! `run`: a system on a file of questions, into a run directory.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::prepare::{Order, Prepared};
@@ -23,24 +25,18 @@ use crate::run::link::ItemKey;
 use crate::run::log::Log;
 use crate::run::plan::{self, Plan};
 use crate::run::results::Results;
+use crate::systems::case::{self, Case};
 use crate::systems::in_flight::run_all;
-use crate::systems::medmad::protocol::MedMad;
-use crate::systems::medmad::settings::Settings;
+use crate::systems::protocol::Protocol;
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 const DEFAULT_SEED: u64 = 42;
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum System {
-    /// MED-MAD: three anonymous doctors debate multiple-choice questions
-    Medmad,
-}
-
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_enum, required_unless_present_any = ["plan", "resume"])]
-    system: Option<System>,
+    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume"])]
+    system: Option<String>,
     /// The questions
     #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume"])]
     data: Option<PathBuf>,
@@ -52,8 +48,8 @@ pub struct Run {
     /// Independent runs over the same items [default: 1]
     #[arg(long, env = "WARDROUND_RUNS", value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Three models in the order of the roles, or one for all: cards, hub ids or directories
-    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b]
+    /// The models in the order of the system's roles, or one for all: cards, hub ids or directories
+    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b, or their first where the system takes one]
     #[arg(
         long,
         env = "WARDROUND_PANEL",
@@ -61,7 +57,7 @@ pub struct Run {
         value_name = "A,B,C"
     )]
     panel: Vec<String>,
-    /// Change a setting of the system, such as t_max=2
+    /// Change a setting of the system, such as t_max=2, or an agent's model, such as slot.sym=qwen3-4b
     #[arg(long = "set", env = "WARDROUND_SET", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// What every draw of the run derives from [default: 42]
@@ -131,22 +127,28 @@ impl Run {
         if let Some(path) = plan {
             return self.order_of_plan(path, hub);
         }
-        let (Some(data), Some(format)) = (self.data, self.format) else {
+        let (Some(system), Some(data), Some(format)) = (self.system, self.data, self.format) else {
             return Err(Failure::usage(
                 "no --data was given",
                 "name a file and its --format",
             ));
         };
+        let (slots, pairs) = slots(self.set);
+        let protocol = Protocol::parse(&system, &pairs)?;
         let order = Order {
             data,
             format,
             subset: self.subset.subset(),
             runs: self.runs.unwrap_or(1),
             panel: match self.panel.is_empty() {
-                true => DEFAULT_PANEL.map(str::to_owned).to_vec(),
+                true => DEFAULT_PANEL[..protocol.models().min(DEFAULT_PANEL.len())]
+                    .iter()
+                    .map(|name| name.to_string())
+                    .collect(),
                 false => self.panel,
             },
-            settings: Settings::parse(&self.set)?,
+            slots,
+            protocol,
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             free: self.free,
             prompts: self.prompts,
@@ -201,13 +203,31 @@ impl Run {
         }
         let mut order = Order::from_plan(&plan, self.machine, hub)?;
         if !self.panel.is_empty() {
-            order.panel = self.panel;
+            (order.panel, order.slots) = (self.panel, BTreeMap::new());
         }
         if let Some(count) = self.max_in_flight {
             order.max_in_flight = Some(usize::from(count));
         }
         Ok((order, Some((path, plan))))
     }
+}
+
+/// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.
+pub fn slots(pairs: Vec<String>) -> (BTreeMap<String, String>, Vec<String>) {
+    let mut slots = BTreeMap::new();
+    let mut others = Vec::new();
+    for pair in pairs {
+        let slot = pair
+            .strip_prefix("slot.")
+            .and_then(|slot| slot.split_once('='));
+        match slot {
+            Some((agent, model)) => {
+                slots.insert(agent.trim().to_owned(), model.trim().to_owned());
+            }
+            None => others.push(pair),
+        }
+    }
+    (slots, others)
 }
 
 fn own_plan(out: &Path) -> Result<PathBuf, RunError> {
@@ -269,16 +289,12 @@ pub fn execute(
     let recorder = Recorder::Log {
         log: log.clone(),
         finished: finished.calls,
+        shared: HashMap::new(),
     };
     let watcher = progress.clone();
     let started = prepared.start(recorder, stop.clone(), move |call| watcher.call(call))?;
     let plan = &started.plan;
-    let system = MedMad::new(
-        &started.panel,
-        &started.settings,
-        &started.prompts,
-        &plan.dataset.name,
-    )?;
+    let dataset = &plan.dataset.name;
     let is_open = |item: &str, run| {
         let key = ItemKey {
             dataset: plan.dataset.name.clone(),
@@ -296,9 +312,11 @@ pub fn execute(
         .filter(|(question, run)| is_open(&question.id, *run))
         .collect();
     let ended = run_all(jobs, plan.engine.max_in_flight, &stop, |(question, run)| {
-        let record = match system.answer(question, run) {
+        let answered = Case::new(&started.panel, dataset, question, run)
+            .and_then(|case| started.system.answer(case));
+        let record = match answered {
             Ok(record) => record,
-            Err(error) if error.concerns_item() => system.error_record(question, run, &error),
+            Err(error) if error.concerns_item() => case::failure(dataset, question, run, &error),
             Err(error) => return Err(error),
         };
         log.item(record)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::prepare::{Prepared, SYSTEM};
+use super::prepare::Prepared;
 use super::report;
 use crate::console;
 use crate::model::available_memory;
@@ -10,7 +10,7 @@ use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
 use crate::run::plan::Plan;
 use crate::run::results::Results;
-use crate::systems::medmad::messages::Messages;
+use crate::systems::protocol::System;
 
 /// What a finished run came to.
 pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
@@ -51,10 +51,11 @@ pub fn count(number: usize, noun: &str) -> String {
 /// What would run.
 pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
     let plan = &prepared.plan;
-    let calls = plan.panel.len() as u64 * (1 + u64::from(prepared.settings.t_max));
+    let calls = u64::from(prepared.protocol.max_calls());
     let items = prepared.questions.len() as u64;
     console::say(format!(
-        "system     {SYSTEM}, {} text",
+        "system     {}, {} text",
+        plan.system,
         if plan.free { "free" } else { "constrained" }
     ))?;
     console::say(format!(
@@ -102,14 +103,15 @@ pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
 
 /// Tokens of all first prompts together, and of the longest.
 fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
-    let Ok(messages) = Messages::new(&prepared.prompts, &prepared.settings) else {
+    let Ok(system) = System::new(&prepared.protocol, &prepared.prompts) else {
         return (0, 0);
     };
     let (mut sum, mut longest) = (0, 0);
+    let thinking = prepared.protocol.thinking();
     for question in &prepared.questions {
-        for (agent, &index) in prepared.backbone_of.iter().enumerate() {
-            let chat = messages.initial(prepared.settings.roles[agent], question);
-            let tokens = prepared.descriptions[index].tokenise(&chat, prepared.settings.thinking);
+        for (seat, chat) in system.opening(question) {
+            let description = &prepared.descriptions[prepared.backbone_of[seat]];
+            let tokens = description.tokenise(&chat, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
             sum += count;
             longest = longest.max(count);

@@ -143,6 +143,8 @@ impl Description {
 pub struct Backbone {
     pub description: Description,
     pub engine: Engine,
+    /// Of weights, numbers and machine: backbones with equal ones answer equal requests alike.
+    pub identity: String,
     /// What ends a `<think>` section, where the vocabulary has it.
     pub think_end: Option<u32>,
 }
@@ -165,7 +167,19 @@ impl Backbone {
             }
         };
         let think_end = description.tokenizer.id("</think>");
+        let Description {
+            weights_sha256,
+            config_sha256,
+            tokenizer_sha256,
+            precision,
+            ..
+        } = &description;
+        let (stored, quantisation) = (precision.stored, precision.quantisation);
+        let kind = device.kind();
         Ok(Backbone {
+            identity: format!(
+                "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kind}"
+            ),
             description,
             engine,
             think_end,

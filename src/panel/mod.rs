@@ -1,95 +1,27 @@
 //! Agents: roles on backbones. Renders their prompts, asks the engines, reads and records what comes back.
 
 pub mod backbone;
+mod error;
 pub mod generation;
 pub mod memory;
 pub mod recorder;
+mod request;
+#[cfg(test)]
+pub mod scripted;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::Value;
-use thiserror::Error;
 
 use self::backbone::Backbone;
-use self::generation::GenerationError;
+pub use self::error::PanelError;
 use self::recorder::Recorder;
-use crate::chat::ChatError;
-use crate::engine::{Completion, Constraint, EngineError, Grammar, Request, Stop, Ticket};
-use crate::hub::HubError;
-use crate::model::ModelError;
-use crate::run::error::RunError;
-use crate::run::records::{CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord};
-use crate::run::seed::call_seed;
-use crate::tokenizer::TokenizerError;
-
-#[derive(Debug, Error)]
-pub enum PanelError {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error(transparent)]
-    Hub(#[from] HubError),
-    #[error(transparent)]
-    Tokenizer(#[from] TokenizerError),
-    #[error(transparent)]
-    Chat(#[from] ChatError),
-    #[error(transparent)]
-    Generation(#[from] GenerationError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error("neither config.json nor generation_config.json in {path} names an end-of-turn id")]
-    NoEndOfTurn { path: PathBuf },
-    #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
-    Memory {
-        needed: String,
-        available: String,
-        models: String,
-    },
-    #[error("item {item} has an image, which a local model cannot be shown")]
-    Image { item: String },
-    #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
-    PromptTooLong { prompt: usize, context: usize },
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl PanelError {
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            PanelError::Hub(error) => error.hint(),
-            PanelError::Model(ModelError::Checkpoint(error)) => error.hint(),
-            PanelError::Engine(error) => error.hint(),
-            PanelError::Run(error) => error.hint(),
-            PanelError::Memory { .. } => Some(
-                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
-                    .to_owned(),
-            ),
-            PanelError::PromptTooLong { .. } => {
-                Some("raise --context, or leave the item out".to_owned())
-            }
-            PanelError::Model(ModelError::Ops(error)) => error.hint(),
-            _ => None,
-        }
-    }
-
-    /// Whether the item at hand alone is lost: the run goes on without it.
-    pub fn concerns_item(&self) -> bool {
-        matches!(
-            self,
-            PanelError::Image { .. }
-                | PanelError::PromptTooLong { .. }
-                | PanelError::Chat(ChatError::Render { .. })
-                | PanelError::Tokenizer(TokenizerError::Encode { .. })
-                | PanelError::Engine(
-                    EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
-                )
-        )
-    }
-}
+use crate::engine::{Completion, Grammar, Request, Sampling, Ticket};
+use crate::run::records::{
+    CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage, Usage,
+};
 
 /// The agents of a run and where their calls are recorded.
 pub struct Panel {
@@ -111,7 +43,27 @@ pub struct Panel {
 /// A role on a backbone.
 pub struct Member {
     pub agent: String,
-    pub backbone: Arc<Backbone>,
+    pub source: Source,
+}
+
+/// Where a member's answers come from.
+#[derive(Clone)]
+pub enum Source {
+    Local(Arc<Backbone>),
+    /// Canned replies, for the tests of protocols.
+    #[cfg(test)]
+    Scripted(Arc<scripted::Script>),
+}
+
+impl Source {
+    /// What plans and logs call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Source::Local(backbone) => &backbone.description.checkpoint.name,
+            #[cfg(test)]
+            Source::Scripted(_) => "scripted",
+        }
+    }
 }
 
 /// One question to one agent.
@@ -119,27 +71,45 @@ pub struct Call {
     /// Index into the panel's members.
     pub member: usize,
     pub key: CallKey,
+    pub stage: Stage,
     pub messages: Vec<Message>,
-    /// What the record looks like; it holds unless the panel is free.
-    pub schema: String,
+    /// What the text looks like; it holds unless the panel is free. `None`: any text.
+    pub grammar: Option<Grammar>,
     /// `None`: as many as the context leaves.
-    pub max_tokens: usize,
+    pub max_tokens: Option<usize>,
 }
 
 /// What a system makes of a completion's text: the record, and how it was read.
-pub type Reader = fn(&str, FinishReason) -> (Value, Parse);
+pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
 
 enum Pending {
     Known(Box<CallRecord>),
-    Asked(Box<Asked>),
+    Local(Box<Asked>),
+    Done(Box<(Call, Asking, Answer)>),
+}
+
+/// How a completion is asked for, as the log keeps it.
+struct Asking {
+    seed: u64,
+    sampling: SamplingRecord,
+    request: String,
 }
 
 /// A call that an engine works on.
 struct Asked {
     call: Call,
-    request: Request,
+    asking: Asking,
     ticket: Ticket,
     asked_at: Instant,
+}
+
+/// What came back for a call.
+struct Answer {
+    text: String,
+    tokens: Vec<u32>,
+    usage: Usage,
+    finish_reason: FinishReason,
+    elapsed_ms: u64,
 }
 
 impl Panel {
@@ -147,16 +117,24 @@ impl Panel {
     pub fn into_backbones(self) -> Vec<Backbone> {
         let members = self.members.into_iter();
         members
-            .filter_map(|member| Arc::into_inner(member.backbone))
+            .filter_map(|member| match member.source {
+                Source::Local(backbone) => Arc::into_inner(backbone),
+                #[cfg(test)]
+                Source::Scripted(_) => None,
+            })
             .collect()
     }
 
     /// Asks all of `calls` at once and waits for every answer; each is durable when this returns. Calls of an
-    /// earlier attempt at the run are answered from its log.
+    /// earlier attempt at the run are answered from its log, and calls whose request was answered elsewhere as there.
     ///
     /// # Errors
     /// The first that failed; the others of the round are dropped.
-    pub fn ask_all(&self, calls: Vec<Call>, read: Reader) -> Result<Vec<CallRecord>, PanelError> {
+    pub fn ask_all(
+        &self,
+        calls: Vec<Call>,
+        read: Reader<'_>,
+    ) -> Result<Vec<CallRecord>, PanelError> {
         let pending = calls
             .into_iter()
             .map(|call| self.ask(call))
@@ -167,82 +145,118 @@ impl Panel {
             .collect()
     }
 
+    /// Asks one and waits.
+    ///
+    /// # Errors
+    /// As [`Panel::ask_all`].
+    pub fn ask_one(&self, call: Call, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+        self.wait(self.ask(call)?, read)
+    }
+
+    /// Whether every member can be shown an image; none that runs here can.
+    pub fn takes_images(&self) -> bool {
+        false
+    }
+
     fn ask(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
             return Ok(Pending::Known(Box::new(known.clone())));
         }
-        let backbone = &self.members[call.member].backbone;
-        let description = &backbone.description;
-        let tokens = description.tokenise(&call.messages, self.thinking)?;
-        let context = description.context;
-        let room = context.saturating_sub(tokens.len());
-        if room == 0 {
-            return Err(PanelError::PromptTooLong {
-                prompt: tokens.len(),
-                context,
-            });
+        match &self.members[call.member].source {
+            Source::Local(backbone) => self.ask_engine(backbone, call),
+            #[cfg(test)]
+            Source::Scripted(script) => {
+                let answer = Answer {
+                    text: script.reply(&call.key, &call.messages),
+                    tokens: Vec::new(),
+                    usage: Usage::default(),
+                    finish_reason: FinishReason::Stop,
+                    elapsed_ms: 0,
+                };
+                let asking = Asking {
+                    seed: 0,
+                    sampling: sampling_record(&Sampling::default(), 0, false),
+                    request: String::new(),
+                };
+                Ok(Pending::Done(Box::new((call, asking, answer))))
+            }
         }
-        let constraint = (!self.free).then(|| Constraint {
-            grammar: Grammar::JsonSchema(call.schema.clone()),
-            after: backbone.think_end.filter(|_| self.thinking),
-        });
-        let request = Request {
-            tokens,
-            sampling: description.generation.sampling,
-            seed: call_seed(self.run_seed, &call.key),
+    }
+
+    fn ask_engine(&self, backbone: &Backbone, call: Call) -> Result<Pending, PanelError> {
+        let request = self.request(backbone, &call)?;
+        let Request {
+            sampling,
+            seed,
+            max_tokens,
             constraint,
-            stop: Stop {
-                ids: match self.ignore_eos {
-                    true => Vec::new(),
-                    false => description.generation.eos_ids.clone(),
-                },
-                strings: Vec::new(),
-            },
-            max_tokens: call.max_tokens.min(room),
-            ..Request::default()
+            ..
+        } = &request;
+        let asking = Asking {
+            seed: *seed,
+            sampling: sampling_record(sampling, *max_tokens, constraint.is_some()),
+            request: request::digest(&backbone.identity, &request),
         };
+        if let Some(equal) = self.recorder.find_equal(&asking.request) {
+            let answer = Answer::of(equal);
+            return Ok(Pending::Done(Box::new((call, asking, answer))));
+        }
         let asked_at = Instant::now();
-        let ticket = backbone.engine.submit(request.clone())?;
-        Ok(Pending::Asked(Box::new(Asked {
+        let ticket = backbone.engine.submit(request)?;
+        Ok(Pending::Local(Box::new(Asked {
             call,
-            request,
+            asking,
             ticket,
             asked_at,
         })))
     }
 
-    fn wait(&self, pending: Pending, read: Reader) -> Result<CallRecord, PanelError> {
-        let asked = match pending {
+    fn wait(&self, pending: Pending, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+        let (call, asking, answer) = match pending {
             Pending::Known(record) => return Ok(*record),
-            Pending::Asked(asked) => *asked,
+            Pending::Done(done) => *done,
+            Pending::Local(asked) => self.wait_for_engine(*asked)?,
         };
-        let Asked {
-            call,
-            request,
-            ticket,
-            asked_at,
-        } = asked;
-        let wanted = || !self.stop.load(Ordering::Relaxed);
-        let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-        let elapsed_ms = asked_at.elapsed().as_millis() as u64;
-        let record = CallRecord {
-            elapsed_ms,
-            ..self.record_of(call, request, completion, read)
-        };
+        let record = self.record_of(call, asking, answer, read);
         self.recorder.record(&record)?;
         (self.on_call)(&record);
         Ok(record)
     }
 
+    fn wait_for_engine(&self, asked: Asked) -> Result<(Call, Asking, Answer), PanelError> {
+        let Asked {
+            call,
+            asking,
+            ticket,
+            asked_at,
+        } = asked;
+        let wanted = || !self.stop.load(Ordering::Relaxed);
+        let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
+        let Completion {
+            text,
+            tokens,
+            usage,
+            finish_reason,
+            ..
+        } = completion;
+        let answer = Answer {
+            text,
+            tokens,
+            usage,
+            finish_reason,
+            elapsed_ms: asked_at.elapsed().as_millis() as u64,
+        };
+        Ok((call, asking, answer))
+    }
+
     fn record_of(
         &self,
         call: Call,
-        request: Request,
-        completion: Completion,
-        read: Reader,
+        asking: Asking,
+        answer: Answer,
+        read: Reader<'_>,
     ) -> CallRecord {
-        let (record, parse) = read(&completion.text, completion.finish_reason);
-        let sampling = request.sampling;
+        let (record, parse) = read(&answer.text, answer.finish_reason);
         let CallKey {
             dataset,
             run,
@@ -261,32 +275,46 @@ impl Panel {
             round,
             purpose,
             sample,
-            backbone: self.members[call.member]
-                .backbone
-                .description
-                .checkpoint
-                .name
-                .clone(),
+            stage: call.stage,
+            backbone: self.members[call.member].source.name().to_owned(),
+            request: asking.request,
             messages: call.messages,
-            sampling: SamplingRecord {
-                temperature: sampling.temperature,
-                top_k: sampling.top_k,
-                top_p: sampling.top_p,
-                min_p: sampling.min_p,
-                repetition_penalty: sampling.repetition_penalty,
-                max_tokens: request.max_tokens,
-                constrained: request.constraint.is_some(),
-            },
-            seed: request.seed,
-            text: completion.text,
-            tokens: completion.tokens,
+            sampling: asking.sampling,
+            seed: asking.seed,
+            text: answer.text,
+            tokens: answer.tokens,
             record,
             parse,
-            usage: completion.usage,
-            finish_reason: completion.finish_reason,
-            elapsed_ms: 0,
+            usage: answer.usage,
+            finish_reason: answer.finish_reason,
+            elapsed_ms: answer.elapsed_ms,
             prev: String::new(),
             hash: String::new(),
         }
+    }
+}
+
+impl Answer {
+    /// As an equal request was answered.
+    fn of(call: &CallRecord) -> Answer {
+        Answer {
+            text: call.text.clone(),
+            tokens: call.tokens.clone(),
+            usage: call.usage,
+            finish_reason: call.finish_reason,
+            elapsed_ms: call.elapsed_ms,
+        }
+    }
+}
+
+fn sampling_record(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingRecord {
+    SamplingRecord {
+        temperature: sampling.temperature,
+        top_k: sampling.top_k,
+        top_p: sampling.top_p,
+        min_p: sampling.min_p,
+        repetition_penalty: sampling.repetition_penalty,
+        max_tokens,
+        constrained,
     }
 }

@@ -12,6 +12,8 @@ pub enum Recorder {
     Log {
         log: Log,
         finished: HashMap<CallKey, CallRecord>,
+        /// Calls of other runs, by their requests: an equal one is not made again.
+        shared: HashMap<String, CallRecord>,
     },
     /// A replay or a measurement: every call is made again, and nothing is written.
     Replay(Sender<CallRecord>),
@@ -22,6 +24,14 @@ impl Recorder {
     pub fn find(&self, key: &CallKey) -> Option<&CallRecord> {
         match self {
             Recorder::Log { finished, .. } => finished.get(key),
+            Recorder::Replay(_) => None,
+        }
+    }
+
+    /// A call of another run with the same request, if there is one.
+    pub fn find_equal(&self, request: &str) -> Option<&CallRecord> {
+        match self {
+            Recorder::Log { shared, .. } => shared.get(request),
             Recorder::Replay(_) => None,
         }
     }

@@ -23,12 +23,23 @@ pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundRecord {
     let aggregate = answers.iter().find(|answer| count(answer) == most);
     RoundRecord {
         round: number,
+        stage: stage(number),
+        agents: (0..N)
+            .map(|agent| AGENTS[agent % AGENTS.len()].0.to_owned())
+            .collect(),
         labels: Vec::new(),
         answers: answers.map(String::from).to_vec(),
         confidences: vec![0.75; N],
         weights: vec![0.5; N],
         aggregate: aggregate.unwrap_or(&"").to_string(),
         brief: String::new(),
+    }
+}
+
+fn stage(round: u32) -> Stage {
+    match round {
+        0 => Stage::Initial,
+        _ => Stage::Round,
     }
 }
 
@@ -67,6 +78,8 @@ pub fn call(item: &str, agent: &str, round: u32) -> CallRecord {
         round,
         purpose: purpose.into(),
         sample: 0,
+        stage: stage(round),
+        request: "3c".repeat(32),
         backbone: "gemma-3-4b-it".into(),
         messages: vec![
             message(

@@ -8,7 +8,7 @@ use super::directory::Directory;
 use super::log::Log;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::records::{
-    CallRecord, FinishReason, ItemRecord, Message, Parse, RoundRecord, SamplingRecord, Usage,
+    CallRecord, FinishReason, ItemRecord, Message, Parse, RoundRecord, SamplingRecord, Stage, Usage,
 };
 use super::results::Results;
 
@@ -88,7 +88,9 @@ pub fn call(item: &str, run: u32, agent: &str) -> CallRecord {
         round: 0,
         purpose: "initial".to_owned(),
         sample: 0,
+        stage: Stage::Initial,
         backbone: "tiny".to_owned(),
+        request: "66".repeat(32),
         messages: vec![role("system"), role("user")],
         sampling: SamplingRecord {
             temperature: 0.6,
@@ -131,6 +133,8 @@ pub fn item(item: &str, run: u32) -> ItemRecord {
         gold: gold.map(str::to_owned),
         rounds: vec![RoundRecord {
             round: 0,
+            stage: Stage::Initial,
+            agents: vec!["sym".to_owned(), "ddx".to_owned()],
             labels: vec![],
             answers: vec!["B".to_owned(), "B".to_owned()],
             confidences: vec![0.85, 1.0 / 3.0],

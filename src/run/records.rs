@@ -75,6 +75,20 @@ pub enum FinishReason {
     Cancelled,
 }
 
+/// What a call is to the item: the diagnostics of MED-MAD B.7 compare like with like by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// An agent's own answer, before it has seen another's.
+    Initial,
+    /// An agent's answer in a round of interaction.
+    Round,
+    /// The answer of whoever decides for all.
+    Final,
+    /// Whatever gives no answer: a plan, a recruitment, a critique, a synthesis.
+    Aside,
+}
+
 /// One line of `calls.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +101,10 @@ pub struct CallRecord {
     pub round: u32,
     pub purpose: String,
     pub sample: u32,
+    pub stage: Stage,
     pub backbone: String,
+    /// What fixes the completion's bytes, as one hash: calls with equal ones have equal texts.
+    pub request: String,
     pub messages: Vec<Message>,
     pub sampling: SamplingRecord,
     /// Below 2^53, so that every JSON reader keeps it exactly.
@@ -117,21 +134,24 @@ impl CallRecord {
     }
 }
 
-/// What one round of a debate came to. Vectors run over the panel, in panel order.
+/// What one round of answers came to. Vectors run over `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundRecord {
     pub round: u32,
+    pub stage: Stage,
+    /// Who answered, in the order of the system; one that was asked more than once comes more than once.
+    pub agents: Vec<String>,
     /// The agent behind Doctor A, Doctor B, … in this round's brief; empty in round 0, which has none.
     pub labels: Vec<String>,
     /// Normalised letters; empty where none was found.
     pub answers: Vec<String>,
     pub confidences: Vec<f64>,
-    /// Recalibrated confidences (MED-MAD B.8).
+    /// What each answer counts in the vote; recalibrated confidences, for MED-MAD (B.8).
     pub weights: Vec<f64>,
     /// What the vote over this round's answers gives.
     pub aggregate: String,
-    /// The brief that every agent was shown in this round; empty in round 0.
+    /// What every agent was shown of the others in this round; empty in round 0.
     pub brief: String,
 }
 

@@ -1,4 +1,11 @@
 //! The published multi-agent systems, one directory each: the protocol as straight-line code.
 
+pub mod answer;
+pub mod case;
+pub mod form;
 pub mod in_flight;
+pub mod json_object;
 pub mod medmad;
+pub mod permutation;
+pub mod protocol;
+pub mod settings;

@@ -1,5 +1,6 @@
 //! `bench panel`: a system over questions, as `run` would do it, but for the run directory.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,9 +25,9 @@ use crate::panel::PanelError;
 use crate::panel::backbone::Description;
 use crate::panel::recorder::Recorder;
 use crate::synth::Shape;
+use crate::systems::case::Case;
 use crate::systems::in_flight::run_all;
-use crate::systems::medmad::protocol::MedMad;
-use crate::systems::medmad::settings::Settings;
+use crate::systems::protocol::Protocol;
 
 /// What random weights say fills whatever the grammar allows: this keeps records as long as trained models' are.
 const SYNTHETIC_RECORD_CHARS: usize = 32;
@@ -165,7 +166,8 @@ impl PanelBench {
             subset: self.subset.subset(),
             runs: 1,
             panel,
-            settings: Settings::parse(&settings)?,
+            slots: BTreeMap::new(),
+            protocol: Protocol::parse("medmad", &settings)?,
             seed: self.seed,
             free: self.free,
             prompts: None,
@@ -179,13 +181,12 @@ impl PanelBench {
 /// Gives the number of questions that ended in an error.
 fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> {
     let plan = &started.plan;
-    let (settings, dataset) = (&started.settings, &plan.dataset.name);
-    let system = MedMad::new(&started.panel, settings, &started.prompts, dataset)?;
     let errors = AtomicUsize::new(0);
     let jobs = started.questions.iter().collect();
     let threads = plan.engine.max_in_flight;
     run_all(jobs, threads, &AtomicBool::new(false), |question| {
-        match system.answer(question, 1) {
+        let case = Case::new(&started.panel, &plan.dataset.name, question, 1);
+        match case.and_then(|case| started.system.answer(case)) {
             Ok(_) => {}
             Err(error) if error.concerns_item() => {
                 errors.fetch_add(1, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use crate::prompts::{PromptError, PromptSet, fill};
 use crate::run::records::Message;
 
 use super::settings::{Counterfactual, Role, Settings};
+use crate::systems::case::{messages, option_lines};
 
 /// The prompts of a run (App. C.1–C.4), with its switches applied.
 #[derive(Clone, Debug)]
@@ -72,21 +73,12 @@ impl Messages {
 
     fn pair(&self, role: Role, stage: &str, user: String) -> Vec<Message> {
         let system = [&self.roles[role as usize], &self.schema, stage].join("\n\n");
-        let message = |role: &str, content| Message {
-            role: role.into(),
-            content,
-        };
-        vec![message("system", system), message("user", user)]
+        messages(&system, user)
     }
 }
 
 fn fill_question(template: &str, question: &Question) -> String {
-    let lines: Vec<String> = question
-        .options
-        .iter()
-        .map(|option| format!("{}: {}", option.letter, option.text))
-        .collect();
-    let options = lines.join("\n");
+    let options = option_lines(question);
     let values = [
         ("question", question.question.as_str()),
         ("options", &options),

@@ -6,11 +6,9 @@
 //!
 //! All of it is pure: text and records in, text and records out.
 
-pub mod answer;
 pub mod brief;
 pub mod messages;
 pub mod parse;
-pub mod permutation;
 pub mod protocol;
 pub mod record;
 pub mod schema;

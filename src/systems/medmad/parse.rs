@@ -2,11 +2,9 @@
 
 use crate::run::records::{FinishReason, Parse};
 
-use super::answer::{is_letter, normalise_answer};
 use super::record::{Note, Record};
-
-/// Nesting beyond which brackets are not worth closing; the JSON reader stops there too.
-const MAX_DEPTH: usize = 128;
+use crate::systems::answer::{is_letter, normalise_answer};
+use crate::systems::json_object::{self, without_thinking};
 
 /// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
 ///
@@ -15,91 +13,10 @@ const MAX_DEPTH: usize = 128;
 /// trailing commas or its last brackets open (words are never deleted); else [`Parse::Fallback`],
 /// a record with an answer alone, as is every completion cut short by `max_tokens`.
 pub fn parse(text: &str, finish_reason: FinishReason) -> (Record, Parse) {
-    let text = without_thinking(text).trim();
-    if finish_reason != FinishReason::Length {
-        if let Some(record) = read(text) {
-            return (record, Parse::Ok);
-        }
-        if let Some(record) = repair(text) {
-            return (record, Parse::Repaired);
-        }
+    match json_object::read(text, finish_reason, Record::from_json) {
+        Some(found) => found,
+        None => (minimal(without_thinking(text).trim()), Parse::Fallback),
     }
-    (minimal(text), Parse::Fallback)
-}
-
-/// What follows the `<think>` section. One that is never closed leaves nothing; one that is only
-/// closed was opened by the chat template.
-fn without_thinking(text: &str) -> &str {
-    let trimmed = text.trim_start();
-    match (trimmed.split_once("</think>"), trimmed.chars().next()) {
-        (_, Some('{')) => trimmed,
-        (Some((_, after)), _) => after,
-        (None, _) if trimmed.starts_with("<think>") => "",
-        (None, _) => trimmed,
-    }
-}
-
-fn read(text: &str) -> Option<Record> {
-    Record::from_json(&serde_json::from_str(text).ok()?)
-}
-
-/// The first object in the text that is a record once its brackets are balanced.
-fn repair(text: &str) -> Option<Record> {
-    let mut rest = text;
-    while let Some(open) = rest.find('{') {
-        let (object, after) = balance(&rest[open..]);
-        if let Some(record) = read(&object) {
-            return Some(record);
-        }
-        rest = after;
-    }
-    None
-}
-
-/// The object that `text` begins with, without trailing commas and with what it leaves open closed,
-/// and what follows it.
-fn balance(text: &str) -> (String, &str) {
-    let mut object = String::new();
-    let mut closers = Vec::new();
-    let (mut in_string, mut escaped) = (false, false);
-    for (at, c) in text.char_indices() {
-        if in_string {
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
-            object.push(c);
-            continue;
-        }
-        match c {
-            '"' => in_string = true,
-            '{' => closers.push('}'),
-            '[' => closers.push(']'),
-            '}' | ']' => {
-                drop_trailing_comma(&mut object);
-                // What was opened since and never closed is closed here.
-                if let Some(opened) = closers.iter().rposition(|closer| *closer == c) {
-                    object.extend(closers.drain(opened..).skip(1).rev());
-                }
-            }
-            _ => {}
-        }
-        object.push(c);
-        if closers.is_empty() || closers.len() > MAX_DEPTH {
-            return (object, &text[at + c.len_utf8()..]);
-        }
-    }
-    if in_string {
-        object.push('"');
-    }
-    drop_trailing_comma(&mut object);
-    object.extend(closers.into_iter().rev());
-    (object, "")
-}
-
-fn drop_trailing_comma(object: &mut String) {
-    let kept = object
-        .trim_end_matches(|c: char| c == ',' || c.is_whitespace())
-        .len();
-    object.truncate(kept);
 }
 
 /// The minimal record: the value after `"answer":`, else any letter of the text (App. B.2).
@@ -134,7 +51,7 @@ fn answer_field(text: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::medmad::permutation::SplitMix64;
+    use crate::systems::permutation::SplitMix64;
 
     const GOOD: &str = concat!(
         r#"{"cot": ["the \"worst\" headache — 10/10", "b", "c"], "answer": "B", "confidence": 0.85, "#,

@@ -5,133 +5,116 @@ use serde_json::Value;
 use super::brief::BriefTemplate;
 use super::messages::Messages;
 use super::parse::parse;
-use super::permutation::permutation;
 use super::record::Record;
 use super::schema::{schema, worst_case_bytes};
 use super::settings::Settings;
 use super::vote::{Vote, consensus, rationale, vote, weights};
 use crate::data::Question;
-use crate::panel::{Call, Panel, PanelError};
+use crate::engine::Grammar;
+use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{CallKey, FinishReason, ItemRecord, Message, Parse, RoundRecord};
-use crate::run::seed::call_seed;
+use crate::run::records::{FinishReason, ItemRecord, Message, Parse, RoundRecord, Stage};
+use crate::systems::case::{Ask, Case, Verdict};
+use crate::systems::permutation::permutation;
 
 /// A panel that debates.
-pub struct MedMad<'a> {
-    panel: &'a Panel,
-    settings: &'a Settings,
-    dataset: &'a str,
+pub struct MedMad {
+    settings: Settings,
     messages: Messages,
     brief: BriefTemplate,
 }
 
-impl<'a> MedMad<'a> {
+impl MedMad {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
-    pub fn new(
-        panel: &'a Panel,
-        settings: &'a Settings,
-        prompts: &PromptSet,
-        dataset: &'a str,
-    ) -> Result<MedMad<'a>, PromptError> {
-        let messages = Messages::new(prompts, settings)?;
-        let brief = BriefTemplate::new(prompts, settings)?;
+    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedMad, PromptError> {
         Ok(MedMad {
-            panel,
-            settings,
-            dataset,
-            messages,
-            brief,
+            settings: settings.clone(),
+            messages: Messages::new(prompts, settings)?,
+            brief: BriefTemplate::new(prompts, settings)?,
         })
     }
 
-    /// Answers `question`: independent first answers, up to `t_max` rounds of debate while the panel disagrees,
-    /// a vote.
+    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, a vote.
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, question: &Question, run: u32) -> Result<ItemRecord, PanelError> {
-        if question.image.is_some() {
-            return Err(PanelError::Image {
-                item: question.id.clone(),
-            });
-        }
-        let mut records = self.ask(question, run, 0, |agent| {
+    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+        let question = case.question;
+        let mut records = self.ask(&case, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
         })?;
-        let mut rounds = vec![self.round_record(0, &records, Vec::new(), String::new())];
-        for round in 1..=self.settings.t_max {
+        let mut rounds = vec![self.round_record(&case, 0, &records, &[], String::new())];
+        let last = if self.settings.samples > 1 {
+            0
+        } else {
+            self.settings.t_max
+        };
+        for round in 1..=last {
             if consensus(&answers(&records)) {
                 break;
             }
-            let order = self.order(question, run, round);
+            // A permutation of its own for every round, so that labels say nothing across rounds (§3, App. C.5).
+            let order = permutation(case.seed("labels", round), case.panel.members.len());
             let brief = self.brief.write(&records, &order);
-            records = self.ask(question, run, round, |agent| {
+            records = self.ask(&case, round, |agent| {
                 self.messages
                     .debate(self.settings.roles[agent], question, round, &brief)
             })?;
-            let labels = order
-                .iter()
-                .map(|&agent| self.panel.members[agent].agent.clone())
-                .collect();
-            rounds.push(self.round_record(round, &records, labels, brief));
+            rounds.push(self.round_record(&case, round, &records, &order, brief));
         }
-        Ok(self.item_record(question, run, rounds, &records))
+        let (_, vote) = self.vote(&records);
+        let verdict = Verdict {
+            rationale: rationale(&records, &vote.answer, self.settings.truncate_chars),
+            answer: vote.answer,
+            team_confidence: vote.team_confidence,
+            tie: vote.tie,
+        };
+        Ok(case.close(rounds, verdict))
     }
 
-    /// Asks every agent at once.
+    /// What every agent is asked first.
+    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+        let roles = self.settings.roles.iter().enumerate();
+        roles
+            .map(|(agent, role)| (agent, self.messages.initial(*role, question)))
+            .collect()
+    }
+
+    /// Asks every agent at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
-        question: &Question,
-        run: u32,
+        case: &Case<'_>,
         round: u32,
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
-        let letters: Vec<char> = question.letters().collect();
-        let worst_case = worst_case_bytes(&letters, self.settings);
-        let calls = self
-            .panel
-            .members
-            .iter()
-            .enumerate()
-            .map(|(index, member)| Call {
-                member: index,
-                key: CallKey {
-                    dataset: self.dataset.to_owned(),
-                    run,
-                    item: question.id.clone(),
-                    agent: member.agent.clone(),
-                    round,
-                    purpose: if round == 0 { "initial" } else { "debate" }.to_owned(),
-                    sample: 0,
-                },
-                messages: messages(index),
-                schema: schema(&letters, self.settings).to_string(),
-                // No tokenizer needs more tokens than bytes.
-                max_tokens: self.settings.max_tokens.unwrap_or(worst_case),
-            });
-        let calls = self.panel.ask_all(calls.collect(), read)?;
+        let letters: Vec<char> = case.question.letters().collect();
+        let schema = schema(&letters, &self.settings).to_string();
+        // No tokenizer needs more tokens than bytes.
+        let worst_case = worst_case_bytes(&letters, &self.settings);
+        let (stage, purpose, samples) = match round {
+            0 => (Stage::Initial, "initial", self.settings.samples),
+            _ => (Stage::Round, "debate", 1),
+        };
+        let members = &case.panel.members;
+        let draws = (0..samples)
+            .flat_map(|sample| members.iter().enumerate().map(move |one| (sample, one)));
+        let asks = draws.map(|(sample, (member, seat))| Ask {
+            member,
+            agent: seat.agent.clone(),
+            stage,
+            round,
+            purpose,
+            sample,
+            messages: messages(member),
+            grammar: Some(Grammar::JsonSchema(schema.clone())),
+            max_tokens: Some(self.settings.max_tokens.unwrap_or(worst_case)),
+        });
+        let calls = case.ask_all(asks.collect(), &read)?;
         Ok(calls
             .iter()
             .map(|call| parse(&call.text, call.finish_reason).0)
             .collect())
-    }
-
-    /// Which agent is Doctor A, B, C in this round's brief.
-    fn order(&self, question: &Question, run: u32, round: u32) -> Vec<usize> {
-        let key = CallKey {
-            dataset: self.dataset.to_owned(),
-            run,
-            item: question.id.clone(),
-            agent: String::new(),
-            round,
-            purpose: "labels".to_owned(),
-            sample: 0,
-        };
-        permutation(
-            call_seed(self.panel.run_seed, &key),
-            self.panel.members.len(),
-        )
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
@@ -142,15 +125,24 @@ impl<'a> MedMad<'a> {
 
     fn round_record(
         &self,
+        case: &Case<'_>,
         round: u32,
         records: &[Record],
-        labels: Vec<String>,
+        order: &[usize],
         brief: String,
     ) -> RoundRecord {
         let (weights, vote) = self.vote(records);
+        let agents: Vec<&String> = case.panel.members.iter().map(|one| &one.agent).collect();
         RoundRecord {
             round,
-            labels,
+            stage: match round {
+                0 => Stage::Initial,
+                _ => Stage::Round,
+            },
+            agents: (0..records.len())
+                .map(|index| agents[index % agents.len()].clone())
+                .collect(),
+            labels: order.iter().map(|&agent| agents[agent].clone()).collect(),
             answers: records.iter().map(|record| record.answer.clone()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
             weights: weights
@@ -159,56 +151,6 @@ impl<'a> MedMad<'a> {
                 .collect(),
             aggregate: vote.answer,
             brief,
-        }
-    }
-
-    fn item_record(
-        &self,
-        question: &Question,
-        run: u32,
-        rounds: Vec<RoundRecord>,
-        records: &[Record],
-    ) -> ItemRecord {
-        let (_, vote) = self.vote(records);
-        let gold = question.gold.map(String::from);
-        ItemRecord {
-            dataset: self.dataset.to_owned(),
-            run,
-            item: question.id.clone(),
-            correct: gold.as_ref().map(|gold| *gold == vote.answer),
-            gold,
-            rationale: rationale(records, &vote.answer, self.settings.truncate_chars),
-            rounds_run: rounds.len() as u32 - 1,
-            calls: (rounds.len() * self.panel.members.len()) as u32,
-            rounds,
-            team_confidence: vote.team_confidence,
-            tie: vote.tie,
-            answer: vote.answer,
-            error: None,
-            prev: String::new(),
-            hash: String::new(),
-        }
-    }
-
-    /// The record of an item that could not be answered.
-    pub fn error_record(&self, question: &Question, run: u32, error: &PanelError) -> ItemRecord {
-        let gold = question.gold.map(String::from);
-        ItemRecord {
-            dataset: self.dataset.to_owned(),
-            run,
-            item: question.id.clone(),
-            correct: gold.as_ref().map(|_| false),
-            gold,
-            rounds: Vec::new(),
-            answer: String::new(),
-            team_confidence: 0.0,
-            rationale: String::new(),
-            rounds_run: 0,
-            calls: 0,
-            tie: false,
-            error: Some(error.to_string()),
-            prev: String::new(),
-            hash: String::new(),
         }
     }
 }

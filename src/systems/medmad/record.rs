@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::answer::{leading_letter, normalise_answer};
+use crate::systems::answer::{leading_letter, normalise_answer};
 
 /// One agent's record. Texts are kept as written; what is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

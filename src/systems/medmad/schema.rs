@@ -1,22 +1,13 @@
 //! The JSON schema that constrains a record (App. C.2), and how long a record under it can get.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::settings::{Counterfactual, Settings};
+use crate::systems::form::{array, confidence, longest, object, root, string};
 
 /// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
 const MAX_ITEMS: usize = 8;
 const MIN_STEPS: usize = 3;
-/// UTF-8 spends at most this much on a character; the escapes that the schema allows take two bytes.
-const MAX_CHAR_BYTES: usize = 4;
-
-/// Between elements and after keys: as C.2 itself is printed and as Python's `json.dumps` writes, so
-/// that the text looks as the prompt asks. No spaces would save about a quarter of a record's tokens
-/// (251 instead of 327 with Qwen3's vocabulary and five options), but tokens that the grammar
-/// dictates anyway.
-const ITEM_SEPARATOR: &str = ", ";
-const KEY_SEPARATOR: &str = ": ";
-
 /// The schema of a record on an item with these option letters, for llguidance.
 ///
 /// Fields come in C.2's order, all of them, and no others. Everything is bounded: strings by
@@ -24,8 +15,8 @@ const KEY_SEPARATOR: &str = ": ";
 /// separators, and `\uXXXX` escapes, which no character needs, are off. `confidence` lists its 101
 /// values, because `multipleOf` would take any number of zeros after the last digit.
 pub fn schema(letters: &[char], settings: &Settings) -> Value {
-    let string = json!({"type": "string", "maxLength": settings.record_chars});
-    let strings = |min: usize| array(string.clone(), min);
+    let string = string(settings.record_chars);
+    let strings = |min: usize| array(string.clone(), min, MAX_ITEMS);
     let option = |letter: &char| {
         object(vec![
             ("option", json!({"const": letter})),
@@ -57,7 +48,7 @@ pub fn schema(letters: &[char], settings: &Settings) -> Value {
         object(vec![
             ("question_focus", string.clone()),
             ("key_clues", strings(0)),
-            ("elimination", array(elimination, 0)),
+            ("elimination", array(elimination, 0, MAX_ITEMS)),
             ("final_support", string.clone()),
         ]),
     ));
@@ -79,14 +70,7 @@ pub fn schema(letters: &[char], settings: &Settings) -> Value {
             ("risk_check", string.clone()),
         ]),
     ));
-    let mut schema = object(fields);
-    schema["x-guidance"] = json!({
-        "whitespace_flexible": false,
-        "item_separator": ITEM_SEPARATOR,
-        "key_separator": KEY_SEPARATOR,
-        "json_allowed_escapes": "nrt\"\\",
-    });
-    schema
+    root(fields)
 }
 
 /// The length of the longest record that [`schema`] allows, in bytes. It is reached, by strings of
@@ -95,70 +79,12 @@ pub fn worst_case_bytes(letters: &[char], settings: &Settings) -> usize {
     longest(&schema(letters, settings))
 }
 
-/// Follows [`schema`], which uses these four forms alone.
-fn longest(schema: &Value) -> usize {
-    let separated = |lengths: Vec<usize>| {
-        let separators = lengths.len().saturating_sub(1) * ITEM_SEPARATOR.len();
-        2 + separators + lengths.iter().sum::<usize>()
-    };
-    let count = |key: &str| schema[key].as_u64().unwrap_or(0) as usize;
-    match schema["type"].as_str() {
-        Some("object") => {
-            let fields = schema["properties"].as_object().into_iter().flatten();
-            let field = |(key, value): (&String, &Value)| {
-                key.len() + 2 + KEY_SEPARATOR.len() + longest(value)
-            };
-            separated(fields.map(field).collect())
-        }
-        Some("array") => match schema["prefixItems"].as_array() {
-            Some(items) => separated(items.iter().map(longest).collect()),
-            None => separated(vec![longest(&schema["items"]); count("maxItems")]),
-        },
-        Some("string") => 2 + MAX_CHAR_BYTES * count("maxLength"),
-        _ => {
-            let values = schema["enum"].as_array().into_iter().flatten();
-            let lengths = values
-                .chain(schema.get("const"))
-                .map(|value| value.to_string().len());
-            lengths.max().unwrap_or(0)
-        }
-    }
-}
-
-fn object(fields: Vec<(&str, Value)>) -> Value {
-    let required: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
-    let required = json!(required);
-    let properties: Map<String, Value> = fields
-        .into_iter()
-        .map(|(key, value)| (key.to_string(), value))
-        .collect();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-fn array(items: Value, min_items: usize) -> Value {
-    json!({"type": "array", "items": items, "minItems": min_items, "maxItems": MAX_ITEMS})
-}
-
-/// 0, 0.01, …, 0.99, 1, each as its shortest decimal.
-fn confidence() -> Value {
-    let hundredths = (0..=100).map(|hundredths| match hundredths {
-        0 | 100 => json!(hundredths / 100),
-        _ => json!(f64::from(hundredths) / 100.0),
-    });
-    json!({"enum": hundredths.collect::<Vec<_>>()})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::run::records::{FinishReason, Parse};
     use crate::systems::medmad::parse::parse;
-    use crate::systems::medmad::permutation::SplitMix64;
+    use crate::systems::permutation::SplitMix64;
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};

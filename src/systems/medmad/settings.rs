@@ -1,13 +1,13 @@
 //! The switches of MED-MAD: parsed from `key=value`, checked, and written into the plan, every one of them.
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
+use crate::systems::settings::{
+    SettingsError, bad, on_off, one_of, set_pairs, switch, tokens, tokens_value, within,
+};
 
 /// Agents of a panel, and roles in `roles`.
 pub const AGENTS: usize = 3;
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "t_max",
     "confidence",
     "counterfactual",
@@ -17,6 +17,7 @@ const KEYS: [&str; 9] = [
     "thinking",
     "truncate_chars",
     "max_tokens",
+    "samples",
 ];
 
 /// The mindset that an agent is given (App. C.1).
@@ -84,6 +85,8 @@ pub struct Settings {
     pub truncate_chars: usize,
     /// Tokens of a completion at most; `None` (`auto`): as many as the longest record could take.
     pub max_tokens: Option<usize>,
+    /// First answers that each agent gives; where more than one, all of them vote and nobody debates.
+    pub samples: u32,
 }
 
 impl Default for Settings {
@@ -98,71 +101,32 @@ impl Default for Settings {
             thinking: false,
             truncate_chars: 200,
             max_tokens: None,
-        }
-    }
-}
-
-/// Why a setting was refused.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    #[error("\"{pair}\" is not key=value")]
-    NoEquals { pair: String },
-    #[error("medmad has no setting {key}")]
-    UnknownKey { key: String },
-    #[error("setting {key}: \"{value}\" is not {expected}")]
-    BadValue {
-        key: String,
-        value: String,
-        expected: String,
-    },
-}
-
-impl SettingsError {
-    /// What to do about it, for the line after `hint:`.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            SettingsError::NoEquals { .. } => Some("write --set t_max=2".into()),
-            SettingsError::UnknownKey { .. } => {
-                Some(format!("the settings are {}", KEYS.join(", ")))
-            }
-            SettingsError::BadValue { .. } => None,
+            samples: 1,
         }
     }
 }
 
 impl Settings {
-    /// The defaults, changed by `key=value` pairs in order; the last of a key wins.
+    /// The ensemble without debate: two independent answers an agent, the same vote over all of them (App. A.3).
+    pub fn no_debate() -> Settings {
+        Settings {
+            t_max: 0,
+            samples: 2,
+            ..Settings::default()
+        }
+    }
+
+    /// The defaults, changed by `key=value` pairs.
     ///
     /// # Errors
-    /// [`SettingsError`], for the first pair that is no known setting with an allowed value.
-    pub fn parse<S: AsRef<str>>(pairs: &[S]) -> Result<Settings, SettingsError> {
+    /// The first pair that is no setting with an allowed value.
+    pub fn parse(pairs: &[&str]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
-        for pair in pairs {
-            let pair = pair.as_ref();
-            let Some((key, value)) = pair.split_once('=') else {
-                return Err(SettingsError::NoEquals { pair: pair.into() });
-            };
-            settings.set(key.trim(), value.trim())?;
-        }
+        set_pairs(pairs, |key, value| settings.set(key, value))?;
         Ok(settings)
     }
 
-    /// The settings of a plan; a key that is left out keeps its default.
-    ///
-    /// # Errors
-    /// As [`Settings::parse`].
-    pub fn from_table(table: &toml::Table) -> Result<Settings, SettingsError> {
-        let mut settings = Settings::default();
-        for (key, value) in table {
-            match value {
-                toml::Value::String(value) => settings.set(key, value)?,
-                other => settings.set(key, &other.to_string())?,
-            }
-        }
-        Ok(settings)
-    }
-
-    /// Every setting, spelled as [`Settings::parse`] reads it.
+    /// Every setting, spelled as [`Settings::set`] reads it.
     pub fn to_table(&self) -> toml::Table {
         let mut table = toml::Table::new();
         table.insert("t_max".into(), i64::from(self.t_max).into());
@@ -173,11 +137,8 @@ impl Settings {
         table.insert("record_chars".into(), (self.record_chars as i64).into());
         table.insert("thinking".into(), on_off(self.thinking).into());
         table.insert("truncate_chars".into(), (self.truncate_chars as i64).into());
-        let max_tokens = match self.max_tokens {
-            Some(count) => (count as i64).into(),
-            None => "auto".into(),
-        };
-        table.insert("max_tokens".into(), max_tokens);
+        table.insert("max_tokens".into(), tokens_value(self.max_tokens));
+        table.insert("samples".into(), i64::from(self.samples).into());
         table
     }
 
@@ -193,7 +154,19 @@ impl Settings {
         })
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
+    /// Calls on a question, at most.
+    pub fn max_calls(&self) -> u32 {
+        match self.samples {
+            1 => AGENTS as u32 * (1 + self.t_max),
+            samples => AGENTS as u32 * samples,
+        }
+    }
+
+    /// Changes one setting.
+    ///
+    /// # Errors
+    /// A key that is none, or a value that it cannot have.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
         match key {
             "t_max" => self.t_max = within(key, value, 0..=100)?,
             "confidence" => self.confidence = switch(key, value)?,
@@ -206,41 +179,12 @@ impl Settings {
             "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
             "thinking" => self.thinking = switch(key, value)?,
             "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
-            "max_tokens" if value == "auto" => self.max_tokens = None,
-            "max_tokens" => self.max_tokens = Some(within(key, value, 1..=1_000_000)?),
-            _ => return Err(SettingsError::UnknownKey { key: key.into() }),
+            "max_tokens" => self.max_tokens = tokens(key, value)?,
+            "samples" => self.samples = within(key, value, 1..=100)?,
+            _ => return Err(SettingsError::unknown(key, &KEYS)),
         }
         Ok(())
     }
-}
-
-fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
-}
-
-fn switch(key: &str, value: &str) -> Result<bool, SettingsError> {
-    one_of(key, value, [true, false], on_off)
-}
-
-fn one_of<T: Copy, const N: usize>(
-    key: &str,
-    value: &str,
-    choices: [T; N],
-    name: fn(T) -> &'static str,
-) -> Result<T, SettingsError> {
-    let chosen = choices.into_iter().find(|choice| name(*choice) == value);
-    chosen.ok_or_else(|| bad(key, value, choices.map(name).join(" or ")))
-}
-
-fn within<T>(key: &str, value: &str, range: RangeInclusive<T>) -> Result<T, SettingsError>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    let number = value.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| {
-        let expected = format!("a whole number from {} to {}", range.start(), range.end());
-        bad(key, value, expected)
-    })
 }
 
 /// One role stands for all agents.
@@ -254,22 +198,19 @@ fn roles(key: &str, value: &str) -> Result<[Role; AGENTS], SettingsError> {
     }
 }
 
-fn bad(key: &str, value: &str, expected: String) -> SettingsError {
-    SettingsError::BadValue {
-        key: key.into(),
-        value: value.into(),
-        expected,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::settings::set_table;
+
+    fn from_table(table: &toml::Table) -> Settings {
+        let mut settings = Settings::default();
+        set_table(table, |key, value| settings.set(key, value)).unwrap();
+        settings
+    }
 
     #[test]
     fn pairs_change_the_defaults() {
-        let none: [&str; 0] = [];
-        assert_eq!(Settings::parse(&none).unwrap(), Settings::default());
         let settings = Settings::parse(&[
             "t_max=0",
             "confidence=off",
@@ -299,13 +240,10 @@ mod tests {
         let mut written: Vec<_> = table.keys().map(String::as_str).collect();
         written.sort();
         assert_eq!(written, keys);
-        assert_eq!(Settings::from_table(&table).unwrap(), settings);
+        assert_eq!(from_table(&table), settings);
         let text = toml::to_string(&table).unwrap();
         assert!(text.contains("roles = \"ddx,ddx,ddx\""), "{text}");
-        assert_eq!(
-            Settings::from_table(&text.parse().unwrap()).unwrap(),
-            settings
-        );
+        assert_eq!(from_table(&text.parse().unwrap()), settings);
     }
 
     #[test]
@@ -334,7 +272,7 @@ mod tests {
         );
         assert!(message("record_chars=0").contains("from 1 to 2000"));
         let error = Settings::parse(&["tmax=1"]).unwrap_err();
-        assert_eq!(error.to_string(), "medmad has no setting tmax");
+        assert_eq!(error.to_string(), "there is no setting tmax");
         assert!(error.hint().unwrap().contains("t_max, confidence"));
     }
 

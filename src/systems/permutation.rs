@@ -14,10 +14,10 @@ pub fn permutation(seed: u64, n: usize) -> Vec<usize> {
 }
 
 /// The generator of Steele, Lea and Flood (OOPSLA 2014): every seed is good, neighbours too.
-pub(super) struct SplitMix64(u64);
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> SplitMix64 {
+    pub fn new(seed: u64) -> SplitMix64 {
         SplitMix64(seed)
     }
 
@@ -30,7 +30,7 @@ impl SplitMix64 {
 
     /// A number below `bound`, which is not 0. The first 2^64 mod `bound` draws are thrown away:
     /// kept, they would make the small numbers likelier.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         let biased = bound.wrapping_neg() % bound;
         loop {
             let drawn = self.next();

@@ -28,7 +28,7 @@ pub fn leading_letter(text: &str) -> Option<char> {
     (is_letter(letter) && ends).then_some(letter)
 }
 
-pub(super) fn is_letter(c: char) -> bool {
+pub fn is_letter(c: char) -> bool {
     ('A'..='J').contains(&c)
 }
 

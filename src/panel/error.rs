@@ -1,0 +1,79 @@
+//! Why a panel could not answer: the model, the prompt, the run directory, or the user.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::generation::GenerationError;
+use crate::chat::ChatError;
+use crate::engine::EngineError;
+use crate::hub::HubError;
+use crate::model::ModelError;
+use crate::run::error::RunError;
+use crate::tokenizer::TokenizerError;
+
+#[derive(Debug, Error)]
+pub enum PanelError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    #[error(transparent)]
+    Chat(#[from] ChatError),
+    #[error(transparent)]
+    Generation(#[from] GenerationError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error("neither config.json nor generation_config.json in {path} names an end-of-turn id")]
+    NoEndOfTurn { path: PathBuf },
+    #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
+    Memory {
+        needed: String,
+        available: String,
+        models: String,
+    },
+    #[error("item {item} has an image, which a local model cannot be shown")]
+    Image { item: String },
+    #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
+    PromptTooLong { prompt: usize, context: usize },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl PanelError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            PanelError::Hub(error) => error.hint(),
+            PanelError::Model(ModelError::Checkpoint(error)) => error.hint(),
+            PanelError::Engine(error) => error.hint(),
+            PanelError::Run(error) => error.hint(),
+            PanelError::Memory { .. } => Some(
+                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
+                    .to_owned(),
+            ),
+            PanelError::PromptTooLong { .. } => {
+                Some("raise --context, or leave the item out".to_owned())
+            }
+            PanelError::Model(ModelError::Ops(error)) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// Whether the item at hand alone is lost: the run goes on without it.
+    pub fn concerns_item(&self) -> bool {
+        matches!(
+            self,
+            PanelError::Image { .. }
+                | PanelError::PromptTooLong { .. }
+                | PanelError::Chat(ChatError::Render { .. })
+                | PanelError::Tokenizer(TokenizerError::Encode { .. })
+                | PanelError::Engine(
+                    EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
+                )
+        )
+    }
+}

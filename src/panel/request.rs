@@ -1,0 +1,166 @@
+//! From a call to what an engine is asked, and what fixes its answer, as one hash.
+
+use sha2::{Digest, Sha256};
+
+use super::backbone::Backbone;
+use super::{Call, Panel, PanelError};
+use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
+use crate::run::seed::call_seed;
+
+impl Panel {
+    /// What `backbone` is asked for `call`.
+    ///
+    /// # Errors
+    /// Messages that the template refuses, or that leave no room in the context.
+    pub(super) fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
+        let description = &backbone.description;
+        let tokens = description.tokenise(&call.messages, self.thinking)?;
+        let context = description.context;
+        let room = context.saturating_sub(tokens.len());
+        if room == 0 {
+            return Err(PanelError::PromptTooLong {
+                prompt: tokens.len(),
+                context,
+            });
+        }
+        let grammar = call.grammar.clone().filter(|_| !self.free);
+        let constraint = grammar.map(|grammar| Constraint {
+            grammar,
+            after: backbone.think_end.filter(|_| self.thinking),
+        });
+        Ok(Request {
+            tokens,
+            sampling: description.generation.sampling,
+            seed: call_seed(self.run_seed, &call.key),
+            constraint,
+            stop: Stop {
+                ids: match self.ignore_eos {
+                    true => Vec::new(),
+                    false => description.generation.eos_ids.clone(),
+                },
+                strings: Vec::new(),
+            },
+            max_tokens: call.max_tokens.unwrap_or(room).min(room),
+            ..Request::default()
+        })
+    }
+}
+
+/// The sha256, in hex, of everything that fixes a completion's bytes: the backbone's `identity` and the request. Numbers go in as
+/// little-endian bytes and texts behind their length, so that no two requests share an encoding.
+pub(super) fn digest(identity: &str, request: &Request) -> String {
+    let mut hasher = Sha256::new();
+    let mut text = |text: &str| {
+        hasher.update((text.len() as u64).to_le_bytes());
+        hasher.update(text);
+    };
+    text(identity);
+    let Sampling {
+        temperature,
+        top_k,
+        top_p,
+        min_p,
+        repetition_penalty,
+    } = request.sampling;
+    text(&format!(
+        "{temperature:?} {top_k:?} {top_p:?} {min_p:?} {repetition_penalty:?}"
+    ));
+    match &request.constraint {
+        None => text("free"),
+        Some(Constraint { grammar, after }) => {
+            let (kind, source) = match grammar {
+                Grammar::JsonSchema(source) => ("schema", source),
+                Grammar::Regex(source) => ("regex", source),
+                Grammar::Lark(source) => ("lark", source),
+            };
+            text(&format!("{kind} after {after:?}"));
+            text(source);
+        }
+    }
+    text(&request.stop.strings.len().to_string());
+    for string in &request.stop.strings {
+        text(string);
+    }
+    let numbers = |hasher: &mut Sha256, ids: &[u32]| {
+        hasher.update((ids.len() as u64).to_le_bytes());
+        ids.iter().for_each(|id| hasher.update(id.to_le_bytes()));
+    };
+    numbers(&mut hasher, &request.stop.ids);
+    numbers(&mut hasher, &request.tokens);
+    hasher.update(request.seed.to_le_bytes());
+    hasher.update((request.max_tokens as u64).to_le_bytes());
+    let bytes = hasher.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn whatever_changes_an_answer_changes_the_digest() {
+        let base = Request {
+            tokens: vec![1, 2, 3],
+            seed: 7,
+            max_tokens: 9,
+            ..Request::default()
+        };
+        let constrained = |grammar, after| Request {
+            constraint: Some(Constraint { grammar, after }),
+            ..base.clone()
+        };
+        let stops = |ids: &[u32], strings: &[&str]| Request {
+            stop: Stop {
+                ids: ids.to_vec(),
+                strings: strings.iter().map(|text| text.to_string()).collect(),
+            },
+            ..base.clone()
+        };
+        let sampled = |sampling| Request {
+            sampling,
+            ..base.clone()
+        };
+        let variants = [
+            base.clone(),
+            Request {
+                seed: 8,
+                ..base.clone()
+            },
+            Request {
+                max_tokens: 10,
+                ..base.clone()
+            },
+            Request {
+                tokens: vec![1, 2],
+                ..base.clone()
+            },
+            stops(&[3], &[]),
+            stops(&[], &["a"]),
+            stops(&[], &["a", ""]),
+            constrained(Grammar::Regex("a".into()), None),
+            constrained(Grammar::Lark("a".into()), None),
+            constrained(Grammar::Regex("a".into()), Some(1)),
+            sampled(Sampling {
+                temperature: 0.5,
+                ..Sampling::default()
+            }),
+            sampled(Sampling {
+                top_k: Some(1),
+                ..Sampling::default()
+            }),
+            sampled(Sampling {
+                repetition_penalty: Some(1.5),
+                ..Sampling::default()
+            }),
+        ];
+        let digests: HashSet<String> = variants
+            .iter()
+            .map(|request| digest("weights", request))
+            .collect();
+        assert_eq!(digests.len(), variants.len());
+        assert_ne!(digest("others", &base), digest("weights", &base));
+        assert_eq!(digest("weights", &base), digest("weights", &base.clone()));
+    }
+}

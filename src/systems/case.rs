@@ -1,0 +1,182 @@
+//! One question in one run of a system: the calls that are made on it, and the line that it leaves.
+
+use std::cell::Cell;
+
+use crate::data::Question;
+use crate::engine::Grammar;
+use crate::panel::{Call, Panel, PanelError, Reader};
+use crate::run::records::{CallKey, CallRecord, ItemRecord, Message, RoundRecord, Stage};
+use crate::run::seed::call_seed;
+
+/// What a system works on. It asks the panel and counts its calls.
+pub struct Case<'a> {
+    pub panel: &'a Panel,
+    pub question: &'a Question,
+    dataset: &'a str,
+    run: u32,
+    calls: Cell<u32>,
+}
+
+/// One call on a case; with the case, its key.
+pub struct Ask {
+    /// Index into the panel's members.
+    pub member: usize,
+    /// Who asks; the member's own agent, but where one member plays several.
+    pub agent: String,
+    pub stage: Stage,
+    pub round: u32,
+    pub purpose: &'static str,
+    /// Counts repeated draws of one prompt.
+    pub sample: u32,
+    pub messages: Vec<Message>,
+    /// What the text looks like; it holds unless the panel is free. `None`: any text.
+    pub grammar: Option<Grammar>,
+    /// `None`: as many as the context leaves.
+    pub max_tokens: Option<usize>,
+}
+
+/// What a system makes of a case.
+pub struct Verdict {
+    /// One letter; empty where nobody gave one.
+    pub answer: String,
+    pub team_confidence: f64,
+    pub rationale: String,
+    /// Whether another answer had as many votes and an order decided.
+    pub tie: bool,
+}
+
+impl<'a> Case<'a> {
+    /// # Errors
+    /// A question with an image, where a member cannot be shown one.
+    pub fn new(
+        panel: &'a Panel,
+        dataset: &'a str,
+        question: &'a Question,
+        run: u32,
+    ) -> Result<Case<'a>, PanelError> {
+        if question.image.is_some() && !panel.takes_images() {
+            return Err(PanelError::Image {
+                item: question.id.clone(),
+            });
+        }
+        Ok(Case {
+            panel,
+            question,
+            dataset,
+            run,
+            calls: Cell::new(0),
+        })
+    }
+
+    /// Asks all at once and waits for every answer.
+    ///
+    /// # Errors
+    /// As [`Panel::ask_all`].
+    pub fn ask_all(&self, asks: Vec<Ask>, read: Reader<'_>) -> Result<Vec<CallRecord>, PanelError> {
+        self.calls.set(self.calls.get() + asks.len() as u32);
+        let calls = asks.into_iter().map(|ask| self.call(ask)).collect();
+        self.panel.ask_all(calls, read)
+    }
+
+    /// Asks one and waits.
+    ///
+    /// # Errors
+    /// As [`Panel::ask_all`].
+    pub fn ask(&self, ask: Ask, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+        self.calls.set(self.calls.get() + 1);
+        self.panel.ask_one(self.call(ask), read)
+    }
+
+    /// A seed of the case's own, for what is drawn at random beside the models.
+    pub fn seed(&self, purpose: &str, round: u32) -> u64 {
+        call_seed(self.panel.run_seed, &self.key("", round, purpose, 0))
+    }
+
+    /// The line of a case that was answered.
+    pub fn close(self, rounds: Vec<RoundRecord>, verdict: Verdict) -> ItemRecord {
+        let rounds_run = rounds.last().map_or(0, |round| round.round);
+        let calls = self.calls.get();
+        let mut record = outcome(self.dataset, self.question, self.run, verdict);
+        (record.rounds, record.rounds_run, record.calls) = (rounds, rounds_run, calls);
+        record
+    }
+
+    fn call(&self, ask: Ask) -> Call {
+        Call {
+            member: ask.member,
+            key: self.key(&ask.agent, ask.round, ask.purpose, ask.sample),
+            stage: ask.stage,
+            messages: ask.messages,
+            grammar: ask.grammar,
+            max_tokens: ask.max_tokens,
+        }
+    }
+
+    fn key(&self, agent: &str, round: u32, purpose: &str, sample: u32) -> CallKey {
+        CallKey {
+            dataset: self.dataset.to_owned(),
+            run: self.run,
+            item: self.question.id.clone(),
+            agent: agent.to_owned(),
+            round,
+            purpose: purpose.to_owned(),
+            sample,
+        }
+    }
+}
+
+/// The line of a question that could not be answered.
+pub fn failure(dataset: &str, question: &Question, run: u32, error: &PanelError) -> ItemRecord {
+    let nothing = Verdict {
+        answer: String::new(),
+        team_confidence: 0.0,
+        rationale: String::new(),
+        tie: false,
+    };
+    ItemRecord {
+        error: Some(error.to_string()),
+        ..outcome(dataset, question, run, nothing)
+    }
+}
+
+/// Nothing given, where there is gold, is wrong.
+fn outcome(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> ItemRecord {
+    let gold = question.gold.map(String::from);
+    ItemRecord {
+        dataset: dataset.to_owned(),
+        run,
+        item: question.id.clone(),
+        correct: gold.as_ref().map(|gold| *gold == verdict.answer),
+        gold,
+        rounds: Vec::new(),
+        answer: verdict.answer,
+        team_confidence: verdict.team_confidence,
+        rationale: verdict.rationale,
+        rounds_run: 0,
+        calls: 0,
+        tie: verdict.tie,
+        error: None,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+/// A call's messages: what the system says, where it says anything, and the user.
+pub fn messages(system: &str, user: String) -> Vec<Message> {
+    let message = |role: &str, content| Message {
+        role: role.to_owned(),
+        content,
+    };
+    let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
+    system.into_iter().chain([message("user", user)]).collect()
+}
+
+/// A question's options, a line each: `A: aspirin`.
+pub fn option_lines(question: &Question) -> String {
+    let lines: Vec<String> = question
+        .options
+        .iter()
+        .map(|option| format!("{}: {}", option.letter, option.text))
+        .collect();
+    lines.join("\n")
+}

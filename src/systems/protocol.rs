@@ -1,0 +1,167 @@
+//! Which system runs, with its settings; and the system itself, ready to answer.
+
+use super::case::Case;
+use super::medmad;
+use super::medmad::protocol::MedMad;
+use super::settings::{SettingsError, set_pairs, set_table};
+use crate::data::Question;
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet};
+use crate::run::records::{ItemRecord, Message};
+
+/// A system with every switch resolved: what a plan names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Protocol {
+    MedMad(medmad::settings::Settings),
+    /// MED-MAD's panel without its debate.
+    NoDebate(medmad::settings::Settings),
+}
+
+/// A seat of a system: who sits there, and which of the panel's models by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    pub agent: String,
+    pub model: usize,
+}
+
+impl Seat {
+    pub fn new(agent: impl Into<String>, model: usize) -> Seat {
+        let agent = agent.into();
+        Seat { agent, model }
+    }
+}
+
+impl Protocol {
+    /// Every system's name, as the command line takes it.
+    pub const NAMES: [&str; 2] = ["medmad", "no-debate"];
+
+    /// The system of this name, or of an alias, with its defaults.
+    ///
+    /// # Errors
+    /// A name that no system has.
+    pub fn named(name: &str) -> Result<Protocol, SettingsError> {
+        Ok(match name {
+            "medmad" => Protocol::MedMad(medmad::settings::Settings::default()),
+            "no-debate" => Protocol::NoDebate(medmad::settings::Settings::no_debate()),
+            _ => {
+                return Err(SettingsError::UnknownSystem {
+                    name: name.to_owned(),
+                    known: Protocol::NAMES.to_vec(),
+                });
+            }
+        })
+    }
+
+    /// The system's defaults, changed by `key=value` pairs in order; the last of a key wins.
+    ///
+    /// # Errors
+    /// An unknown name, and the first pair that is no setting of the system with an allowed value.
+    pub fn parse<S: AsRef<str>>(name: &str, pairs: &[S]) -> Result<Protocol, SettingsError> {
+        let mut protocol = Protocol::named(name)?;
+        set_pairs(pairs, |key, value| protocol.set(key, value))?;
+        Ok(protocol)
+    }
+
+    /// The system of a plan; a key that is left out keeps its default.
+    ///
+    /// # Errors
+    /// As [`Protocol::parse`].
+    pub fn from_table(name: &str, table: &toml::Table) -> Result<Protocol, SettingsError> {
+        let mut protocol = Protocol::named(name)?;
+        set_table(table, |key, value| protocol.set(key, value))?;
+        Ok(protocol)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
+        }
+    }
+
+    /// Every setting, spelled as [`Protocol::parse`] reads it.
+    pub fn to_table(&self) -> toml::Table {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.to_table(),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Protocol::MedMad(_) => "medmad",
+            Protocol::NoDebate(_) => "no-debate",
+        }
+    }
+
+    /// The directory of the system's prompts.
+    pub fn prompts(&self) -> &'static str {
+        match self {
+            Protocol::MedMad(_) | Protocol::NoDebate(_) => "medmad",
+        }
+    }
+
+    /// The agents, in panel order.
+    pub fn seats(&self) -> Vec<Seat> {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
+                let agents = settings.agents().into_iter().enumerate();
+                agents
+                    .map(|(model, agent)| Seat::new(agent, model))
+                    .collect()
+            }
+        }
+    }
+
+    /// How many models the panel has at most.
+    pub fn models(&self) -> usize {
+        let models = self.seats().into_iter().map(|seat| seat.model + 1);
+        models.max().unwrap_or(0)
+    }
+
+    /// Whether a `<think>` section is asked for.
+    pub fn thinking(&self) -> bool {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.thinking,
+        }
+    }
+
+    /// Calls on a question, at most.
+    pub fn max_calls(&self) -> u32 {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
+        }
+    }
+}
+
+/// A system that answers questions.
+pub enum System {
+    MedMad(MedMad),
+}
+
+impl System {
+    /// # Errors
+    /// When an overridden prompt lost what is filled in.
+    pub fn new(protocol: &Protocol, prompts: &PromptSet) -> Result<System, PromptError> {
+        Ok(match protocol {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
+                System::MedMad(MedMad::new(settings, prompts)?)
+            }
+        })
+    }
+
+    /// Answers the case's question.
+    ///
+    /// # Errors
+    /// When a call could not be made or recorded.
+    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+        match self {
+            System::MedMad(system) => system.answer(case),
+        }
+    }
+
+    /// The prompts that are known before anything was answered: the seat, and what it is asked.
+    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+        match self {
+            System::MedMad(system) => system.opening(question),
+        }
+    }
+}
