@@ -68,9 +68,18 @@ impl Demo {
             max_in_flight: None,
             hub,
         };
-        let prepared = order.prepare()?;
+        let crew = order.crew()?;
+        let prepared = order.prepare(&crew)?;
         let directory = Directory::create(&out, &prepared.plan)?;
-        run::execute(prepared, directory, Finished::default(), &out, self.quiet)?;
+        let crew = crew.start()?;
+        run::execute(
+            prepared,
+            &crew,
+            directory,
+            Finished::default(),
+            &out,
+            self.quiet,
+        )?;
         let contents = Contents::read(&out)?;
         if let Some(item) = contents
             .items

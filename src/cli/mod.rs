@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
 mod bench;
+mod crew;
 mod demo;
 mod doctor;
 mod generate;

@@ -5,20 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::crew::Crew;
 use super::options::MachineFlags;
 use crate::data::subset::Subset;
 use crate::data::{self, DEMO_PATH, Format, Question};
 use crate::exit::Failure;
-use crate::hub::{HubOptions, resolve};
+use crate::hub::HubOptions;
 use crate::model::WantedType;
-use crate::ops::{Device, Machine};
-use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{Allotment, plan_memory};
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::run::clock;
-use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, Plan};
+use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use crate::run::records::CallRecord;
 use crate::systems::protocol::{Protocol, Seat, System};
 
@@ -103,34 +101,40 @@ impl Order {
         })
     }
 
-    /// Reads every file that bears on the answers; loads no weights.
+    /// The models of the order's seats, described.
     ///
     /// # Errors
-    /// Whatever is missing, malformed, or does not fit in memory.
-    pub fn prepare(self) -> Result<Prepared, Failure> {
+    /// As [`Crew::describe`]; a panel that is not the system's size.
+    pub fn crew(&self) -> Result<Crew, Failure> {
+        Crew::describe(self.seat_models()?, &self.machine, &self.hub)
+    }
+
+    /// Reads every file that bears on the answers; `crew` holds the models of every seat.
+    ///
+    /// # Errors
+    /// Whatever is missing or malformed.
+    pub fn prepare(self, crew: &Crew) -> Result<Prepared, Failure> {
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
         let dataset = data::load(&self.data, self.format)?;
         let questions = self.subset.choose(dataset.questions)?;
-        let devices = self.machine.compute.devices()?;
-        let (descriptions, backbone_of) = self.describe_panel(devices[0].machine())?;
-        let borrowed: Vec<&Description> = descriptions.iter().collect();
+        let models = self.seat_models()?;
+        let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
-        let (batch, budget) = ((max_batch, draft), self.machine.kv_budget());
-        let allotments = plan_memory(&borrowed, &devices, batch, budget)?;
-        let seats = self.protocol.seats();
-        let members = seats.iter().zip(&backbone_of);
-        let thinking = self.protocol.thinking();
-        let panel = members.map(|(seat, &index)| descriptions[index].plan(&seat.agent, thinking));
+        let (seats, thinking) = (self.protocol.seats(), self.protocol.thinking());
+        let members = seats.iter().zip(&models);
+        let panel: Vec<MemberPlan> = members
+            .map(|(seat, &model)| crew.descriptions[model].plan(&seat.agent, thinking))
+            .collect();
         let plan = Plan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
-            synthetic: descriptions
+            synthetic: models
                 .iter()
-                .all(|description| description.is_synthetic),
+                .all(|&model| crew.descriptions[model].is_synthetic),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
@@ -147,11 +151,11 @@ impl Order {
                     .map(|question| question.id.clone())
                     .collect(),
             },
-            panel: panel.collect(),
+            panel,
             engine: EnginePlan {
                 device: self.machine.compute.device.clone(),
-                device_kind: devices[0].kind(),
-                threads: devices[0].threads(),
+                device_kind: crew.devices[0].kind(),
+                threads: crew.devices[0].threads(),
                 max_batch,
                 draft,
                 max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
@@ -164,38 +168,12 @@ impl Order {
             prompts,
             questions,
             notices: dataset.notices,
-            descriptions,
-            backbone_of,
-            allotments,
-            devices,
+            models,
         })
     }
 
-    /// Each checkpoint once, and which of them every agent has.
-    fn describe_panel(&self, machine: Machine) -> Result<(Vec<Description>, Vec<usize>), Failure> {
-        let names = self.seat_models()?;
-        let mut descriptions: Vec<Description> = Vec::new();
-        let mut backbone_of = Vec::new();
-        for name in names {
-            let checkpoint = resolve(name, &self.hub)?;
-            let known = descriptions
-                .iter()
-                .position(|description| description.checkpoint.directory == checkpoint.directory);
-            backbone_of.push(match known {
-                Some(index) => index,
-                None => {
-                    let (weights, context) =
-                        (self.machine.compute.weights(), self.machine.context());
-                    descriptions.push(Description::read(checkpoint, weights, machine, context)?);
-                    descriptions.len() - 1
-                }
-            });
-        }
-        Ok((descriptions, backbone_of))
-    }
-
     /// The model of every seat.
-    fn seat_models(&self) -> Result<Vec<&String>, Failure> {
+    pub fn seat_models(&self) -> Result<Vec<&String>, Failure> {
         let (seats, models) = (self.protocol.seats(), self.protocol.models());
         if let Some(slot) = self
             .slots
@@ -228,17 +206,15 @@ impl Order {
     }
 }
 
-/// A run that may start.
+/// A run that may start once its models are loaded.
 pub struct Prepared {
     pub plan: Plan,
     pub protocol: Protocol,
     pub prompts: PromptSet,
     pub questions: Vec<Question>,
     pub notices: Vec<String>,
-    pub descriptions: Vec<Description>,
-    pub backbone_of: Vec<usize>,
-    pub allotments: Vec<Allotment>,
-    pub devices: Vec<Device>,
+    /// Which of the crew's models every seat has.
+    pub models: Vec<usize>,
 }
 
 /// A run with its models loaded.
@@ -250,37 +226,24 @@ pub struct Started {
 }
 
 impl Prepared {
-    /// Loads the weights and starts the engines.
+    /// Seats the crew, which [`Crew::start`] gave.
     ///
     /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start.
+    /// A prompt that lost what is filled in.
     pub fn start(
         self,
+        crew: &[Source],
         recorder: Recorder,
         stop: Arc<AtomicBool>,
         on_call: impl Fn(&CallRecord) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
-        let system = System::new(&self.protocol, &self.prompts)?;
-        let backbones = self
-            .descriptions
-            .into_iter()
-            .zip(self.allotments)
-            .zip(self.devices.iter().cycle())
-            .map(|((description, allotment), device)| {
-                let backbone = Backbone::start(description, device, allotment.options)?;
-                Ok(Arc::new(backbone))
-            })
-            .collect::<Result<Vec<_>, Failure>>()?;
         let agents = self.plan.panel.iter().map(|member| member.agent.clone());
-        let members = agents
-            .zip(self.backbone_of)
-            .map(|(agent, index)| Member {
-                agent,
-                source: Source::Local(backbones[index].clone()),
-            })
-            .collect();
+        let members = agents.zip(self.models).map(|(agent, model)| Member {
+            agent,
+            source: crew[model].clone(),
+        });
         let panel = Panel {
-            members,
+            members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
             free: self.plan.free,
@@ -291,7 +254,7 @@ impl Prepared {
         };
         Ok(Started {
             plan: self.plan,
-            system,
+            system: System::new(&self.protocol, &self.prompts)?,
             questions: self.questions,
             panel,
         })

@@ -86,7 +86,8 @@ impl Replay {
                 hint: Some(resume(&self.directory)),
             });
         }
-        let prepared = order.prepare()?;
+        let crew = order.crew()?;
+        let prepared = order.prepare(&crew)?;
         check_promise(
             &self.directory.join(plan::FILE),
             &contents.plan,
@@ -95,7 +96,12 @@ impl Replay {
 
         let stop = interrupt::watch();
         let (sender, calls) = channel();
-        let started = prepared.start(Recorder::Replay(sender), stop.clone(), |_| {})?;
+        let started = prepared.start(
+            &crew.start()?,
+            Recorder::Replay(sender),
+            stop.clone(),
+            |_| {},
+        )?;
         let dataset = &contents.plan.dataset.name;
         let question = |item: &ItemRecord| {
             let mut questions = started.questions.iter();

@@ -16,8 +16,8 @@ use crate::exit::{Failure, resume};
 use crate::hub::HubOptions;
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
+use crate::panel::{PanelError, Source};
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
 use crate::run::error::RunError;
@@ -98,12 +98,13 @@ impl Run {
         let (quiet, dry_run, resume) = (self.quiet, self.dry_run, self.resume);
         let out = self.out.clone();
         let (order, promised) = self.order()?;
-        let prepared = order.prepare()?;
+        let crew = order.crew()?;
+        let prepared = order.prepare(&crew)?;
         if let Some((path, plan)) = promised {
             check_promise(&path, &plan, &prepared.plan)?;
         }
         if dry_run {
-            return Ok(summary::announce(&prepared)?);
+            return Ok(summary::announce(&prepared, &crew)?);
         }
         let out = out.unwrap_or_else(|| default_directory(&prepared.plan));
         let (directory, finished) = match resume {
@@ -113,7 +114,8 @@ impl Run {
                 Finished::default(),
             ),
         };
-        execute(prepared, directory, finished, &out, quiet)
+        let crew = crew.start()?;
+        execute(prepared, &crew, directory, finished, &out, quiet)
     }
 
     /// What to run, and the plan that it must come out as, if one was given.
@@ -273,6 +275,7 @@ fn default_directory(plan: &Plan) -> PathBuf {
 /// What stopped the run; items that errored, once everything else is done.
 pub fn execute(
     prepared: Prepared,
+    crew: &[Source],
     directory: Directory,
     finished: Finished,
     out: &Path,
@@ -292,7 +295,7 @@ pub fn execute(
         shared: HashMap::new(),
     };
     let watcher = progress.clone();
-    let started = prepared.start(recorder, stop.clone(), move |call| watcher.call(call))?;
+    let started = prepared.start(crew, recorder, stop.clone(), move |call| watcher.call(call))?;
     let plan = &started.plan;
     let dataset = &plan.dataset.name;
     let is_open = |item: &str, run| {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::crew::Crew;
 use super::prepare::Prepared;
 use super::report;
 use crate::console;
@@ -49,7 +50,7 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 /// What would run.
-pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
+pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
     let plan = &prepared.plan;
     let calls = u64::from(prepared.protocol.max_calls());
     let items = prepared.questions.len() as u64;
@@ -79,7 +80,7 @@ pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
         ))?;
     }
     let mut total = 0;
-    for (description, allotment) in prepared.descriptions.iter().zip(&prepared.allotments) {
+    for (description, allotment) in crew.descriptions.iter().zip(&crew.allotments) {
         total += allotment.footprint.total();
         console::say(format!(
             "memory     {}: {}; context {} tokens, pool {} tokens",
@@ -94,7 +95,7 @@ pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
         gibibytes(total),
         gibibytes(available_memory())
     ))?;
-    let lengths = initial_prompt_tokens(prepared);
+    let lengths = initial_prompt_tokens(prepared, crew);
     console::say(format!(
         "prompts    round 0: {} tokens, the longest {}",
         lengths.0, lengths.1
@@ -102,7 +103,7 @@ pub fn announce(prepared: &Prepared) -> std::io::Result<()> {
 }
 
 /// Tokens of all first prompts together, and of the longest.
-fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
+fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
     let Ok(system) = System::new(&prepared.protocol, &prepared.prompts) else {
         return (0, 0);
     };
@@ -110,7 +111,7 @@ fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
     let thinking = prepared.protocol.thinking();
     for question in &prepared.questions {
         for (seat, chat) in system.opening(question) {
-            let description = &prepared.descriptions[prepared.backbone_of[seat]];
+            let description = &crew.descriptions[prepared.models[seat]];
             let tokens = description.tokenise(&chat, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
             sum += count;

@@ -162,7 +162,7 @@ fn an_unknown_or_absent_model_is_named() {
     run("llama,llama").refused(
         2,
         &[
-            "a panel of 2 members for 3 agents",
+            "a panel of 2 models, and medmad takes 3",
             "hint: give --panel three models, or one for all",
         ],
     );
@@ -184,7 +184,7 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
         (
             "tmax=1",
             [
-                "medmad has no setting tmax",
+                "there is no setting tmax",
                 "hint: the settings are t_max, confidence",
             ],
         ),

@@ -100,17 +100,20 @@ pub struct PanelBench {
 impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
         let (format, quiet, ignore_eos) = (self.format, self.quiet, self.ignore_eos);
-        let prepared = self.order()?.prepare()?;
-        let device = prepared.devices[0].clone();
+        let order = self.order()?;
+        let crew = order.crew()?;
+        let prepared = order.prepare(&crew)?;
+        let device = crew.devices[0].clone();
         let progress = Arc::new(Progress::start(prepared.questions.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
         let recorder = Recorder::Replay(channel().0);
-        let mut started = prepared.start(recorder, Arc::default(), move |call| {
-            watcher.call(call);
-            // The receiver outlives the calls.
-            let _ = told.send(call.usage);
-        })?;
+        let mut started =
+            prepared.start(&crew.start()?, recorder, Arc::default(), move |call| {
+                watcher.call(call);
+                // The receiver outlives the calls.
+                let _ = told.send(call.usage);
+            })?;
         started.panel.ignore_eos = ignore_eos;
         let clock = Instant::now();
         let errors = answer_all(&started, &progress)?;
