@@ -1,0 +1,92 @@
+//! The cells of a recipe, dataset by dataset: what each runs, and the folder that it runs in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::RecipeError;
+use super::file::{DatasetEntry, MethodEntry, Recipe};
+use crate::systems::protocol::Protocol;
+
+/// The folder of all cells in a recipe's folder.
+pub const FOLDER: &str = "cells";
+
+/// A method on a dataset.
+#[derive(Clone, Debug)]
+pub struct Cell<'a> {
+    pub method: &'a MethodEntry,
+    pub dataset: &'a DatasetEntry,
+    pub protocol: Protocol,
+    /// The models, in the order of the system's roles; one for all where it is one.
+    pub panel: Vec<String>,
+}
+
+impl Cell<'_> {
+    /// Where the cell's run lies, under the recipe's folder.
+    pub fn directory(&self, out: &Path) -> PathBuf {
+        let name = format!("{}-{}", self.method.name, self.dataset.name);
+        out.join(FOLDER).join(name)
+    }
+}
+
+/// Every cell, in the order in which they run: cells of a dataset share calls, so they come one after another. `overrides`
+/// change a setting wherever a method's system has it.
+///
+/// # Errors
+/// A system or setting that does not exist; an override that no method has.
+pub fn cells<'a>(
+    recipe: &'a Recipe,
+    overrides: &BTreeMap<String, String>,
+) -> Result<Vec<Cell<'a>>, RecipeError> {
+    let mut protocols = Vec::new();
+    for method in &recipe.method {
+        let mut settings = method.settings.clone();
+        let known = Protocol::named(&method.system)?.to_table();
+        for (key, value) in overrides {
+            if known.contains_key(key) {
+                settings.insert(key.clone(), value.clone().into());
+            }
+        }
+        protocols.push(Protocol::from_table(&method.system, &settings)?);
+    }
+    let has = |key: &String| {
+        let mut tables = protocols.iter().map(Protocol::to_table);
+        tables.any(|table| table.contains_key(key))
+    };
+    if let Some(key) = overrides.keys().find(|key| !has(key)) {
+        return Err(RecipeError::NoSetting { key: key.clone() });
+    }
+    let mut cells = Vec::new();
+    for dataset in &recipe.dataset {
+        for (method, protocol) in recipe.method.iter().zip(&protocols) {
+            cells.push(Cell {
+                method,
+                dataset,
+                panel: panel(recipe, method, protocol)?,
+                protocol: protocol.clone(),
+            });
+        }
+    }
+    Ok(cells)
+}
+
+/// The method's models: the ones it names, or as many of the recipe's as its system takes; one for all where there is one.
+fn panel(
+    recipe: &Recipe,
+    method: &MethodEntry,
+    protocol: &Protocol,
+) -> Result<Vec<String>, RecipeError> {
+    let Some(positions) = &method.panel else {
+        let models = recipe.panel.len().min(protocol.models());
+        return Ok(recipe.panel[..models].to_vec());
+    };
+    let model = |&position: &usize| recipe.panel.get(position).cloned();
+    let models: Option<Vec<String>> = positions.iter().map(model).collect();
+    models.ok_or_else(|| RecipeError::Malformed {
+        path: recipe.title.clone(),
+        problem: format!(
+            "method {}: `panel` counts the recipe's {} models from 0",
+            method.name,
+            recipe.panel.len()
+        ),
+    })
+}
