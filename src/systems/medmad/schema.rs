@@ -82,9 +82,9 @@ pub fn worst_case_bytes(letters: &[char], settings: &Settings) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix64;
     use crate::run::records::{FinishReason, Parse};
     use crate::systems::medmad::parse::parse;
-    use crate::systems::permutation::SplitMix64;
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};
