@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::console;
 use crate::data::DataError;
+use crate::encoder::EncoderError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
 use crate::model::ModelError;
@@ -15,6 +16,7 @@ use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
 use crate::panel::PanelError;
 use crate::prompts::PromptError;
+use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
 use crate::synth::SynthError;
@@ -62,6 +64,10 @@ pub enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
     Synth(#[from] SynthError),
@@ -99,6 +105,8 @@ impl Failure {
             },
             Failure::Hub(error) => hub_code(error),
             Failure::Run(error) => run_code(error),
+            Failure::Recipe(RecipeError::Run(error)) => run_code(error),
+            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) => ARTEFACT,
             _ => USAGE,
         }
     }
@@ -113,6 +121,8 @@ impl Failure {
             Failure::Hub(error) => error.hint(),
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
+            Failure::Recipe(error) => error.hint(),
+            Failure::Encoder(error) => error.hint(),
             Failure::Report(error) => error.hint(),
             Failure::Ops(error) => error.hint(),
             _ => None,

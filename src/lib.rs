@@ -24,6 +24,7 @@ pub mod ops;
 pub mod panel;
 pub mod prompts;
 pub mod random;
+pub mod recipe;
 pub mod report;
 pub mod run;
 pub mod synth;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::options::{ComputeFlags, MachineFlags};
 use super::prepare::Order;
-use super::{run, synthetic};
+use super::workplace::Workplace;
+use super::{interrupt, synthetic};
 use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
@@ -71,15 +73,13 @@ impl Demo {
         let crew = order.crew()?;
         let prepared = order.prepare(&crew)?;
         let directory = Directory::create(&out, &prepared.plan)?;
-        let crew = crew.start()?;
-        run::execute(
-            prepared,
-            &crew,
-            directory,
-            Finished::default(),
-            &out,
-            self.quiet,
-        )?;
+        let workplace = Workplace {
+            crew: crew.start()?,
+            stop: interrupt::watch(),
+            shared: Arc::default(),
+            quiet: self.quiet,
+        };
+        workplace.run(prepared, (directory, Finished::default()), &out)?;
         let contents = Contents::read(&out)?;
         if let Some(item) = contents
             .items

@@ -12,6 +12,7 @@ mod models;
 mod options;
 mod prepare;
 mod progress;
+mod recipe;
 mod replay;
 mod report;
 mod run;
@@ -19,6 +20,7 @@ mod summary;
 mod synthetic;
 mod tokenize;
 mod verify;
+mod workplace;
 
 use clap::{Parser, Subcommand};
 

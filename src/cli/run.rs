@@ -1,33 +1,29 @@
 //! `run`: a system on a file of questions, into a run directory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
-use super::prepare::{Order, Prepared};
-use super::progress::Progress;
+use super::prepare::Order;
+use super::recipe::RecipeRun;
+use super::workplace::Workplace;
 use super::{interrupt, summary};
-use crate::console;
 use crate::data::Format;
-use crate::exit::{Failure, resume};
+use crate::exit::Failure;
 use crate::hub::HubOptions;
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::panel::recorder::Recorder;
-use crate::panel::{PanelError, Source};
-use crate::run::contents::Contents;
+use crate::recipe::Recipe;
+use crate::recipe::begun::Begun;
 use crate::run::directory::{Directory, Finished};
 use crate::run::error::RunError;
-use crate::run::link::ItemKey;
-use crate::run::log::Log;
 use crate::run::plan::{self, Plan};
-use crate::run::results::Results;
-use crate::systems::case::{self, Case};
-use crate::systems::in_flight::run_all;
 use crate::systems::protocol::Protocol;
+use crate::systems::settings::set_pairs;
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 const DEFAULT_SEED: u64 = 42;
@@ -35,10 +31,27 @@ const DEFAULT_SEED: u64 = 42;
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume"])]
+    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume", "recipe"])]
     system: Option<String>,
+    /// Run every cell of a table or figure that is not in --out yet, then print it: table1, figure5, …, or a file
+    #[arg(long, env = "WARDROUND_RECIPE", value_name = "RECIPE", conflicts_with_all = ["system", "plan", "data"], requires = "data_dir")]
+    recipe: Option<String>,
+    /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, mmlu_pro/professional_medicine.jsonl
+    #[arg(
+        long,
+        env = "WARDROUND_DATA_DIR",
+        value_name = "DIR",
+        requires = "recipe"
+    )]
+    data_dir: Option<PathBuf>,
+    /// Run the recipe under grammars instead of with free text, as a table of its own
+    #[arg(long, env = "WARDROUND_CONSTRAINED", requires = "recipe")]
+    constrained: bool,
+    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
     /// The questions
-    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume"])]
+    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume", "recipe"])]
     data: Option<PathBuf>,
     /// What the file is
     #[arg(long, env = "WARDROUND_FORMAT", value_enum)]
@@ -95,6 +108,9 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(begun) = self.recipe()? {
+            return self.run_recipe(begun);
+        }
         let (quiet, dry_run, resume) = (self.quiet, self.dry_run, self.resume);
         let out = self.out.clone();
         let (order, promised) = self.order()?;
@@ -114,8 +130,71 @@ impl Run {
                 Finished::default(),
             ),
         };
-        let crew = crew.start()?;
-        execute(prepared, &crew, directory, finished, &out, quiet)
+        let workplace = Workplace {
+            crew: crew.start()?,
+            stop: interrupt::watch(),
+            shared: Arc::default(),
+            quiet,
+        };
+        workplace.run(prepared, (directory, finished), &out)
+    }
+
+    /// The recipe that was named, or that --out was begun with.
+    fn recipe(&self) -> Result<Option<Begun>, Failure> {
+        let Some(name) = &self.recipe else {
+            return match &self.out {
+                Some(out) if self.resume && self.data.is_none() => Ok(Begun::read(out)?),
+                _ => Ok(None),
+            };
+        };
+        if self.subset.ids.is_some() || self.subset.sample_seed.is_some() {
+            return Err(Failure::usage(
+                "a recipe brings its own lists of ids",
+                "shorten them with --limit, or write a recipe of your own",
+            ));
+        }
+        let mut recipe = Recipe::find(name)?;
+        recipe.runs = self.runs.unwrap_or(recipe.runs);
+        recipe.free = !self.constrained;
+        if !self.panel.is_empty() {
+            recipe.panel = self.panel.clone();
+        }
+        let mut settings = BTreeMap::new();
+        set_pairs(&self.set, |key, value| {
+            settings.insert(key.to_owned(), value.to_owned());
+            Ok(())
+        })?;
+        let data_dir = self.data_dir.as_deref().unwrap_or(Path::new("."));
+        let prompts = self
+            .prompts
+            .as_deref()
+            .map(std::path::absolute)
+            .transpose()?;
+        Ok(Some(Begun {
+            name: name.clone(),
+            seed: self.seed.unwrap_or(DEFAULT_SEED),
+            limit: self.subset.limit,
+            data_dir: std::path::absolute(data_dir)?.display().to_string(),
+            prompts: prompts.map(|path| path.display().to_string()),
+            settings,
+            recipe,
+        }))
+    }
+
+    fn run_recipe(self, begun: Begun) -> Result<(), Failure> {
+        let stem = Path::new(&begun.name).file_stem().unwrap_or_default();
+        let default = || PathBuf::from(format!("wardround-{}", stem.to_string_lossy()));
+        let run = RecipeRun {
+            out: self.out.unwrap_or_else(default),
+            machine: self.machine,
+            max_in_flight: self.max_in_flight.map(usize::from),
+            hub: self.hub.options(self.quiet)?,
+            encoder: self.encoder,
+            dry_run: self.dry_run,
+            quiet: self.quiet,
+            begun,
+        };
+        run.run()
     }
 
     /// What to run, and the plan that it must come out as, if one was given.
@@ -267,101 +346,4 @@ fn default_directory(plan: &Plan) -> PathBuf {
         "wardround-{}-{}-{time}",
         plan.system, plan.dataset.name
     ))
-}
-
-/// Runs what is not finished, then writes results and report.
-///
-/// # Errors
-/// What stopped the run; items that errored, once everything else is done.
-pub fn execute(
-    prepared: Prepared,
-    crew: &[Source],
-    directory: Directory,
-    finished: Finished,
-    out: &Path,
-    quiet: bool,
-) -> Result<(), Failure> {
-    for notice in prepared.notices.iter().filter(|_| !quiet) {
-        console::note(format!("note: {notice}"));
-    }
-    let stop = interrupt::watch();
-    let log = Log::start(directory)?;
-    let total = prepared.questions.len() as u64 * u64::from(prepared.plan.runs);
-    let done = finished.items.len() as u64;
-    let progress = std::sync::Arc::new(Progress::start(total, done, quiet));
-    let recorder = Recorder::Log {
-        log: log.clone(),
-        finished: finished.calls,
-        shared: HashMap::new(),
-    };
-    let watcher = progress.clone();
-    let started = prepared.start(crew, recorder, stop.clone(), move |call| watcher.call(call))?;
-    let plan = &started.plan;
-    let dataset = &plan.dataset.name;
-    let is_open = |item: &str, run| {
-        let key = ItemKey {
-            dataset: plan.dataset.name.clone(),
-            run,
-            item: item.to_owned(),
-        };
-        !finished.items.contains_key(&key)
-    };
-    // The runs of an item side by side: they share its prompt.
-    let jobs = started
-        .questions
-        .iter()
-        .flat_map(|question| (1..=plan.runs).map(move |run| (question, run)));
-    let jobs = jobs
-        .filter(|(question, run)| is_open(&question.id, *run))
-        .collect();
-    let ended = run_all(jobs, plan.engine.max_in_flight, &stop, |(question, run)| {
-        let answered = Case::new(&started.panel, dataset, question, run)
-            .and_then(|case| started.system.answer(case));
-        let record = match answered {
-            Ok(record) => record,
-            Err(error) if error.concerns_item() => case::failure(dataset, question, run, &error),
-            Err(error) => return Err(error),
-        };
-        log.item(record)?;
-        progress.item();
-        Ok(())
-    });
-    match ended {
-        Ok(()) if !stop.load(std::sync::atomic::Ordering::Relaxed) => {}
-        Ok(()) | Err(PanelError::Interrupted) => {
-            return Err(Failure::Interrupted {
-                items: progress.items(),
-                total,
-                directory: out.to_owned(),
-            });
-        }
-        Err(error) => return Err(error.into()),
-    }
-    log.finish()?;
-    progress.finish();
-    let results = Results::write(out, progress.elapsed_ms())?;
-    let contents = Contents::read(out)?;
-    super::report::write(&contents, out)?;
-    summary::tell(&results, &started.plan, out)?;
-    refuse_errors(&contents, total, out)
-}
-
-/// A run with items that errored did not end well, complete as it is.
-fn refuse_errors(contents: &Contents, total: u64, out: &Path) -> Result<(), Failure> {
-    let outcomes = contents.outcomes();
-    let errors: Vec<_> = outcomes
-        .iter()
-        .filter_map(|(key, record)| Some((key, record.error.as_ref()?)))
-        .collect();
-    let Some((first, error)) = errors.first() else {
-        return Ok(());
-    };
-    Err(Failure::Outcome {
-        message: format!(
-            "{} of {total} items errored, the first of them {}: {error}",
-            errors.len(),
-            first.item
-        ),
-        hint: Some(format!("{} with them", resume(out))),
-    })
 }

@@ -79,6 +79,16 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
             member.agent, member.backbone, member.family, member.dtype
         ))?;
     }
+    tell_memory(crew)?;
+    let lengths = initial_prompt_tokens(prepared, crew);
+    console::say(format!(
+        "prompts    round 0: {} tokens, the longest {}",
+        lengths.0, lengths.1
+    ))
+}
+
+/// What the models will take, and what is free.
+pub fn tell_memory(crew: &Crew) -> std::io::Result<()> {
     let mut total = 0;
     for (description, allotment) in crew.descriptions.iter().zip(&crew.allotments) {
         total += allotment.footprint.total();
@@ -94,11 +104,6 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
         "memory     {} in all, {} free",
         gibibytes(total),
         gibibytes(available_memory())
-    ))?;
-    let lengths = initial_prompt_tokens(prepared, crew);
-    console::say(format!(
-        "prompts    round 0: {} tokens, the longest {}",
-        lengths.0, lengths.1
     ))
 }
 

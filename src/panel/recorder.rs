@@ -1,6 +1,7 @@
 //! Where finished calls go: a run's log, or, for a replay, whoever compares.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::run::error::RunError;
@@ -13,7 +14,7 @@ pub enum Recorder {
         log: Log,
         finished: HashMap<CallKey, CallRecord>,
         /// Calls of other runs, by their requests: an equal one is not made again.
-        shared: HashMap<String, CallRecord>,
+        shared: Arc<HashMap<String, CallRecord>>,
     },
     /// A replay or a measurement: every call is made again, and nothing is written.
     Replay(Sender<CallRecord>),

@@ -91,7 +91,10 @@ pub type Readings<'a> = [(&'a CellResult, Reading<'a>)];
 
 /// Whether methods of this system put several agents to work.
 fn is_multi_agent(system: &str) -> bool {
-    matches!(system, "medagents" | "mdagents" | "reconcile" | "medmad" | "no-debate")
+    matches!(
+        system,
+        "medagents" | "mdagents" | "reconcile" | "medmad" | "no-debate"
+    )
 }
 
 /// # Errors
@@ -100,7 +103,9 @@ pub fn net_gains(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<NetGainRow
     if !recipe.analyses.contains(&Analysis::Netgain) {
         return Ok(Vec::new());
     }
-    let debating = cells.iter().filter(|(cell, _)| is_multi_agent(&cell.system));
+    let debating = cells
+        .iter()
+        .filter(|(cell, _)| is_multi_agent(&cell.system));
     let row = |(cell, reading): &(&CellResult, Reading<'_>)| {
         let gain = net_gain(&reading.round0(), &reading.verdicts(), None)?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
@@ -195,7 +200,10 @@ fn pair(
     (baseline, right): &(&CellResult, Reading<'_>),
 ) -> Result<PairedRow, RecipeError> {
     let (left, right) = (left.verdicts(), right.verdicts());
-    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
+    let tests = left
+        .iter()
+        .zip(&right)
+        .map(|(left, right)| mcnemar(left, right));
     let paper = recipe.paper.paired.get(&method.dataset);
     Ok(PairedRow {
         comparison: comparison.to_owned(),
@@ -303,9 +311,8 @@ pub fn cases(recipe: &Recipe, cells: &Readings<'_>) -> Vec<CaseRow> {
                     others.iter().map(|(_, reading)| item(reading)).collect();
                 let shared = answers.iter().all(|answer| *answer == answers[0]);
                 let wrong = answers.first().and_then(Option::as_deref);
-                let is_wrong = wrong.is_some_and(|wrong| {
-                    !wrong.is_empty() && Some(wrong) != right.gold.as_deref()
-                });
+                let is_wrong = wrong
+                    .is_some_and(|wrong| !wrong.is_empty() && Some(wrong) != right.gold.as_deref());
                 if right.correct == Some(true) && shared && is_wrong {
                     rows.push(case(&dataset.name, run, question, &here));
                 }
@@ -325,7 +332,11 @@ fn case(
         let item = reading.item(run, question);
         CaseMethod {
             method: cell.method.clone(),
-            rounds: item.rounds.iter().map(|round| round.answers.clone()).collect(),
+            rounds: item
+                .rounds
+                .iter()
+                .map(|round| round.answers.clone())
+                .collect(),
             answer: item.answer.clone(),
         }
     });

@@ -232,7 +232,8 @@ mod tests {
         let files = fs_err::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/recipes")).unwrap();
         let files = files.filter(|file| {
             let path = file.as_ref().unwrap().path();
-            path.extension().is_some_and(|extension| extension == "toml")
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
         });
         assert_eq!(files.count(), names().count());
     }
@@ -261,16 +262,31 @@ mod tests {
             Recipe::parse(&text, "mine.toml").unwrap_err().to_string()
         };
         let cases = [
-            ("name = \"medqa\"", "name = \"Med QA\"", "names are lower-case"),
-            ("name = \"medqa\"", "name = \"mmlu-pro\"", "two of [[dataset]] are named mmlu-pro"),
-            ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
+            (
+                "name = \"medqa\"",
+                "name = \"Med QA\"",
+                "names are lower-case",
+            ),
+            (
+                "name = \"medqa\"",
+                "name = \"mmlu-pro\"",
+                "two of [[dataset]] are named mmlu-pro",
+            ),
+            (
+                "ids = \"medqa-100\"",
+                "ids = \"medqa-9\"",
+                "no list of ids medqa-9",
+            ),
             ("runs = 3", "runs = 0", "may not be empty"),
             ("free = true", "fre = true", "unknown field"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
         ];
         for (from, to, expected) in cases {
             let problem = problem(from, to);
-            assert!(problem.starts_with("mine.toml: ") && problem.contains(expected), "{problem}");
+            assert!(
+                problem.starts_with("mine.toml: ") && problem.contains(expected),
+                "{problem}"
+            );
         }
         let error = Recipe::find("table9").unwrap_err();
         assert!(error.hint().unwrap().contains("table1, table1-api"));

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod analysis;
+pub mod begun;
 pub mod cells;
 pub mod error;
 pub mod file;

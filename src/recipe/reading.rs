@@ -99,9 +99,8 @@ impl<'a> Reading<'a> {
                 return Vec::new();
             };
             let calls = self.calls.get(&(record.run, record.item.as_str()));
-            let of_round = |call: &&&CallRecord| {
-                (call.stage, call.round) == (round.stage, round.round)
-            };
+            let of_round =
+                |call: &&&CallRecord| (call.stage, call.round) == (round.stage, round.round);
             let calls = calls.into_iter().flatten().filter(of_round);
             calls.filter_map(|call| text(&call.record)).collect()
         })
@@ -138,7 +137,8 @@ impl<'a> Reading<'a> {
 
 fn round(record: &ItemRecord, when: When) -> Option<&RoundRecord> {
     let rounds = || {
-        let is_trajectory = |round: &&RoundRecord| matches!(round.stage, Stage::Initial | Stage::Round);
+        let is_trajectory =
+            |round: &&RoundRecord| matches!(round.stage, Stage::Initial | Stage::Round);
         record.rounds.iter().filter(is_trajectory)
     };
     let initial = || rounds().find(|round| round.stage == Stage::Initial);
@@ -193,7 +193,10 @@ mod tests {
             Some("c".into())
         );
         for name in ["reasoning", "explanation", "thought"] {
-            assert_eq!(text(json!({name: "because\n x", "answer": "A"})), Some("because x".into()));
+            assert_eq!(
+                text(json!({name: "because\n x", "answer": "A"})),
+                Some("because x".into())
+            );
         }
         assert_eq!(text(json!({"answer": "A"})), None);
         assert_eq!(text(Value::Null), None);

@@ -1,8 +1,7 @@
 //! A run directory that is open for writing: made new, or taken up where it stopped. One process at a time has it.
 
 use std::collections::HashMap;
-use std::fs::{Permissions, TryLockError};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
@@ -44,11 +43,8 @@ impl Directory {
                     path: path.to_owned(),
                 });
             }
-        } else {
-            fs_err::create_dir_all(path)?;
         }
-        fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
-        private_file::sync_directory_of(path)?;
+        private_file::create_directory(path)?;
 
         let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
         let calls = open(CallRecord::FILE)?;

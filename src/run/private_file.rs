@@ -1,7 +1,9 @@
 //! A file that only its owner can read (mode 0600) and that is written whole or not at all.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
@@ -16,6 +18,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs_err::remove_file(&partial);
     }
     written?;
+    sync_directory_of(path)
+}
+
+/// Makes a directory that only its owner can enter (mode 0700), and its parents; one that is there is closed to others.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    fs_err::create_dir_all(path)?;
+    fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     sync_directory_of(path)
 }
 

@@ -1,0 +1,218 @@
+//! `results.json` of a recipe: a figure for every cell, and what the analyses found.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::analysis::{self, CaseRow, CollapseRow, NetGainRow, PairedRow};
+use super::cells::Cell;
+use super::reading::Reading;
+use super::{Recipe, RecipeError};
+use crate::encoder::Encoder;
+use crate::metrics::bootstrap::{self, Estimate};
+use crate::metrics::calibration::{BINS, Calibration, calibration};
+use crate::metrics::cost::Cost;
+use crate::metrics::over_runs::OverRuns;
+use crate::run::contents::Contents;
+use crate::run::error::RunError;
+use crate::run::private_file;
+
+/// The file's name in the recipe's folder.
+pub const FILE: &str = "results.json";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecipeResults {
+    pub recipe: String,
+    pub title: String,
+    /// Whether every answer is noise of synthetic weights.
+    pub synthetic: bool,
+    /// How the figures were made, a line a fact.
+    pub making: Vec<String>,
+    pub cells: Vec<CellResult>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub netgain: Vec<NetGainRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collapse: Vec<CollapseRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<CaseRow>,
+}
+
+/// A method on a dataset. Accuracies are fractions of 1; an item that errored is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    pub method: String,
+    pub dataset: String,
+    pub system: String,
+    /// One a run.
+    pub accuracy: Vec<f64>,
+    /// `null` where no question has gold.
+    pub mean: Option<f64>,
+    /// Over the runs, with n − 1 in the denominator; `null` for a single run.
+    pub std: Option<f64>,
+    /// Over the questions, by bootstrap; `null` without gold.
+    pub interval: Option<Estimate>,
+    /// The paper's mean and standard deviation.
+    pub paper: Option<[f64; 2]>,
+    pub n_items: usize,
+    pub n_runs: u32,
+    pub n_errors: usize,
+    pub calls: usize,
+    pub completion_tokens: usize,
+    pub cost: Option<Cost>,
+    /// Of the team's confidence.
+    pub calibration: Option<Calibration>,
+    /// The last hash of the run's results, which fixes all its bytes.
+    pub head: String,
+}
+
+impl CellResult {
+    /// # Errors
+    /// A run without its results.
+    fn of(cell: &Cell<'_>, reading: &Reading<'_>) -> Result<CellResult, RecipeError> {
+        let contents = reading.contents;
+        let verdicts = reading.verdicts();
+        let graded = !reading.questions.is_empty();
+        let shares = OverRuns::of_shares(&verdicts);
+        let interval = match graded {
+            true => Some(bootstrap::mean(&bootstrap::run_means(&verdicts)?, None)?),
+            false => None,
+        };
+        let calls = &contents.calls.records;
+        let outcomes = contents.outcomes();
+        let predictions = reading.predictions();
+        Ok(CellResult {
+            method: cell.method.name.clone(),
+            dataset: cell.dataset.name.clone(),
+            system: contents.plan.system.clone(),
+            mean: shares.as_ref().map(|shares| shares.mean),
+            std: shares.as_ref().and_then(|shares| shares.std),
+            accuracy: shares.map_or(Vec::new(), |shares| shares.per_run),
+            interval,
+            paper: cell.method.paper.get(&cell.dataset.name).copied(),
+            n_items: contents.plan.dataset.items.len(),
+            n_runs: contents.plan.runs,
+            n_errors: outcomes
+                .values()
+                .filter(|item| item.error.is_some())
+                .count(),
+            calls: calls.len(),
+            completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
+            cost: reading.cost(),
+            calibration: match predictions.is_empty() {
+                true => None,
+                false => Some(calibration(&predictions, BINS)?),
+            },
+            head: head(&contents.path)?,
+        })
+    }
+}
+
+fn head(directory: &Path) -> Result<String, RecipeError> {
+    let path = directory.join(crate::run::results::FILE);
+    let text = fs_err::read_to_string(&path)?;
+    let results: crate::run::results::Results =
+        serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        })?;
+    Ok(results.head)
+}
+
+impl RecipeResults {
+    /// From the finished run of every cell, in the order of `cells`.
+    ///
+    /// # Errors
+    /// A run without results; runs of one dataset over different questions; texts that cannot be embedded.
+    pub fn of(
+        name: &str,
+        recipe: &Recipe,
+        cells: &[(Cell<'_>, Contents)],
+        encoder: Option<&Encoder>,
+    ) -> Result<RecipeResults, RecipeError> {
+        let results = cells
+            .iter()
+            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let readings: Vec<_> = results
+            .iter()
+            .zip(cells)
+            .map(|(result, (_, contents))| (result, Reading::of(contents)))
+            .collect();
+        let netgain = analysis::net_gains(recipe, &readings)?;
+        let paired = analysis::paired(recipe, &readings)?;
+        let collapse = analysis::collapse(recipe, &readings, encoder)?;
+        let cases = analysis::cases(recipe, &readings);
+        drop(readings);
+        Ok(RecipeResults {
+            recipe: name.to_owned(),
+            title: recipe.title.clone(),
+            synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
+            making: making(recipe, cells),
+            cells: results,
+            netgain,
+            paired,
+            collapse,
+            cases,
+        })
+    }
+
+    /// Writes the file into the recipe's folder.
+    ///
+    /// # Errors
+    /// A disk that does not take it.
+    pub fn write(&self, out: &Path) -> Result<(), RecipeError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
+            what: FILE.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(private_file::write(
+            &out.join(FILE),
+            (text + "\n").as_bytes(),
+        )?)
+    }
+}
+
+/// Weights, numbers, thinking, text, items, runs: what stands beside every table.
+fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (_, contents) in cells {
+        for member in &contents.plan.panel {
+            let revision = member.revision.as_deref().unwrap_or("no revision");
+            let line = format!(
+                "{} ({revision}, weights sha256 {}…), {}, quantisation {}, thinking {}",
+                member.backbone,
+                &member.weights_sha256[..member.weights_sha256.len().min(12)],
+                member.dtype,
+                member.quantisation,
+                if member.thinking { "on" } else { "off" }
+            );
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    let text = match recipe.free {
+        true => "free text, as in the paper",
+        false => "text under a grammar, unlike the paper's",
+    };
+    lines.push(text.to_owned());
+    if let Some((_, contents)) = cells.first() {
+        let plan = &contents.plan;
+        let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
+        let kind = &plan.engine.device_kind;
+        lines.push(format!(
+            "{runs} runs, seed {seed}, wardround {version} on {kind}"
+        ));
+    }
+    for dataset in &recipe.dataset {
+        let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
+        if let Some((_, contents)) = cells.iter().find(of) {
+            let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
+            let (count, sum) = (items.len(), &sha256[..sha256.len().min(12)]);
+            lines.push(format!("{}: {count} items, sha256 {sum}…", dataset.label));
+        }
+    }
+    lines
+}
