@@ -157,6 +157,9 @@ fn is_vacant(path: &Path) -> Result<bool, RunError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use std::io::Write;
 
     use super::*;
