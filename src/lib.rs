@@ -22,6 +22,7 @@ pub mod model;
 pub mod ops;
 pub mod panel;
 pub mod prompts;
+pub mod random;
 pub mod report;
 pub mod run;
 pub mod synth;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::source::Source;
 use super::{DataError, Place, Position, Question};
+use crate::random::SplitMix64;
 
 /// A choice among the questions of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ fn pick<'a>(
 ///
 /// Step `i` swaps place `i` with place `i + below(count - i)`.
 fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
-    let mut random = SplitMix64 { state: seed };
+    let mut random = SplitMix64::new(seed);
     let mut indices: Vec<usize> = (0..count).collect();
     let limit = limit.min(count);
     for place in 0..limit {
@@ -133,32 +134,6 @@ fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
     }
     indices.truncate(limit);
     indices
-}
-
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (OOPSLA 2014), with the usual constants.
-struct SplitMix64 {
-    state: u64,
-}
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Uniform in `0..bound`: the remainder of the first number below the largest multiple of `bound` in a `u64`.
-    fn below(&mut self, bound: u64) -> u64 {
-        let multiple = u64::MAX - u64::MAX % bound;
-        loop {
-            let number = self.next();
-            if number < multiple {
-                return number % bound;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -208,20 +183,6 @@ mod tests {
             .unwrap()
             .1
             .to_owned()
-    }
-
-    #[test]
-    fn splitmix64_gives_the_published_numbers() {
-        let mut random = SplitMix64 { state: 1_234_567 };
-        let numbers = [(); 3].map(|()| random.next());
-        assert_eq!(
-            numbers,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423
-            ]
-        );
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn answer_field(text: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::medmad::permutation::SplitMix64;
+    use crate::random::SplitMix64;
 
     const GOOD: &str = concat!(
         r#"{"cot": ["the \"worst\" headache — 10/10", "b", "c"], "answer": "B", "confidence": 0.85, "#,

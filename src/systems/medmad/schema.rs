@@ -156,9 +156,9 @@ fn confidence() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix64;
     use crate::run::records::{FinishReason, Parse};
     use crate::systems::medmad::parse::parse;
-    use crate::systems::medmad::permutation::SplitMix64;
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};
