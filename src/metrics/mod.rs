@@ -1,3 +1,16 @@
 //! Figures over finished items; nothing here knows a model or a file.
+//!
+//! Verdicts are `[runs][questions]`: the questions with gold, in the same order in every run and every system that is compared.
 
-pub mod accuracy;
+pub mod agreement;
+pub mod baseline;
+pub mod bootstrap;
+pub mod calibration;
+pub mod cost;
+mod error;
+pub mod mcnemar;
+pub mod net_gain;
+pub mod over_runs;
+pub mod similarity;
+
+pub use error::MetricsError;

@@ -15,7 +15,7 @@ use super::error::RunError;
 use super::link::ItemKey;
 use super::private_file;
 use super::records::{ItemRecord, Parse};
-use crate::metrics::accuracy::Accuracy;
+use crate::metrics::over_runs::OverRuns;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -34,7 +34,7 @@ pub struct Results {
     /// Items that errored, over all runs; each is wrong in the accuracy.
     pub n_errors: usize,
     /// `null` where no question has gold.
-    pub accuracy: Option<Accuracy>,
+    pub accuracy: Option<OverRuns>,
     pub calls: usize,
     pub tokens: Tokens,
     pub parse: ParseCounts,
@@ -144,7 +144,7 @@ impl Results {
             n_without_gold: without_gold.len(),
             n_runs: plan.runs,
             n_errors: outcomes.values().filter(|r| r.error.is_some()).count(),
-            accuracy: Accuracy::over_runs(&verdicts),
+            accuracy: OverRuns::of_shares(&verdicts),
             calls: contents.calls.records.len(),
             tokens,
             parse,

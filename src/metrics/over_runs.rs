@@ -1,31 +1,36 @@
-//! Accuracy per run, and its mean ± sample standard deviation over the runs.
+//! A share or a mean of each run, and its mean ± sample standard deviation over the runs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Accuracy of one system on one dataset, as fractions of 1.
+/// One figure, such as accuracy, of one system on one dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accuracy {
+pub struct OverRuns {
     pub per_run: Vec<f64>,
     pub mean: f64,
     /// Over the runs, with n − 1 in the denominator (MED-MAD, Appendix B.7); `null` for a single run.
     pub std: Option<f64>,
 }
 
-impl Accuracy {
-    /// From a run's verdicts, one per item with gold; an item that errored is wrong and stays in the denominator.
+impl OverRuns {
+    /// From a value per run; `None` without runs.
+    pub fn of(per_run: Vec<f64>) -> Option<OverRuns> {
+        let (mean, std) = mean_and_std(&per_run)?;
+        Some(OverRuns { per_run, mean, std })
+    }
+
+    /// The share of `true` of each run. Of verdicts, one per item with gold, it is the accuracy: an item that errored is
+    /// wrong and stays in the denominator.
     ///
     /// `None` without runs, or when one of them has no verdict.
-    pub fn over_runs(runs: &[Vec<bool>]) -> Option<Accuracy> {
-        let per_run: Vec<f64> = runs.iter().map(|run| share(run)).collect::<Option<_>>()?;
-        let (mean, std) = mean_and_std(&per_run)?;
-        Some(Accuracy { per_run, mean, std })
+    pub fn of_shares(runs: &[Vec<bool>]) -> Option<OverRuns> {
+        OverRuns::of(runs.iter().map(|run| share(run)).collect::<Option<_>>()?)
     }
 }
 
-impl fmt::Display for Accuracy {
+impl fmt::Display for OverRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.4}", self.mean)?;
         if let Some(std) = self.std {
@@ -64,22 +69,23 @@ mod tests {
     #[test]
     fn two_runs_have_the_sample_deviation() {
         // .76 and .77 of 100 items: the ± .0071 that MED-MAD's Table 1 prints.
-        let accuracy = Accuracy::over_runs(&[run(76, 24), run(77, 23)]).unwrap();
+        let accuracy = OverRuns::of_shares(&[run(76, 24), run(77, 23)]).unwrap();
         assert_eq!(accuracy.per_run, [0.76, 0.77]);
         assert_eq!(accuracy.to_string(), "0.7650 ± 0.0071 (n = 2)");
     }
 
     #[test]
     fn one_run_has_no_deviation() {
-        let accuracy = Accuracy::over_runs(&[run(1, 3)]).unwrap();
+        let accuracy = OverRuns::of_shares(&[run(1, 3)]).unwrap();
         assert_eq!((accuracy.mean, accuracy.std), (0.25, None));
         assert_eq!(accuracy.to_string(), "0.2500 (n = 1)");
     }
 
     #[test]
     fn nothing_has_no_accuracy() {
-        assert_eq!(Accuracy::over_runs(&[]), None);
-        assert_eq!(Accuracy::over_runs(&[vec![]]), None);
+        assert_eq!(OverRuns::of_shares(&[]), None);
+        assert_eq!(OverRuns::of_shares(&[vec![]]), None);
+        assert_eq!(OverRuns::of(vec![]), None);
     }
 
     #[test]

@@ -1,0 +1,259 @@
+//! Percentile bootstraps over questions, and the paired difference between two systems (MED-MAD, Table A1 and A.4).
+//!
+//! A resample draws units with replacement, as many as there are, and averages the values of their questions. A unit
+//! is a question, or several that stand and fall together, such as a note and its near-duplicate. The units of all
+//! resamples, one after the other, are the numbers below the count of units that [`SplitMix64`] seeded [`SEED`] gives,
+//! so that the same questions in the same order always have the same interval.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::MetricsError;
+use super::error::equal;
+use crate::random::SplitMix64;
+
+/// As in the paper.
+pub const RESAMPLES: usize = 10_000;
+pub const SEED: u64 = 42;
+/// The interval holds 95 % of the resamples.
+const QUANTILES: [f64; 2] = [0.025, 0.975];
+const FIGURE: &str = "bootstrap";
+
+/// A mean over questions and its 95 % percentile interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    pub mean: f64,
+    pub low: f64,
+    pub high: f64,
+    pub n_questions: usize,
+    /// What was drawn; fewer than the questions where several make one unit.
+    pub n_units: usize,
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Estimate {
+            mean, low, high, ..
+        } = self;
+        write!(f, "{mean:+.4} [{low:+.4}, {high:+.4}]")
+    }
+}
+
+/// The mean accuracy of `left` less that of `right`: each question's correctness is averaged over the runs of either
+/// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`].
+///
+/// # Errors
+///
+/// No runs or no questions; runs over different numbers of questions.
+pub fn paired_difference(
+    left: &[Vec<bool>],
+    right: &[Vec<bool>],
+    units: Option<&[usize]>,
+) -> Result<Estimate, MetricsError> {
+    let (left, right) = (run_means(left)?, run_means(right)?);
+    equal(FIGURE, "questions", left.len(), right.len())?;
+    let differences: Vec<f64> = left.iter().zip(&right).map(|(l, r)| l - r).collect();
+    mean(&differences, units)
+}
+
+/// Each question's share of right answers over `[runs][questions]`.
+///
+/// # Errors
+///
+/// No runs; runs over different numbers of questions.
+pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
+    let first = runs.first().ok_or(MetricsError::Empty {
+        figure: FIGURE,
+        what: "runs",
+    })?;
+    for run in runs {
+        equal(FIGURE, "questions", first.len(), run.len())?;
+    }
+    let share = |question: usize| {
+        let right = runs.iter().filter(|run| run[question]).count();
+        right as f64 / runs.len() as f64
+    };
+    Ok((0..first.len()).map(share).collect())
+}
+
+/// The mean of a value per question and its interval. `units` names each question's unit by any number; without it
+/// every question is one. Units count in the order in which they first come.
+///
+/// # Errors
+///
+/// No values, one that is not finite, or not as many units as values.
+pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
+    if values.is_empty() {
+        return Err(MetricsError::Empty {
+            figure: FIGURE,
+            what: "questions",
+        });
+    }
+    if let Some(position) = values.iter().position(|value| !value.is_finite()) {
+        return Err(MetricsError::Value {
+            figure: FIGURE,
+            position,
+            value: values[position],
+            wanted: "finite numbers have a mean",
+        });
+    }
+    let units = match units {
+        Some(units) => {
+            equal(FIGURE, "questions", values.len(), units.len())?;
+            gather(values, units)
+        }
+        None => values.iter().map(|&sum| Unit { sum, size: 1 }).collect(),
+    };
+    let mut means = resample(&units);
+    means.sort_by(f64::total_cmp);
+    let [low, high] = QUANTILES.map(|share| quantile(&means, share));
+    Ok(Estimate {
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        low,
+        high,
+        n_questions: values.len(),
+        n_units: units.len(),
+    })
+}
+
+/// Questions that are drawn together: the sum of their values, and how many they are.
+struct Unit {
+    sum: f64,
+    size: usize,
+}
+
+fn gather(values: &[f64], names: &[usize]) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    let mut places = HashMap::new();
+    for (value, name) in values.iter().zip(names) {
+        let place = *places.entry(name).or_insert(units.len());
+        if place == units.len() {
+            units.push(Unit { sum: 0.0, size: 0 });
+        }
+        units[place].sum += value;
+        units[place].size += 1;
+    }
+    units
+}
+
+/// The mean over the questions of each resample.
+fn resample(units: &[Unit]) -> Vec<f64> {
+    let mut random = SplitMix64::new(SEED);
+    let mut draw = |_| {
+        let (mut sum, mut size) = (0.0, 0);
+        for _ in units {
+            let unit = &units[random.below(units.len() as u64) as usize];
+            sum += unit.sum;
+            size += unit.size;
+        }
+        sum / size as f64
+    };
+    (0..RESAMPLES).map(&mut draw).collect()
+}
+
+/// The quantile of sorted values by linear interpolation, with numpy's own order of operations.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len() - 1) as f64 * share;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    let (start, end, step) = (sorted[below], sorted[above], place - place.floor());
+    match step >= 0.5 {
+        true => end - (end - start) * (1.0 - step),
+        false => start + (end - start) * step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(text: &str) -> Vec<bool> {
+        text.chars().map(|verdict| verdict == '1').collect()
+    }
+
+    #[test]
+    fn a_constant_difference_has_no_width() {
+        let estimate = mean(&[0.5; 7], None).unwrap();
+        assert_eq!(
+            (estimate.mean, estimate.low, estimate.high),
+            (0.5, 0.5, 0.5)
+        );
+        let one = mean(&[-1.0], None).unwrap();
+        assert_eq!((one.low, one.high, one.n_units), (-1.0, -1.0, 1));
+    }
+
+    #[test]
+    fn swapping_the_systems_mirrors_the_difference() {
+        let left = [verdicts("1101011010"), verdicts("1111001010")];
+        let right = [verdicts("0101001110")];
+        let there = paired_difference(&left, &right, None).unwrap();
+        let back = paired_difference(&right, &left, None).unwrap();
+        assert!((there.mean - 0.1).abs() < 1e-15, "{there}");
+        assert_eq!(back.mean, -there.mean);
+        // The quantiles lie at mirrored places, so they mirror up to the rounding of the interpolation.
+        assert!((back.low + there.high).abs() < 1e-12);
+        assert!((back.high + there.low).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_system_does_not_differ_from_itself() {
+        let runs = [verdicts("10110"), verdicts("00111")];
+        let estimate = paired_difference(&runs, &runs, None).unwrap();
+        assert_eq!(estimate.to_string(), "+0.0000 [+0.0000, +0.0000]");
+    }
+
+    #[test]
+    fn questions_of_one_unit_are_drawn_together() {
+        let values: Vec<f64> = (0..40).map(|i| f64::from(i % 4 / 2)).collect();
+        let pairs: Vec<usize> = (0..40).map(|i| 7 * (i / 2)).collect();
+        let alone = mean(&values, None).unwrap();
+        let paired = mean(&values, Some(&pairs)).unwrap();
+        assert_eq!((paired.mean, paired.n_questions), (alone.mean, 40));
+        assert_eq!(paired.n_units, 20);
+        // Pairs hold equal values: half the units, so √2 the width.
+        let ratio = (paired.high - paired.low) / (alone.high - alone.low);
+        assert!((1.3..1.55).contains(&ratio), "{ratio}");
+        let own: Vec<usize> = (0..40).rev().collect();
+        assert_eq!(mean(&values, Some(&own)).unwrap(), alone);
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        let sorted = [0.0, 1.0, 4.0, 9.0];
+        assert_eq!(quantile(&sorted, 0.0), 0.0);
+        assert_eq!(quantile(&sorted, 1.0), 9.0);
+        assert_eq!(quantile(&sorted, 0.5), 2.5);
+        assert_eq!(quantile(&[3.0], 0.975), 3.0);
+    }
+
+    #[test]
+    fn what_has_no_mean_is_refused() {
+        let empty = paired_difference(&[], &[], None).unwrap_err();
+        assert_eq!(empty.to_string(), "bootstrap: no runs to compute it from");
+        let none = paired_difference(&[vec![]], &[vec![]], None).unwrap_err();
+        assert_eq!(
+            none.to_string(),
+            "bootstrap: no questions to compute it from"
+        );
+        let unequal = paired_difference(&[verdicts("10")], &[verdicts("101")], None).unwrap_err();
+        assert_eq!(
+            unequal.to_string(),
+            "bootstrap: 2 questions on one side, 3 on the other"
+        );
+        assert!(unequal.hint().is_some());
+        let ragged = run_means(&[verdicts("10"), verdicts("1")]).unwrap_err();
+        assert_eq!(
+            ragged.to_string(),
+            "bootstrap: 2 questions on one side, 1 on the other"
+        );
+        assert!(mean(&[1.0], Some(&[])).is_err());
+        let nan = mean(&[1.0, f64::NAN], None).unwrap_err();
+        assert_eq!(
+            nan.to_string(),
+            "bootstrap: value 1, counted from 0, is NaN; finite numbers have a mean"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Whether a stated confidence is met: the reliability table, the Brier score, the expected calibration error.
+
+use serde::{Deserialize, Serialize};
+
+use super::MetricsError;
+
+/// Bins of a reliability table, unless asked otherwise.
+pub const BINS: usize = 10;
+const FIGURE: &str = "calibration";
+
+/// A stated confidence, 0 to 1, and whether its answer was right.
+pub type Prediction = (f64, bool);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    pub bins: Vec<Bin>,
+    /// The mean squared distance of the confidences from 1 where right and 0 where wrong (Brier, 1950).
+    pub brier: f64,
+    /// The mean over all predictions of their bin's distance between confidence and accuracy (Guo et al., ICML 2017, §2).
+    pub ece: f64,
+    pub n: usize,
+}
+
+/// The predictions with a confidence above `low`, up to and with `high`; the first bin has 0 too.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bin {
+    pub low: f64,
+    pub high: f64,
+    pub n: usize,
+    /// The mean of the confidences; `null` in an empty bin.
+    pub confidence: Option<f64>,
+    /// The share of right answers, likewise.
+    pub accuracy: Option<f64>,
+}
+
+/// From the predictions of one run, or of several together, into `bins` of equal width.
+///
+/// # Errors
+///
+/// No predictions or no bins; a confidence outside 0 to 1.
+pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibration, MetricsError> {
+    let empty = |what| MetricsError::Empty {
+        figure: FIGURE,
+        what,
+    };
+    if bins == 0 {
+        return Err(empty("bins"));
+    }
+    if predictions.is_empty() {
+        return Err(empty("predictions"));
+    }
+    let unit = |(confidence, _): &Prediction| (0.0..=1.0).contains(confidence);
+    if let Some(position) = predictions.iter().position(|prediction| !unit(prediction)) {
+        return Err(MetricsError::Value {
+            figure: FIGURE,
+            position,
+            value: predictions[position].0,
+            wanted: "a confidence lies between 0 and 1",
+        });
+    }
+    let bins: Vec<Bin> = (0..bins).map(|at| bin(predictions, at, bins)).collect();
+    let n = predictions.len() as f64;
+    let squares = predictions
+        .iter()
+        .map(|(confidence, right)| (confidence - f64::from(u8::from(*right))).powi(2));
+    let gaps = bins.iter().filter_map(|bin| {
+        let gap = bin.accuracy? - bin.confidence?;
+        Some(bin.n as f64 / n * gap.abs())
+    });
+    Ok(Calibration {
+        brier: squares.sum::<f64>() / n,
+        ece: gaps.sum(),
+        n: predictions.len(),
+        bins,
+    })
+}
+
+fn bin(predictions: &[Prediction], at: usize, bins: usize) -> Bin {
+    // Quotients, not multiples of a width: a confidence of 0.3 is then the very edge 3/10.
+    let edge = |number: usize| number as f64 / bins as f64;
+    let (low, high) = (edge(at), edge(at + 1));
+    let members: Vec<&Prediction> = predictions
+        .iter()
+        .filter(|(confidence, _)| (*confidence > low || at == 0) && *confidence <= high)
+        .collect();
+    let n = members.len();
+    let mean = |sum: f64| (n > 0).then(|| sum / n as f64);
+    Bin {
+        low,
+        high,
+        n,
+        confidence: mean(members.iter().map(|(confidence, _)| confidence).sum()),
+        accuracy: mean(members.iter().filter(|(_, right)| *right).count() as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidences_on_an_edge_fall_below_it() {
+        let predictions: Vec<Prediction> = (0..=10)
+            .map(|tenths| (f64::from(tenths) / 10.0, true))
+            .collect();
+        let table = calibration(&predictions, BINS).unwrap();
+        let counts: Vec<usize> = table.bins.iter().map(|bin| bin.n).collect();
+        assert_eq!(counts, [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(table.bins[2].confidence, Some(0.3));
+        assert_eq!((table.bins[0].low, table.bins[9].high), (0.0, 1.0));
+    }
+
+    #[test]
+    fn every_prediction_is_in_one_bin() {
+        let predictions: Vec<Prediction> = (0..1000)
+            .map(|i| (f64::from(i) / 999.0, i % 3 == 0))
+            .collect();
+        for bins in [1, 3, 7, 10, 49] {
+            let table = calibration(&predictions, bins).unwrap();
+            assert_eq!(table.bins.len(), bins);
+            assert_eq!(table.bins.iter().map(|bin| bin.n).sum::<usize>(), 1000);
+        }
+    }
+
+    #[test]
+    fn sure_and_right_is_perfect_and_sure_and_wrong_the_worst() {
+        let right = calibration(&[(1.0, true), (0.0, false)], BINS).unwrap();
+        assert_eq!((right.brier, right.ece), (0.0, 0.0));
+        let wrong = calibration(&[(1.0, false), (0.0, true)], BINS).unwrap();
+        assert_eq!((wrong.brier, wrong.ece), (1.0, 1.0));
+    }
+
+    #[test]
+    fn a_bin_that_is_met_on_average_has_no_error() {
+        let predictions = [(0.7, true), (0.7, true), (0.8, false), (0.8, true)];
+        let table = calibration(&predictions, 1).unwrap();
+        assert!(table.ece.abs() < 1e-15);
+        let split = calibration(&predictions, BINS).unwrap();
+        assert!((split.ece - 0.3).abs() < 1e-15, "{}", split.ece);
+        assert_eq!(split.bins[0].confidence, None);
+    }
+
+    #[test]
+    fn what_is_no_confidence_is_refused() {
+        let error = calibration(&[(0.5, true), (1.5, true)], BINS).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "calibration: value 1, counted from 0, is 1.5; a confidence lies between 0 and 1"
+        );
+        assert!(calibration(&[(f64::NAN, true)], BINS).is_err());
+        assert!(calibration(&[], BINS).is_err());
+        assert!(calibration(&[(0.5, true)], 0).is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! What answers cost: calls, tokens and seconds, per item and per right answer.
+
+use serde::{Deserialize, Serialize};
+
+/// One model call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub prompt_tokens: usize,
+    /// Of the prompt, found in the prefix index.
+    pub cached_tokens: usize,
+    pub completion_tokens: usize,
+    pub elapsed_ms: u64,
+}
+
+/// All calls of a system, over all its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    pub total: Spent,
+    pub per_item: Spent,
+    /// Wrong answers' calls are in it; `null` where no answer was right.
+    pub per_correct: Option<Spent>,
+    /// Items times runs.
+    pub n_items: usize,
+    pub n_correct: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    pub calls: f64,
+    pub prompt_tokens: f64,
+    pub cached_tokens: f64,
+    pub completion_tokens: f64,
+    /// From a call's submission to its completion. Calls overlap, so their sum exceeds the wall time.
+    pub call_seconds: f64,
+}
+
+impl Cost {
+    /// `n_items` counts the items of every run, errored ones too, and `n_correct` those answered rightly; `None` without
+    /// items.
+    pub fn of(
+        calls: impl IntoIterator<Item = Call>,
+        n_items: usize,
+        n_correct: usize,
+    ) -> Option<Cost> {
+        let mut total = Spent::default();
+        let mut elapsed_ms = 0;
+        for call in calls {
+            total.calls += 1.0;
+            total.prompt_tokens += call.prompt_tokens as f64;
+            total.cached_tokens += call.cached_tokens as f64;
+            total.completion_tokens += call.completion_tokens as f64;
+            elapsed_ms += call.elapsed_ms;
+        }
+        total.call_seconds = elapsed_ms as f64 / 1000.0;
+        Some(Cost {
+            total,
+            per_item: total.over(n_items)?,
+            per_correct: total.over(n_correct),
+            n_items,
+            n_correct,
+        })
+    }
+}
+
+impl Spent {
+    fn over(&self, n: usize) -> Option<Spent> {
+        let each = |sum: f64| sum / n as f64;
+        (n > 0).then(|| Spent {
+            calls: each(self.calls),
+            prompt_tokens: each(self.prompt_tokens),
+            cached_tokens: each(self.cached_tokens),
+            completion_tokens: each(self.completion_tokens),
+            call_seconds: each(self.call_seconds),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: Call = Call {
+        prompt_tokens: 100,
+        cached_tokens: 60,
+        completion_tokens: 20,
+        elapsed_ms: 1500,
+    };
+
+    #[test]
+    fn wrong_answers_are_paid_for_by_the_right_ones() {
+        let cost = Cost::of([CALL; 12], 4, 2).unwrap();
+        assert_eq!(cost.total.call_seconds, 18.0);
+        assert_eq!(cost.per_item.calls, 3.0);
+        let per_correct = cost.per_correct.unwrap();
+        assert_eq!((per_correct.calls, per_correct.prompt_tokens), (6.0, 600.0));
+        assert_eq!(per_correct.cached_tokens, 360.0);
+        assert_eq!(per_correct.completion_tokens, 120.0);
+        assert_eq!(per_correct.call_seconds, 9.0);
+    }
+
+    #[test]
+    fn what_is_not_there_has_no_price() {
+        assert_eq!(Cost::of([CALL], 1, 0).unwrap().per_correct, None);
+        assert_eq!(Cost::of([], 0, 0), None);
+        assert_eq!(Cost::of([], 3, 1).unwrap().per_item, Spent::default());
+    }
+}

@@ -1,0 +1,94 @@
+//! McNemar's exact test: whether two systems err alike on the same questions.
+
+use serde::{Deserialize, Serialize};
+
+use super::MetricsError;
+use super::error::equal;
+
+/// The questions on which one run of either system disagrees, and how surprising their split is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McNemar {
+    /// Questions that only the left run answers rightly.
+    pub only_left: usize,
+    pub only_right: usize,
+    /// Two-sided, from the binomial distribution itself; 1 where they agree everywhere.
+    pub p_value: f64,
+}
+
+/// From the verdicts of one run each.
+///
+/// # Errors
+///
+/// The runs are over different numbers of questions.
+pub fn mcnemar(left: &[bool], right: &[bool]) -> Result<McNemar, MetricsError> {
+    equal("McNemar's test", "questions", left.len(), right.len())?;
+    let count = |wanted: (bool, bool)| {
+        let pairs = left.iter().copied().zip(right.iter().copied());
+        pairs.filter(|&pair| pair == wanted).count()
+    };
+    let (only_left, only_right) = (count((true, false)), count((false, true)));
+    Ok(McNemar {
+        only_left,
+        only_right,
+        p_value: two_sided(only_left, only_right),
+    })
+}
+
+/// min(1, 2·P(X ≤ the smaller)) for X binomial with p = ½ over both together.
+fn two_sided(left: usize, right: usize) -> f64 {
+    let (smaller, n) = (left.min(right), left + right);
+    // P(X = smaller) = C(n, smaller) / 2^n. A halving is taken whenever the product allows it, so that neither over-
+    // nor underflows on the way.
+    let (mut likelihood, mut halvings) = (1.0, n);
+    for chosen in 1..=smaller {
+        likelihood *= (n - smaller + chosen) as f64 / chosen as f64;
+        while likelihood > 1.0 && halvings > 0 {
+            likelihood *= 0.5;
+            halvings -= 1;
+        }
+    }
+    likelihood *= 0.5_f64.powf(halvings as f64);
+    // Down from there, C(n, k − 1) = C(n, k) · k / (n − k + 1).
+    let mut tail = 0.0;
+    for k in (0..=smaller).rev() {
+        tail += likelihood;
+        likelihood *= k as f64 / (n - k + 1) as f64;
+    }
+    (2.0 * tail).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_tables_by_hand() {
+        assert_eq!(two_sided(0, 0), 1.0);
+        assert_eq!(two_sided(1, 1), 1.0);
+        assert_eq!(two_sided(0, 1), 1.0);
+        assert_eq!(two_sided(0, 5), 2.0 / 32.0);
+        assert_eq!(two_sided(5, 0), 2.0 / 32.0);
+        // 2 · (1 + 10 + 45) / 1024
+        assert!((two_sided(2, 8) - 0.109_375).abs() < 1e-15);
+    }
+
+    #[test]
+    fn large_tables_neither_over_nor_underflow() {
+        assert_eq!(two_sided(700, 700), 1.0);
+        let p = two_sided(600, 700);
+        assert!((0.005..0.0065).contains(&p), "{p}");
+        assert_eq!(two_sided(0, 5000), 0.0);
+    }
+
+    #[test]
+    fn only_disagreements_count() {
+        let left = [true, true, true, false, false, true];
+        let right = [true, false, false, true, false, false];
+        let test = mcnemar(&left, &right).unwrap();
+        assert_eq!((test.only_left, test.only_right), (3, 1));
+        assert_eq!(test.p_value, 0.625);
+        assert_eq!(mcnemar(&[], &[]).unwrap().p_value, 1.0);
+        assert!(mcnemar(&left, &right[1..]).is_err());
+    }
+}

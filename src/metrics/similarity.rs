@@ -1,0 +1,92 @@
+//! How alike the trajectories of one question are: the mean cosine of their pairs (MED-MAD, Figures 3 and 6).
+
+use super::MetricsError;
+use super::error::equal;
+
+/// What of a trajectory is embedded: the steps of `cot`, or else `final_support`, with every run of whitespace made one
+/// space (Appendix B.7). `None` where both are blank: such a trajectory is like no other, and left out.
+pub fn trajectory_text(cot: &[String], final_support: &str) -> Option<String> {
+    let collapse = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    };
+    collapse(&cot.join(" ")).or_else(|| collapse(final_support))
+}
+
+/// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
+/// cosine 0 with every other, as sentence-transformers has it.
+///
+/// # Errors
+///
+/// Vectors of different widths.
+pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, MetricsError> {
+    let mut cosines = Vec::new();
+    for (place, left) in vectors.iter().enumerate() {
+        for right in &vectors[place + 1..] {
+            equal("similarity", "numbers", left.len(), right.len())?;
+            cosines.push(cosine(left, right));
+        }
+    }
+    let sum: f64 = cosines.iter().sum();
+    Ok((!cosines.is_empty()).then(|| sum / cosines.len() as f64))
+}
+
+fn cosine(left: &[f32], right: &[f32]) -> f64 {
+    let dot = |left: &[f32], right: &[f32]| -> f64 {
+        let pairs = left.iter().zip(right);
+        pairs.map(|(l, r)| f64::from(*l) * f64::from(*r)).sum()
+    };
+    let norms = (dot(left, left) * dot(right, right)).sqrt();
+    match norms > 0.0 {
+        true => dot(left, right) / norms,
+        false => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(vectors: &[&[f32]]) -> Option<f64> {
+        let vectors: Vec<Vec<f32>> = vectors.iter().map(|vector| vector.to_vec()).collect();
+        mean_pairwise_cosine(&vectors).unwrap()
+    }
+
+    #[test]
+    fn lengths_do_not_matter_and_every_pair_counts_once() {
+        assert_eq!(mean(&[&[3.0, 4.0], &[0.3, 0.4]]), Some(1.0));
+        assert_eq!(mean(&[&[1.0, 0.0], &[0.0, 2.0]]), Some(0.0));
+        assert_eq!(mean(&[&[1.0, 0.0], &[-2.0, 0.0]]), Some(-1.0));
+        // Pairs: 1, 0, 0.
+        let three = mean(&[&[1.0, 0.0], &[1.0, 0.0], &[0.0, 1.0]]).unwrap();
+        assert!((three - 1.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn one_vector_has_no_pair_and_zeros_no_direction() {
+        assert_eq!(mean(&[]), None);
+        assert_eq!(mean(&[&[1.0]]), None);
+        assert_eq!(mean(&[&[0.0, 0.0], &[1.0, 0.0]]), Some(0.0));
+    }
+
+    #[test]
+    fn vectors_of_different_models_are_refused() {
+        let error = mean_pairwise_cosine(&[vec![1.0], vec![1.0, 2.0]]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "similarity: 1 numbers on one side, 2 on the other"
+        );
+    }
+
+    #[test]
+    fn steps_come_before_the_support_and_whitespace_collapses() {
+        let steps = |steps: &[&str]| -> Vec<String> {
+            steps.iter().map(|step| (*step).to_owned()).collect()
+        };
+        let text = trajectory_text(&steps(&["  fever,\n\tcough ", "so A"]), "unused");
+        assert_eq!(text.as_deref(), Some("fever, cough so A"));
+        let support = trajectory_text(&steps(&[" ", ""]), " A  fits\n");
+        assert_eq!(support.as_deref(), Some("A fits"));
+        assert_eq!(trajectory_text(&[], "\n "), None);
+    }
+}
