@@ -14,6 +14,7 @@ pub mod chat;
 pub mod cli;
 pub mod console;
 pub mod data;
+pub mod encoder;
 pub mod engine;
 pub mod exit;
 pub mod hub;
