@@ -19,6 +19,8 @@ pub enum RecipeError {
     Other { path: PathBuf, difference: String },
     #[error("{path} is not a folder of recipe {name}")]
     NoFolder { path: PathBuf, name: String },
+    #[error("{path}: not every cell of recipe {name} has run, so there are no results yet")]
+    Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
     #[error(transparent)]
@@ -46,6 +48,10 @@ impl RecipeError {
             RecipeError::NoFolder { .. } => {
                 Some("give --out a folder that does not exist yet, or an empty one".to_owned())
             }
+            RecipeError::Unfinished { path, .. } => Some(format!(
+                "run what is missing: wardround run --resume --out {}",
+                path.display()
+            )),
             RecipeError::Settings(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),
             RecipeError::Encoder(error) => error.hint(),

@@ -11,7 +11,6 @@ pub mod error;
 pub mod file;
 pub mod reading;
 pub mod results;
-pub mod table;
 
 pub use error::RecipeError;
 pub use file::Recipe;
