@@ -107,6 +107,7 @@ async function browse({ page, where }) {
   await page.fill("input[name=search]", "");
   const first = page.locator("#items > details").first();
   await first.locator("summary").click();
+  await first.locator(".side").first().waitFor({ timeout: 2000 }).catch(() => failures.push(`${where}: an item does not open`));
   expect((await first.locator(".side").count()) === 2, `${where}: an open item has not two sides`);
   expect((await first.locator(".options li").count()) > 1, `${where}: an open item has no options`);
   const links = await page.locator("a[href*='report.html']").evaluateAll((found) => found.map((link) => link.getAttribute("href")));
@@ -122,6 +123,8 @@ async function browse({ page, where }) {
   await page.selectOption("select[name=dataset]", String(datasets - 1));
   expect((await rows()) > 0, `${where}: the last dataset has no items`);
   await page.selectOption("select[name=dataset]", "0");
+  await page.locator("#items > details").first().locator("summary").click();
+  await page.locator(".side").first().waitFor();
 }
 
 // The chips of a run's page.

@@ -8,6 +8,8 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 40.0;
 const TICKS: usize = 5;
+/// Of a word at a tick, about.
+const CHARACTER: f64 = 6.5;
 
 pub struct Plane {
     pub title: String,
@@ -40,6 +42,14 @@ pub struct Point {
     pub radius: f64,
 }
 
+impl Point {
+    /// The lower end of its deviation; a share has none below zero.
+    fn below(&self) -> f64 {
+        let low = self.y - self.std.unwrap_or(0.0);
+        if self.y < 0.0 { low } else { low.max(0.0) }
+    }
+}
+
 impl Plane {
     pub fn draw(&self) -> Drawing {
         let (width, height) = (f64::from(self.width), f64::from(self.height));
@@ -54,7 +64,7 @@ impl Plane {
         };
         let up = points().flat_map(|point| {
             let std = point.std.unwrap_or(0.0);
-            [point.y - std, point.y + std]
+            [point.below(), point.y + std]
         });
         let y = Scale::over(
             up.chain(self.reach[1].iter().copied()),
@@ -85,7 +95,8 @@ impl Plane {
             body += &words("tick", "end", [LEFT - 5.0, place + 4.0], &y.say(value));
         }
         let named = self.names.iter().enumerate();
-        let named = named.map(|(value, name)| (x.at(value as f64), name.clone()));
+        let room = (x.at(1.0) - x.at(0.0)) / CHARACTER;
+        let named = named.map(|(value, name)| (x.at(value as f64), shorten(name, room as usize)));
         let ticks: Vec<(f64, String)> = match self.names.is_empty() {
             true => x
                 .ticks()
@@ -107,6 +118,16 @@ impl Plane {
     }
 }
 
+fn shorten(name: &str, room: usize) -> String {
+    match name.char_indices().nth(room) {
+        Some(_) => {
+            let kept: String = name.chars().take(room.saturating_sub(1)).collect();
+            format!("{}…", kept.trim_end())
+        }
+        None => name.to_owned(),
+    }
+}
+
 fn draw(one: &Line, x: &Scale, y: &Scale) -> String {
     let places: Vec<String> = one
         .points
@@ -122,7 +143,7 @@ fn draw(one: &Line, x: &Scale, y: &Scale) -> String {
     for point in &one.points {
         let place = x.at(point.x);
         if let Some(std) = point.std {
-            let (low, high) = (y.at(point.y - std), y.at(point.y + std));
+            let (low, high) = (y.at(point.below()), y.at(point.y + std));
             let class = format!("stroke s{series}");
             body += &line(&class, [place, low], [place, high]);
             body += &line(&class, [place - 3.0, low], [place + 3.0, low]);

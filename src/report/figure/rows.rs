@@ -62,9 +62,10 @@ pub enum Mark {
 impl Mark {
     fn values(&self) -> Vec<f64> {
         match self {
+            // A share or a count has no deviation below zero, whatever its arithmetic says.
             Mark::Bar { value, std } => {
                 let std = std.unwrap_or(0.0);
-                vec![0.0, value - std, value + std]
+                vec![0.0, value.signum() * (value.abs() + std)]
             }
             Mark::Interval { mean, low, high } | Mark::Paper { mean, low, high } => {
                 vec![*mean, *low, *high]

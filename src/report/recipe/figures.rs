@@ -131,7 +131,10 @@ pub fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
         .method
         .iter()
         .all(|one| one.label.starts_with("T_max = "));
-    let name = |label: &str| label.trim_start_matches("T_max = ").to_owned();
+    let name = |label: &str| match sweeps_rounds {
+        true => label.trim_start_matches("T_max = ").to_owned(),
+        false => label.to_owned(),
+    };
     let plane = Plane {
         title: "Accuracy in the order of the methods".to_owned(),
         description: "Accuracy of each method, a line a dataset, with one standard deviation over the runs to either side.".to_owned(),

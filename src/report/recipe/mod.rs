@@ -305,7 +305,10 @@ fn methods<'a>(recipe: &'a Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Method
             system: &method.system,
             settings: settings
                 .iter()
-                .map(|(key, value)| format!("{key}={value}"))
+                .map(|(key, value)| match value.as_str() {
+                    Some(text) => format!("{key}={text}"),
+                    None => format!("{key}={value}"),
+                })
                 .collect(),
             models: models.join(", "),
         }
