@@ -4,6 +4,7 @@ pub mod backbone;
 pub mod generation;
 pub mod memory;
 pub mod recorder;
+pub mod remote;
 
 use std::path::PathBuf;
 use std::sync::Arc;
