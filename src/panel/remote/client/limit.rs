@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn starts_are_spaced_evenly_whoever_asks() {
+        let start = Instant::now();
         // Every 20 ms.
         let limit = Limit::new(8, Some(3000));
-        let start = Instant::now();
         let mut starts: Vec<Duration> = thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|_| {
@@ -127,8 +127,7 @@ mod tests {
         starts.sort();
         for (index, at) in starts.iter().enumerate() {
             let earliest = Duration::from_millis(20) * index as u32;
-            // The clock began before `start` was taken.
-            assert!(*at + Duration::from_millis(5) >= earliest, "{starts:?}");
+            assert!(*at >= earliest, "{starts:?}");
         }
     }
 
