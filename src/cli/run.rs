@@ -254,7 +254,9 @@ impl Run {
             WantedType::Auto => false,
             WantedType::Exactly(stored) => {
                 let stored = stored.to_string();
-                plan.panel.iter().any(|member| member.dtype != stored)
+                plan.panel
+                    .iter()
+                    .any(|member| !member.is_remote() && member.dtype != stored)
             }
         };
         let quant = self.machine.compute.quant;
@@ -262,7 +264,7 @@ impl Run {
             && plan
                 .panel
                 .iter()
-                .any(|member| member.quantisation != quant.name());
+                .any(|member| !member.is_remote() && member.quantisation != quant.name());
         let settled = [
             ("--set", !self.set.is_empty()),
             ("--seed", self.seed.is_some_and(|seed| seed != plan.seed)),

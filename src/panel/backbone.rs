@@ -93,7 +93,7 @@ impl Description {
             dtype: self.precision.stored.to_string(),
             quantisation: self.precision.quantisation.to_string(),
             thinking,
-            temperature,
+            temperature: Some(temperature),
             top_k,
             top_p,
             min_p,

@@ -107,6 +107,7 @@ impl<'a> Case<'a> {
             key: self.key(&ask.agent, ask.round, ask.purpose, ask.sample),
             stage: ask.stage,
             messages: ask.messages,
+            image: self.question.image.clone(),
             grammar: ask.grammar,
             max_tokens: ask.max_tokens,
         }

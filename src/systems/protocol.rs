@@ -124,6 +124,13 @@ impl Protocol {
         }
     }
 
+    /// What the user bounds completions by.
+    pub fn max_tokens(&self) -> Option<usize> {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
+        }
+    }
+
     /// Calls on a question, at most.
     pub fn max_calls(&self) -> u32 {
         match self {
