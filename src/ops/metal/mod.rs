@@ -1,8 +1,9 @@
-//! The Metal backend: candle's operations on tensors. It has never been compiled on macOS, nor run on a GPU of Apple.
+//! The Metal backend: the same operations, as candle has them. It has never been built or run on a Mac.
 //!
-//! All but two calls, the opening of the device and `sdpa`, is portable: tests run it on candle's CPU device. How candle
-//! sums may follow from the number of rows, so a row's bits may depend on the rows beside it: that any batch gives the
-//! same bytes is not promised here. Products with bf16 weights take and give bf16; everything else is f32.
+//! All of it is portable but two calls, the opening of the device and `sdpa`: tests run it on candle's CPU device. What
+//! candle sums in which order may follow from the number of rows, so a row's bits may depend on the rows beside it, and
+//! that every batch gives the same bytes is not promised here. Products with bf16 weights take and give bf16; all else
+//! is f32.
 
 mod attention;
 mod backend;

@@ -94,7 +94,7 @@ impl Model {
             ops.run(|| decoder.forward(ops, rows, &logit_rows, &mut pages, &mut scratch));
             ops.read(scratch.logits().0, logit_rows.len()).unwrap()
         };
-        let first = compute(&STEPS[0], false);
+        let first = compute(STEPS[0], false);
         assert!(first.is_empty());
         let rest = STEPS[1..].iter();
         rest.map(|shares| compute(shares, true)).collect()
@@ -223,7 +223,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
         allowed: vec![0x7fff_ff3f; 6].into(),
         seen: vec![3, 70, 71],
         random: philox(seed, 9),
-        keep_logits: seed % 2 == 0,
+        keep_logits: seed.is_multiple_of(2),
     };
     let filtered = Sampling {
         temperature: 0.7,
