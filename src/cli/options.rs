@@ -37,7 +37,7 @@ impl HubFlags {
 /// What computes. Of it --dtype and --quant alone change an answer.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
-    /// What to compute on: cpu, cuda, or several GPUs as cuda:0,cuda:1
+    /// What to compute on: cpu, cuda, several GPUs as cuda:0,cuda:1, or metal
     #[arg(
         long,
         env = "WARDROUND_DEVICE",

@@ -165,6 +165,7 @@ impl Backbone {
                 let gpu = gpu.for_engine().map_err(ModelError::from)?;
                 description.start(gpu, options)?
             }
+            Device::Metal(gpu) => description.start(gpu.clone(), options)?,
         };
         let think_end = description.tokenizer.id("</think>");
         let Description {
