@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::prepare::{Order, Prepared};
@@ -35,7 +35,7 @@ const DEFAULT_SEED: u64 = 42;
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume"])]
+    #[arg(value_parser = systems(), required_unless_present_any = ["plan", "resume"])]
     system: Option<String>,
     /// The questions
     #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume"])]
@@ -210,6 +210,15 @@ impl Run {
         }
         Ok((order, Some((path, plan))))
     }
+}
+
+/// The systems by their names; where a plan has another name for one, by that too.
+fn systems() -> PossibleValuesParser {
+    let value = |name| {
+        let in_plans = Protocol::named(name).map(|protocol| protocol.name());
+        PossibleValue::new(name).aliases(in_plans.ok().filter(|other| *other != name))
+    };
+    PossibleValuesParser::new(Protocol::NAMES.map(value))
 }
 
 /// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.

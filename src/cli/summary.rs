@@ -109,7 +109,7 @@ fn initial_prompt_tokens(prepared: &Prepared) -> (usize, usize) {
     let (mut sum, mut longest) = (0, 0);
     let thinking = prepared.protocol.thinking();
     for question in &prepared.questions {
-        for (seat, chat) in system.opening(question) {
+        for (seat, chat) in system.opening(&prepared.plan.dataset.name, question) {
             let description = &prepared.descriptions[prepared.backbone_of[seat]];
             let tokens = description.tokenise(&chat, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
