@@ -146,6 +146,7 @@ pub struct RoundRecord {
     pub labels: Vec<String>,
     /// Normalised letters; empty where none was found.
     pub answers: Vec<String>,
+    /// Empty where the system asks for none.
     pub confidences: Vec<f64>,
     /// What each answer counts in the vote; recalibrated confidences, for MED-MAD (B.8).
     pub weights: Vec<f64>,

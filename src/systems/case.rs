@@ -68,6 +68,11 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The name of the file of questions.
+    pub fn dataset(&self) -> &'a str {
+        self.dataset
+    }
+
     /// Asks all at once and waits for every answer.
     ///
     /// # Errors
