@@ -8,6 +8,7 @@ mod generate;
 mod inspect;
 mod interrupt;
 mod logprobs;
+mod merge;
 mod models;
 mod options;
 mod prepare;
@@ -46,6 +47,8 @@ enum Verb {
     Verify(verify::Verify),
     /// Generate a run's calls again and compare
     Replay(replay::Replay),
+    /// Make the shards of a run, or of a recipe, one
+    Merge(merge::Merge),
     /// List, fetch, verify or synthesise models
     Models(models::Models),
     /// Complete one prompt
@@ -71,6 +74,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),
+        Verb::Merge(merge) => merge.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

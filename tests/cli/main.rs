@@ -8,6 +8,7 @@ mod fresh_start;
 mod limits;
 mod recompute;
 mod run_directory;
+mod shards;
 mod signals;
 mod tampering;
 mod texts;
