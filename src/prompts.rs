@@ -13,6 +13,16 @@ macro_rules! embed {
 
 /// Every prompt there is, by its path under `prompts/`: the system's name, then the file's.
 const EMBEDDED: &[(&str, &str)] = embed![
+    "healthcareagent/considerations.txt",
+    "healthcareagent/emergency.txt",
+    "healthcareagent/error.txt",
+    "healthcareagent/ethics.txt",
+    "healthcareagent/feedback.txt",
+    "healthcareagent/final.txt",
+    "healthcareagent/inquiry.txt",
+    "healthcareagent/planner.txt",
+    "healthcareagent/preliminary.txt",
+    "healthcareagent/system.txt",
     "medmad/brief-body.txt",
     "medmad/brief-head-no-confidence.txt",
     "medmad/brief-head.txt",
@@ -27,6 +37,12 @@ const EMBEDDED: &[(&str, &str)] = embed![
     "medmad/role-guide.txt",
     "medmad/role-sym.txt",
     "medmad/schema.txt",
+    "single_llm/cot.txt",
+    "single_llm/examples-medqa.txt",
+    "single_llm/examples-pubmedqa.txt",
+    "single_llm/few-shot.txt",
+    "single_llm/system.txt",
+    "single_llm/zero-shot.txt",
 ];
 
 /// Why prompts could not be used.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{ComputeFlags, MachineFlags};
+use super::options::{ComputeFlags, MachineFlags, RemoteFlags};
 use super::prepare::{Order, Share};
 use super::workplace::Workplace;
 use super::{interrupt, synthetic};
@@ -67,6 +67,7 @@ impl Demo {
                 context: None,
                 kv_tokens: None,
                 kv_fraction: None,
+                remote: RemoteFlags::default(),
             },
             max_in_flight: None,
             hub,

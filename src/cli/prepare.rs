@@ -66,27 +66,29 @@ impl Order {
             .iter()
             .map(|member| member.context)
             .max()
-            .unwrap_or(0);
+            .filter(|context| *context > 0);
         let max_batch = u16::try_from(plan.engine.max_batch).ok();
         let draft = u16::try_from(plan.engine.draft).ok();
         let mut machine = MachineFlags {
-            context: machine.context.or(u32::try_from(context).ok()),
+            context: machine
+                .context
+                .or(context.and_then(|context| u32::try_from(context).ok())),
             max_batch: machine.max_batch.or(max_batch),
             draft: machine.draft.or(draft),
             ..machine
         };
         // Members share one dtype unless it was left to each checkpoint.
-        let dtypes: Vec<&str> = plan
+        let local: Vec<&MemberPlan> = plan
             .panel
             .iter()
-            .map(|member| member.dtype.as_str())
+            .filter(|member| !member.is_remote())
             .collect();
-        let is_shared = dtypes.iter().all(|dtype| *dtype == dtypes[0]);
-        if is_shared && machine.compute.dtype == WantedType::Auto {
-            machine.compute.dtype = dtypes[0].parse().map_err(Failure::from)?;
-        }
-        // They always share one quantisation.
-        if let Some(member) = plan.panel.first() {
+        if let Some(member) = local.first() {
+            let is_shared = local.iter().all(|other| other.dtype == member.dtype);
+            if is_shared && machine.compute.dtype == WantedType::Auto {
+                machine.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
+            }
+            // They always share one quantisation.
             machine.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
         }
         Ok(Order {
@@ -136,6 +138,12 @@ impl Order {
         };
         let dataset = data::load(&self.data, self.format)?;
         let mut questions = self.subset.choose(dataset.questions)?;
+        for question in &mut questions {
+            question.image = question
+                .image
+                .take()
+                .map(|image| beside(&dataset.path, image));
+        }
         let shard = match &self.share {
             Share::All => None,
             Share::Planned(shard) => Some(shard.clone()),
@@ -151,15 +159,13 @@ impl Order {
         let (seats, thinking) = (self.protocol.seats(), self.protocol.thinking());
         let members = seats.iter().zip(&models);
         let panel: Vec<MemberPlan> = members
-            .map(|(seat, &model)| crew.descriptions[model].plan(&seat.agent, thinking))
+            .map(|(seat, &model)| crew.plan(model, &seat.agent, thinking))
             .collect();
         let plan = Plan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
-            synthetic: models
-                .iter()
-                .all(|&model| crew.descriptions[model].is_synthetic),
+            synthetic: models.iter().all(|&model| crew.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
@@ -186,11 +192,15 @@ impl Order {
             host: host(),
         };
         Ok(Prepared {
-            plan,
             protocol: self.protocol,
             prompts,
             questions,
-            notices: dataset.notices,
+            notices: dataset
+                .notices
+                .into_iter()
+                .chain(plan.unrepeatable())
+                .collect(),
+            plan,
             models,
         })
     }
@@ -271,6 +281,7 @@ impl Prepared {
             run_seed: self.plan.seed,
             free: self.plan.free,
             thinking: self.protocol.thinking(),
+            max_tokens: self.protocol.max_tokens(),
             ignore_eos: false,
             stop,
             on_call: Box::new(on_call),
@@ -287,6 +298,17 @@ impl Prepared {
 fn ids(questions: &[Question]) -> Vec<String> {
     let ids = questions.iter().map(|question| question.id.clone());
     ids.collect()
+}
+
+/// An image that a file of questions names: beside the file, unless it is an address.
+fn beside(file: &Path, image: String) -> String {
+    let is_address = ["http:", "https:", "data:"]
+        .iter()
+        .any(|scheme| image.starts_with(scheme));
+    match file.parent() {
+        Some(folder) if !is_address => folder.join(image).display().to_string(),
+        _ => image,
+    }
 }
 
 /// A path as a plan keeps it: it holds from whatever directory the run is taken up.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::prepare::{Order, Share};
@@ -32,7 +32,7 @@ const DEFAULT_SEED: u64 = 42;
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume", "recipe"])]
+    #[arg(value_parser = systems(), required_unless_present_any = ["plan", "resume", "recipe"])]
     system: Option<String>,
     /// Run every cell of a table or figure that is not in --out yet, then print it: table1, figure5, …, or a file
     #[arg(long, env = "WARDROUND_RECIPE", value_name = "RECIPE", conflicts_with_all = ["system", "plan", "data"], requires = "data_dir")]
@@ -270,7 +270,9 @@ impl Run {
             WantedType::Auto => false,
             WantedType::Exactly(stored) => {
                 let stored = stored.to_string();
-                plan.panel.iter().any(|member| member.dtype != stored)
+                plan.panel
+                    .iter()
+                    .any(|member| !member.is_remote() && member.dtype != stored)
             }
         };
         let quant = self.machine.compute.quant;
@@ -278,7 +280,7 @@ impl Run {
             && plan
                 .panel
                 .iter()
-                .any(|member| member.quantisation != quant.name());
+                .any(|member| !member.is_remote() && member.quantisation != quant.name());
         let settled = [
             ("--set", !self.set.is_empty()),
             ("--seed", self.seed.is_some_and(|seed| seed != plan.seed)),
@@ -312,6 +314,15 @@ impl Run {
         }
         Ok((order, Some((path, plan))))
     }
+}
+
+/// The systems by their names; where a plan has another name for one, by that too.
+fn systems() -> PossibleValuesParser {
+    let value = |name| {
+        let in_plans = Protocol::named(name).map(|protocol| protocol.name());
+        PossibleValue::new(name).aliases(in_plans.ok().filter(|other| *other != name))
+    };
+    PossibleValuesParser::new(Protocol::NAMES.map(value))
 }
 
 /// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.

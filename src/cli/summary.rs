@@ -124,8 +124,11 @@ fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
     let (mut sum, mut longest) = (0, 0);
     let thinking = prepared.protocol.thinking();
     for question in &prepared.questions {
-        for (seat, chat) in system.opening(question) {
-            let description = &crew.descriptions[prepared.models[seat]];
+        for (seat, chat) in system.opening(&prepared.plan.dataset.name, question) {
+            // A remote member's tokens are counted where it is.
+            let Some(description) = crew.descriptions.get(prepared.models[seat]) else {
+                continue;
+            };
             let tokens = description.tokenise(&chat, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
             sum += count;

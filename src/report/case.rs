@@ -123,7 +123,7 @@ impl<'a> Case<'a> {
             flags: Flag::of(item, calls),
             at_first: first.map(|round| Mark::new(&round.aggregate, gold)),
             answer: Mark::new(&item.answer, gold),
-            trail: trail(item, panel),
+            trail: trail(item),
             team_confidence: format!("{:.2}", item.team_confidence),
             excerpt: stem.map(excerpt).unwrap_or_default(),
             stem,
@@ -150,21 +150,21 @@ fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
     user_message(initial).map(split_prompt)
 }
 
-fn trail<'a>(item: &'a ItemRecord, panel: Panel<'a>) -> Vec<Vec<Step<'a>>> {
+fn trail(item: &ItemRecord) -> Vec<Vec<Step<'_>>> {
     let before = [None].into_iter().chain(item.rounds.iter().map(Some));
-    let step = |seat: usize, letter: &'a String, before: Option<&String>| Step {
-        agent: panel.agent_at(seat),
-        letter,
-        verdict: Verdict::of(letter, item.gold.as_deref()),
-        changed: before.is_some_and(|before| before != letter),
-    };
     let rounds = item.rounds.iter().zip(before);
     rounds
         .map(|(round, before)| {
             let answers = round.answers.iter().enumerate();
-            answers
-                .map(|(seat, letter)| step(seat, letter, before.and_then(|b| b.answers.get(seat))))
-                .collect()
+            let steps = answers.map(|(seat, letter)| Step {
+                agent: round.agents.get(seat).map_or("?", String::as_str),
+                letter,
+                verdict: Verdict::of(letter, item.gold.as_deref()),
+                changed: before
+                    .and_then(|before| before.answers.get(seat))
+                    .is_some_and(|before| before != letter),
+            });
+            steps.collect()
         })
         .collect()
 }

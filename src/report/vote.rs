@@ -40,7 +40,7 @@ impl<'a> Vote<'a> {
                 weight: format!("{:.1}", sum as f64 / 10.0),
                 percent: if total > 0 { sum * 100 / total } else { 0 },
                 supporters: supporting()
-                    .map(|(seat, _)| setting.panel.agent_at(seat))
+                    .map(|(seat, _)| record.agents.get(seat).map_or("?", String::as_str))
                     .collect(),
                 winner: letter == record.aggregate,
                 gold: setting.gold == Some(letter),
@@ -80,5 +80,7 @@ mod tests {
         );
         assert_eq!(votes[1].supporters, ["sym", "guide"]);
         assert!(votes[0].gold && votes[1].winner);
+        record.agents = vec!["solo".into(); 3];
+        assert_eq!(Vote::count(&record, &setting)[1].supporters, ["solo"; 2]);
     }
 }

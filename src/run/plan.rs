@@ -79,7 +79,8 @@ pub struct MemberPlan {
     pub quantisation: String,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     pub thinking: bool,
-    pub temperature: f32,
+    /// `None`, of a remote member: as its provider pleases.
+    pub temperature: Option<f32>,
     pub top_k: Option<u32>,
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
@@ -115,7 +116,53 @@ pub struct HostPlan {
     pub memory_bytes: u64,
 }
 
+/// The family of a member that is no model here but an endpoint elsewhere.
+pub const REMOTE: &str = "remote";
+
+impl MemberPlan {
+    /// The entry for `agent` at an endpoint, of which nothing is known but its address.
+    pub fn remote(agent: &str, address: &str, thinking: bool) -> MemberPlan {
+        let unknown = || "unknown".to_owned();
+        MemberPlan {
+            agent: agent.to_owned(),
+            backbone: address.to_owned(),
+            path: address.to_owned(),
+            repository: None,
+            revision: None,
+            weights_sha256: unknown(),
+            config_sha256: unknown(),
+            tokenizer_sha256: unknown(),
+            template_sha256: unknown(),
+            family: REMOTE.to_owned(),
+            dtype: unknown(),
+            quantisation: unknown(),
+            thinking,
+            temperature: None,
+            top_k: None,
+            top_p: None,
+            min_p: None,
+            repetition_penalty: None,
+            eos_ids: Vec::new(),
+            context: 0,
+        }
+    }
+
+    /// Whether the member is an endpoint: what it said cannot be generated again.
+    pub fn is_remote(&self) -> bool {
+        self.family == REMOTE
+    }
+}
+
 impl Plan {
+    /// Why the run cannot be generated again, where it cannot.
+    pub fn unrepeatable(&self) -> Option<String> {
+        let member = self.panel.iter().find(|member| member.is_remote())?;
+        let address = &member.backbone;
+        Some(format!(
+            "{address} is elsewhere: what it says cannot be generated again byte for byte"
+        ))
+    }
+
     pub fn load(path: &Path) -> Result<Plan, RunError> {
         Plan::parse(&fs_err::read(path)?, path)
     }
@@ -242,7 +289,7 @@ mod tests {
         let mut plan = plan();
         plan.seed = u64::MAX;
         plan.to_toml().unwrap();
-        plan.panel[0].temperature = f32::NAN;
+        plan.panel[0].temperature = Some(f32::NAN);
         let error = plan.to_toml().unwrap_err();
         assert!(matches!(error, RunError::UnwritablePlan { .. }), "{error}");
     }
@@ -271,7 +318,7 @@ mod tests {
 
         other.version = "9.9.9".to_owned();
         other.engine.device_kind = "sm_90".to_owned();
-        other.panel[1].temperature = 0.7;
+        other.panel[1].temperature = Some(0.7);
         other.panel[1].top_k = None;
         other.dataset.items[1] = "q9".to_owned();
         other.settings.insert("t_max".to_owned(), 2.into());

@@ -3,9 +3,13 @@
 pub mod answer;
 pub mod case;
 pub mod form;
+pub mod healthcareagent;
 pub mod in_flight;
 pub mod json_object;
 pub mod medmad;
 pub mod permutation;
 pub mod protocol;
+#[cfg(test)]
+pub mod scripted;
 pub mod settings;
+pub mod single_llm;

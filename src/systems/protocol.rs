@@ -1,9 +1,14 @@
 //! Which system runs, with its settings; and the system itself, ready to answer.
 
 use super::case::Case;
+use super::healthcareagent;
+use super::healthcareagent::protocol::HealthcareAgent;
 use super::medmad;
 use super::medmad::protocol::MedMad;
 use super::settings::{SettingsError, set_pairs, set_table};
+use super::single_llm;
+use super::single_llm::protocol::SingleLlm;
+use super::single_llm::settings::Method;
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
@@ -15,6 +20,9 @@ pub enum Protocol {
     MedMad(medmad::settings::Settings),
     /// MED-MAD's panel without its debate.
     NoDebate(medmad::settings::Settings),
+    /// One model alone.
+    SingleLlm(single_llm::settings::Settings),
+    HealthcareAgent(healthcareagent::settings::Settings),
 }
 
 /// A seat of a system: who sits there, and which of the panel's models by default.
@@ -33,7 +41,16 @@ impl Seat {
 
 impl Protocol {
     /// Every system's name, as the command line takes it.
-    pub const NAMES: [&str; 2] = ["medmad", "no-debate"];
+    pub const NAMES: [&str; 8] = [
+        "medmad",
+        "no-debate",
+        "zero-shot",
+        "few-shot",
+        "cot",
+        "self-consistency",
+        "cot-sc",
+        "healthcareagent",
+    ];
 
     /// The system of this name, or of an alias, with its defaults.
     ///
@@ -43,12 +60,16 @@ impl Protocol {
         Ok(match name {
             "medmad" => Protocol::MedMad(medmad::settings::Settings::default()),
             "no-debate" => Protocol::NoDebate(medmad::settings::Settings::no_debate()),
-            _ => {
-                return Err(SettingsError::UnknownSystem {
-                    name: name.to_owned(),
-                    known: Protocol::NAMES.to_vec(),
-                });
-            }
+            "healthcareagent" => Protocol::HealthcareAgent(Default::default()),
+            _ => match Method::named(name) {
+                Some(method) => Protocol::SingleLlm(single_llm::settings::Settings::new(method)),
+                None => {
+                    return Err(SettingsError::UnknownSystem {
+                        name: name.to_owned(),
+                        known: Protocol::NAMES.to_vec(),
+                    });
+                }
+            },
         })
     }
 
@@ -75,6 +96,8 @@ impl Protocol {
     fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
+            Protocol::SingleLlm(settings) => settings.set(key, value),
+            Protocol::HealthcareAgent(settings) => settings.set(key, value),
         }
     }
 
@@ -82,13 +105,18 @@ impl Protocol {
     pub fn to_table(&self) -> toml::Table {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.to_table(),
+            Protocol::SingleLlm(settings) => settings.to_table(),
+            Protocol::HealthcareAgent(settings) => settings.to_table(),
         }
     }
 
+    /// The name in plans.
     pub fn name(&self) -> &'static str {
         match self {
             Protocol::MedMad(_) => "medmad",
             Protocol::NoDebate(_) => "no-debate",
+            Protocol::SingleLlm(settings) => settings.method.name(),
+            Protocol::HealthcareAgent(_) => "healthcareagent",
         }
     }
 
@@ -96,6 +124,8 @@ impl Protocol {
     pub fn prompts(&self) -> &'static str {
         match self {
             Protocol::MedMad(_) | Protocol::NoDebate(_) => "medmad",
+            Protocol::SingleLlm(_) => "single_llm",
+            Protocol::HealthcareAgent(_) => "healthcareagent",
         }
     }
 
@@ -108,6 +138,8 @@ impl Protocol {
                     .map(|(model, agent)| Seat::new(agent, model))
                     .collect()
             }
+            Protocol::SingleLlm(_) => vec![Seat::new(single_llm::protocol::AGENT, 0)],
+            Protocol::HealthcareAgent(_) => vec![Seat::new(healthcareagent::protocol::AGENT, 0)],
         }
     }
 
@@ -121,6 +153,17 @@ impl Protocol {
     pub fn thinking(&self) -> bool {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.thinking,
+            Protocol::SingleLlm(settings) => settings.thinking,
+            Protocol::HealthcareAgent(settings) => settings.thinking,
+        }
+    }
+
+    /// What the user bounds completions by.
+    pub fn max_tokens(&self) -> Option<usize> {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
+            Protocol::SingleLlm(settings) => settings.max_tokens,
+            Protocol::HealthcareAgent(settings) => settings.max_tokens,
         }
     }
 
@@ -128,6 +171,8 @@ impl Protocol {
     pub fn max_calls(&self) -> u32 {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
+            Protocol::SingleLlm(settings) => settings.samples,
+            Protocol::HealthcareAgent(_) => healthcareagent::settings::MAX_CALLS,
         }
     }
 }
@@ -135,6 +180,8 @@ impl Protocol {
 /// A system that answers questions.
 pub enum System {
     MedMad(MedMad),
+    SingleLlm(SingleLlm),
+    HealthcareAgent(HealthcareAgent),
 }
 
 impl System {
@@ -144,6 +191,10 @@ impl System {
         Ok(match protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
                 System::MedMad(MedMad::new(settings, prompts)?)
+            }
+            Protocol::SingleLlm(settings) => System::SingleLlm(SingleLlm::new(settings, prompts)?),
+            Protocol::HealthcareAgent(settings) => {
+                System::HealthcareAgent(HealthcareAgent::new(settings, prompts)?)
             }
         })
     }
@@ -155,13 +206,17 @@ impl System {
     pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
         match self {
             System::MedMad(system) => system.answer(case),
+            System::SingleLlm(system) => system.answer(case),
+            System::HealthcareAgent(system) => system.answer(case),
         }
     }
 
-    /// The prompts that are known before anything was answered: the seat, and what it is asked.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    /// The prompts that are known before anything was answered, on a question of this dataset: the seat, and what it is asked.
+    pub fn opening(&self, dataset: &str, question: &Question) -> Vec<(usize, Vec<Message>)> {
         match self {
             System::MedMad(system) => system.opening(question),
+            System::SingleLlm(system) => system.opening(dataset, question),
+            System::HealthcareAgent(system) => system.opening(question),
         }
     }
 }

@@ -258,3 +258,26 @@ fn a_command_line_without_its_needs_is_refused() {
         "wardround 0.1.0\n"
     );
 }
+
+#[test]
+fn a_device_that_this_build_is_without_is_named() {
+    let scratch = Scratch::new();
+    let absent = [
+        ("metal", cfg!(feature = "metal"), "feature `metal`"),
+        (
+            "cuda",
+            cfg!(any(feature = "cuda", feature = "twin")),
+            "feature `cuda`",
+        ),
+    ];
+    for (device, is_built, feature) in absent {
+        if is_built {
+            continue;
+        }
+        let told = scratch.wardround(format!("bench --synth qwen3 --device {device}"));
+        told.refused(
+            2,
+            &["there is no ", device, feature, "hint: ", "--device cpu"],
+        );
+    }
+}

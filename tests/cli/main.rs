@@ -2,6 +2,7 @@
 
 mod bad_checkpoints;
 mod bad_data;
+mod baselines;
 mod binary;
 mod determinism;
 mod fresh_start;

@@ -1,6 +1,7 @@
-"""Regenerates every golden in this folder: `python make.py [models] [chats] [sampler] [ops]`, all four by default.
+"""Regenerates every golden in this folder: `python make.py [KIND]...`, all kinds by default.
 
-Reference: Hugging Face transformers on PyTorch, CPU, one thread, eager attention. What each file holds: README.md.
+Reference: Hugging Face transformers and sentence-transformers on PyTorch, CPU, one thread, eager attention; numpy, scipy and
+scikit-learn for metrics. Kinds, and what each file holds: README.md.
 """
 
 import sys
@@ -9,12 +10,21 @@ from pathlib import Path
 import torch
 
 import chats
+import encoders
+import metrics
 import models
 import ops
 import sampler
 
 HERE = Path(__file__).parent
-MAKERS = {"models": models.make, "chats": chats.make, "sampler": sampler.make, "ops": ops.make}
+MAKERS = {
+    "models": models.make,
+    "chats": chats.make,
+    "sampler": sampler.make,
+    "ops": ops.make,
+    "encoders": encoders.make,
+    "metrics": metrics.make,
+}
 
 
 def main(chosen: list[str]) -> None:

@@ -82,7 +82,7 @@ impl Cpu {
 }
 
 /// Runs of at most `length` rows of one sequence.
-fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
+pub fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     for (row, sequence) in sequences.iter().enumerate() {
         match blocks.last_mut() {
@@ -97,7 +97,7 @@ fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
 
 impl AttentionShape {
     /// The keys that a row at `position` sees.
-    fn seen(&self, position: u32) -> Range<usize> {
+    pub fn seen(&self, position: u32) -> Range<usize> {
         let end = position as usize + 1;
         self.window.map_or(0, |window| end.saturating_sub(window))..end
     }

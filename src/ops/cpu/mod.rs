@@ -28,14 +28,14 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 
-pub use attention::AttentionShape;
+pub use attention::{AttentionShape, blocks};
 pub use isa::Isa;
 pub use lanes::exp_scalar;
 pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::Rope;
-pub use sampler::Sampler;
+pub use sampler::{Sampler, draw_rows};
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;

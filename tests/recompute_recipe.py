@@ -1,0 +1,266 @@
+"""Recomputes the figures of a recipe's folder from the logs of its cells alone, and compares them to the last digit.
+
+    python3 tests/recompute_recipe.py FOLDER
+
+Shares no code with the program. From each cell's plan.toml, items.jsonl and calls.jsonl it computes accuracies, their means and
+deviations, the intervals by the documented generator, NetGain, paired differences, McNemar's test, agreement, and the counts of calls
+and tokens; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
+which needs an encoder, is not recomputed. Exits 1 with the first difference. Python 3.11 or later, standard library only.
+"""
+
+import json
+import math
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+RESAMPLES, SEED = 10_000, 42
+SINGLE = "SingleLLM_"
+MULTI = {"medagents", "mdagents", "reconcile", "medmad", "no-debate"}
+
+
+class Difference(Exception):
+    pass
+
+
+def expect(where, found, expected):
+    if found != expected:
+        raise Difference(f"{where}: found {found!r}, recomputed {expected!r}")
+
+
+# The statistics.
+
+
+def split_mix(seed):
+    mask = (1 << 64) - 1
+    while True:
+        seed = (seed + 0x9E3779B97F4A7C15) & mask
+        mixed = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+        yield mixed ^ (mixed >> 31)
+
+
+def below(random, bound):
+    biased = (1 << 64) % bound
+    while True:
+        drawn = next(random)
+        if drawn >= biased:
+            return drawn % bound
+
+
+def quantile(ordered, share):
+    place = (len(ordered) - 1) * share
+    at = math.floor(place)
+    start, end = ordered[at], ordered[min(at + 1, len(ordered) - 1)]
+    step = place - at
+    return end - (end - start) * (1 - step) if step >= 0.5 else start + (end - start) * step
+
+
+_draws = {}
+
+
+def draws(count):
+    """The questions of every resample; the same for every figure over as many questions."""
+    if count not in _draws:
+        random = split_mix(SEED)
+        _draws[count] = [[below(random, count) for _ in range(count)] for _ in range(RESAMPLES)]
+    return _draws[count]
+
+
+def estimate(values):
+    def total(chosen):
+        result = 0.0
+        for value in chosen:
+            result += value
+        return result
+
+    means = sorted(total(values[index] for index in sample) / len(values) for sample in draws(len(values)))
+    return {
+        "mean": total(values) / len(values),
+        "low": quantile(means, 0.025),
+        "high": quantile(means, 0.975),
+        "n_questions": len(values),
+        "n_units": len(values),
+    }
+
+
+def run_means(runs):
+    return [sum(run[question] for run in runs) / len(runs) for question in range(len(runs[0]))]
+
+
+def over_runs(values):
+    total = 0.0
+    for value in values:
+        total += value
+    mean = total / len(values)
+    squares = 0.0
+    for value in values:
+        squares += (value - mean) ** 2
+    return {"per_run": values, "mean": mean, "std": math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else None}
+
+
+def shares(runs):
+    return over_runs([sum(run) / len(run) for run in runs])
+
+
+def mcnemar(left, right):
+    only_left = sum(a and not b for a, b in zip(left, right))
+    only_right = sum(b and not a for a, b in zip(left, right))
+    n = only_left + only_right
+    tail = sum(math.comb(n, k) for k in range(min(only_left, only_right) + 1))
+    return only_left, only_right, float(min(Fraction(1), Fraction(2 * tail, 2**n)))
+
+
+# The logs.
+
+
+class Cell:
+    def __init__(self, directory):
+        self.plan = tomllib.loads((directory / "plan.toml").read_text())
+        lines = lambda name: [json.loads(line) for line in (directory / name).read_text().splitlines()]
+        self.calls = lines("calls.jsonl")
+        self.last = {(item["run"], item["item"]): item for item in lines("items.jsonl")}
+        runs = range(1, self.plan["runs"] + 1)
+        expect(f"{directory}: items", len(self.last), len(self.plan["dataset"]["items"]) * len(runs))
+        self.questions = [q for q in self.plan["dataset"]["items"] if all(self.last[run, q]["gold"] is not None for run in runs)]
+        self.runs = [[self.last[run, question] for question in self.questions] for run in runs]
+        self.check_answers(directory)
+
+    def check_answers(self, directory):
+        """What a round says was answered must be what the calls of that round were read as."""
+        said = defaultdict(list)
+        for call in self.calls:
+            if call["stage"] in ("initial", "round", "final"):
+                said[call["run"], call["item"], call["stage"], call["round"]].append(str(call["record"].get("answer", "")))
+        for (run, item), record in self.last.items():
+            for round in record["rounds"]:
+                answers = said[run, item, round["stage"], round["round"]]
+                expect(f"{directory}: {item}, run {run}, round {round['round']}", Counter(round["answers"]), Counter(answers))
+
+    def verdicts(self):
+        return [[item["error"] is None and item["answer"] == item["gold"] for item in run] for run in self.runs]
+
+    def round0(self):
+        return [[bool(item["rounds"]) and item["rounds"][0]["aggregate"] == item["gold"] for item in run] for run in self.runs]
+
+    def trajectories(self, last):
+        def answers(item):
+            rounds = [round for round in item["rounds"] if round["stage"] in ("initial", "round")]
+            if not last:
+                rounds = [round for round in rounds if round["stage"] == "initial"][:1]
+            return rounds[-1]["answers"] if rounds else []
+
+        return [[(answers(item), item["gold"]) for item in run] for run in self.runs]
+
+
+def agree(answers):
+    return len(answers) > 1 and answers[0] != "" and len(set(answers)) == 1
+
+
+def check(folder):
+    recipe = tomllib.loads((folder / "recipe.toml").read_text())["recipe"]
+    results = json.loads((folder / "results.json").read_text())
+    cells = {}
+    for dataset in recipe["dataset"]:
+        for method in recipe["method"]:
+            cells[method["name"], dataset["name"]] = Cell(folder / "cells" / f"{method['name']}-{dataset['name']}")
+    expect("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(cells))
+    for result in results["cells"]:
+        check_cell(result, cells[result["method"], result["dataset"]])
+    for row in results.get("netgain", []):
+        check_net_gain(row, cells[row["method"], row["dataset"]])
+    for row in results.get("paired", []):
+        left, right = cells[row["method"], row["dataset"]], cells[row["baseline"], row["dataset"]]
+        check_paired(row, left.verdicts(), right.verdicts())
+    check_choices(results, recipe)
+    for row in results.get("collapse", []):
+        check_agreement(row, cells[row["method"], row["dataset"]])
+    return len(cells), sum(len(cell.calls) for cell in cells.values())
+
+
+def check_cell(result, cell):
+    where = f"cell {result['method']}-{result['dataset']}"
+    accuracy = shares(cell.verdicts())
+    expect(f"{where}: accuracy", result["accuracy"], accuracy["per_run"])
+    expect(f"{where}: mean", result["mean"], accuracy["mean"])
+    expect(f"{where}: std", result["std"], accuracy["std"])
+    expect(f"{where}: interval", result["interval"], estimate(run_means(cell.verdicts())))
+    expect(f"{where}: n_items", result["n_items"], len(cell.plan["dataset"]["items"]))
+    expect(f"{where}: n_runs", result["n_runs"], cell.plan["runs"])
+    expect(f"{where}: n_errors", result["n_errors"], sum(item["error"] is not None for item in cell.last.values()))
+    expect(f"{where}: calls", result["calls"], len(cell.calls))
+    tokens = sum(call["usage"]["completion_tokens"] for call in cell.calls)
+    expect(f"{where}: completion_tokens", result["completion_tokens"], tokens)
+
+
+def check_net_gain(row, cell):
+    where = f"NetGain of {row['method']}-{row['dataset']}"
+    before, after = cell.round0(), cell.verdicts()
+    pairs = list(zip(before, after))
+    gained = [[not b and a for b, a in zip(*pair)] for pair in pairs]
+    lost = [[b and not a for b, a in zip(*pair)] for pair in pairs]
+    expect(f"{where}: wrong to right", row["wrong_to_right"], [sum(run) / len(run) for run in gained])
+    expect(f"{where}: right to wrong", row["right_to_wrong"], [sum(run) / len(run) for run in lost])
+    for run, (b, a) in enumerate(pairs):
+        net = row["wrong_to_right"][run] - row["right_to_wrong"][run]
+        if not math.isclose(net, sum(a) / len(a) - sum(b) / len(b), abs_tol=1e-12):
+            raise Difference(f"{where}: run {run + 1} is not the gain in accuracy")
+    expected = estimate([a - b for a, b in zip(run_means(after), run_means(before))])
+    expect(where, {key: row[key] for key in expected}, expected)
+
+
+def check_paired(row, left, right):
+    where = f"{row['method']} less {row['baseline']} on {row['dataset']}"
+    expected = estimate([a - b for a, b in zip(run_means(left), run_means(right))])
+    expect(where, {key: row[key] for key in expected}, expected)
+    for run, (a, b) in enumerate(zip(left, right)):
+        only_left, only_right, p = mcnemar(a, b)
+        found = row["mcnemar"][run]
+        expect(f"{where}: discordant", (found["only_left"], found["only_right"]), (only_left, only_right))
+        if not math.isclose(found["p_value"], p, rel_tol=1e-12):
+            raise Difference(f"{where}: p of run {run + 1}: found {found['p_value']}, recomputed {p}")
+
+
+def check_choices(results, recipe):
+    """Which baselines MED-MAD is set against."""
+    means = {(cell["method"], cell["dataset"]): cell["mean"] for cell in results["cells"]}
+    systems = {cell["method"]: cell["system"] for cell in results["cells"]}
+    for row in results.get("paired", []):
+        if row["comparison"] == "best":
+            others = [m["name"] for m in recipe["method"] if systems[m["name"]] in MULTI and m["name"] != row["method"]]
+            best = max(others, key=lambda name: means[name, row["dataset"]])
+            expect(f"the best baseline on {row['dataset']}", row["baseline"], best)
+        if row["comparison"] == "unified":
+            single = sorted((systems[name], name) for name in systems if systems[name].startswith(SINGLE))
+            score = lambda pair: sum(means[pair[1], d["name"]] for d in recipe["dataset"]) / len(recipe["dataset"])
+            top = max(map(score, single))
+            chosen = next(name for system, name in single if math.isclose(score((system, name)), top, abs_tol=1e-9))
+            expect("the unified baseline", row["baseline"], chosen)
+
+
+def check_agreement(row, cell):
+    where = f"agreement of {row['method']}-{row['dataset']}"
+    first, last = cell.trajectories(False), cell.trajectories(True)
+    wrong = lambda runs: shares([[agree(answers) and answers[0] != gold for answers, gold in run] for run in runs])
+    expected = {
+        "agreement_at_0": shares([[agree(answers) for answers, _ in run] for run in first]),
+        "same_wrong_at_0": wrong(first),
+        "same_wrong_at_final": wrong(last),
+    }
+    expect(where, row["agreement"], expected)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        cells, calls = check(Path(sys.argv[1]))
+    except Difference as difference:
+        sys.exit(str(difference))
+    print(f"{sys.argv[1]}: {cells} cells, {calls} calls recomputed, equal to the last digit")
+
+
+if __name__ == "__main__":
+    main()
