@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use crate::comparison::ComparisonError;
 use crate::console;
 use crate::data::DataError;
 use crate::encoder::EncoderError;
@@ -65,6 +66,8 @@ pub enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Comparison(#[from] ComparisonError),
+    #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
     Recipe(#[from] RecipeError),
@@ -108,6 +111,7 @@ impl Failure {
             },
             Failure::Hub(error) => hub_code(error),
             Failure::Run(error) => blame_code(error.blame()),
+            Failure::Comparison(ComparisonError::Run(error)) => blame_code(error.blame()),
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
@@ -126,6 +130,7 @@ impl Failure {
             Failure::Hub(error) => error.hint(),
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
+            Failure::Comparison(error) => error.hint(),
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),

@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
 mod bench;
+mod compare;
 mod crew;
 mod demo;
 mod doctor;
@@ -47,6 +48,8 @@ enum Verb {
     Verify(verify::Verify),
     /// Generate a run's calls again and compare
     Replay(replay::Replay),
+    /// Set runs over the same questions side by side: what flips, whether by chance, at what cost
+    Compare(compare::Compare),
     /// Make the shards of a run, or of a recipe, one
     Merge(merge::Merge),
     /// List, fetch, verify or synthesise models
@@ -74,6 +77,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),
+        Verb::Compare(compare) => compare.run(),
         Verb::Merge(merge) => merge.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),

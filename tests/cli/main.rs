@@ -4,6 +4,7 @@ mod bad_checkpoints;
 mod bad_data;
 mod baselines;
 mod binary;
+mod comparing;
 mod determinism;
 mod fresh_start;
 mod limits;
