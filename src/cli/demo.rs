@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::options::{ComputeFlags, MachineFlags, RemoteFlags};
-use super::prepare::Order;
+use super::prepare::{Order, Share};
 use super::workplace::Workplace;
 use super::{interrupt, synthetic};
 use crate::console;
@@ -47,6 +47,7 @@ impl Demo {
             data: DEMO_PATH.into(),
             format: Format::Mcq,
             subset: Subset::All,
+            share: Share::All,
             runs: 1,
             panel,
             slots: BTreeMap::new(),

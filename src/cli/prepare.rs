@@ -18,6 +18,7 @@ use crate::prompts::PromptSet;
 use crate::run::clock;
 use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use crate::run::records::CallRecord;
+use crate::run::shard::{Shard, ShardPlan};
 use crate::systems::protocol::{Protocol, Seat, System};
 
 /// What a run is asked to be.
@@ -25,6 +26,7 @@ pub struct Order {
     pub data: PathBuf,
     pub format: Format,
     pub subset: Subset,
+    pub share: Share,
     pub runs: u32,
     /// One model for every seat, or as many as the system's panel has.
     pub panel: Vec<String>,
@@ -37,6 +39,16 @@ pub struct Order {
     pub machine: MachineFlags,
     pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
+}
+
+/// Which of the subset's items run.
+#[derive(Clone, Debug)]
+pub enum Share {
+    All,
+    /// Those of a part.
+    Shard(Shard),
+    /// All: the subset is a part already, as its plan says.
+    Planned(ShardPlan),
 }
 
 impl Order {
@@ -86,6 +98,10 @@ impl Order {
                 path: "plan.toml".into(),
                 ids: plan.dataset.items.clone(),
             },
+            share: match plan.dataset.shard.clone() {
+                Some(shard) => Share::Planned(shard),
+                None => Share::All,
+            },
             runs: plan.runs,
             panel: Vec::new(),
             slots: plan
@@ -128,6 +144,15 @@ impl Order {
                 .take()
                 .map(|image| beside(&dataset.path, image));
         }
+        let shard = match &self.share {
+            Share::All => None,
+            Share::Planned(shard) => Some(shard.clone()),
+            Share::Shard(part) => {
+                let shard = ShardPlan::new(*part, &ids(&questions))?;
+                questions = part.take(questions);
+                Some(shard)
+            }
+        };
         let models = self.seat_models()?;
         let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
@@ -152,10 +177,8 @@ impl Order {
                 format: self.format.name().to_owned(),
                 path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
-                items: questions
-                    .iter()
-                    .map(|question| question.id.clone())
-                    .collect(),
+                items: ids(&questions),
+                shard,
             },
             panel,
             engine: EnginePlan {
@@ -270,6 +293,11 @@ impl Prepared {
             panel,
         })
     }
+}
+
+fn ids(questions: &[Question]) -> Vec<String> {
+    let ids = questions.iter().map(|question| question.id.clone());
+    ids.collect()
 }
 
 /// An image that a file of questions names: beside the file, unless it is an address.

@@ -23,7 +23,7 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
         "{} on {}: {}, {}",
         plan.system,
         plan.dataset.name,
-        count(results.n_items, "item"),
+        planned_items(plan),
         count(results.n_runs as usize, "run")
     ))?;
     console::say(format!("accuracy   {accuracy}"))?;
@@ -49,6 +49,15 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// How many items run, and of how many they are a part.
+fn planned_items(plan: &Plan) -> String {
+    let items = count(plan.dataset.items.len(), "item");
+    match &plan.dataset.shard {
+        Some(shard) => format!("{items} (shard {} of {})", shard.part, shard.whole_items),
+        None => items,
+    }
+}
+
 /// What would run.
 pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
     let plan = &prepared.plan;
@@ -63,7 +72,7 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
         "dataset    {} ({}), {}, {}",
         plan.dataset.name,
         plan.dataset.path,
-        count(prepared.questions.len(), "item"),
+        planned_items(plan),
         count(plan.runs as usize, "run")
     ))?;
     console::say(format!(

@@ -11,6 +11,7 @@ pub mod error;
 pub mod file;
 pub mod reading;
 pub mod results;
+pub mod shards;
 pub mod table;
 
 pub use error::RecipeError;

@@ -54,6 +54,7 @@ pub fn plan() -> Plan {
             path: "questions.jsonl".to_owned(),
             sha256: "33".repeat(32),
             items: ITEMS.map(str::to_owned).to_vec(),
+            shard: None,
         },
         panel: vec![member("sym"), member("ddx")],
         engine: EnginePlan {

@@ -9,6 +9,7 @@ use super::chain::sha256_hex;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::private_file;
+use super::shard::{Shard, ShardPlan};
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -51,6 +52,9 @@ pub struct DatasetPlan {
     pub sha256: String,
     /// The ids that run, in order.
     pub items: Vec<String>,
+    /// Where they are a part of another run's; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPlan>,
 }
 
 /// One member of the panel: a role on a backbone.
@@ -195,6 +199,16 @@ impl Plan {
         }
     }
 
+    /// The plan of a part of this one's items.
+    ///
+    /// # Errors
+    /// A shard that none of the items falls to.
+    pub fn shard(mut self, part: Shard) -> Result<Plan, RunError> {
+        self.dataset.shard = Some(ShardPlan::new(part, &self.dataset.items)?);
+        self.dataset.items = part.take(self.dataset.items);
+        Ok(self)
+    }
+
     /// The fields in which `other` would run differently, this plan's value first.
     ///
     /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
@@ -251,6 +265,23 @@ mod tests {
         // One from before there were drafts.
         let old = text.replace("draft = 0\n", "");
         assert!(old != text && Plan::parse(old.as_bytes(), &path).unwrap() == plan());
+    }
+
+    #[test]
+    fn a_shards_plan_reads_back_and_tells_its_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let shard = plan().shard("2/2".parse().unwrap()).unwrap();
+        assert_eq!(shard.dataset.items, ["q2"]);
+        shard.save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), shard);
+        let text = fs_err::read_to_string(&path).unwrap();
+        let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
+        assert!(text.contains(table), "{text}");
+        assert!(!plan().to_toml().unwrap().contains("shard"));
+        let cut = text.replace("2/2", "3/2");
+        let error = Plan::parse(cut.as_bytes(), &path).unwrap_err();
+        assert!(error.to_string().contains("not a shard"), "{error}");
     }
 
     #[test]
