@@ -86,9 +86,14 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Every text, in the order of the names.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts.values().map(String::as_str)
+    /// Every text of one system, in the order of the names.
+    pub fn texts(&self, system: &str) -> impl Iterator<Item = &str> {
+        self.of(system).map(|(_, text)| text.as_str())
+    }
+
+    fn of(&self, system: &str) -> impl Iterator<Item = (&String, &String)> {
+        let is_own = move |name: &str| name.split('/').next() == Some(system);
+        self.texts.iter().filter(move |(name, _)| is_own(name))
     }
 
     /// The prompts in the binary.
@@ -155,9 +160,7 @@ impl PromptSet {
     /// The hash of one system's prompts, in hex: over its sorted `name sha256` lines.
     pub fn sha256(&self, system: &str) -> String {
         let lines: String = self
-            .texts
-            .iter()
-            .filter(|(name, _)| name.split('/').next() == Some(system))
+            .of(system)
             .map(|(name, text)| format!("{name} {}\n", hex_sha256(text)))
             .collect();
         hex_sha256(&lines)
