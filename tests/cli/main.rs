@@ -7,6 +7,7 @@ mod binary;
 mod determinism;
 mod fresh_start;
 mod limits;
+mod multi_agent;
 mod recompute;
 mod run_directory;
 mod signals;
