@@ -8,3 +8,4 @@ pub mod messages;
 pub mod protocol;
 pub mod recruits;
 pub mod settings;
+mod teams;

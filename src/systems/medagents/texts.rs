@@ -92,12 +92,12 @@ fn parse(found: bool, finish_reason: FinishReason) -> Parse {
 
 /// Up to the last sentence that ends, where more than one begins.
 fn whole_sentences(text: &str) -> &str {
-    let ends = text.char_indices().filter(|&(at, c)| {
+    let mut ends = text.char_indices().filter(|&(at, c)| {
         let after = &text[at + c.len_utf8()..];
         let parts = after.chars().next().is_none_or(char::is_whitespace);
         matches!(c, '.' | '!' | '?') && parts
     });
-    match ends.last() {
+    match ends.next_back() {
         Some((end, _)) if !text.ends_with('.') => &text[..=end],
         _ => text,
     }
