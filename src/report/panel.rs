@@ -25,11 +25,6 @@ impl<'a> Panel<'a> {
             .unwrap_or(self.members.len())
     }
 
-    /// The agent at a seat, as a reader knows it: its short name.
-    pub fn agent_at(&self, seat: usize) -> &'a str {
-        self.members.get(seat).map_or("?", |member| &member.agent)
-    }
-
     pub fn agents(&self) -> impl Iterator<Item = &'a str> {
         self.members.iter().map(|member| member.agent.as_str())
     }

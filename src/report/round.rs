@@ -64,7 +64,7 @@ impl<'a> Round<'a> {
             let of_seat = calls.iter().filter(|c| setting.panel.seat_of(c) == seat);
             let alone = of_seat.count() == 1;
             let record = record.filter(|_| alone);
-            Card::new(call, setting.said(call, seat, record), prompts.number(call))
+            Card::new(call, setting.said(call, record), prompts.number(call))
         });
         Round {
             number,
@@ -87,13 +87,13 @@ fn doctors(record: &RoundRecord) -> Vec<Doctor<'_>> {
 
 impl<'a> Setting<'a, '_> {
     /// What a member said: by the round's record where that has the member's only call, else by the call itself.
-    fn said(&self, call: &'a CallRecord, seat: usize, record: Option<&'a RoundRecord>) -> Said<'a> {
-        let counted = record.and_then(|record| {
-            let answer = record.answers.get(seat)?;
+    fn said(&self, call: &'a CallRecord, record: Option<&'a RoundRecord>) -> Said<'a> {
+        let at = record.and_then(|record| record.agents.iter().position(|a| *a == call.agent));
+        let counted = record.zip(at).and_then(|(record, at)| {
             Some((
-                answer,
-                record.confidences.get(seat)?,
-                record.weights.get(seat),
+                record.answers.get(at)?,
+                record.confidences.get(at)?,
+                record.weights.get(at),
             ))
         });
         let (answer, confidence, weight) = match counted {
@@ -108,7 +108,10 @@ impl<'a> Setting<'a, '_> {
                 None,
             ),
         };
-        let before = self.before.and_then(|before| before.answers.get(seat));
+        let before = self
+            .before
+            .zip(at)
+            .and_then(|(before, at)| before.answers.get(at));
         Said {
             verdict: Verdict::of(&answer, self.gold),
             beyond: !answer.is_empty()
@@ -128,8 +131,8 @@ impl<'a> Setting<'a, '_> {
         let pairs = before.iter().zip(&record.answers).enumerate();
         pairs
             .filter(|(_, (from, to))| from != to)
-            .map(|(seat, (from, to))| Change {
-                agent: self.panel.agent_at(seat),
+            .map(|(at, (from, to))| Change {
+                agent: record.agents.get(at).map_or("?", String::as_str),
                 from,
                 to,
                 verdict: Verdict::of(to, self.gold),

@@ -8,6 +8,7 @@ mod comparing;
 mod determinism;
 mod fresh_start;
 mod limits;
+mod multi_agent;
 mod recompute;
 mod run_directory;
 mod shards;
