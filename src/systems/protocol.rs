@@ -192,6 +192,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
             Protocol::SingleLlm(settings) => settings.max_tokens,
             Protocol::HealthcareAgent(settings) => settings.max_tokens,
+            Protocol::MedAgents(settings) => settings.decoding.max_tokens,
+            Protocol::MdAgents(settings) => settings.decoding.max_tokens,
+            Protocol::Reconcile(settings) => settings.decoding.max_tokens,
         }
     }
 

@@ -120,7 +120,7 @@ fn lower(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::permutation::SplitMix64;
+    use crate::random::SplitMix64;
 
     fn read(text: &str) -> Reply {
         Reply::read(text, FinishReason::Stop, "answer")

@@ -36,6 +36,7 @@ fn every_baseline_runs_verifies_and_replays() {
         for item in &contents.items.records {
             // Under a grammar everybody answers with one of the options.
             assert!("ABCDE".contains(&item.answer) && !item.answer.is_empty());
+            assert!(item.calls <= protocol.max_calls(), "{item:?}");
             assert!(!item.rounds.is_empty() && item.error.is_none());
             assert!(
                 counts.is_empty() || counts.contains(&item.calls),

@@ -53,11 +53,12 @@ impl MdAgents {
         };
         let agents = first.iter().map(|call| call.agent.clone()).collect();
         let answers: Vec<String> = first.iter().map(|c| field(&c.record, "answer")).collect();
-        let last = decision.as_ref().unwrap_or(&first[0]);
-        let answer = field(&last.record, "answer");
+        let last = decision.as_ref().or(first.first());
+        let said = |key| last.map_or(String::new(), |call| field(&call.record, key));
+        let answer = said("answer");
         let verdict = Verdict {
             team_confidence: support(&answers, &answer),
-            rationale: field(&last.record, "explanation"),
+            rationale: said("explanation"),
             answer,
             tie: false,
         };

@@ -141,7 +141,8 @@ fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
-    use crate::systems::fixtures::{play, question};
+    use crate::systems::protocol::Protocol;
+    use crate::systems::scripted::{answer_filled, question};
 
     fn said(answer: &str, confidence: f64) -> String {
         format!(
@@ -157,8 +158,8 @@ mod tests {
             let agent = Settings::agents().iter().position(|a| *a == key.agent);
             script(key.round, agent.unwrap())
         });
-        let system = Reconcile::new(&Settings::default(), &PromptSet::embedded()).unwrap();
-        play(&Settings::agents(), script, |case| system.answer(case))
+        let protocol = Protocol::Reconcile(Settings::default());
+        answer_filled(&protocol, &question(5), script)
     }
 
     #[test]
@@ -236,7 +237,7 @@ mod tests {
         assert!(user.contains("Answer: A\nSupporters: 2\nAverage confidence: 1.00"));
         assert!(user.contains("Answer: B\nSupporters: 1\nAverage confidence: 0.40"));
         assert!(user.contains(&item.rounds[1].brief) && !item.rounds[1].brief.is_empty());
-        assert!(user.contains(&question().question));
+        assert!(user.contains(&question(5).question));
         assert!(!second[0][1].content.contains("Answer: A"));
         assert!(calls.iter().all(|call| call.messages.len() == 2));
     }

@@ -3,8 +3,9 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::run::records::CallKey;
-use crate::systems::fixtures::{play, said};
 use crate::systems::mdagents::teams::seat_of;
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::{answer_filled, question, said};
 
 const TEAMS_SAID: &str = r#"{"teams": [
     {"group_id": "Last", "goal": "Final Review and Decision Team (FRDT)", "members": [{"role": "R1"}, {"role": "R2", "is_lead": true}, {"role": "R3"}]},
@@ -24,17 +25,12 @@ fn usual(key: &CallKey, complexity: &str) -> String {
 }
 
 fn run_with(
-    pairs: &[(&str, &str)],
+    pairs: &[&str],
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
 ) -> (ItemRecord, Vec<CallRecord>) {
-    let agents: Vec<String> = Settings::seats().into_iter().map(|s| s.agent).collect();
-    let mut settings = Settings::default();
-    for (key, value) in pairs {
-        settings.set(key, value).unwrap();
-    }
-    let system = MdAgents::new(&settings, &PromptSet::embedded()).unwrap();
+    let protocol = Protocol::parse("mdagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
-    play(&agents, script, |case| system.answer(case))
+    answer_filled(&protocol, &question(5), script)
 }
 
 fn run(
@@ -198,12 +194,12 @@ fn the_harness_clean_up_is_a_switch() {
         _ => usual(key, "basic"),
     };
     assert_eq!(run(loose).0.answer, "B");
-    assert_eq!(run_with(&[("mab_compat", "on")], loose).0.answer, "");
+    assert_eq!(run_with(&["mab_compat=on"], loose).0.answer, "");
     let letter = |key: &CallKey| match key.purpose.as_str() {
-        "answer" => r#"{"explanation": "", "answer": "(B) Vitamin C"}"#.to_owned(),
+        "answer" => r#"{"explanation": "", "answer": "(B) option B"}"#.to_owned(),
         _ => usual(key, "basic"),
     };
-    assert_eq!(run_with(&[("mab_compat", "on")], letter).0.answer, "B");
+    assert_eq!(run_with(&["mab_compat=on"], letter).0.answer, "B");
 }
 
 #[test]

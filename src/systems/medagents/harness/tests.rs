@@ -3,7 +3,8 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::run::records::CallKey;
-use crate::systems::fixtures::{play, question, said};
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::{answer_filled, question, said};
 
 fn review(agree: &str, answer: &str) -> String {
     format!(r#"{{"agree": "{agree}", "reason": "since {answer}", "answer": "{answer}"}}"#)
@@ -26,10 +27,9 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 fn run(
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
 ) -> (ItemRecord, Vec<CallRecord>) {
-    let agents: Vec<String> = Settings::seats().into_iter().map(|s| s.agent).collect();
-    let system = Harness::new(&Settings::default(), &PromptSet::embedded()).unwrap();
+    let protocol = Protocol::MedAgents(Settings::default());
     let script = Script::new(move |key, _| script(key));
-    play(&agents, script, |case| system.answer(case))
+    answer_filled(&protocol, &question(5), script)
 }
 
 fn of<'a>(calls: &'a [CallRecord], purpose: &str, round: u32) -> Vec<&'a CallRecord> {
@@ -90,7 +90,7 @@ fn stages_are_initial_then_reviews_then_the_decision() {
 fn nobody_is_shown_more_than_their_part() {
     let (_, calls) = run(|key| usual(key, 2));
     let text = |call: &CallRecord| call.messages[1].content.clone();
-    let question = question().question;
+    let question = question(5).question;
     for call in of(&calls, "review", 1) {
         assert!(text(call).contains("report 1") && !text(call).contains(&question));
     }

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::panel::scripted::Script;
+use crate::panel::scripted::panel;
 use crate::run::records::{CallKey, Parse};
-use crate::systems::fixtures::play;
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::{answer_filled, question};
 
 /// A protocol without surprises, in which `against` says who votes no.
 fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
@@ -23,13 +25,10 @@ fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
 fn run(
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
 ) -> (ItemRecord, Vec<CallRecord>) {
-    let agents: Vec<String> = Settings::seats().into_iter().map(|s| s.agent).collect();
-    let mut settings = Settings::default();
-    settings.set("form", "original").unwrap();
-    let system = Original::new(&settings, &PromptSet::embedded()).unwrap();
-    assert_eq!(settings.max_calls(), 56);
+    let protocol = Protocol::parse("medagents", &["form=original"]).unwrap();
+    assert_eq!(protocol.max_calls(), 56);
     let script = Script::new(move |key, _| script(key));
-    play(&agents, script, |case| system.answer(case))
+    answer_filled(&protocol, &question(5), script)
 }
 
 fn user<'a>(calls: &'a [CallRecord], purpose: &str, round: u32) -> &'a str {
@@ -67,8 +66,8 @@ fn experts_take_turns_on_the_doctors_seats() {
     let agents: Vec<String> = Settings::seats().into_iter().map(|s| s.agent).collect();
     let system = Original::new(&Settings::default(), &PromptSet::embedded()).unwrap();
     let script = Script::new(|key, _| usual(key, |_, _| false));
-    let (panel, _calls) = crate::panel::scripted::panel(&agents, script);
-    let question = crate::systems::fixtures::question();
+    let (panel, _calls) = panel(&agents, script);
+    let question = question(5);
     let case = Case::new(&panel, "demo", &question, 1).unwrap();
     let (on_question, on_options) = system.recruit(&case).unwrap();
     let seats = |experts: &[Expert]| -> Vec<usize> { experts.iter().map(|e| e.member).collect() };
@@ -95,7 +94,7 @@ fn the_report_goes_round_without_its_key_knowledge_and_is_revised_by_advice() {
     assert!(revision.contains("Advice of an expert in G2: option-expert-2 asks for more"));
     assert!(user(&calls, "vote", 2).contains("Total Analysis: revision 1"));
     assert!(user(&calls, "decision", 2).contains("Total Analysis: revision 1"));
-    assert!(user(&calls, "decision", 2).contains("B: Vitamin C"));
+    assert!(user(&calls, "decision", 2).contains("B: option B"));
     assert_eq!(item.rounds_run, 2);
     let report = user(&calls, "report", 0);
     assert!(report.contains("Field: F5\nAnalysis: Analysis of question-expert-5."));
@@ -110,7 +109,7 @@ fn option_experts_read_the_analyses_of_the_question() {
         .find(|call| call.agent == "option-expert-1")
         .unwrap();
     let user = &expert.messages[1].content;
-    assert!(user.contains("Analysis of question-expert-1.") && user.contains("E: Iodine"));
+    assert!(user.contains("Analysis of question-expert-1.") && user.contains("E: option E"));
 }
 
 #[test]
