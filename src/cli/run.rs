@@ -147,7 +147,18 @@ impl Run {
     fn recipe(&self) -> Result<Option<Begun>, Failure> {
         let Some(name) = &self.recipe else {
             return match &self.out {
-                Some(out) if self.resume && self.data.is_none() => Ok(Begun::read(out)?),
+                Some(out) if self.resume && self.data.is_none() => {
+                    let begun = Begun::read(out)?;
+                    match (&begun, self.shard) {
+                        (Some(begun), Some(part)) if begun.shard != Some(part) => {
+                            Err(Failure::usage(
+                                format!("--shard was given, but {} settles it", out.display()),
+                                "leave the flag out, or begin another folder with --recipe and another --out",
+                            ))
+                        }
+                        _ => Ok(begun),
+                    }
+                }
                 _ => Ok(None),
             };
         };

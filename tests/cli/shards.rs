@@ -202,6 +202,10 @@ settings = { t_max = 1, record_chars = 8 }
         &["one holds another run of recipes: shard was \"1/2\", and is \"none\""],
     );
     run("two", "--shard 2/2").succeeded();
+    scratch
+        .wardround("run --resume --out two --shard 1/2")
+        .refused(2, &["--shard was given, but two settles it"]);
+    scratch.wardround("run --resume --out two").succeeded();
     let merged = scratch.wardround("merge out two one");
     for cell in ["cells/without-mine", "cells/with-mine"] {
         assert_equal_runs(
