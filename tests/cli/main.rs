@@ -9,6 +9,7 @@ mod determinism;
 mod fresh_start;
 mod limits;
 mod multi_agent;
+mod recipes;
 mod recompute;
 mod run_directory;
 mod shards;
