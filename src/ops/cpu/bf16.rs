@@ -293,7 +293,7 @@ mod tests {
                 let mut cpu = Cpu::new(3).unwrap();
                 cpu.isa = isa;
                 let mut whole = Buffer::default();
-                cpu.matmul(&x, &weights, &mut whole);
+                cpu.run(|| cpu.matmul(&x, &weights, &mut whole));
                 for row in 0..x.rows() {
                     for (n, sum) in whole.row(row).iter().enumerate() {
                         let weights = &values[n * inputs..][..inputs];
