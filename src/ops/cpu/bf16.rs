@@ -255,7 +255,11 @@ impl Product<'_> {
                     let columns = LANES.min(self.outputs - column);
                     let row = place.first + place.lane + m;
                     let to = self.to.slice(row * self.outputs + column, columns);
-                    to.copy_from_slice(&Avx512(sum).to_array()[..columns]);
+                    if columns == LANES {
+                        _mm512_storeu_ps(to.as_mut_ptr(), sum);
+                    } else {
+                        to.copy_from_slice(&Avx512(sum).to_array()[..columns]);
+                    }
                 }
             }
         }

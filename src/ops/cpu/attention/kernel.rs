@@ -42,8 +42,7 @@ fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], col
             let page_start = page * PAGE;
             transpose_keys::<L>(&keys.page(page), seen.end - page_start, columns);
             for queries in all.iter_mut() {
-                let seen = &queries.all_seen;
-                if seen.start < page_start + PAGE && seen.end > page_start {
+                if !queries.seen_of_page(page_start).is_empty() {
                     score::<L>(queries, columns, scale, page_start - start);
                 }
             }
@@ -51,7 +50,16 @@ fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], col
         for queries in all.iter_mut() {
             weigh_chunk::<L>(queries, start);
         }
-        add_values::<L>(keys, start, all);
+        for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
+            let page_start = page * PAGE;
+            let values = keys.page(page).values;
+            for queries in all.iter_mut() {
+                let seen = queries.seen_of_page(page_start);
+                if !seen.is_empty() {
+                    add_values::<L>(queries, values, seen, page_start - start);
+                }
+            }
+        }
         for queries in all.iter_mut() {
             merge_chunk::<L>(queries);
         }
@@ -176,6 +184,7 @@ fn score_page<L: Lanes, const H: usize, const V: usize>(
 #[inline(always)]
 fn weigh_chunk<L: Lanes>(queries: &mut Queries, start: usize) {
     queries.weighed.fill((f32::NEG_INFINITY, 0.0));
+    queries.chunk_sums.fill(0.0);
     if queries.seen_of_chunk(start).is_empty() {
         return;
     }
@@ -212,87 +221,89 @@ fn weigh<L: Lanes>(scores: &mut [f32]) -> (f32, f32) {
     (maximum, total.sum())
 }
 
-/// `chunk_sums[query] = Σ weight · value` over the chunk's keys, in order. A few lanes of all queries at a time: their
-/// values stay in the first-level cache meanwhile.
+/// `chunk_sums[query] += Σ weight · value` over a page's keys, in order, of which `at` is the first one's place in the
+/// chunk.
 #[inline(always)]
-fn add_values<L: Lanes>(keys: &Keys<'_>, start: usize, all: &mut [Queries]) {
-    let lanes = if L::ROWS == QUERIES { 2 } else { 1 };
-    for group in (0..keys.pages.stride / LANES).step_by(lanes) {
-        for queries in all.iter_mut() {
-            let seen = queries.seen_of_chunk(start);
-            let Queries {
-                count,
-                scores,
-                chunk_sums,
-                ..
-            } = queries;
-            by_queries!(add_lanes::<L>(
-                *count,
-                keys,
-                seen.clone(),
-                &*scores,
-                &mut *chunk_sums,
-                group
-            ));
-        }
-    }
+fn add_values<L: Lanes>(queries: &mut Queries, values: &[f32], seen: Range<usize>, at: usize) {
+    let Queries {
+        count,
+        scores,
+        chunk_sums,
+        ..
+    } = queries;
+    by_queries!(add_page::<L>(
+        *count,
+        values,
+        seen.clone(),
+        &*scores,
+        at,
+        &mut *chunk_sums
+    ));
 }
 
-/// The sums of `H` queries from `first` on, `V` vectors of values from `group` on, or the last one. Gives `H`.
+/// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.
 #[inline(always)]
-fn add_lanes<L: Lanes, const H: usize, const V: usize>(
+fn add_page<L: Lanes, const H: usize, const V: usize>(
     first: usize,
-    keys: &Keys<'_>,
+    values: &[f32],
     seen: Range<usize>,
     weights: &[[f32; CHUNK]; QUERIES],
+    at: usize,
     sums: &mut [f32],
-    group: usize,
 ) -> usize {
-    let weights = &weights[first..][..H];
-    let sums = &mut sums[first * keys.pages.stride..];
-    if (group + V) * LANES <= keys.pages.stride {
-        add_vectors::<L, H, V>(keys, seen, weights, sums, group);
-    } else {
-        add_vectors::<L, H, 1>(keys, seen, weights, sums, group);
+    let stride = values.len() / PAGE;
+    let values = &values[seen.start * stride..seen.end * stride];
+    let sums = &mut sums[first * stride..(first + H) * stride];
+    let weights = weights[first..][..H].as_flattened();
+    let weights = &weights[at + seen.start..];
+    let whole = stride / (V * LANES) * (V * LANES);
+    for lane in (0..whole).step_by(V * LANES) {
+        // SAFETY: `values` are those of `seen.len()` keys, of which each has at least `lane` and V vectors; so have
+        // the sums of each of H queries, and their weights are CHUNK apart, the last key's at their end or before.
+        unsafe { add_vectors::<L, H, V>(values, seen.len(), weights, &mut *sums, lane) };
+    }
+    for lane in (whole..stride).step_by(LANES) {
+        // SAFETY: as above.
+        unsafe { add_vectors::<L, H, 1>(values, seen.len(), weights, &mut *sums, lane) };
     }
     H
 }
 
+/// # Safety
+/// `count` rows of values, and H rows of sums, hold V vectors from `lane` on; weights of the keys are there for H queries.
 #[inline(always)]
-fn add_vectors<L: Lanes, const H: usize, const V: usize>(
-    keys: &Keys<'_>,
-    seen: Range<usize>,
-    weights: &[[f32; CHUNK]],
+unsafe fn add_vectors<L: Lanes, const H: usize, const V: usize>(
+    values: &[f32],
+    count: usize,
+    weights: &[f32],
     sums: &mut [f32],
-    group: usize,
+    lane: usize,
 ) {
-    let stride = keys.pages.stride;
+    let stride = sums.len() / H;
     let mut totals = [[L::splat(0.0); V]; H];
-    let mut start = seen.start;
-    while start < seen.end {
-        let end = seen.end.min((start / PAGE + 1) * PAGE);
-        let values = keys.page(start / PAGE).values;
-        for key in start..end {
-            let value = &values[key % PAGE * stride + group * LANES..][..V * LANES];
-            let mut values = [L::splat(0.0); V];
-            for (lane, values) in values.iter_mut().enumerate() {
-                // SAFETY: the slice holds V vectors.
-                *values = unsafe { L::load(value.as_ptr().add(lane * LANES)) };
+    // SAFETY: the caller vouches for all of it.
+    unsafe {
+        for (query, totals) in totals.iter_mut().enumerate() {
+            for (n, total) in totals.iter_mut().enumerate() {
+                *total = L::load(sums.as_ptr().add(query * stride + lane + n * LANES));
             }
-            for (totals, weights) in totals.iter_mut().zip(weights) {
-                let weight = L::splat(weights[key % CHUNK]);
-                for (total, value) in totals.iter_mut().zip(values) {
-                    *total = weight.fma(value, *total);
+        }
+        for key in 0..count {
+            let mut vectors = [L::splat(0.0); V];
+            for (n, vector) in vectors.iter_mut().enumerate() {
+                *vector = L::load(values.as_ptr().add(key * stride + lane + n * LANES));
+            }
+            for (query, totals) in totals.iter_mut().enumerate() {
+                let weight = L::splat(*weights.as_ptr().add(query * CHUNK + key));
+                for (total, vector) in totals.iter_mut().zip(vectors) {
+                    *total = weight.fma(vector, *total);
                 }
             }
         }
-        start = end;
-    }
-    for (query, totals) in totals.into_iter().enumerate() {
-        for (lane, total) in totals.into_iter().enumerate() {
-            let sum = &mut sums[query * stride + (group + lane) * LANES..][..LANES];
-            // SAFETY: the slice holds LANES values.
-            unsafe { total.store(sum.as_mut_ptr()) };
+        for (query, totals) in totals.into_iter().enumerate() {
+            for (n, total) in totals.into_iter().enumerate() {
+                total.store(sums.as_mut_ptr().add(query * stride + lane + n * LANES));
+            }
         }
     }
 }

@@ -77,7 +77,13 @@ impl Queries {
         self.all_seen.start.max(start)..self.all_seen.end.min(start + CHUNK)
     }
 
-    /// Of that chunk, the entries of `scores` that the pages of those keys fill.
+    /// Likewise of the page that starts at `start`, counted from there.
+    pub fn seen_of_page(&self, start: usize) -> Range<usize> {
+        let first = self.all_seen.start.max(start) - start;
+        first..(self.all_seen.end.min(start + PAGE).saturating_sub(start))
+    }
+
+    /// The entries of `scores` that the pages of the chunk's keys fill.
     pub fn scored(&self, start: usize) -> Range<usize> {
         let keys = self.seen_of_chunk(start);
         keys.start / PAGE * PAGE - start..keys.end.next_multiple_of(PAGE) - start
