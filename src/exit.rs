@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use thiserror::Error;
 
+use crate::comparison::ComparisonError;
 use crate::console;
 use crate::data::DataError;
 use crate::encoder::EncoderError;
@@ -19,6 +20,7 @@ use crate::prompts::PromptError;
 use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
+use crate::run::merge::MergeError;
 use crate::synth::SynthError;
 use crate::systems::settings::SettingsError;
 
@@ -64,6 +66,10 @@ pub enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Comparison(#[from] ComparisonError),
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    #[error(transparent)]
     Recipe(#[from] RecipeError),
     #[error(transparent)]
     Encoder(#[from] EncoderError),
@@ -100,12 +106,15 @@ impl Failure {
                 | PanelError::Generation(_)
                 | PanelError::NoEndOfTurn { .. } => ARTEFACT,
                 PanelError::Hub(error) => hub_code(error),
-                PanelError::Run(error) => run_code(error),
+                PanelError::Run(error) => blame_code(error.blame()),
                 _ => USAGE,
             },
             Failure::Hub(error) => hub_code(error),
-            Failure::Run(error) => run_code(error),
-            Failure::Recipe(RecipeError::Run(error)) => run_code(error),
+            Failure::Run(error) => blame_code(error.blame()),
+            Failure::Comparison(ComparisonError::Run(error)) => blame_code(error.blame()),
+            Failure::Merge(error) => blame_code(error.blame()),
+            Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
+            Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) => ARTEFACT,
             _ => USAGE,
         }
@@ -121,6 +130,8 @@ impl Failure {
             Failure::Hub(error) => error.hint(),
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
+            Failure::Comparison(error) => error.hint(),
+            Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),
             Failure::Report(error) => error.hint(),
@@ -150,8 +161,8 @@ fn hub_code(error: &HubError) -> u8 {
     }
 }
 
-fn run_code(error: &RunError) -> u8 {
-    match error.blame() {
+fn blame_code(blame: Blame) -> u8 {
+    match blame {
         Blame::Artefact => ARTEFACT,
         Blame::Usage | Blame::Machine => USAGE,
     }

@@ -12,6 +12,7 @@
 pub mod bench;
 pub mod chat;
 pub mod cli;
+pub mod comparison;
 pub mod console;
 pub mod data;
 pub mod encoder;

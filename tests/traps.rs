@@ -404,6 +404,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         free: false,
         ignore_eos: false,
         thinking: false,
+        max_tokens: None,
         stop: Arc::default(),
         on_call: Box::new(|_| {}),
     };

@@ -12,7 +12,7 @@ pub enum OutputFormat {
     /// Tables in Markdown
     Md,
     Json,
-    /// A line a test, or an engine; each with everything that holds for all
+    /// A line a test, an engine or a run; each with everything that holds for all
     Csv,
 }
 
@@ -38,13 +38,18 @@ impl OutputFormat {
     }
 }
 
-fn json(report: &impl Serialize) -> std::io::Result<String> {
+/// # Errors
+/// Never, unless a figure cannot be written as JSON.
+pub fn json(report: &impl Serialize) -> std::io::Result<String> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
 /// A line for each entry of the list `rows`, then whatever else the report holds. Names inside names join by `_`, the
 /// values of a list by a space; other lists of objects are left out.
-fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
+///
+/// # Errors
+/// Never, unless a figure cannot be written as CSV.
+pub fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
     let mut report = serde_json::to_value(report)?;
     let rows = match report
         .as_object_mut()

@@ -2,24 +2,37 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::options::MachineFlags;
+use crate::console;
 use crate::exit::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
-use crate::panel::Source;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{Allotment, plan_memory};
+use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
+use crate::panel::{PanelError, Source};
+use crate::run::plan::MemberPlan;
 
-/// Models that were read but for their weights, and what each will take.
+/// Models that were read but for their weights, and what each will take; endpoints that were not asked yet.
 pub struct Crew {
     pub descriptions: Vec<Description>,
     /// One a description.
     pub allotments: Vec<Allotment>,
     /// The models take turns on them.
     pub devices: Vec<Device>,
-    /// Which description a name means.
-    indices: HashMap<String, usize>,
+    /// They count on behind the descriptions.
+    endpoints: Vec<Arc<RemoteModel>>,
+    /// Which model a name means.
+    indices: HashMap<String, Index>,
+}
+
+/// A model of a crew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Index {
+    Local(usize),
+    Remote(usize),
 }
 
 impl Crew {
@@ -34,9 +47,15 @@ impl Crew {
     ) -> Result<Crew, Failure> {
         let devices = machine.compute.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
+        let mut endpoints = Vec::new();
         let mut indices = HashMap::new();
         for name in names {
             if indices.contains_key(name) {
+                continue;
+            }
+            if Address::is_meant_by(name) {
+                endpoints.push(open_endpoint(name, machine, hub)?);
+                indices.insert(name.clone(), Index::Remote(endpoints.len() - 1));
                 continue;
             }
             let checkpoint = resolve(name, hub)?;
@@ -52,7 +71,7 @@ impl Crew {
                     descriptions.len() - 1
                 }
             };
-            indices.insert(name.clone(), index);
+            indices.insert(name.clone(), Index::Local(index));
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let (batch, budget) = ((machine.max_batch(), machine.draft()), machine.kv_budget());
@@ -60,28 +79,80 @@ impl Crew {
             allotments: plan_memory(&borrowed, &devices, batch, budget)?,
             descriptions,
             devices,
+            endpoints,
             indices,
         })
     }
 
-    /// Which description a name means; `None` for one that was not described.
+    /// Which of the sources that [`Crew::start`] gives a name means; `None` for one that was not described.
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.indices.get(name).copied()
+        Some(match *self.indices.get(name)? {
+            Index::Local(index) => index,
+            Index::Remote(index) => self.descriptions.len() + index,
+        })
     }
 
-    /// Loads the weights and starts the engines, one a description.
+    /// The plan's entry for `agent` on the model of this index.
+    pub fn plan(&self, index: usize, agent: &str, thinking: bool) -> MemberPlan {
+        match self.descriptions.get(index) {
+            Some(description) => description.plan(agent, thinking),
+            None => {
+                let endpoint = &self.endpoints[index - self.descriptions.len()];
+                MemberPlan::remote(agent, &endpoint.address().to_string(), thinking)
+            }
+        }
+    }
+
+    /// Whether a model answers noise.
+    pub fn is_synthetic(&self, index: usize) -> bool {
+        let description = self.descriptions.get(index);
+        description.is_some_and(|description| description.is_synthetic)
+    }
+
+    /// Loads the weights and starts the engines, one a description; looks the endpoints up.
     ///
     /// # Errors
-    /// A tensor that is missing or of another shape; an engine that cannot start.
+    /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Vec<Source>, Failure> {
-        self.descriptions
+        for endpoint in &self.endpoints {
+            let served = endpoint
+                .look_up(&AtomicBool::new(false))
+                .map_err(PanelError::from)?;
+            if served.is_listed == Some(false) {
+                let address = endpoint.address();
+                console::note(format!("note: {address} does not list the model"));
+            }
+        }
+        let local = self
+            .descriptions
             .into_iter()
             .zip(self.allotments)
             .zip(self.devices.iter().cycle())
             .map(|((description, allotment), device)| {
                 let backbone = Backbone::start(description, device, allotment.options)?;
                 Ok(Source::Local(Arc::new(backbone)))
-            })
-            .collect()
+            });
+        let remote = self
+            .endpoints
+            .into_iter()
+            .map(|endpoint| Ok(Source::Remote(endpoint)));
+        local.chain(remote).collect()
     }
+}
+
+fn open_endpoint(
+    name: &str,
+    machine: &MachineFlags,
+    hub: &HubOptions,
+) -> Result<Arc<RemoteModel>, Failure> {
+    let open = || -> Result<RemoteModel, RemoteError> {
+        let address = Address::parse(name)?;
+        let options = RemoteOptions {
+            barrier: hub.offline_barrier(),
+            key: ApiKey::capture(&address)?,
+            ..machine.remote.options()
+        };
+        RemoteModel::open(&address, options)
+    };
+    Ok(Arc::new(open().map_err(PanelError::from)?))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{ComputeFlags, MachineFlags};
-use super::prepare::Order;
+use super::options::{ComputeFlags, MachineFlags, RemoteFlags};
+use super::prepare::{Order, Share};
 use super::workplace::Workplace;
 use super::{interrupt, synthetic};
 use crate::console;
@@ -47,6 +47,7 @@ impl Demo {
             data: DEMO_PATH.into(),
             format: Format::Mcq,
             subset: Subset::All,
+            share: Share::All,
             runs: 1,
             panel,
             slots: BTreeMap::new(),
@@ -66,6 +67,7 @@ impl Demo {
                 context: None,
                 kv_tokens: None,
                 kv_fraction: None,
+                remote: RemoteFlags::default(),
             },
             max_in_flight: None,
             hub,

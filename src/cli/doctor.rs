@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::Failure;
 use crate::hub::{self, Card, HubError, HubOptions};
 use crate::model::available_memory;
-use crate::ops::{Cpu, Cuda};
+use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
 
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ impl Doctor {
             env!("CARGO_PKG_VERSION")
         ))?;
         console::say(format!("device     cpu: {}, {threads} threads", cpu.kind()))?;
-        for gpu in Cuda::describe_all() {
+        for gpu in [Cuda::describe_all(), Metal::describe_all()].concat() {
             console::say(format!("device     {gpu}"))?;
         }
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;

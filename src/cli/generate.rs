@@ -165,6 +165,7 @@ impl Generate {
         let engine = match device {
             Device::Cpu(cpu) => start.on(cpu)?,
             Device::Cuda(gpu) => start.on(gpu)?,
+            Device::Metal(gpu) => start.on(gpu)?,
         };
         let mut written = Ok(());
         let completion = engine.submit(request)?.wait_with(|piece| {

@@ -67,6 +67,7 @@ impl Logprobs {
         let logits = match device {
             Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
             Device::Cuda(gpu) => self.logits(gpu, config, files, precision)?,
+            Device::Metal(gpu) => self.logits(gpu, config, files, precision)?,
         };
         let likely = |logits: &Vec<f32>| {
             let top = logprobs(logits, 0, TOP).top.into_iter();

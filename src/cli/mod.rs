@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
 mod bench;
+mod compare;
 mod crew;
 mod demo;
 mod doctor;
@@ -8,6 +9,7 @@ mod generate;
 mod inspect;
 mod interrupt;
 mod logprobs;
+mod merge;
 mod models;
 mod options;
 mod prepare;
@@ -46,6 +48,10 @@ enum Verb {
     Verify(verify::Verify),
     /// Generate a run's calls again and compare
     Replay(replay::Replay),
+    /// Set runs over the same questions side by side: what flips, whether by chance, at what cost
+    Compare(compare::Compare),
+    /// Make the shards of a run, or of a recipe, one
+    Merge(merge::Merge),
     /// List, fetch, verify or synthesise models
     Models(models::Models),
     /// Complete one prompt
@@ -71,6 +77,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),
+        Verb::Compare(compare) => compare.run(),
+        Verb::Merge(merge) => merge.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

@@ -1,6 +1,7 @@
 //! Flags that several verbs share.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -10,6 +11,7 @@ use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
+use crate::panel::remote::RemoteOptions;
 
 const DEFAULT_MAX_BATCH: u16 = 16;
 pub const MOST_DRAFT: i64 = 31;
@@ -35,7 +37,7 @@ impl HubFlags {
 /// What computes. Of it --dtype and --quant alone change an answer.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
-    /// What to compute on: cpu, cuda, or several GPUs as cuda:0,cuda:1
+    /// What to compute on: cpu, cuda, several GPUs as cuda:0,cuda:1, or metal
     #[arg(
         long,
         env = "WARDROUND_DEVICE",
@@ -104,6 +106,41 @@ pub struct MachineFlags {
     /// The share of a device's memory beside weights that keys and values may take [default: 0.8]
     #[arg(long, env = "WARDROUND_KV_FRACTION", value_name = "SHARE", value_parser = fraction, conflicts_with = "kv_tokens")]
     pub kv_fraction: Option<f64>,
+    #[command(flatten)]
+    pub remote: RemoteFlags,
+}
+
+/// How members behind an endpoint, openai:MODEL@URL, are asked.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RemoteFlags {
+    /// Seconds that one attempt at a remote call may take [default: 600]
+    #[arg(long, env = "WARDROUND_REMOTE_TIMEOUT", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub remote_timeout: Option<u32>,
+    /// Attempts at a remote call [default: 6]
+    #[arg(long, env = "WARDROUND_REMOTE_ATTEMPTS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub remote_attempts: Option<u32>,
+    /// Requests to each endpoint at once [default: 16]
+    #[arg(long, env = "WARDROUND_REMOTE_IN_FLIGHT", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub remote_in_flight: Option<u16>,
+    /// Requests to each endpoint a minute [default: as many as come]
+    #[arg(long, env = "WARDROUND_REMOTE_RATE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub remote_rate: Option<u32>,
+}
+
+impl RemoteFlags {
+    pub fn options(&self) -> RemoteOptions {
+        let default = RemoteOptions::default();
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        RemoteOptions {
+            timeout: self.remote_timeout.map_or(default.timeout, seconds),
+            attempts: self.remote_attempts.unwrap_or(default.attempts),
+            max_in_flight: self
+                .remote_in_flight
+                .map_or(default.max_in_flight, usize::from),
+            requests_per_minute: self.remote_rate,
+            ..default
+        }
+    }
 }
 
 impl MachineFlags {

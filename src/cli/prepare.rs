@@ -18,6 +18,7 @@ use crate::prompts::PromptSet;
 use crate::run::clock;
 use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use crate::run::records::CallRecord;
+use crate::run::shard::{Shard, ShardPlan};
 use crate::systems::protocol::{Protocol, Seat, System};
 
 /// What a run is asked to be.
@@ -25,6 +26,7 @@ pub struct Order {
     pub data: PathBuf,
     pub format: Format,
     pub subset: Subset,
+    pub share: Share,
     pub runs: u32,
     /// One model for every seat, or as many as the system's panel has.
     pub panel: Vec<String>,
@@ -37,6 +39,16 @@ pub struct Order {
     pub machine: MachineFlags,
     pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
+}
+
+/// Which of the subset's items run.
+#[derive(Clone, Debug)]
+pub enum Share {
+    All,
+    /// Those of a part.
+    Shard(Shard),
+    /// All: the subset is a part already, as its plan says.
+    Planned(ShardPlan),
 }
 
 impl Order {
@@ -54,27 +66,29 @@ impl Order {
             .iter()
             .map(|member| member.context)
             .max()
-            .unwrap_or(0);
+            .filter(|context| *context > 0);
         let max_batch = u16::try_from(plan.engine.max_batch).ok();
         let draft = u16::try_from(plan.engine.draft).ok();
         let mut machine = MachineFlags {
-            context: machine.context.or(u32::try_from(context).ok()),
+            context: machine
+                .context
+                .or(context.and_then(|context| u32::try_from(context).ok())),
             max_batch: machine.max_batch.or(max_batch),
             draft: machine.draft.or(draft),
             ..machine
         };
         // Members share one dtype unless it was left to each checkpoint.
-        let dtypes: Vec<&str> = plan
+        let local: Vec<&MemberPlan> = plan
             .panel
             .iter()
-            .map(|member| member.dtype.as_str())
+            .filter(|member| !member.is_remote())
             .collect();
-        let is_shared = dtypes.iter().all(|dtype| *dtype == dtypes[0]);
-        if is_shared && machine.compute.dtype == WantedType::Auto {
-            machine.compute.dtype = dtypes[0].parse().map_err(Failure::from)?;
-        }
-        // They always share one quantisation.
-        if let Some(member) = plan.panel.first() {
+        if let Some(member) = local.first() {
+            let is_shared = local.iter().all(|other| other.dtype == member.dtype);
+            if is_shared && machine.compute.dtype == WantedType::Auto {
+                machine.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
+            }
+            // They always share one quantisation.
             machine.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
         }
         Ok(Order {
@@ -83,6 +97,10 @@ impl Order {
             subset: Subset::Ids {
                 path: "plan.toml".into(),
                 ids: plan.dataset.items.clone(),
+            },
+            share: match plan.dataset.shard.clone() {
+                Some(shard) => Share::Planned(shard),
+                None => Share::All,
             },
             runs: plan.runs,
             panel: Vec::new(),
@@ -119,22 +137,35 @@ impl Order {
             None => PromptSet::embedded(),
         };
         let dataset = data::load(&self.data, self.format)?;
-        let questions = self.subset.choose(dataset.questions)?;
+        let mut questions = self.subset.choose(dataset.questions)?;
+        for question in &mut questions {
+            question.image = question
+                .image
+                .take()
+                .map(|image| beside(&dataset.path, image));
+        }
+        let shard = match &self.share {
+            Share::All => None,
+            Share::Planned(shard) => Some(shard.clone()),
+            Share::Shard(part) => {
+                let shard = ShardPlan::new(*part, &ids(&questions))?;
+                questions = part.take(questions);
+                Some(shard)
+            }
+        };
         let models = self.seat_models()?;
         let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
         let (seats, thinking) = (self.protocol.seats(), self.protocol.thinking());
         let members = seats.iter().zip(&models);
         let panel: Vec<MemberPlan> = members
-            .map(|(seat, &model)| crew.descriptions[model].plan(&seat.agent, thinking))
+            .map(|(seat, &model)| crew.plan(model, &seat.agent, thinking))
             .collect();
         let plan = Plan {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
-            synthetic: models
-                .iter()
-                .all(|&model| crew.descriptions[model].is_synthetic),
+            synthetic: models.iter().all(|&model| crew.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
@@ -146,10 +177,8 @@ impl Order {
                 format: self.format.name().to_owned(),
                 path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
-                items: questions
-                    .iter()
-                    .map(|question| question.id.clone())
-                    .collect(),
+                items: ids(&questions),
+                shard,
             },
             panel,
             engine: EnginePlan {
@@ -163,11 +192,15 @@ impl Order {
             host: host(),
         };
         Ok(Prepared {
-            plan,
             protocol: self.protocol,
             prompts,
             questions,
-            notices: dataset.notices,
+            notices: dataset
+                .notices
+                .into_iter()
+                .chain(plan.unrepeatable())
+                .collect(),
+            plan,
             models,
         })
     }
@@ -248,6 +281,7 @@ impl Prepared {
             run_seed: self.plan.seed,
             free: self.plan.free,
             thinking: self.protocol.thinking(),
+            max_tokens: self.protocol.max_tokens(),
             ignore_eos: false,
             stop,
             on_call: Box::new(on_call),
@@ -258,6 +292,22 @@ impl Prepared {
             questions: self.questions,
             panel,
         })
+    }
+}
+
+fn ids(questions: &[Question]) -> Vec<String> {
+    let ids = questions.iter().map(|question| question.id.clone());
+    ids.collect()
+}
+
+/// An image that a file of questions names: beside the file, unless it is an address.
+fn beside(file: &Path, image: String) -> String {
+    let is_address = ["http:", "https:", "data:"]
+        .iter()
+        .any(|scheme| image.starts_with(scheme));
+    match file.parent() {
+        Some(folder) if !is_address => folder.join(image).display().to_string(),
+        _ => image,
     }
 }
 

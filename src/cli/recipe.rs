@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::crew::Crew;
 use super::interrupt;
 use super::options::MachineFlags;
-use super::prepare::{Order, Prepared};
+use super::prepare::{Order, Prepared, Share};
 use super::summary::{self, count};
 use super::workplace::Workplace;
 use crate::console;
@@ -101,6 +101,7 @@ impl RecipeRun {
                 (None, Some(limit)) => Subset::First { limit },
                 (None, None) => Subset::All,
             },
+            share: begun.shard.map_or(Share::All, Share::Shard),
             runs: begun.recipe.runs,
             panel: cell.panel.clone(),
             slots: BTreeMap::new(),

@@ -56,6 +56,12 @@ pub struct Replay {
 impl Replay {
     pub fn run(self) -> Result<(), Failure> {
         let contents = Contents::read(&self.directory)?;
+        if let Some(reason) = contents.plan.unrepeatable() {
+            return Err(Failure::usage(
+                reason,
+                "`wardround verify` checks the log, tests/recompute.py what was made of it",
+            ));
+        }
         let mut order = Order::from_plan(&contents.plan, self.machine, self.hub.options(true)?)?;
         if !self.panel.is_empty() {
             (order.panel, order.slots) = (self.panel, BTreeMap::new());

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
-use super::prepare::Order;
+use super::prepare::{Order, Share};
 use super::recipe::RecipeRun;
 use super::workplace::Workplace;
 use super::{interrupt, summary};
@@ -22,6 +22,7 @@ use crate::recipe::begun::Begun;
 use crate::run::directory::{Directory, Finished};
 use crate::run::error::RunError;
 use crate::run::plan::{self, Plan};
+use crate::run::shard::Shard;
 use crate::systems::protocol::Protocol;
 use crate::systems::settings::set_pairs;
 
@@ -31,7 +32,7 @@ const DEFAULT_SEED: u64 = 42;
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_parser = PossibleValuesParser::new(Protocol::NAMES), required_unless_present_any = ["plan", "resume", "recipe"])]
+    #[arg(value_parser = systems(), required_unless_present_any = ["plan", "resume", "recipe"])]
     system: Option<String>,
     /// Run every cell of a table or figure that is not in --out yet, then print it: table1, figure5, …, or a file
     #[arg(long, env = "WARDROUND_RECIPE", value_name = "RECIPE", conflicts_with_all = ["system", "plan", "data"], requires = "data_dir")]
@@ -58,6 +59,9 @@ pub struct Run {
     format: Option<Format>,
     #[command(flatten)]
     subset: SubsetFlags,
+    /// Run one part of N: of every N items the I-th; `merge` makes the parts one run
+    #[arg(long, env = "WARDROUND_SHARD", value_name = "I/N")]
+    shard: Option<Shard>,
     /// Independent runs over the same items [default: 1]
     #[arg(long, env = "WARDROUND_RUNS", value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
@@ -143,7 +147,18 @@ impl Run {
     fn recipe(&self) -> Result<Option<Begun>, Failure> {
         let Some(name) = &self.recipe else {
             return match &self.out {
-                Some(out) if self.resume && self.data.is_none() => Ok(Begun::read(out)?),
+                Some(out) if self.resume && self.data.is_none() => {
+                    let begun = Begun::read(out)?;
+                    match (&begun, self.shard) {
+                        (Some(begun), Some(part)) if begun.shard != Some(part) => {
+                            Err(Failure::usage(
+                                format!("--shard was given, but {} settles it", out.display()),
+                                "leave the flag out, or begin another folder with --recipe and another --out",
+                            ))
+                        }
+                        _ => Ok(begun),
+                    }
+                }
                 _ => Ok(None),
             };
         };
@@ -174,6 +189,7 @@ impl Run {
             name: name.clone(),
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             limit: self.subset.limit,
+            shard: self.shard,
             data_dir: std::path::absolute(data_dir)?.display().to_string(),
             prompts: prompts.map(|path| path.display().to_string()),
             settings,
@@ -220,6 +236,7 @@ impl Run {
             data,
             format,
             subset: self.subset.subset(),
+            share: self.shard.map_or(Share::All, Share::Shard),
             runs: self.runs.unwrap_or(1),
             panel: match self.panel.is_empty() {
                 true => DEFAULT_PANEL[..protocol.models().min(DEFAULT_PANEL.len())]
@@ -246,7 +263,17 @@ impl Run {
         path: PathBuf,
         hub: HubOptions,
     ) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
-        let plan = Plan::load(&path)?;
+        let mut plan = Plan::load(&path)?;
+        let mut share = None;
+        // A whole plan from elsewhere may be run in parts; a run that was begun stays the part that it is.
+        if let (Some(part), None, true) = (self.shard, &plan.dataset.shard, self.plan.is_some()) {
+            share = Some(part);
+        }
+        let is_other_shard = share.is_none()
+            && self.shard.is_some_and(|part| {
+                let planned = plan.dataset.shard.as_ref();
+                planned.is_none_or(|planned| planned.part != part)
+            });
         let contexts = plan.panel.iter().map(|member| member.context as u32);
         let is_other_context =
             self.machine.context.is_some() && self.machine.context != contexts.max();
@@ -254,7 +281,9 @@ impl Run {
             WantedType::Auto => false,
             WantedType::Exactly(stored) => {
                 let stored = stored.to_string();
-                plan.panel.iter().any(|member| member.dtype != stored)
+                plan.panel
+                    .iter()
+                    .any(|member| !member.is_remote() && member.dtype != stored)
             }
         };
         let quant = self.machine.compute.quant;
@@ -262,7 +291,7 @@ impl Run {
             && plan
                 .panel
                 .iter()
-                .any(|member| member.quantisation != quant.name());
+                .any(|member| !member.is_remote() && member.quantisation != quant.name());
         let settled = [
             ("--set", !self.set.is_empty()),
             ("--seed", self.seed.is_some_and(|seed| seed != plan.seed)),
@@ -274,6 +303,7 @@ impl Run {
             ("--quant", is_other_quant),
             ("--limit", self.subset.limit.is_some()),
             ("--ids", self.subset.ids.is_some()),
+            ("--shard", is_other_shard),
         ];
         if let Some((flag, _)) = settled.iter().find(|(_, is_given)| *is_given) {
             let message = format!("{flag} was given, but {} settles it", path.display());
@@ -283,6 +313,10 @@ impl Run {
             ));
         }
         let mut order = Order::from_plan(&plan, self.machine, hub)?;
+        if let Some(part) = share {
+            order.share = Share::Shard(part);
+            plan = plan.shard(part)?;
+        }
         if !self.panel.is_empty() {
             (order.panel, order.slots) = (self.panel, BTreeMap::new());
         }
@@ -291,6 +325,15 @@ impl Run {
         }
         Ok((order, Some((path, plan))))
     }
+}
+
+/// The systems by their names; where a plan has another name for one, by that too.
+fn systems() -> PossibleValuesParser {
+    let value = |name| {
+        let in_plans = Protocol::named(name).map(|protocol| protocol.name());
+        PossibleValue::new(name).aliases(in_plans.ok().filter(|other| *other != name))
+    };
+    PossibleValuesParser::new(Protocol::NAMES.map(value))
 }
 
 /// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.
@@ -342,8 +385,13 @@ fn default_directory(plan: &Plan) -> PathBuf {
         .filter(char::is_ascii_digit)
         .take(14)
         .collect();
+    let shard = plan.dataset.shard.as_ref();
+    // The parts of an array job may begin in the same second.
+    let part = shard.map_or_else(String::new, |shard| {
+        format!("-{}-of-{}", shard.part.index() + 1, shard.part.of())
+    });
     PathBuf::from(format!(
-        "wardround-{}-{}-{time}",
+        "wardround-{}-{}-{time}{part}",
         plan.system, plan.dataset.name
     ))
 }

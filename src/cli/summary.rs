@@ -23,7 +23,7 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
         "{} on {}: {}, {}",
         plan.system,
         plan.dataset.name,
-        count(results.n_items, "item"),
+        planned_items(plan),
         count(results.n_runs as usize, "run")
     ))?;
     console::say(format!("accuracy   {accuracy}"))?;
@@ -49,6 +49,15 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// How many items run, and of how many they are a part.
+fn planned_items(plan: &Plan) -> String {
+    let items = count(plan.dataset.items.len(), "item");
+    match &plan.dataset.shard {
+        Some(shard) => format!("{items} (shard {} of {})", shard.part, shard.whole_items),
+        None => items,
+    }
+}
+
 /// What would run.
 pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
     let plan = &prepared.plan;
@@ -63,7 +72,7 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
         "dataset    {} ({}), {}, {}",
         plan.dataset.name,
         plan.dataset.path,
-        count(prepared.questions.len(), "item"),
+        planned_items(plan),
         count(plan.runs as usize, "run")
     ))?;
     console::say(format!(
@@ -115,8 +124,11 @@ fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
     let (mut sum, mut longest) = (0, 0);
     let thinking = prepared.protocol.thinking();
     for question in &prepared.questions {
-        for (seat, chat) in system.opening(question) {
-            let description = &crew.descriptions[prepared.models[seat]];
+        for (seat, chat) in system.opening(&prepared.plan.dataset.name, question) {
+            // A remote member's tokens are counted where it is.
+            let Some(description) = crew.descriptions.get(prepared.models[seat]) else {
+                continue;
+            };
             let tokens = description.tokenise(&chat, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
             sum += count;

@@ -44,10 +44,9 @@ impl Workplace {
         out: &Path,
     ) -> Result<(), Failure> {
         let plan = prepared.plan.clone();
-        let total = plan.dataset.items.len() as u64 * u64::from(plan.runs);
         let (results, contents) = self.work(prepared, begun, out)?;
         summary::tell(&results, &plan, out)?;
-        refuse_errors(&contents, total, out)
+        refuse_errors(&contents, out)
     }
 
     /// Runs what is not finished, and writes results and report.
@@ -129,8 +128,9 @@ impl Workplace {
 }
 
 /// A run with items that errored did not end well, complete as it is.
-fn refuse_errors(contents: &Contents, total: u64, out: &Path) -> Result<(), Failure> {
+pub fn refuse_errors(contents: &Contents, out: &Path) -> Result<(), Failure> {
     let outcomes = contents.outcomes();
+    let total = outcomes.len();
     let errors: Vec<_> = outcomes
         .iter()
         .filter_map(|(key, record)| Some((key, record.error.as_ref()?)))

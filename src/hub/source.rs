@@ -29,13 +29,17 @@ impl HubOptions {
         }
     }
 
-    /// What forbids a connection, if anything does.
+    /// What forbids fetching, if anything does.
     pub fn barrier(&self) -> Option<Barrier> {
+        let build = (!hub_fetch::AVAILABLE).then_some(Barrier::Build);
+        self.offline_barrier().or(build)
+    }
+
+    /// What the user said against connections, if anything.
+    pub fn offline_barrier(&self) -> Option<Barrier> {
         match self.environment.offline {
             _ if self.offline => Some(Barrier::Flag),
-            Some(variable) => Some(Barrier::Variable(variable)),
-            None if !hub_fetch::AVAILABLE => Some(Barrier::Build),
-            None => None,
+            variable => variable.map(Barrier::Variable),
         }
     }
 

@@ -81,12 +81,22 @@ pub fn precision_of(
         (WantedType::Auto, RawType::Bf16, _) | (WantedType::Auto, _, Machine::Cuda) => {
             StoredType::Bf16
         }
-        (WantedType::Auto, RawType::F32 | RawType::F16, Machine::Cpu) => StoredType::F32,
+        (WantedType::Auto, RawType::F32 | RawType::F16, Machine::Cpu | Machine::Metal) => {
+            StoredType::F32
+        }
     };
     if (machine, stored) == (Machine::Cuda, StoredType::F32) {
         return Err(OpsError::Precision {
             device: "a GPU".to_owned(),
             precision: stored.to_string(),
+        }
+        .into());
+    }
+    if machine == Machine::Metal && quantisation != Quantisation::None {
+        let device = "metal".to_owned();
+        return Err(OpsError::Quantisation {
+            device,
+            quantisation,
         }
         .into());
     }

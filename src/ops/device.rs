@@ -1,16 +1,18 @@
 //! What a panel computes on, as `--device` names it: this machine's threads, or GPUs.
 
-use super::{Backend, Cpu, Cuda, Limits, Machine, OpsError};
+use super::{Backend, Cpu, Cuda, Limits, Machine, Metal, OpsError};
 
 /// One thing that computes.
 #[derive(Clone, Debug)]
 pub enum Device {
     Cpu(Cpu),
     Cuda(Cuda),
+    Metal(Metal),
 }
 
 impl Device {
-    /// The devices of a list: `cpu`, `cuda` (the first GPU), or `cuda:0,cuda:1`. Engines take turns on them.
+    /// The devices of a list: `cpu`, `cuda` (the first GPU), `cuda:0,cuda:1`, or `metal`. Engines take turns
+    /// on them.
     ///
     /// # Errors
     /// A name that is none, a GPU that is not there, GPUs whose bits would differ.
@@ -38,6 +40,7 @@ impl Device {
                 })?;
                 return Ok(Device::Cpu(cpu));
             }
+            None if name == "metal" => return Ok(Device::Metal(Metal::open(threads)?)),
             None if name == "cuda" => Some(0),
             Some(("cuda", ordinal)) => ordinal.parse().ok(),
             _ => None,
@@ -50,6 +53,7 @@ impl Device {
         match self {
             Device::Cpu(_) => Machine::Cpu,
             Device::Cuda(_) => Machine::Cuda,
+            Device::Metal(_) => Machine::Metal,
         }
     }
 
@@ -58,6 +62,7 @@ impl Device {
         match self {
             Device::Cpu(cpu) => cpu.kind(),
             Device::Cuda(gpu) => gpu.kind(),
+            Device::Metal(gpu) => gpu.kind(),
         }
     }
 
@@ -66,13 +71,14 @@ impl Device {
         match self {
             Device::Cpu(cpu) => cpu.threads(),
             Device::Cuda(gpu) => gpu.threads(),
+            Device::Metal(gpu) => gpu.threads(),
         }
     }
 
     /// Bytes that models may still take on a device with memory of its own.
     pub fn own_memory(&self) -> Option<usize> {
         match self {
-            Device::Cpu(_) => None,
+            Device::Cpu(_) | Device::Metal(_) => None,
             Device::Cuda(gpu) => Some(gpu.available_memory()),
         }
     }
@@ -82,6 +88,7 @@ impl Device {
         match self {
             Device::Cpu(cpu) => cpu.measure_limits(buffer_bytes),
             Device::Cuda(gpu) => gpu.measure_limits(buffer_bytes),
+            Device::Metal(gpu) => gpu.measure_limits(buffer_bytes),
         }
     }
 }
@@ -96,7 +103,7 @@ mod tests {
             Device::open("cpu", 1).unwrap()[..],
             [Device::Cpu(_)]
         ));
-        for name in ["gpu", "cuda:x", "cuda:", "", "cpu,metal", "rocm:0"] {
+        for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
             let error = Device::open(name, 1).unwrap_err();
             assert!(matches!(error, OpsError::DeviceName(_)), "{name}: {error}");
         }

@@ -2,7 +2,7 @@
 //!
 //! A row is one position of one sequence. Every operation is a pure function of the row's own input, its
 //! position and the keys and values before it: never of the rows beside it, the number of threads, or the
-//! width of a vector register. That is what makes a batch of sixteen give the bytes of a batch of one.
+//! width of a vector register. That is what makes a batch of sixteen give the bytes of a batch of one. (Not on Metal: see there.)
 //!
 //! A backend is a module with the same types and methods; the decoder is written once against them.
 
@@ -11,6 +11,8 @@
     reason = "the one module that may: registers, mapped files, disjoint writes"
 )]
 
+#[cfg(not(all(any(feature = "cuda", feature = "twin"), any(feature = "metal", test))))]
+mod absent;
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
@@ -18,6 +20,10 @@ pub mod cpu;
 pub mod cuda;
 mod cuda_memory;
 mod device;
+// Tests run it on candle's CPU device.
+#[cfg_attr(not(any(feature = "metal", test)), path = "no_metal.rs")]
+pub mod metal;
+mod metal_memory;
 pub mod sampling;
 
 use thiserror::Error;
@@ -26,6 +32,7 @@ pub use backend::{Backend, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
 pub use device::Device;
+pub use metal::Metal;
 
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OpsError {
@@ -35,12 +42,17 @@ pub enum OpsError {
     Device { device: String, reason: String },
     #[error("there is no {device}: {reason}")]
     NoDevice { device: String, reason: String },
-    #[error("`{0}` is no device; known: cpu, cuda, cuda:N")]
+    #[error("`{0}` is no device; known: cpu, cuda, cuda:N, metal")]
     DeviceName(String),
     #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
     MixedDevices { one: String, other: String },
     #[error("{device} cannot keep weights as {precision}")]
     Precision { device: String, precision: String },
+    #[error("{device} cannot keep weights in blocks (--quant {quantisation})")]
+    Quantisation {
+        device: String,
+        quantisation: Quantisation,
+    },
 }
 
 impl OpsError {
@@ -62,6 +74,7 @@ impl OpsError {
                 "`wardround doctor` lists what there is; --device cpu runs everywhere"
             }
             OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
+            OpsError::Quantisation { .. } => "leave --quant at none, or take --device cpu",
         };
         Some(hint.to_owned())
     }
@@ -92,6 +105,7 @@ fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>)
 pub enum Machine {
     Cpu,
     Cuda,
+    Metal,
 }
 
 impl Machine {
@@ -105,6 +119,7 @@ impl Machine {
         match self {
             Machine::Cpu => cpu::KvPages::page_bytes(layers, kv_heads, head_dim),
             Machine::Cuda => cuda_memory::page_bytes(shape),
+            Machine::Metal => metal_memory::page_bytes(shape),
         }
     }
 
@@ -112,7 +127,7 @@ impl Machine {
     /// decode do not wait long.
     pub fn prefill_rows(self) -> usize {
         match self {
-            Machine::Cpu => 512,
+            Machine::Cpu | Machine::Metal => 512,
             Machine::Cuda => 2048,
         }
     }
@@ -122,6 +137,7 @@ impl Machine {
         match self {
             Machine::Cpu => size_of::<f32>() * rows * width,
             Machine::Cuda => cuda_memory::buffer_bytes(rows, width, numbers),
+            Machine::Metal => metal_memory::buffer_bytes(rows, width),
         }
     }
 
@@ -139,6 +155,7 @@ impl Machine {
             Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions)
                 .iter()
                 .sum(),
+            Machine::Metal => metal_memory::attention_bytes(shape, heads, rows, positions),
         }
     }
 }

@@ -93,7 +93,7 @@ impl Description {
             dtype: self.precision.stored.to_string(),
             quantisation: self.precision.quantisation.to_string(),
             thinking,
-            temperature,
+            temperature: Some(temperature),
             top_k,
             top_p,
             min_p,
@@ -165,6 +165,7 @@ impl Backbone {
                 let gpu = gpu.for_engine().map_err(ModelError::from)?;
                 description.start(gpu, options)?
             }
+            Device::Metal(gpu) => description.start(gpu.clone(), options)?,
         };
         let think_end = description.tokenizer.id("</think>");
         let Description {

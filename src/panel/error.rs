@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::generation::GenerationError;
+use super::remote::RemoteError;
 use crate::chat::ChatError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
@@ -40,6 +41,8 @@ pub enum PanelError {
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
     PromptTooLong { prompt: usize, context: usize },
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     #[error("interrupted")]
     Interrupted,
 }
@@ -51,6 +54,7 @@ impl PanelError {
             PanelError::Model(ModelError::Checkpoint(error)) => error.hint(),
             PanelError::Engine(error) => error.hint(),
             PanelError::Run(error) => error.hint(),
+            PanelError::Remote(error) => error.hint(),
             PanelError::Memory { .. } => Some(
                 "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
                     .to_owned(),
@@ -65,6 +69,9 @@ impl PanelError {
 
     /// Whether the item at hand alone is lost: the run goes on without it.
     pub fn concerns_item(&self) -> bool {
+        if let PanelError::Remote(error) = self {
+            return error.concerns_item();
+        }
         matches!(
             self,
             PanelError::Image { .. }

@@ -5,6 +5,7 @@ mod error;
 pub mod generation;
 pub mod memory;
 pub mod recorder;
+pub mod remote;
 mod request;
 #[cfg(test)]
 pub mod scripted;
@@ -13,15 +14,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crossbeam_channel::{Receiver, bounded};
 use serde_json::Value;
 
 use self::backbone::Backbone;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
+use self::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
+use crate::console;
 use crate::engine::{Completion, Grammar, Request, Sampling, Ticket};
 use crate::run::records::{
     CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage, Usage,
 };
+use crate::run::seed::call_seed;
 
 /// The agents of a run and where their calls are recorded.
 pub struct Panel {
@@ -32,6 +37,8 @@ pub struct Panel {
     /// Whether completions are free text; else a grammar holds.
     pub free: bool,
     pub thinking: bool,
+    /// What the user bounds completions by; a remote member is sent no other bound.
+    pub max_tokens: Option<usize>,
     /// Whether free completions run on to their `max_tokens`, as a measurement of equal work wants.
     pub ignore_eos: bool,
     /// Set from outside to stop: calls in flight are dropped.
@@ -50,6 +57,7 @@ pub struct Member {
 #[derive(Clone)]
 pub enum Source {
     Local(Arc<Backbone>),
+    Remote(Arc<RemoteModel>),
     /// Canned replies, for the tests of protocols.
     #[cfg(test)]
     Scripted(Arc<scripted::Script>),
@@ -57,11 +65,12 @@ pub enum Source {
 
 impl Source {
     /// What plans and logs call it.
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         match self {
-            Source::Local(backbone) => &backbone.description.checkpoint.name,
+            Source::Local(backbone) => backbone.description.checkpoint.name.clone(),
+            Source::Remote(model) => model.address().to_string(),
             #[cfg(test)]
-            Source::Scripted(_) => "scripted",
+            Source::Scripted(_) => "scripted".to_owned(),
         }
     }
 }
@@ -73,6 +82,8 @@ pub struct Call {
     pub key: CallKey,
     pub stage: Stage,
     pub messages: Vec<Message>,
+    /// A file or an address; only a remote member can be shown one.
+    pub image: Option<String>,
     /// What the text looks like; it holds unless the panel is free. `None`: any text.
     pub grammar: Option<Grammar>,
     /// `None`: as many as the context leaves.
@@ -85,8 +96,13 @@ pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
 enum Pending {
     Known(Box<CallRecord>),
     Local(Box<Asked>),
+    /// A call that a thread of its own waits for.
+    Remote(Box<(Call, Receiver<Told>)>),
     Done(Box<(Call, Asking, Answer)>),
 }
+
+/// What an endpoint said, and how long it took.
+type Told = (Result<RemoteCompletion, RemoteError>, u64);
 
 /// How a completion is asked for, as the log keeps it.
 struct Asking {
@@ -119,6 +135,7 @@ impl Panel {
         members
             .filter_map(|member| match member.source {
                 Source::Local(backbone) => Arc::into_inner(backbone),
+                Source::Remote(_) => None,
                 #[cfg(test)]
                 Source::Scripted(_) => None,
             })
@@ -153,9 +170,10 @@ impl Panel {
         self.wait(self.ask(call)?, read)
     }
 
-    /// Whether every member can be shown an image; none that runs here can.
+    /// Whether every member can be shown an image.
     pub fn takes_images(&self) -> bool {
-        false
+        let mut members = self.members.iter();
+        members.all(|member| matches!(member.source, Source::Remote(_)))
     }
 
     fn ask(&self, call: Call) -> Result<Pending, PanelError> {
@@ -164,6 +182,7 @@ impl Panel {
         }
         match &self.members[call.member].source {
             Source::Local(backbone) => self.ask_engine(backbone, call),
+            Source::Remote(model) => Ok(self.ask_endpoint(model, call)),
             #[cfg(test)]
             Source::Scripted(script) => {
                 let answer = Answer {
@@ -211,11 +230,70 @@ impl Panel {
         })))
     }
 
+    /// Every call waits on a thread of its own; the model itself bounds how many are under way.
+    fn ask_endpoint(&self, model: &Arc<RemoteModel>, call: Call) -> Pending {
+        let request = RemoteRequest {
+            messages: call.messages.clone(),
+            image: call.image.clone(),
+            max_tokens: self.max_tokens,
+            seed: call_seed(self.run_seed, &call.key),
+            grammar: call.grammar.clone().filter(|_| !self.free),
+            thinking: Some(self.thinking),
+            ..RemoteRequest::default()
+        };
+        let (teller, told) = bounded(1);
+        let (model, stop) = (model.clone(), self.stop.clone());
+        std::thread::spawn(move || {
+            let asked_at = Instant::now();
+            let completion = model.complete(&request, &stop);
+            // Whoever asked may have given up.
+            let _ = teller.send((completion, asked_at.elapsed().as_millis() as u64));
+        });
+        Pending::Remote(Box::new((call, told)))
+    }
+
+    fn wait_for_endpoint(
+        &self,
+        (call, told): (Call, Receiver<Told>),
+    ) -> Result<(Call, Asking, Answer), PanelError> {
+        // A thread that ended without a word panicked, and its panic is on stderr.
+        let (completion, elapsed_ms) = told.recv().map_err(|_| PanelError::Interrupted)?;
+        let completion = completion.map_err(|error| match error {
+            RemoteError::Interrupted => PanelError::Interrupted,
+            other => PanelError::Remote(other),
+        })?;
+        for note in &completion.notes {
+            console::note(format!("note: {note}"));
+        }
+        let asking = Asking {
+            seed: call_seed(self.run_seed, &call.key),
+            sampling: SamplingRecord {
+                temperature: None,
+                top_k: None,
+                top_p: None,
+                min_p: None,
+                repetition_penalty: None,
+                max_tokens: self.max_tokens,
+                constrained: completion.is_constrained,
+            },
+            request: String::new(),
+        };
+        let answer = Answer {
+            text: completion.text,
+            tokens: Vec::new(),
+            usage: completion.usage,
+            finish_reason: completion.finish_reason,
+            elapsed_ms,
+        };
+        Ok((call, asking, answer))
+    }
+
     fn wait(&self, pending: Pending, read: Reader<'_>) -> Result<CallRecord, PanelError> {
         let (call, asking, answer) = match pending {
             Pending::Known(record) => return Ok(*record),
             Pending::Done(done) => *done,
             Pending::Local(asked) => self.wait_for_engine(*asked)?,
+            Pending::Remote(asked) => self.wait_for_endpoint(*asked)?,
         };
         let record = self.record_of(call, asking, answer, read);
         self.recorder.record(&record)?;
@@ -276,7 +354,7 @@ impl Panel {
             purpose,
             sample,
             stage: call.stage,
-            backbone: self.members[call.member].source.name().to_owned(),
+            backbone: self.members[call.member].source.name(),
             request: asking.request,
             messages: call.messages,
             sampling: asking.sampling,
@@ -309,12 +387,12 @@ impl Answer {
 
 fn sampling_record(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingRecord {
     SamplingRecord {
-        temperature: sampling.temperature,
+        temperature: Some(sampling.temperature),
         top_k: sampling.top_k,
         top_p: sampling.top_p,
         min_p: sampling.min_p,
         repetition_penalty: sampling.repetition_penalty,
-        max_tokens,
+        max_tokens: Some(max_tokens),
         constrained,
     }
 }

@@ -37,6 +37,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         run_seed: 7,
         free: true,
         thinking: false,
+        max_tokens: None,
         ignore_eos: false,
         stop: Arc::default(),
         on_call: Box::new(|_| {}),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Recipe, RecipeError};
 use crate::run::private_file;
+use crate::run::shard::Shard;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "recipe.toml";
@@ -20,6 +21,9 @@ pub struct Begun {
     pub seed: u64,
     /// Items of each dataset at most, from the beginning of its list.
     pub limit: Option<usize>,
+    /// Of each dataset's items, the part that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
     pub prompts: Option<String>,
@@ -76,7 +80,7 @@ impl Begun {
     }
 
     /// The first thing in which another was begun otherwise.
-    fn difference(&self, found: &Begun) -> String {
+    pub(super) fn difference(&self, found: &Begun) -> String {
         let limit =
             |limit: Option<usize>| limit.map_or("none".to_owned(), |limit| limit.to_string());
         let settings = |begun: &Begun| {
@@ -89,6 +93,12 @@ impl Begun {
                 ("recipe", begun.name.clone()),
                 ("seed", begun.seed.to_string()),
                 ("limit", limit(begun.limit)),
+                (
+                    "shard",
+                    begun
+                        .shard
+                        .map_or("none".to_owned(), |shard| shard.to_string()),
+                ),
                 ("data", begun.data_dir.clone()),
                 ("prompts", begun.prompts.clone().unwrap_or_default()),
                 ("settings", settings(begun)),

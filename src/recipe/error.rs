@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::encoder::EncoderError;
 use crate::metrics::MetricsError;
 use crate::run::error::RunError;
+use crate::run::merge::MergeError;
 use crate::systems::settings::SettingsError;
 
 #[derive(Debug, Error)]
@@ -19,12 +20,16 @@ pub enum RecipeError {
     Other { path: PathBuf, difference: String },
     #[error("{path} is not a folder of recipe {name}")]
     NoFolder { path: PathBuf, name: String },
+    #[error("{path} is no folder of a recipe")]
+    NotBegun { path: PathBuf },
     #[error("{path}: not every cell of recipe {name} has run, so there are no results yet")]
     Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -48,11 +53,15 @@ impl RecipeError {
             RecipeError::NoFolder { .. } => {
                 Some("give --out a folder that does not exist yet, or an empty one".to_owned())
             }
+            RecipeError::NotBegun { .. } => {
+                Some("merge folders of one recipe, or run directories, not both".to_owned())
+            }
             RecipeError::Unfinished { path, .. } => Some(format!(
                 "run what is missing: wardround run --resume --out {}",
                 path.display()
             )),
             RecipeError::Settings(error) => error.hint(),
+            RecipeError::Merge(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),
             RecipeError::Encoder(error) => error.hint(),
             _ => None,

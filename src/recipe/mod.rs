@@ -11,6 +11,7 @@ pub mod error;
 pub mod file;
 pub mod reading;
 pub mod results;
+pub mod shards;
 
 pub use error::RecipeError;
 pub use file::Recipe;

@@ -44,7 +44,7 @@ pub struct Card<'a> {
     cached_tokens: usize,
     completion_tokens: usize,
     forced_tokens: usize,
-    max_tokens: usize,
+    max_tokens: Option<usize>,
     constrained: bool,
     prompt: usize,
 }

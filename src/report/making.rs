@@ -63,9 +63,11 @@ fn shorten(hash: &str) -> &str {
 }
 
 fn sampling(member: &MemberPlan) -> String {
-    if member.temperature == 0.0 {
-        return "greedy".into();
-    }
+    let temperature = match member.temperature {
+        None => return "as its provider pleases".into(),
+        Some(0.0) => return "greedy".into(),
+        Some(temperature) => temperature,
+    };
     let optional = [
         member.top_k.map(|k| format!("top-k {k}")),
         member.top_p.map(|p| format!("top-p {p}")),
@@ -74,7 +76,7 @@ fn sampling(member: &MemberPlan) -> String {
             .repetition_penalty
             .map(|penalty| format!("repetition penalty {penalty}")),
     ];
-    let mut parts = vec![format!("temperature {}", member.temperature)];
+    let mut parts = vec![format!("temperature {temperature}")];
     parts.extend(optional.into_iter().flatten());
     parts.join(", ")
 }
@@ -87,10 +89,10 @@ mod tests {
     #[test]
     fn sampling_names_what_is_on() {
         let mut member = debates::records().0.panel.remove(0);
-        member.temperature = 0.6;
+        member.temperature = Some(0.6);
         (member.top_k, member.top_p, member.min_p) = (Some(20), Some(0.95), None);
         assert_eq!(sampling(&member), "temperature 0.6, top-k 20, top-p 0.95");
-        member.temperature = 0.0;
+        member.temperature = Some(0.0);
         assert_eq!(sampling(&member), "greedy");
     }
 

@@ -16,7 +16,7 @@ pub struct Choice<'a> {
     pub text: &'a str,
 }
 
-/// Cuts the instructions off an initial prompt (MED-MAD C.3) and separates stem and options.
+/// Cuts the instructions off an initial prompt and separates stem and options, which end at an empty line.
 ///
 /// The last marker of each kind counts, since a question may quote either.
 pub fn split_prompt(prompt: &str) -> Question<'_> {
@@ -27,7 +27,7 @@ pub fn split_prompt(prompt: &str) -> Question<'_> {
     match asked.rsplit_once("\n\nOptions:\n") {
         Some((stem, listed)) => Question {
             stem: stem.trim(),
-            options: split_options(listed),
+            options: split_options(listed.split("\n\n").next().unwrap_or_default()),
         },
         None => Question {
             stem: asked.trim(),
@@ -76,6 +76,16 @@ mod tests {
             .map(|o| (o.letter, o.text))
             .collect();
         assert_eq!(texts, [("A", "one\nstill A: one"), ("B", "two")]);
+    }
+
+    #[test]
+    fn options_end_at_an_empty_line() {
+        let question = split_prompt(
+            "Which?\n\nOptions:\nA: one\nB: two\n\nReply with a letter.\n\nExample\nOptions:\nC: three",
+        );
+        assert_eq!(question.stem, "Which?");
+        assert_eq!(question.options.len(), 2);
+        assert_eq!(question.options[1].text, "two");
     }
 
     #[test]

@@ -77,5 +77,7 @@ mod tests {
         );
         assert_eq!(votes[1].supporters, ["sym", "guide"]);
         assert!(votes[0].gold && votes[1].winner);
+        record.agents = vec!["solo".into(); 3];
+        assert_eq!(Vote::count(&record, &setting)[1].supporters, ["solo"; 2]);
     }
 }

@@ -177,7 +177,7 @@ mod tests {
         let mut changed = call("q1", 0, "sym");
         changed.text = "{\"answer\":\"C\"}".to_owned();
         changed.usage.forced_tokens = 7;
-        changed.sampling.temperature = 0.7;
+        changed.sampling.temperature = Some(0.7);
         let mut wrong = item("q1", 0);
         wrong.rounds[0].weights[1] = 0.3;
         let found = compare_with(&[changed, call("q1", 0, "guide")], &[wrong, item("q3", 0)]);

@@ -10,7 +10,7 @@ const SHOWN: usize = 60;
 const BEFORE: usize = 20;
 
 /// One differing field.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldDifference {
     /// As in `messages[1].content`.
     pub field: String,

@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::shard::Shard;
+
 /// An error of a run directory. It is cloned to every caller that waits for the log.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
@@ -50,6 +52,10 @@ pub enum RunError {
         missing: usize,
         first: String,
     },
+    #[error("{} has not finished", path.display())]
+    NoResults { path: PathBuf },
+    #[error("shard {part} of {items} items has none")]
+    EmptyShard { part: Shard, items: usize },
     #[error("{what} is logged already")]
     AlreadyLogged { what: String },
     #[error("{what} would not read back from its own JSON: {reason}")]
@@ -104,6 +110,7 @@ impl RunError {
             RunError::NotEmpty { .. }
             | RunError::Busy { .. }
             | RunError::PlanDiffers { .. }
+            | RunError::EmptyShard { .. }
             | RunError::UnwritablePlan { .. } => Blame::Usage,
             RunError::NoPlan { .. }
             | RunError::Missing { .. }
@@ -111,6 +118,7 @@ impl RunError {
             | RunError::PlanChanged { .. }
             | RunError::BadLine { .. }
             | RunError::HeadDiffers { .. }
+            | RunError::NoResults { .. }
             | RunError::Unfinished { .. } => Blame::Artefact,
             RunError::AlreadyLogged { .. }
             | RunError::Unloggable { .. }
@@ -134,7 +142,10 @@ impl RunError {
             | RunError::HeadDiffers { .. } => {
                 "restore the directory from a copy, or run again into another `--out`"
             }
-            RunError::Unfinished { .. } => "finish the run with `--resume`",
+            RunError::Unfinished { .. } | RunError::NoResults { .. } => {
+                "finish the run with `--resume`"
+            }
+            RunError::EmptyShard { .. } => "cut a run into at most as many shards as it has items",
             RunError::Io(error) => match error.kind() {
                 io::ErrorKind::StorageFull
                 | io::ErrorKind::QuotaExceeded

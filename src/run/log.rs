@@ -186,7 +186,7 @@ mod tests {
             "call initial of sym, round 0, sample 0, item q1 of medqa, run 0 is logged already"
         );
         let mut broken = call("q1", 0, "ddx");
-        broken.sampling.temperature = f32::NAN;
+        broken.sampling.temperature = Some(f32::NAN);
         let error = log.call(broken).unwrap_err();
         assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
         log.call(call("q1", 0, "ddx")).unwrap();

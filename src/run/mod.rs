@@ -10,12 +10,14 @@ pub mod directory;
 pub mod error;
 pub mod link;
 pub mod log;
+pub mod merge;
 pub mod plan;
 pub mod private_file;
 pub mod records;
 pub mod results;
 pub mod seed;
+pub mod shard;
 pub mod verify;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;

@@ -9,6 +9,7 @@ use super::chain::sha256_hex;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::private_file;
+use super::shard::{Shard, ShardPlan};
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -51,6 +52,9 @@ pub struct DatasetPlan {
     pub sha256: String,
     /// The ids that run, in order.
     pub items: Vec<String>,
+    /// Where they are a part of another run's; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPlan>,
 }
 
 /// One member of the panel: a role on a backbone.
@@ -75,7 +79,8 @@ pub struct MemberPlan {
     pub quantisation: String,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     pub thinking: bool,
-    pub temperature: f32,
+    /// `None`, of a remote member: as its provider pleases.
+    pub temperature: Option<f32>,
     pub top_k: Option<u32>,
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
@@ -111,7 +116,53 @@ pub struct HostPlan {
     pub memory_bytes: u64,
 }
 
+/// The family of a member that is no model here but an endpoint elsewhere.
+pub const REMOTE: &str = "remote";
+
+impl MemberPlan {
+    /// The entry for `agent` at an endpoint, of which nothing is known but its address.
+    pub fn remote(agent: &str, address: &str, thinking: bool) -> MemberPlan {
+        let unknown = || "unknown".to_owned();
+        MemberPlan {
+            agent: agent.to_owned(),
+            backbone: address.to_owned(),
+            path: address.to_owned(),
+            repository: None,
+            revision: None,
+            weights_sha256: unknown(),
+            config_sha256: unknown(),
+            tokenizer_sha256: unknown(),
+            template_sha256: unknown(),
+            family: REMOTE.to_owned(),
+            dtype: unknown(),
+            quantisation: unknown(),
+            thinking,
+            temperature: None,
+            top_k: None,
+            top_p: None,
+            min_p: None,
+            repetition_penalty: None,
+            eos_ids: Vec::new(),
+            context: 0,
+        }
+    }
+
+    /// Whether the member is an endpoint: what it said cannot be generated again.
+    pub fn is_remote(&self) -> bool {
+        self.family == REMOTE
+    }
+}
+
 impl Plan {
+    /// Why the run cannot be generated again, where it cannot.
+    pub fn unrepeatable(&self) -> Option<String> {
+        let member = self.panel.iter().find(|member| member.is_remote())?;
+        let address = &member.backbone;
+        Some(format!(
+            "{address} is elsewhere: what it says cannot be generated again byte for byte"
+        ))
+    }
+
     pub fn load(path: &Path) -> Result<Plan, RunError> {
         Plan::parse(&fs_err::read(path)?, path)
     }
@@ -146,6 +197,16 @@ impl Plan {
             Ok(_) => Err(unwritable("a value changes".to_owned())),
             Err(error) => Err(unwritable(error.to_string())),
         }
+    }
+
+    /// The plan of a part of this one's items.
+    ///
+    /// # Errors
+    /// A shard that none of the items falls to.
+    pub fn shard(mut self, part: Shard) -> Result<Plan, RunError> {
+        self.dataset.shard = Some(ShardPlan::new(part, &self.dataset.items)?);
+        self.dataset.items = part.take(self.dataset.items);
+        Ok(self)
     }
 
     /// The fields in which `other` would run differently, this plan's value first.
@@ -207,11 +268,28 @@ mod tests {
     }
 
     #[test]
+    fn a_shards_plan_reads_back_and_tells_its_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let shard = plan().shard("2/2".parse().unwrap()).unwrap();
+        assert_eq!(shard.dataset.items, ["q2"]);
+        shard.save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), shard);
+        let text = fs_err::read_to_string(&path).unwrap();
+        let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
+        assert!(text.contains(table), "{text}");
+        assert!(!plan().to_toml().unwrap().contains("shard"));
+        let cut = text.replace("2/2", "3/2");
+        let error = Plan::parse(cut.as_bytes(), &path).unwrap_err();
+        assert!(error.to_string().contains("not a shard"), "{error}");
+    }
+
+    #[test]
     fn what_would_not_read_back_equal_is_refused() {
         let mut plan = plan();
         plan.seed = u64::MAX;
         plan.to_toml().unwrap();
-        plan.panel[0].temperature = f32::NAN;
+        plan.panel[0].temperature = Some(f32::NAN);
         let error = plan.to_toml().unwrap_err();
         assert!(matches!(error, RunError::UnwritablePlan { .. }), "{error}");
     }
@@ -240,7 +318,7 @@ mod tests {
 
         other.version = "9.9.9".to_owned();
         other.engine.device_kind = "sm_90".to_owned();
-        other.panel[1].temperature = 0.7;
+        other.panel[1].temperature = Some(0.7);
         other.panel[1].top_k = None;
         other.dataset.items[1] = "q9".to_owned();
         other.settings.insert("t_max".to_owned(), 2.into());

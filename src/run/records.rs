@@ -27,13 +27,13 @@ pub struct Message {
 /// How a completion was decoded. A field that is off is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SamplingRecord {
-    /// 0 means greedy.
-    pub temperature: f32,
+    /// 0 means greedy. A remote member decodes as its provider pleases: everything is `null`.
+    pub temperature: Option<f32>,
     pub top_k: Option<u32>,
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
-    pub max_tokens: usize,
+    pub max_tokens: Option<usize>,
     /// Whether a grammar constrained the completion.
     pub constrained: bool,
 }
@@ -146,6 +146,7 @@ pub struct RoundRecord {
     pub labels: Vec<String>,
     /// Normalised letters; empty where none was found.
     pub answers: Vec<String>,
+    /// Empty where the system asks for none.
     pub confidences: Vec<f64>,
     /// What each answer counts in the vote; recalibrated confidences, for MED-MAD (B.8).
     pub weights: Vec<f64>,

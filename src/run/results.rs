@@ -42,7 +42,8 @@ pub struct Results {
     pub ties: usize,
     /// Over the items of all runs that did not error; `null` where all did.
     pub mean_rounds_run: Option<f64>,
-    /// Wall time of the session that finished the run; an interrupted one before it is not in it.
+    /// Wall time of the session that finished the run; an interrupted one before it is not in it. Of a merged
+    /// run, the sum of its shards'.
     pub elapsed_ms: u64,
     /// UTC, RFC 3339.
     pub finished_at: String,

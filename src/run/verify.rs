@@ -50,6 +50,22 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
     })
 }
 
+/// Reads and verifies a run that has finished.
+///
+/// # Errors
+/// As [`verify`]; items without a line, or no results.json.
+pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
+    let contents = Contents::read(path)?;
+    if let Some(results) = check_results(&contents)? {
+        return Ok((contents, results));
+    }
+    // What is missing is said more exactly where it is an item.
+    Results::of(&contents, 0, String::new())?;
+    Err(RunError::NoResults {
+        path: path.to_owned(),
+    })
+}
+
 /// Checks results.json, where there is one, against the plan and the logs.
 pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunError> {
     let path = contents.path.join(results::FILE);

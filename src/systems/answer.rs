@@ -28,6 +28,29 @@ pub fn leading_letter(text: &str) -> Option<char> {
     (is_letter(letter) && ends).then_some(letter)
 }
 
+/// The first match of `"answer"\s*:\s*"?([A-J])` in a broken record, for this spelling of the key.
+pub fn answer_field(text: &str, key: &str) -> Option<char> {
+    text.split(&format!("\"{key}\"")).skip(1).find_map(|after| {
+        let value = after.trim_start().strip_prefix(':')?.trim_start();
+        let value = value.strip_prefix('"').unwrap_or(value);
+        value.chars().next().filter(|c| is_letter(*c))
+    })
+}
+
+/// The letter that MedAgentBoard's single-model baselines take from an answer of more than one character: the first of `letters` that
+/// occurs in it anywhere, in either case, so that almost every sentence says A. One character stands for itself, whatever it is;
+/// what gives none of A–J is empty here, and wrong there too.
+pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> String {
+    let mut characters = answer.chars();
+    if let (Some(alone), None) = (characters.next(), characters.next()) {
+        return String::from_iter(Some(alone).filter(|c| is_letter(*c)));
+    }
+    let lower = answer.to_lowercase();
+    let mut letters = letters.into_iter();
+    let found = letters.find(|letter| lower.contains(letter.to_ascii_lowercase()));
+    String::from_iter(found)
+}
+
 pub fn is_letter(c: char) -> bool {
     ('A'..='J').contains(&c)
 }
@@ -60,6 +83,29 @@ mod tests {
         ];
         for (text, letter) in cases {
             assert_eq!(normalise_answer(text), letter, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_harness_takes_the_first_option_whose_letter_occurs_anywhere() {
+        let cases = [
+            ("B", "B"),
+            // One character is not looked at again.
+            ("b", ""),
+            ("D", "D"),
+            ("X", ""),
+            ("", ""),
+            ("B.", "B"),
+            (" b", "B"),
+            ("The answer is C", "A"),
+            ("(C)", "C"),
+            ("C, not B", "B"),
+            ("D!", ""),
+            ("Nitrofurontoin", ""),
+            ("cyst", "C"),
+        ];
+        for (text, letter) in cases {
+            assert_eq!(harness_letter(text, 'A'..='C'), letter, "{text:?}");
         }
     }
 

@@ -68,6 +68,11 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The name of the file of questions.
+    pub fn dataset(&self) -> &'a str {
+        self.dataset
+    }
+
     /// Asks all at once and waits for every answer.
     ///
     /// # Errors
@@ -107,6 +112,7 @@ impl<'a> Case<'a> {
             key: self.key(&ask.agent, ask.round, ask.purpose, ask.sample),
             stage: ask.stage,
             messages: ask.messages,
+            image: self.question.image.clone(),
             grammar: ask.grammar,
             max_tokens: ask.max_tokens,
         }

@@ -6,7 +6,10 @@ use crate::data::Question;
 use crate::engine::Grammar;
 
 /// UTF-8 spends at most this much on a character; the escapes that the schemas allow take two bytes.
-const MAX_CHAR_BYTES: usize = 4;
+pub const MAX_CHAR_BYTES: usize = 4;
+
+/// Where a system asks for its reasons in one text, that is as long as so many strings of `record_chars`: as MED-MAD's `cot` at most.
+pub const STEPS: usize = 8;
 
 /// Between elements and after keys: as Python's `json.dumps` writes, so that the text looks as prompts print it. No spaces would save
 /// about a quarter of a MED-MAD record's tokens (251 instead of 327 with Qwen3's vocabulary and five options), but tokens that

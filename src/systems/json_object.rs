@@ -39,6 +39,17 @@ pub fn without_thinking(text: &str) -> &str {
     }
 }
 
+/// A value as text: lists and the values of objects joined by `; `, nothing for `null`.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join("; "),
+        Value::Object(object) => object.values().map(text).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
 /// The first object in the text that is a record once its brackets are balanced.
 fn repair<T>(text: &str, record: impl Fn(&Value) -> Option<T>) -> Option<T> {
     let mut rest = text;

@@ -1,9 +1,15 @@
 //! Which system runs, with its settings; and the system itself, ready to answer.
 
 use super::case::Case;
-use super::medmad;
+use super::healthcareagent::protocol::HealthcareAgent;
+use super::mdagents::protocol::MdAgents;
+use super::medagents::protocol::MedAgents;
 use super::medmad::protocol::MedMad;
+use super::reconcile::protocol::Reconcile;
 use super::settings::{SettingsError, set_pairs, set_table};
+use super::single_llm::protocol::SingleLlm;
+use super::single_llm::settings::Method;
+use super::{healthcareagent, mdagents, medagents, medmad, reconcile, single_llm};
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
@@ -15,6 +21,12 @@ pub enum Protocol {
     MedMad(medmad::settings::Settings),
     /// MED-MAD's panel without its debate.
     NoDebate(medmad::settings::Settings),
+    /// One model alone.
+    SingleLlm(single_llm::settings::Settings),
+    HealthcareAgent(healthcareagent::settings::Settings),
+    MedAgents(medagents::settings::Settings),
+    MdAgents(mdagents::settings::Settings),
+    Reconcile(reconcile::settings::Settings),
 }
 
 /// A seat of a system: who sits there, and which of the panel's models by default.
@@ -33,7 +45,19 @@ impl Seat {
 
 impl Protocol {
     /// Every system's name, as the command line takes it.
-    pub const NAMES: [&str; 2] = ["medmad", "no-debate"];
+    pub const NAMES: [&str; 11] = [
+        "medmad",
+        "no-debate",
+        "zero-shot",
+        "few-shot",
+        "cot",
+        "self-consistency",
+        "cot-sc",
+        "healthcareagent",
+        "medagents",
+        "mdagents",
+        "reconcile",
+    ];
 
     /// The system of this name, or of an alias, with its defaults.
     ///
@@ -43,12 +67,19 @@ impl Protocol {
         Ok(match name {
             "medmad" => Protocol::MedMad(medmad::settings::Settings::default()),
             "no-debate" => Protocol::NoDebate(medmad::settings::Settings::no_debate()),
-            _ => {
-                return Err(SettingsError::UnknownSystem {
-                    name: name.to_owned(),
-                    known: Protocol::NAMES.to_vec(),
-                });
-            }
+            "healthcareagent" => Protocol::HealthcareAgent(Default::default()),
+            "medagents" => Protocol::MedAgents(Default::default()),
+            "mdagents" => Protocol::MdAgents(Default::default()),
+            "reconcile" => Protocol::Reconcile(Default::default()),
+            _ => match Method::named(name) {
+                Some(method) => Protocol::SingleLlm(single_llm::settings::Settings::new(method)),
+                None => {
+                    return Err(SettingsError::UnknownSystem {
+                        name: name.to_owned(),
+                        known: Protocol::NAMES.to_vec(),
+                    });
+                }
+            },
         })
     }
 
@@ -75,6 +106,11 @@ impl Protocol {
     fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
+            Protocol::SingleLlm(settings) => settings.set(key, value),
+            Protocol::HealthcareAgent(settings) => settings.set(key, value),
+            Protocol::MedAgents(settings) => settings.set(key, value),
+            Protocol::MdAgents(settings) => settings.set(key, value),
+            Protocol::Reconcile(settings) => settings.set(key, value),
         }
     }
 
@@ -82,13 +118,24 @@ impl Protocol {
     pub fn to_table(&self) -> toml::Table {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.to_table(),
+            Protocol::SingleLlm(settings) => settings.to_table(),
+            Protocol::HealthcareAgent(settings) => settings.to_table(),
+            Protocol::MedAgents(settings) => settings.to_table(),
+            Protocol::MdAgents(settings) => settings.to_table(),
+            Protocol::Reconcile(settings) => settings.to_table(),
         }
     }
 
+    /// The name in plans.
     pub fn name(&self) -> &'static str {
         match self {
             Protocol::MedMad(_) => "medmad",
             Protocol::NoDebate(_) => "no-debate",
+            Protocol::SingleLlm(settings) => settings.method.name(),
+            Protocol::HealthcareAgent(_) => "healthcareagent",
+            Protocol::MedAgents(_) => "medagents",
+            Protocol::MdAgents(_) => "mdagents",
+            Protocol::Reconcile(_) => "reconcile",
         }
     }
 
@@ -96,6 +143,11 @@ impl Protocol {
     pub fn prompts(&self) -> &'static str {
         match self {
             Protocol::MedMad(_) | Protocol::NoDebate(_) => "medmad",
+            Protocol::SingleLlm(_) => "single_llm",
+            Protocol::HealthcareAgent(_) => "healthcareagent",
+            Protocol::MedAgents(_) => "medagents",
+            Protocol::MdAgents(_) => "mdagents",
+            Protocol::Reconcile(_) => "reconcile",
         }
     }
 
@@ -108,6 +160,11 @@ impl Protocol {
                     .map(|(model, agent)| Seat::new(agent, model))
                     .collect()
             }
+            Protocol::SingleLlm(_) => vec![Seat::new(single_llm::protocol::AGENT, 0)],
+            Protocol::HealthcareAgent(_) => vec![Seat::new(healthcareagent::protocol::AGENT, 0)],
+            Protocol::MedAgents(_) => medagents::settings::Settings::seats(),
+            Protocol::MdAgents(_) => mdagents::settings::Settings::seats(),
+            Protocol::Reconcile(_) => reconcile::settings::Settings::seats(),
         }
     }
 
@@ -121,6 +178,23 @@ impl Protocol {
     pub fn thinking(&self) -> bool {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.thinking,
+            Protocol::SingleLlm(settings) => settings.thinking,
+            Protocol::HealthcareAgent(settings) => settings.thinking,
+            Protocol::MedAgents(settings) => settings.decoding.thinking,
+            Protocol::MdAgents(settings) => settings.decoding.thinking,
+            Protocol::Reconcile(settings) => settings.decoding.thinking,
+        }
+    }
+
+    /// What the user bounds completions by.
+    pub fn max_tokens(&self) -> Option<usize> {
+        match self {
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
+            Protocol::SingleLlm(settings) => settings.max_tokens,
+            Protocol::HealthcareAgent(settings) => settings.max_tokens,
+            Protocol::MedAgents(settings) => settings.decoding.max_tokens,
+            Protocol::MdAgents(settings) => settings.decoding.max_tokens,
+            Protocol::Reconcile(settings) => settings.decoding.max_tokens,
         }
     }
 
@@ -128,6 +202,11 @@ impl Protocol {
     pub fn max_calls(&self) -> u32 {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
+            Protocol::SingleLlm(settings) => settings.samples,
+            Protocol::HealthcareAgent(_) => healthcareagent::settings::MAX_CALLS,
+            Protocol::MedAgents(settings) => settings.max_calls(),
+            Protocol::MdAgents(settings) => settings.max_calls(),
+            Protocol::Reconcile(settings) => settings.max_calls(),
         }
     }
 }
@@ -135,6 +214,11 @@ impl Protocol {
 /// A system that answers questions.
 pub enum System {
     MedMad(MedMad),
+    SingleLlm(SingleLlm),
+    HealthcareAgent(HealthcareAgent),
+    MedAgents(MedAgents),
+    MdAgents(Box<MdAgents>),
+    Reconcile(Reconcile),
 }
 
 impl System {
@@ -145,6 +229,15 @@ impl System {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
                 System::MedMad(MedMad::new(settings, prompts)?)
             }
+            Protocol::SingleLlm(settings) => System::SingleLlm(SingleLlm::new(settings, prompts)?),
+            Protocol::HealthcareAgent(settings) => {
+                System::HealthcareAgent(HealthcareAgent::new(settings, prompts)?)
+            }
+            Protocol::MedAgents(settings) => System::MedAgents(MedAgents::new(settings, prompts)?),
+            Protocol::MdAgents(settings) => {
+                System::MdAgents(Box::new(MdAgents::new(settings, prompts)?))
+            }
+            Protocol::Reconcile(settings) => System::Reconcile(Reconcile::new(settings, prompts)?),
         })
     }
 
@@ -155,13 +248,23 @@ impl System {
     pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
         match self {
             System::MedMad(system) => system.answer(case),
+            System::SingleLlm(system) => system.answer(case),
+            System::HealthcareAgent(system) => system.answer(case),
+            System::MedAgents(system) => system.answer(case),
+            System::MdAgents(system) => system.answer(case),
+            System::Reconcile(system) => system.answer(case),
         }
     }
 
-    /// The prompts that are known before anything was answered: the seat, and what it is asked.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    /// The prompts that are known before anything was answered, on a question of this dataset: the seat, and what it is asked.
+    pub fn opening(&self, dataset: &str, question: &Question) -> Vec<(usize, Vec<Message>)> {
         match self {
             System::MedMad(system) => system.opening(question),
+            System::SingleLlm(system) => system.opening(dataset, question),
+            System::HealthcareAgent(system) => system.opening(question),
+            System::MedAgents(system) => system.opening(question),
+            System::MdAgents(system) => system.opening(question),
+            System::Reconcile(system) => system.opening(question),
         }
     }
 }

@@ -163,7 +163,7 @@ fn an_unknown_or_absent_model_is_named() {
         2,
         &[
             "a panel of 2 models, and medmad takes 3",
-            "hint: give --panel three models, or one for all",
+            "hint: give --panel 3 models, or one for all",
         ],
     );
     assert!(!scratch.path("out").exists());
@@ -185,7 +185,7 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
             "tmax=1",
             [
                 "there is no setting tmax",
-                "hint: the settings are t_max, confidence",
+                "hint: the system's settings are t_max, confidence",
             ],
         ),
         (
@@ -257,4 +257,27 @@ fn a_command_line_without_its_needs_is_refused() {
         scratch.wardround("--version").succeeded().stdout,
         "wardround 0.1.0\n"
     );
+}
+
+#[test]
+fn a_device_that_this_build_is_without_is_named() {
+    let scratch = Scratch::new();
+    let absent = [
+        ("metal", cfg!(feature = "metal"), "feature `metal`"),
+        (
+            "cuda",
+            cfg!(any(feature = "cuda", feature = "twin")),
+            "feature `cuda`",
+        ),
+    ];
+    for (device, is_built, feature) in absent {
+        if is_built {
+            continue;
+        }
+        let told = scratch.wardround(format!("bench --synth qwen3 --device {device}"));
+        told.refused(
+            2,
+            &["there is no ", device, feature, "hint: ", "--device cpu"],
+        );
+    }
 }

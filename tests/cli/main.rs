@@ -2,12 +2,17 @@
 
 mod bad_checkpoints;
 mod bad_data;
+mod baselines;
 mod binary;
+mod comparing;
 mod determinism;
 mod fresh_start;
 mod limits;
+mod multi_agent;
+mod recipes;
 mod recompute;
 mod run_directory;
+mod shards;
 mod signals;
 mod tampering;
 mod texts;

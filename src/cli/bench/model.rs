@@ -126,6 +126,7 @@ impl ModelBench {
         let durations = match &device {
             Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
             Device::Cuda(gpu) => self.time(gpu.clone(), &description, &workloads)?,
+            Device::Metal(gpu) => self.time(gpu.clone(), &description, &workloads)?,
         };
         self.note("measuring the machine's limits");
         let environment = Environment::measure(prepare::host(), &device);

@@ -13,7 +13,7 @@ use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::options::{HubFlags, MachineFlags, SubsetFlags};
-use crate::cli::prepare::{self, Order, Started};
+use crate::cli::prepare::{self, Order, Share, Started};
 use crate::cli::progress::Progress;
 use crate::cli::run::DEFAULT_PANEL;
 use crate::cli::synthetic;
@@ -167,6 +167,7 @@ impl PanelBench {
             data,
             format,
             subset: self.subset.subset(),
+            share: Share::All,
             runs: 1,
             panel,
             slots: BTreeMap::new(),

@@ -1,9 +1,7 @@
 //! The CPU as a backend: every operation is done when its call returns.
 
-use rayon::prelude::*;
-
 use super::norm::normalise;
-use super::sampler::Sampler;
+use super::sampler::draw_rows;
 use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, Order};
@@ -70,7 +68,8 @@ impl Backend for Cpu {
             kv_heads,
             head_dim,
         } = shape;
-        Ok(KvPages::new(layers, pages, kv_heads, head_dim))
+        KvPages::new(layers, pages, kv_heads, head_dim)
+            .map_err(|error| OpsError::memory("the pages of keys and values", error))
     }
 
     /// Buffers grow with the steps.
@@ -178,20 +177,13 @@ impl Backend for Cpu {
         Cpu::attention(self, queries, shape, step.rows, pages, out);
     }
 
-    /// A row a task; each depends on its own order alone.
     fn draw(
         &self,
         logits: &mut Buffer,
         orders: &[Option<Order>],
         _stage: &mut (),
     ) -> Result<Vec<Drawn>, OpsError> {
-        let rows: Vec<&mut [f32]> = logits.rows_mut().collect();
-        let tasks = rows.into_par_iter().zip(orders);
-        let drawn = tasks.map_init(Sampler::default, |sampler, (logits, order)| match order {
-            Some(order) => sampler.draw(logits, order),
-            None => Drawn::default(),
-        });
-        Ok(drawn.collect())
+        Ok(draw_rows(logits.rows_mut().collect(), orders))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -1,5 +1,7 @@
 //! From a row of logits to a token: penalties, temperature, top-k, top-p, min-p and a draw, all in integers.
 
+use rayon::prelude::*;
+
 use super::exponentials;
 use crate::ops::sampling::{Drawn, ONE, Order, Sampling, forbid, multiply_high};
 
@@ -99,6 +101,16 @@ impl Sampler {
         self.kept.retain(|(_, mass)| *mass >= floor);
         self.kept.sort_unstable_by_key(|(id, _)| *id);
     }
+}
+
+/// A draw for each row of logits that has an order. A row a task; each depends on its own order alone.
+pub fn draw_rows(rows: Vec<&mut [f32]>, orders: &[Option<Order>]) -> Vec<Drawn> {
+    let tasks = rows.into_par_iter().zip(orders);
+    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, order)| match order {
+        Some(order) => sampler.draw(logits, order),
+        None => Drawn::default(),
+    });
+    drawn.collect()
 }
 
 /// The id of the largest logit, the lowest such id; `None` if all are minus infinity or none is a number.

@@ -3,7 +3,7 @@
 use crate::run::records::{FinishReason, Parse};
 
 use super::record::{Note, Record};
-use crate::systems::answer::{is_letter, normalise_answer};
+use crate::systems::answer::{answer_field, normalise_answer};
 use crate::systems::json_object::{self, without_thinking};
 
 /// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
@@ -21,7 +21,7 @@ pub fn parse(text: &str, finish_reason: FinishReason) -> (Record, Parse) {
 
 /// The minimal record: the value after `"answer":`, else any letter of the text (App. B.2).
 fn minimal(text: &str) -> Record {
-    if let Some(letter) = answer_field(text) {
+    if let Some(letter) = answer_field(text, "answer") {
         return Record {
             answer: letter.to_string(),
             ..Record::default()
@@ -37,15 +37,6 @@ fn minimal(text: &str) -> Record {
         notes,
         ..Record::default()
     }
-}
-
-/// The first match of `"answer"\s*:\s*"?([A-J])`.
-fn answer_field(text: &str) -> Option<char> {
-    text.split("\"answer\"").skip(1).find_map(|after| {
-        let value = after.trim_start().strip_prefix(':')?.trim_start();
-        let value = value.strip_prefix('"').unwrap_or(value);
-        value.chars().next().filter(|c| is_letter(*c))
-    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::systems::answer::{leading_letter, normalise_answer};
+use crate::systems::json_object::text;
 
 /// One agent's record. Texts are kept as written; what is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -183,16 +184,6 @@ fn entries<'a>(value: &'a Value, own_key: &str) -> Vec<(&'a str, &'a Value)> {
             .map(|(key, entry)| (key.as_str(), entry))
             .collect(),
         _ => Vec::new(),
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join("; "),
-        Value::Object(object) => object.values().map(text).collect::<Vec<_>>().join("; "),
-        other => other.to_string(),
     }
 }
 

@@ -1,0 +1,40 @@
+//! `compare`: runs over the same questions, side by side.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::bench::output::{self, OutputFormat};
+use crate::comparison::compare_runs;
+use crate::console;
+use crate::exit::Failure;
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Run directories; the first is compared with every other
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Compare only the questions that all of them ran
+    #[arg(long, env = "WARDROUND_COMMON")]
+    common: bool,
+    /// How the figures are printed
+    #[arg(
+        long,
+        env = "WARDROUND_OUTPUT_FORMAT",
+        value_enum,
+        default_value = "md"
+    )]
+    format: OutputFormat,
+}
+
+impl Compare {
+    pub fn run(self) -> Result<(), Failure> {
+        let comparison = compare_runs(&self.runs, self.common)?;
+        let text = match self.format {
+            OutputFormat::Md => comparison.markdown(),
+            OutputFormat::Json => output::json(&comparison)?,
+            OutputFormat::Csv => comparison.csv()?,
+        };
+        Ok(console::say(text.trim_end())?)
+    }
+}

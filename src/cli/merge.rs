@@ -1,0 +1,66 @@
+//! `merge`: the shards of a run, or of a recipe, become the whole.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::summary::{self, count};
+use super::{report, workplace};
+use crate::console;
+use crate::encoder::Encoder;
+use crate::exit::{Failure, resume};
+use crate::recipe::begun::Begun;
+use crate::recipe::results::RecipeResults;
+use crate::recipe::shards;
+use crate::report::recipe::tables::markdown;
+use crate::run::contents::Contents;
+use crate::run::merge::merge;
+
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// The new directory
+    out: PathBuf,
+    /// The directories that `run --shard` wrote, every one of them, in any order
+    #[arg(required = true, value_name = "SHARD")]
+    shards: Vec<PathBuf>,
+    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
+}
+
+impl Merge {
+    pub fn run(self) -> Result<(), Failure> {
+        for folder in &self.shards {
+            if Begun::read(folder)?.is_some() {
+                return self.merge_recipe();
+            }
+        }
+        let results = merge(&self.shards, &self.out)?;
+        let contents = Contents::read(&self.out)?;
+        report::write(&contents, &self.out)?;
+        summary::tell(&results, &contents.plan, &self.out)?;
+        workplace::refuse_errors(&contents, &self.out)
+    }
+
+    fn merge_recipe(self) -> Result<(), Failure> {
+        let encoder = self.encoder.as_deref().map(Encoder::open).transpose()?;
+        let begun = shards::whole(&self.shards)?;
+        let finished = shards::merge_cells(&begun, &self.shards, &self.out)?;
+        for (_, contents) in &finished {
+            report::write(contents, &contents.path)?;
+        }
+        let recipe = &begun.recipe;
+        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref())?;
+        results.write(&self.out)?;
+        report::write_recipe(recipe, &results, &finished, &self.out)?;
+        console::say(markdown(recipe, &results).trim_end())?;
+        let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
+        match errors {
+            0 => Ok(()),
+            errors => Err(Failure::Outcome {
+                message: format!("{} errored", count(errors, "item")),
+                hint: Some(format!("{} with them", resume(&self.out))),
+            }),
+        }
+    }
+}

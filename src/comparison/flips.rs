@@ -1,0 +1,89 @@
+//! What changes from one run to another, question by question.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::metrics::over_runs::OverRuns;
+use crate::recipe::reading::Reading;
+use crate::run::contents::Contents;
+use crate::run::link::ItemKey;
+use crate::run::records::ItemRecord;
+
+/// A question that one run of the first answers rightly and the paired run of the other wrongly, or the reverse.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Flip {
+    pub item: String,
+    /// As the first numbers its runs.
+    pub run: u32,
+    pub direction: Direction,
+    pub gold: String,
+    /// The letters of the first and of the other; empty where there was none, as where the item errored.
+    pub from: String,
+    pub to: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    RightToWrong,
+    WrongToRight,
+}
+
+/// By question in the order of the plan, then by run.
+pub fn flips(first: &Reading<'_>, other: &Reading<'_>) -> Vec<Flip> {
+    let (left, right) = (first.verdicts(), other.verdicts());
+    let mut flips = Vec::new();
+    for question in 0..first.questions.len() {
+        for run in 0..left.len().min(right.len()) {
+            let direction = match (left[run][question], right[run][question]) {
+                (true, false) => Direction::RightToWrong,
+                (false, true) => Direction::WrongToRight,
+                _ => continue,
+            };
+            let (from, to) = (first.item(run, question), other.item(run, question));
+            flips.push(Flip {
+                item: from.item.clone(),
+                run: from.run,
+                direction,
+                gold: from.gold.clone().unwrap_or_default(),
+                from: from.answer.clone(),
+                to: to.answer.clone(),
+            });
+        }
+    }
+    flips
+}
+
+/// The share of questions, with and without gold, on which either run chooses the same option; no answer agrees with none.
+pub fn agreement(first: &Contents, other: &Contents) -> Option<OverRuns> {
+    let (left, right) = (answers(first), answers(other));
+    let questions = &first.plan.dataset.items;
+    let runs: Vec<Vec<bool>> = left
+        .values()
+        .zip(right.values())
+        .map(|(left, right)| {
+            let agree = |question: &String| {
+                let chosen = left.get(question.as_str());
+                chosen.is_some_and(|letter| right.get(question.as_str()) == Some(letter))
+            };
+            questions.iter().map(agree).collect()
+        })
+        .collect();
+    OverRuns::of_shares(&runs)
+}
+
+/// The letters that were chosen, by run and question.
+fn answers(contents: &Contents) -> BTreeMap<u32, BTreeMap<String, String>> {
+    let outcomes: BTreeMap<ItemKey, &ItemRecord> = contents.outcomes();
+    let runs: BTreeSet<u32> = outcomes.keys().map(|key| key.run).collect();
+    let mut answers: BTreeMap<u32, BTreeMap<String, String>> =
+        runs.into_iter().map(|run| (run, BTreeMap::new())).collect();
+    for (key, record) in outcomes {
+        if !record.answer.is_empty() {
+            let run = answers.entry(key.run).or_default();
+            run.insert(key.item, record.answer.clone());
+        }
+    }
+    answers
+}

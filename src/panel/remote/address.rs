@@ -1,0 +1,196 @@
+//! A remote member as a user types it: `openai:MODEL@URL`.
+
+use std::fmt;
+
+use super::RemoteError;
+
+const SCHEME: &str = "openai:";
+const COMPLETIONS: &str = "/chat/completions";
+
+/// A model at an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// As the server knows it; it may hold slashes, colons and `@`.
+    pub model: String,
+    /// What `/chat/completions` follows: no slash at the end.
+    pub base: String,
+}
+
+impl Address {
+    /// Whether a panel's member means an endpoint at all.
+    pub fn is_meant_by(member: &str) -> bool {
+        member.starts_with(SCHEME)
+    }
+
+    /// Reads `openai:MODEL@URL`. The last `@` divides; a URL without a path gets `/v1`.
+    ///
+    /// # Errors
+    /// [`RemoteError::BadAddress`]
+    pub fn parse(member: &str) -> Result<Address, RemoteError> {
+        let Some((model, url)) = member
+            .strip_prefix(SCHEME)
+            .and_then(|rest| rest.rsplit_once('@'))
+        else {
+            return Err(bad(member, "it names no model and URL"));
+        };
+        // `name:password@host` puts the password before the last `@`: it must not be repeated.
+        if model.contains("://") {
+            return Err(bad("openai:…", "the URL holds a user name or password"));
+        }
+        if model.is_empty() || model.chars().any(|char| char.is_control()) {
+            return Err(bad(member, "it names no model"));
+        }
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let scheme = scheme.to_ascii_lowercase();
+        if !["http", "https"].contains(&scheme.as_str()) {
+            return Err(bad(
+                member,
+                "its URL begins with neither http:// nor https://",
+            ));
+        }
+        let rest = rest.trim_end_matches('/');
+        let rest = rest.strip_suffix(COMPLETIONS).unwrap_or(rest);
+        if rest.contains(['?', '#']) {
+            return Err(bad(member, "its URL has a query or a fragment"));
+        }
+        if !rest.chars().all(|char| char.is_ascii_graphic()) {
+            return Err(bad(member, "its URL has characters that must be escaped"));
+        }
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = divide(authority);
+        if host.is_empty() {
+            return Err(bad(member, "its URL names no host"));
+        }
+        if port.is_some_and(|port| port.parse::<u16>().map_or(true, |port| port == 0)) {
+            return Err(bad(member, "its URL has no port from 1 to 65535"));
+        }
+        let path = if path.is_empty() { "/v1" } else { path };
+        Ok(Address {
+            model: model.to_owned(),
+            base: format!("{scheme}://{authority}{path}"),
+        })
+    }
+
+    /// The host alone, without its port.
+    pub fn host(&self) -> &str {
+        let rest = self.base.split_once("://").map_or("", |(_, rest)| rest);
+        divide(rest.split('/').next().unwrap_or_default()).0
+    }
+
+    /// Where completions are asked for.
+    pub fn completions(&self) -> String {
+        format!("{}{COMPLETIONS}", self.base)
+    }
+
+    /// Where the models are listed.
+    pub fn models(&self) -> String {
+        format!("{}/models", self.base)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{SCHEME}{}@{}", self.model, self.base)
+    }
+}
+
+/// Host and port; an IPv6 address keeps its brackets.
+fn divide(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    }
+}
+
+fn bad(member: &str, reason: &'static str) -> RemoteError {
+    RemoteError::BadAddress {
+        member: member.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(member: &str) -> String {
+        Address::parse(member).unwrap().base
+    }
+
+    fn reason(member: &str) -> String {
+        Address::parse(member).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_last_at_sign_divides_model_and_url() {
+        let address = Address::parse("openai:org/model:7b@v2@http://box:8000/v1").unwrap();
+        assert_eq!(address.model, "org/model:7b@v2");
+        assert_eq!(address.base, "http://box:8000/v1");
+        assert_eq!(address.completions(), "http://box:8000/v1/chat/completions");
+        assert_eq!(address.models(), "http://box:8000/v1/models");
+        assert_eq!(
+            address.to_string(),
+            "openai:org/model:7b@v2@http://box:8000/v1"
+        );
+        assert_eq!(Address::parse(&address.to_string()).unwrap(), address);
+    }
+
+    #[test]
+    fn a_url_without_a_path_gets_v1_and_any_other_is_kept() {
+        for url in [
+            "http://box",
+            "http://box/",
+            "HTTP://box/v1/",
+            "http://box/v1/chat/completions",
+        ] {
+            assert_eq!(base(&format!("openai:m@{url}")), "http://box/v1", "{url}");
+        }
+        assert_eq!(
+            base("openai:m@https://host/v1beta/openai/"),
+            "https://host/v1beta/openai"
+        );
+    }
+
+    #[test]
+    fn the_host_stands_without_its_port() {
+        for (url, host) in [
+            ("https://api.openai.com", "api.openai.com"),
+            ("http://10.0.0.1:8000/v1", "10.0.0.1"),
+            ("http://[::1]:8000", "[::1]"),
+            ("http://[::1]", "[::1]"),
+        ] {
+            let address = Address::parse(&format!("openai:m@{url}")).unwrap();
+            assert_eq!(address.host(), host);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert!(!Address::is_meant_by("qwen3-4b") && Address::is_meant_by("openai:m@http://a"));
+        for (member, said) in [
+            ("openai:gpt-4o", "no model and URL"),
+            ("openai:@http://box", "no model"),
+            ("openai:m@box:8000", "neither http:// nor https://"),
+            ("openai:m@ftp://box", "neither http:// nor https://"),
+            ("openai:m@", "neither http:// nor https://"),
+            ("openai:m@http://", "no host"),
+            ("openai:m@http://:8000/v1", "no host"),
+            ("openai:m@http://box:0", "no port"),
+            ("openai:m@http://box:99999", "no port"),
+            ("openai:m@http://box/v1?key=x", "query"),
+            ("openai:m@http://bo x", "escaped"),
+        ] {
+            let error = reason(member);
+            assert!(error.contains(said) && error.contains(member), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_the_url_is_refused_and_not_repeated() {
+        let error = reason("openai:m@http://doctor:s3cret@box/v1");
+        assert!(
+            error.contains("password") && !error.contains("s3cret"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! An endpoint that answers: requests paced, repeated where that helps, reshaped once where the server knows less.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use self::complaint::Complaint;
+use self::forms::Known;
+use self::limit::Limit;
+use self::reply::{Defect, Reply};
+use self::transport::{Answer, Failure, Transport};
+use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served};
+
+mod body;
+mod complaint;
+#[cfg(test)]
+mod fake_server;
+mod forms;
+mod image;
+mod limit;
+mod reply;
+mod retry;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+/// Whether this build can ask an endpoint at all.
+pub const AVAILABLE: bool = true;
+
+/// How long a blocked thread goes without looking at its stop flag.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A model at an endpoint. Many threads may ask it at once.
+pub struct RemoteModel {
+    address: Address,
+    options: RemoteOptions,
+    transport: Transport,
+    limit: Limit,
+    known: Known,
+}
+
+impl fmt::Debug for RemoteModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "RemoteModel({}, {:?})",
+            self.address, self.options
+        )
+    }
+}
+
+/// What all attempts at one request share.
+struct Persistence<'a> {
+    seed: u64,
+    stop: &'a AtomicBool,
+    attempts: u32,
+}
+
+impl RemoteModel {
+    /// Readies an endpoint; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`RemoteError::Forbidden`] where connections are; [`RemoteError::Client`] where no client can be built.
+    pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
+        if let Some(barrier) = options.barrier {
+            return Err(RemoteError::Forbidden {
+                address: address.clone(),
+                barrier,
+            });
+        }
+        Ok(RemoteModel {
+            address: address.clone(),
+            transport: Transport::new(&options),
+            limit: Limit::new(options.max_in_flight, options.requests_per_minute),
+            known: Known::default(),
+            options,
+        })
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Asks which models are there: finds a dead endpoint, a wrong key or a misspelt model before a run begins.
+    ///
+    /// # Errors
+    /// As [`RemoteModel::complete`]; an endpoint without such a list is none.
+    pub fn look_up(&self, stop: &AtomicBool) -> Result<Served, RemoteError> {
+        let mut persistence = Persistence {
+            seed: 0,
+            stop,
+            attempts: 0,
+        };
+        let read = |value: &Value| Ok(reply::served(value, &self.address.model));
+        let found = self.persist(&self.address.models(), None, &mut persistence, read, |_| {
+            false
+        })?;
+        match found {
+            Ok(served) => Ok(served),
+            Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(Served::default()),
+            Err(complaint) => Err(self.explain(complaint)),
+        }
+    }
+
+    /// Asks for a completion and waits for it, through whatever passes: rate limits, overloads, lost connections. A
+    /// parameter that the server does not know is left out, from the first request that succeeds without it on.
+    ///
+    /// # Errors
+    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] soon after `stop` is set; a request under way
+    /// is left to itself.
+    pub fn complete(
+        &self,
+        request: &RemoteRequest,
+        stop: &AtomicBool,
+    ) -> Result<RemoteCompletion, RemoteError> {
+        let image = request.image.as_deref().map(image::address).transpose()?;
+        let mut persistence = Persistence {
+            seed: request.seed,
+            stop,
+            attempts: 0,
+        };
+        let mut forms = self.known.forms();
+        loop {
+            let body = body::write(&self.address.model, request, image.as_deref(), forms)?;
+            let reshaped = |complaint: &Complaint| forms.without_blamed(complaint, request);
+            let answer = self.persist(
+                &self.address.completions(),
+                Some(&body),
+                &mut persistence,
+                reply::read,
+                |complaint| reshaped(complaint).is_some(),
+            )?;
+            match answer {
+                Ok(reply) => {
+                    let notes = self.known.learn(forms, &self.address);
+                    let is_constrained = forms.constrain(request);
+                    return Ok(completion(
+                        reply,
+                        is_constrained,
+                        persistence.attempts,
+                        notes,
+                    ));
+                }
+                Err(complaint) => match reshaped(&complaint) {
+                    Some(next) => forms = next,
+                    None => return Err(self.explain(complaint)),
+                },
+            }
+        }
+    }
+
+    /// What the endpoint was found to refuse so far, and what it gets instead.
+    pub fn refused(&self) -> Vec<String> {
+        self.known.forms().departures(&self.address)
+    }
+
+    /// Sends until an answer comes that another attempt would not better. A complaint is handed back where
+    /// `is_settled` says so or where it would only be repeated.
+    fn persist<T>(
+        &self,
+        url: &str,
+        body: Option<&[u8]>,
+        persistence: &mut Persistence<'_>,
+        read: impl Fn(&Value) -> Result<T, Defect>,
+        is_settled: impl Fn(&Complaint) -> bool,
+    ) -> Result<Result<T, Complaint>, RemoteError> {
+        let mut attempt = 1;
+        loop {
+            persistence.attempts += 1;
+            let (reason, asked_pause) = match self.exchange(url, body, persistence.stop)? {
+                Err(Failure::TooLong) => {
+                    return Err(RemoteError::TooLong {
+                        address: self.address.clone(),
+                        most_bytes: self.options.most_bytes,
+                    });
+                }
+                Err(Failure::Lost(reason)) => (reason, None),
+                Ok(answer) => match answer.read().and_then(|value| read(&value)) {
+                    Ok(value) => return Ok(Ok(value)),
+                    Err(Defect::Broken(reason)) => (reason, answer.retry_after),
+                    Err(Defect::Filtered(message)) => {
+                        return Err(RemoteError::Filtered {
+                            address: self.address.clone(),
+                            message,
+                        });
+                    }
+                    Err(Defect::Complaint(complaint)) => {
+                        if is_settled(&complaint) || !complaint.is_transient() {
+                            return Ok(Err(complaint));
+                        }
+                        let reason = format!("HTTP {}: {}", complaint.status, complaint.message);
+                        (self.transport.redact(reason), answer.retry_after)
+                    }
+                },
+            };
+            let is_too_long = asked_pause.is_some_and(|pause| pause > self.options.longest_pause);
+            if attempt >= self.options.attempts || is_too_long {
+                return Err(RemoteError::Exhausted {
+                    address: self.address.clone(),
+                    attempts: persistence.attempts,
+                    reason,
+                });
+            }
+            if let Some(pause) = asked_pause {
+                self.limit.hold_off(pause);
+            }
+            let backoff = retry::backoff(persistence.seed, attempt, self.options.first_pause);
+            let pause = backoff.max(asked_pause.unwrap_or_default());
+            if !retry::sleep(pause, persistence.stop) {
+                return Err(RemoteError::Interrupted);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// One request, on a thread of its own: a blocked read cannot be called off, but it can be left behind.
+    fn exchange(
+        &self,
+        url: &str,
+        body: Option<&[u8]>,
+        stop: &AtomicBool,
+    ) -> Result<Result<Answer, Failure>, RemoteError> {
+        let permit = self.limit.enter(stop).ok_or(RemoteError::Interrupted)?;
+        let (sender, receiver) = channel();
+        let (transport, url) = (self.transport.clone(), url.to_owned());
+        let body = body.map(<[u8]>::to_vec);
+        let send = move || {
+            let answer = transport.send(&url, body.as_deref());
+            drop(permit);
+            // Whoever asked may have been interrupted.
+            let _ = sender.send(answer);
+        };
+        if let Err(error) = thread::Builder::new().name("remote".to_owned()).spawn(send) {
+            return Ok(Err(Failure::Lost(format!(
+                "no thread can be started: {error}"
+            ))));
+        }
+        while !stop.load(Ordering::Relaxed) {
+            match receiver.recv_timeout(PATIENCE) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(Err(Failure::Lost("the request's thread died".to_owned())));
+                }
+            }
+        }
+        Err(RemoteError::Interrupted)
+    }
+
+    /// What a complaint means for a user.
+    fn explain(&self, complaint: Complaint) -> RemoteError {
+        let address = self.address.clone();
+        let status = complaint.status;
+        let message = self.transport.redact(complaint.message);
+        let code = complaint.code.as_deref().unwrap_or_default();
+        match (code, complaint.parameter) {
+            ("content_filter" | "content_policy_violation", _) => {
+                RemoteError::Filtered { address, message }
+            }
+            ("model_not_found", _) => RemoteError::NotFound {
+                address,
+                status,
+                message,
+            },
+            (_, Some(parameter)) if ["temperature", "top_p"].contains(&parameter.as_str()) => {
+                RemoteError::Setting {
+                    address,
+                    parameter,
+                    status,
+                    message,
+                }
+            }
+            _ => match status {
+                401..=403 | 429 => RemoteError::Denied {
+                    address,
+                    status,
+                    message,
+                    variable: self.options.key.as_ref().map(|key| key.variable.clone()),
+                },
+                300..=399 | 404 | 405 | 410 | 501 => RemoteError::NotFound {
+                    address,
+                    status,
+                    message,
+                },
+                _ => RemoteError::Rejected {
+                    address,
+                    status,
+                    message,
+                },
+            },
+        }
+    }
+}
+
+fn completion(
+    reply: Reply,
+    is_constrained: bool,
+    attempts: u32,
+    notes: Vec<String>,
+) -> RemoteCompletion {
+    RemoteCompletion {
+        text: reply.text,
+        finish_reason: reply.finish_reason,
+        usage: reply.usage,
+        is_refusal: reply.is_refusal,
+        is_constrained,
+        model: reply.model,
+        fingerprint: reply.fingerprint,
+        attempts,
+        notes,
+    }
+}

@@ -1,0 +1,74 @@
+//! An image as a request carries it: an address as it is, a file's bytes as a `data:` URL.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::super::RemoteError;
+
+const MOST_BYTES: u64 = 20 << 20;
+
+/// Turns an item's image, a path or an address, into what `image_url` holds.
+pub fn address(image: &str) -> Result<String, RemoteError> {
+    if ["http://", "https://", "data:"]
+        .iter()
+        .any(|scheme| image.starts_with(scheme))
+    {
+        return Ok(image.to_owned());
+    }
+    let path = Path::new(image);
+    let fail = |reason: String| RemoteError::Image {
+        path: path.to_owned(),
+        reason,
+    };
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let kind = match extension.unwrap_or_default().to_ascii_lowercase().as_str() {
+        "jpg" | "jpeg" => "jpeg",
+        "png" => "png",
+        "webp" => "webp",
+        "gif" => "gif",
+        _ => return Err(fail("it is no .png, .jpg, .jpeg, .webp or .gif".to_owned())),
+    };
+    let size = fs_err::metadata(path)
+        .map_err(|error| fail(error.to_string()))?
+        .len();
+    if size > MOST_BYTES {
+        return Err(fail(format!("it has {size} bytes, more than {MOST_BYTES}")));
+    }
+    let bytes = fs_err::read(path).map_err(|error| fail(error.to_string()))?;
+    Ok(format!(
+        "data:image/{kind};base64,{}",
+        STANDARD.encode(bytes)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_becomes_a_data_url_and_an_address_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scan.PNG");
+        fs_err::write(&path, b"\x89PNG!").unwrap();
+        assert_eq!(
+            address(path.to_str().unwrap()).unwrap(),
+            "data:image/png;base64,iVBORyE="
+        );
+        for kept in ["https://host/scan", "data:image/png;base64,AA=="] {
+            assert_eq!(address(kept).unwrap(), kept);
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_costs_its_item() {
+        for image in ["/nowhere/scan.png", "notes.txt", "scan"] {
+            let error = address(image).unwrap_err();
+            assert!(
+                error.concerns_item() && error.to_string().contains(image),
+                "{error}"
+            );
+        }
+    }
+}

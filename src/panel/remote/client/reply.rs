@@ -1,0 +1,256 @@
+//! What a server's answer says: the text, why it ended, what it cost.
+
+use serde_json::Value;
+
+use super::super::Served;
+use super::complaint::Complaint;
+use crate::run::records::{FinishReason, Usage};
+
+/// A completion as the server gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    pub text: String,
+    pub finish_reason: FinishReason,
+    pub usage: Usage,
+    pub is_refusal: bool,
+    pub model: Option<String>,
+    pub fingerprint: Option<String>,
+}
+
+/// Why an answer is no completion.
+#[derive(Debug, PartialEq)]
+pub enum Defect {
+    /// It is not what it claims to be; another attempt may be.
+    Broken(String),
+    /// The provider's filter withheld it.
+    Filtered(String),
+    /// It says what is wrong.
+    Complaint(Complaint),
+}
+
+/// Reads the first choice. What the server gives apart as reasoning is no part of the text.
+pub fn read(answer: &Value) -> Result<Reply, Defect> {
+    if let Some(complaint) = Complaint::within(answer) {
+        return Err(Defect::Complaint(complaint));
+    }
+    let broken = |reason: &str| Defect::Broken(reason.to_owned());
+    let choice = answer
+        .get("choices")
+        .and_then(Value::as_array)
+        .ok_or_else(|| broken("the answer has no choices"))?
+        .first()
+        .ok_or_else(|| broken("the answer's choices are empty"))?;
+    let message = choice
+        .get("message")
+        .filter(|message| message.is_object())
+        .ok_or_else(|| broken("the answer's choice has no message"))?;
+    let finish_reason = match choice.get("finish_reason").and_then(Value::as_str) {
+        Some("content_filter") => {
+            let message = "its finish_reason is content_filter".to_owned();
+            return Err(Defect::Filtered(message));
+        }
+        Some(reason @ ("abort" | "error")) => {
+            return Err(Defect::Broken(format!(
+                "the answer's finish_reason is {reason}"
+            )));
+        }
+        Some("length" | "max_tokens") => FinishReason::Length,
+        // Servers have more words for an end that was not forced.
+        _ => FinishReason::Stop,
+    };
+    let content = content(message.get("content"))?;
+    let refusal = message.get("refusal").and_then(Value::as_str);
+    let refusal = refusal.filter(|refusal| !refusal.is_empty());
+    let own = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
+    Ok(Reply {
+        is_refusal: refusal.is_some(),
+        text: match refusal {
+            Some(refusal) if content.is_empty() => refusal.to_owned(),
+            _ => content,
+        },
+        finish_reason,
+        usage: usage(answer),
+        model: own("model"),
+        fingerprint: own("system_fingerprint"),
+    })
+}
+
+/// A text, nothing, or parts of which the texts count.
+fn content(content: Option<&Value>) -> Result<String, Defect> {
+    match content {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => Ok(parts
+            .iter()
+            .filter(|part| part.get("type").and_then(Value::as_str) == Some("text"))
+            .filter_map(|part| part.get("text")?.as_str())
+            .collect()),
+        Some(_) => Err(Defect::Broken("the answer's content is no text".to_owned())),
+    }
+}
+
+fn usage(answer: &Value) -> Usage {
+    let count = |path: &str| {
+        let number = answer.pointer(path).and_then(Value::as_u64);
+        number
+            .and_then(|number| usize::try_from(number).ok())
+            .unwrap_or(0)
+    };
+    Usage {
+        prompt_tokens: count("/usage/prompt_tokens"),
+        cached_tokens: count("/usage/prompt_tokens_details/cached_tokens"),
+        completion_tokens: count("/usage/completion_tokens"),
+        forced_tokens: 0,
+    }
+}
+
+/// What a list of models says of `model`.
+pub fn served(list: &Value, model: &str) -> Served {
+    let Some(models) = list.get("data").and_then(Value::as_array) else {
+        return Served::default();
+    };
+    let found = models
+        .iter()
+        .find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
+    let context = found.and_then(|entry| entry.get("max_model_len")?.as_u64());
+    Served {
+        is_listed: Some(found.is_some()),
+        context: context.and_then(|context| usize::try_from(context).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with(message: Value, finish_reason: Value) -> Value {
+        json!({"choices": [{"message": message, "finish_reason": finish_reason}]})
+    }
+
+    fn text(message: Value) -> String {
+        read(&with(message, json!("stop"))).unwrap().text
+    }
+
+    #[test]
+    fn all_that_is_given_is_read() {
+        let answer = json!({
+            "model": "m-2025",
+            "system_fingerprint": "fp_1",
+            "choices": [
+                {"message": {"role": "assistant", "content": "B"}, "finish_reason": "length"},
+                {"message": {"role": "assistant", "content": "C"}, "finish_reason": "stop"},
+            ],
+            "usage": {
+                "prompt_tokens": 30,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 16},
+            },
+        });
+        let expected = Reply {
+            text: "B".to_owned(),
+            finish_reason: FinishReason::Length,
+            usage: Usage {
+                prompt_tokens: 30,
+                cached_tokens: 16,
+                completion_tokens: 5,
+                forced_tokens: 0,
+            },
+            is_refusal: false,
+            model: Some("m-2025".to_owned()),
+            fingerprint: Some("fp_1".to_owned()),
+        };
+        assert_eq!(read(&answer).unwrap(), expected);
+    }
+
+    #[test]
+    fn reasoning_is_no_part_of_the_text() {
+        let apart = json!({"content": "B", "reasoning_content": "hm", "reasoning": "hm"});
+        assert_eq!(text(apart), "B");
+        let parts = json!({"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+            {"type": "text", "text": "B"},
+            {"type": "text", "text": "!"},
+        ]});
+        assert_eq!(text(parts), "B!");
+        assert_eq!(
+            text(json!({"content": null, "reasoning_content": "hm"})),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_refusals_words_are_its_text() {
+        let refused = read(&with(
+            json!({"content": null, "refusal": "I cannot."}),
+            json!("stop"),
+        ));
+        let refused = refused.unwrap();
+        assert!(refused.is_refusal && refused.text == "I cannot.");
+        let answered = with(json!({"content": "B", "refusal": null}), json!("stop"));
+        assert!(!read(&answered).unwrap().is_refusal);
+    }
+
+    #[test]
+    fn reasons_to_end_are_stop_or_length_or_no_answer() {
+        let end = |reason: Value| read(&with(json!({"content": "B"}), reason));
+        for reason in [
+            json!("stop"),
+            json!("eos"),
+            json!("tool_calls"),
+            Value::Null,
+        ] {
+            assert_eq!(end(reason).unwrap().finish_reason, FinishReason::Stop);
+        }
+        assert_eq!(
+            end(json!("length")).unwrap().finish_reason,
+            FinishReason::Length
+        );
+        assert!(matches!(
+            end(json!("content_filter")),
+            Err(Defect::Filtered(_))
+        ));
+        assert!(matches!(end(json!("abort")), Err(Defect::Broken(_))));
+    }
+
+    #[test]
+    fn what_is_no_completion_is_said() {
+        for (answer, said) in [
+            (json!([]), "no choices"),
+            (json!({"choices": {}}), "no choices"),
+            (json!({"choices": []}), "empty"),
+            (json!({"choices": [{"text": "B"}]}), "no message"),
+            (with(json!({"content": 7}), json!("stop")), "no text"),
+        ] {
+            match read(&answer) {
+                Err(Defect::Broken(reason)) => assert!(reason.contains(said), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_within_a_success_is_an_error() {
+        let read = |error: Value| match read(&json!({"error": error})) {
+            Err(Defect::Complaint(complaint)) => (complaint.status, complaint.message),
+            other => panic!("{other:?}"),
+        };
+        let overloaded = json!({"code": 502, "message": "overloaded"});
+        assert_eq!(read(overloaded), (502, "overloaded".to_owned()));
+        assert_eq!(read(json!("odd")), (500, "odd".to_owned()));
+    }
+
+    #[test]
+    fn a_list_of_models_tells_whether_the_model_is_there() {
+        let list = json!({"data": [{"id": "a"}, {"id": "b", "max_model_len": 4096}]});
+        let of = |model| served(&list, model);
+        assert_eq!(
+            (of("b").is_listed, of("b").context),
+            (Some(true), Some(4096))
+        );
+        assert_eq!((of("a").is_listed, of("a").context), (Some(true), None));
+        assert_eq!(of("c").is_listed, Some(false));
+        assert_eq!(served(&json!({"models": []}), "a"), Served::default());
+    }
+}

@@ -1,0 +1,160 @@
+//! When to ask again: how long a pause is, what `Retry-After` means, and how to sleep so that one can be woken.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::PATIENCE;
+
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// Whether another attempt may fare better after an answer with this status.
+pub fn is_transient(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=599)
+}
+
+/// The pause after the `attempt`th attempt, counted from 1: `first`, doubled each time up to a minute, of which a
+/// share from a half to the whole, drawn from the call's seed, so that calls that failed together do not return
+/// together.
+pub fn backoff(seed: u64, attempt: u32, first: Duration) -> Duration {
+    let doubled = first.saturating_mul(2_u32.saturating_pow(attempt - 1));
+    let share = mix(seed ^ u64::from(attempt).rotate_right(8)) >> 11;
+    let share = 0.5 + 0.5 * share as f64 / (1_u64 << 53) as f64;
+    doubled.min(LONGEST_BACKOFF).mul_f64(share)
+}
+
+/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+fn mix(seed: u64) -> u64 {
+    let state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^ state >> 31
+}
+
+/// What a `Retry-After` asks for: seconds, or the date until which to wait (RFC 9110 §10.2.3). `None` where it is
+/// neither; a date that has passed asks for nothing.
+pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = UNIX_EPOCH + Duration::from_secs(date_seconds(value)?);
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// Seconds since 1970 of a date as in `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that may still be sent.
+fn date_seconds(date: &str) -> Option<u64> {
+    let (_, date) = date.split_once(", ")?;
+    let mut parts = date.strip_suffix(" GMT")?.split(' ');
+    let day: u64 = parts.next()?.parse().ok()?;
+    let name = parts.next()?;
+    let month = 1 + MONTHS.iter().position(|month| *month == name)? as u64;
+    let year: u64 = parts.next()?.parse().ok()?;
+    let mut clock = parts.next()?.split(':').map(str::parse::<u64>);
+    let mut next = || clock.next()?.ok();
+    let (hour, minute, second) = (next()?, next()?, next()?);
+    let is_date = (1..=31).contains(&day) && (1970..=9999).contains(&year);
+    if !is_date || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    // Years that begin in March put the leap day at their end; five months from there have 153 days.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Some(86_400 * days + 3_600 * hour + 60 * minute + second)
+}
+
+/// Sleeps; `false` if `stop` was set before the end.
+pub fn sleep(pause: Duration, stop: &AtomicBool) -> bool {
+    let start = Instant::now();
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        match pause.checked_sub(start.elapsed()) {
+            None | Some(Duration::ZERO) => return true,
+            Some(left) => thread::sleep(left.min(PATIENCE)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_doubles_up_to_a_minute_and_depends_on_the_seed_alone() {
+        let second = Duration::from_secs(1);
+        for (attempt, most) in [
+            (1, 1),
+            (2, 2),
+            (3, 4),
+            (6, 32),
+            (7, 60),
+            (40, 60),
+            (u32::MAX, 60),
+        ] {
+            for seed in 0..100 {
+                let pause = backoff(seed, attempt, second);
+                let most = Duration::from_secs(most);
+                assert!(pause >= most / 2 && pause <= most, "{attempt}: {pause:?}");
+                assert_eq!(pause, backoff(seed, attempt, second));
+            }
+        }
+        let pauses: std::collections::HashSet<_> =
+            (0..100).map(|seed| backoff(seed, 1, second)).collect();
+        assert_eq!(pauses.len(), 100);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let seconds = |value| retry_after(value, now).map(|pause| pause.as_secs_f64());
+        assert_eq!(seconds("120"), Some(120.0));
+        assert_eq!(seconds(" 0.5 "), Some(0.5));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(0.0));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:50:37 GMT"), Some(60.0));
+        assert_eq!(seconds("Sun, 06 Nov 1983 08:50:37 GMT"), Some(0.0));
+        for value in [
+            "",
+            "soon",
+            "-1",
+            "NaN",
+            "1e300",
+            "Sun, 06 Nov 1994 08:49 GMT",
+            "Sun, 06 Nox 1994 08:49:37 GMT",
+            "Sun, 40 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 99999999999999999 08:49:37 GMT",
+        ] {
+            assert_eq!(seconds(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn dates_are_counted_across_leap_years() {
+        for (date, seconds) in [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Mon, 28 Feb 2000 23:59:59 GMT", 951_782_399),
+            ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400),
+            ("Tue, 31 Dec 2024 23:59:59 GMT", 1_735_689_599),
+            ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
+        ] {
+            assert_eq!(date_seconds(date), Some(seconds), "{date}");
+        }
+    }
+
+    #[test]
+    fn a_sleeper_wakes_when_stopped() {
+        let stop = AtomicBool::new(true);
+        assert!(!sleep(Duration::from_secs(60), &stop));
+        stop.store(false, Ordering::Relaxed);
+        assert!(sleep(Duration::ZERO, &stop));
+    }
+}

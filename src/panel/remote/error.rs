@@ -1,0 +1,128 @@
+//! What can go wrong with an endpoint, and whether it costs an item or the run.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Address;
+use super::key::WARDROUND_API_KEY;
+use crate::hub::Barrier;
+
+#[derive(Debug, Error)]
+pub enum RemoteError {
+    #[error("`{member}` is no address of a remote member: {reason}")]
+    BadAddress {
+        member: String,
+        reason: &'static str,
+    },
+    #[error("{variable} holds characters that no key has")]
+    BadKey { variable: String },
+    #[error("{address} cannot be asked: this build lacks the feature `remote`")]
+    NoFeature { address: Address },
+    #[error("{address} cannot be asked: {barrier}")]
+    Forbidden { address: Address, barrier: Barrier },
+    #[error("{address} cannot be asked: {reason}")]
+    Client { address: Address, reason: String },
+
+    #[error("the image {path} cannot be sent: {reason}")]
+    Image { path: PathBuf, reason: String },
+    #[error("the schema cannot be sent: {reason}")]
+    Schema { reason: String },
+
+    #[error("{address} denies access (HTTP {status}): {message}")]
+    Denied {
+        address: Address,
+        status: u16,
+        message: String,
+        /// The variable of the key that was sent.
+        variable: Option<String>,
+    },
+    #[error("{address} has no such model or place (HTTP {status}): {message}")]
+    NotFound {
+        address: Address,
+        status: u16,
+        message: String,
+    },
+    #[error("{address} does not take `{parameter}` (HTTP {status}): {message}")]
+    Setting {
+        address: Address,
+        parameter: String,
+        status: u16,
+        message: String,
+    },
+    #[error("{address} refuses the prompt (HTTP {status}): {message}")]
+    Rejected {
+        address: Address,
+        status: u16,
+        message: String,
+    },
+    #[error("{address} withheld the answer: {message}")]
+    Filtered { address: Address, message: String },
+    #[error("{address} answered with more than {most_bytes} bytes")]
+    TooLong { address: Address, most_bytes: u64 },
+    #[error("{address} gave no answer ({attempts} {}): {reason}", if *attempts == 1 { "attempt" } else { "attempts" })]
+    Exhausted {
+        address: Address,
+        attempts: u32,
+        /// Why the last attempt failed.
+        reason: String,
+    },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl RemoteError {
+    /// Whether the item at hand alone is lost: the run goes on without it.
+    pub fn concerns_item(&self) -> bool {
+        match self {
+            RemoteError::Image { .. }
+            | RemoteError::Rejected { .. }
+            | RemoteError::Filtered { .. }
+            | RemoteError::TooLong { .. }
+            | RemoteError::Exhausted { .. } => true,
+            RemoteError::BadAddress { .. }
+            | RemoteError::BadKey { .. }
+            | RemoteError::NoFeature { .. }
+            | RemoteError::Forbidden { .. }
+            | RemoteError::Client { .. }
+            | RemoteError::Schema { .. }
+            | RemoteError::Denied { .. }
+            | RemoteError::NotFound { .. }
+            | RemoteError::Setting { .. }
+            | RemoteError::Interrupted => false,
+        }
+    }
+
+    /// What to try next.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            RemoteError::BadAddress { .. } => format!(
+                "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"
+            ),
+            RemoteError::NoFeature { .. } => {
+                "build with the feature `remote`, which is on by default, or name a local model"
+                    .to_owned()
+            }
+            RemoteError::Forbidden { .. } => {
+                "name a local model, or run where connections are allowed".to_owned()
+            }
+            RemoteError::Denied { variable, .. } => match variable {
+                Some(variable) => format!("check the key in {variable}, its rights and its quota"),
+                None => format!(
+                    "set {WARDROUND_API_KEY} to the endpoint's key; OPENAI_API_KEY goes to openai.com alone"
+                ),
+            },
+            RemoteError::NotFound { address, .. } => format!(
+                "check the model's name and the URL: {} lists what is there",
+                address.models()
+            ),
+            RemoteError::Setting { .. } => {
+                "leave it to the provider's default, or ask another model".to_owned()
+            }
+            RemoteError::Exhausted { .. } => {
+                "once the endpoint answers again, --resume tries the item again".to_owned()
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! A part of a run's items, for machines that share a run: of every n items one, so that parts are equally hard.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::chain::sha256_hex;
+use super::error::RunError;
+
+/// Written `2/4`: of every four items, from the first on, the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Shard {
+    /// Counted from 1.
+    number: usize,
+    of: usize,
+}
+
+/// What a shard's plan keeps of the run that it is a part of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardPlan {
+    pub part: Shard,
+    /// Items of the whole run.
+    pub whole_items: usize,
+    /// Over the ids of the whole run in order, each with a newline.
+    pub whole_sha256: String,
+}
+
+impl Shard {
+    /// Counted from 0.
+    pub fn index(self) -> usize {
+        self.number - 1
+    }
+
+    /// How many shards make the whole.
+    pub fn of(self) -> usize {
+        self.of
+    }
+
+    /// Every shard of as many, in order.
+    pub fn all(of: usize) -> impl Iterator<Item = Shard> {
+        (1..=of).map(move |number| Shard { number, of })
+    }
+
+    /// The shard's own of all items: those whose place, counted from 1, leaves the shard's number modulo their count.
+    pub fn take<T>(self, all: Vec<T>) -> Vec<T> {
+        let own = all.into_iter().skip(self.index());
+        own.step_by(self.of).collect()
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let pair = text.split_once('/');
+        let pair = pair.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match pair {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            _ => Err("not a shard, such as 2/4: the second of four".to_owned()),
+        }
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Shard, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> String {
+        shard.to_string()
+    }
+}
+
+impl ShardPlan {
+    /// # Errors
+    /// A shard that none of the items falls to.
+    pub fn new(part: Shard, whole: &[String]) -> Result<ShardPlan, RunError> {
+        if part.index() >= whole.len() {
+            return Err(RunError::EmptyShard {
+                part,
+                items: whole.len(),
+            });
+        }
+        Ok(ShardPlan {
+            part,
+            whole_items: whole.len(),
+            whole_sha256: items_sha256(whole),
+        })
+    }
+
+    /// The items of the whole run, from those of all its shards in order; `None` where they are not what was cut.
+    pub fn join(&self, shards: &[&[String]]) -> Option<Vec<String>> {
+        let item = |place: usize| shards[place % shards.len()].get(place / shards.len());
+        let whole = (0..self.whole_items).map(|place| item(place).cloned());
+        let whole: Vec<String> = whole.collect::<Option<_>>()?;
+        let is_all = shards.iter().map(|items| items.len()).sum::<usize>() == whole.len();
+        (is_all && items_sha256(&whole) == self.whole_sha256).then_some(whole)
+    }
+}
+
+fn items_sha256(items: &[String]) -> String {
+    let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
+    sha256_hex(lines.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(count: usize) -> Vec<String> {
+        (1..=count).map(|number| format!("q{number}")).collect()
+    }
+
+    #[test]
+    fn a_shard_is_written_as_it_reads() {
+        let shard: Shard = "2/4".parse().unwrap();
+        assert_eq!(shard.to_string(), "2/4");
+        assert_eq!((shard.index(), shard.of()), (1, 4));
+        for wrong in [
+            "", "2", "0/4", "5/4", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2",
+        ] {
+            let error = wrong.parse::<Shard>().unwrap_err();
+            assert!(error.contains("such as 2/4"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_item_falls_to_one_shard_and_joins_in_its_old_place() {
+        for of in 1..=7 {
+            let whole = items(7);
+            let parts: Vec<Vec<String>> = Shard::all(of)
+                .map(|shard| shard.take(whole.clone()))
+                .collect();
+            let sizes = parts.iter().map(Vec::len);
+            assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
+            let slices: Vec<&[String]> = parts.iter().map(Vec::as_slice).collect();
+            let first = Shard::all(of).next().unwrap();
+            let plan = ShardPlan::new(first, &whole).unwrap();
+            assert_eq!(plan.join(&slices), Some(whole));
+        }
+        let second: Shard = "2/3".parse().unwrap();
+        assert_eq!(second.take(items(7)), ["q2", "q5"]);
+    }
+
+    #[test]
+    fn other_items_do_not_join() {
+        let plan = ShardPlan::new("1/2".parse().unwrap(), &items(3)).unwrap();
+        let (odd, even) = (["q1".to_owned(), "q3".to_owned()], ["q2".to_owned()]);
+        assert_eq!(plan.join(&[&odd, &even]), Some(items(3)));
+        assert_eq!(plan.join(&[&odd, &["q4".to_owned()]]), None);
+        assert_eq!(plan.join(&[&odd, &[]]), None);
+        assert_eq!(plan.join(&[&odd, &items(2)]), None);
+    }
+
+    #[test]
+    fn a_shard_beyond_the_items_is_refused() {
+        let error = ShardPlan::new("3/4".parse().unwrap(), &items(2)).unwrap_err();
+        assert_eq!(error.to_string(), "shard 3/4 of 2 items has none");
+        assert!(error.hint().unwrap().contains("at most as many shards"));
+    }
+}

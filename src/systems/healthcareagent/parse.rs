@@ -1,0 +1,206 @@
+//! What each step's text says: the plan, the follow-up questions, a critique, an answer.
+
+use serde_json::{Value, json};
+
+use crate::run::records::{FinishReason, Parse};
+use crate::systems::answer::{answer_field, normalise_answer};
+use crate::systems::json_object::{self, text, without_thinking};
+
+pub const INQUIRY: &str = "INQUIRY";
+pub const DIAGNOSE: &str = "DIAGNOSE";
+
+/// Whether to ask back: by the word, wherever it stands.
+pub fn wants_inquiry(completion: &str) -> bool {
+    said(completion).to_uppercase().contains(INQUIRY)
+}
+
+/// The plan; whatever does not say to ask back says to answer.
+pub fn plan(completion: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let word = said(completion).to_uppercase();
+    let action = match wants_inquiry(completion) {
+        true => INQUIRY,
+        false => DIAGNOSE,
+    };
+    let parse = match finish_reason {
+        FinishReason::Length => Parse::Fallback,
+        _ if word == action => Parse::Ok,
+        _ if word.contains(action) => Parse::Repaired,
+        _ => Parse::Fallback,
+    };
+    (json!({"action": action}), parse)
+}
+
+/// The follow-up questions, empty ones left out; none where the text holds no list of them.
+pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (Vec<String>, Parse) {
+    let list = |value: &Value| match value.get("questions")? {
+        Value::Array(list) => Some(list.iter().map(text).collect::<Vec<_>>()),
+        Value::String(text) => Some(text.lines().map(str::to_owned).collect()),
+        _ => None,
+    };
+    let (mut questions, parse) =
+        json_object::read(completion, finish_reason, list).unwrap_or((Vec::new(), Parse::Fallback));
+    questions.retain(|question| !question.trim().is_empty());
+    (questions, parse)
+}
+
+/// The feedback of a critique: all of its text.
+pub fn critique(completion: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let feedback = said(completion);
+    let parse = match finish_reason {
+        FinishReason::Length => Parse::Fallback,
+        _ if feedback.is_empty() => Parse::Fallback,
+        _ => Parse::Ok,
+    };
+    (json!({"feedback": feedback}), parse)
+}
+
+/// A draft, or the final answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    pub explanation: String,
+    /// One letter A–J, also one beyond the options; empty where none was found.
+    pub answer: String,
+}
+
+impl Conclusion {
+    /// As the call's line keeps it.
+    pub fn record(&self) -> Value {
+        json!({"explanation": self.explanation, "answer": self.answer})
+    }
+}
+
+/// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object that
+/// can be read, it is the field's letter, or else any letter of the text (MED-MAD B.2).
+pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Conclusion, Parse) {
+    let whole = |value: &Value| {
+        Some(Conclusion {
+            explanation: text(&value["explanation"]),
+            answer: normalise_answer(&text(value.as_object()?.get("answer")?)),
+        })
+    };
+    if let Some(found) = json_object::read(completion, finish_reason, whole) {
+        return found;
+    }
+    let object = |value: &Value| value.is_object().then(|| text(&value["explanation"]));
+    let partial = json_object::read(completion, finish_reason, object);
+    let conclusion = match partial {
+        Some((explanation, _)) => Conclusion {
+            explanation,
+            answer: String::new(),
+        },
+        None => Conclusion {
+            explanation: String::new(),
+            answer: match answer_field(said(completion), "answer") {
+                Some(letter) => letter.to_string(),
+                None => normalise_answer(said(completion)),
+            },
+        },
+    };
+    (conclusion, Parse::Fallback)
+}
+
+/// What was said after any thinking.
+pub fn said(completion: &str) -> &str {
+    without_thinking(completion).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STOP: FinishReason = FinishReason::Stop;
+
+    fn concluded(text: &str) -> (String, String, Parse) {
+        let (conclusion, parse) = conclusion(text, STOP);
+        (conclusion.explanation, conclusion.answer, parse)
+    }
+
+    #[test]
+    fn the_word_decides_wherever_it_stands() {
+        let plan = |text| {
+            let (record, parse) = plan(text, STOP);
+            (record["action"].as_str().unwrap().to_owned(), parse)
+        };
+        assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE".into(), Parse::Ok));
+        assert_eq!(plan(" inquiry\n"), ("INQUIRY".into(), Parse::Ok));
+        assert_eq!(
+            plan("I choose INQUIRY."),
+            ("INQUIRY".into(), Parse::Repaired)
+        );
+        assert_eq!(
+            plan("DIAGNOSE, no INQUIRY"),
+            ("INQUIRY".into(), Parse::Repaired)
+        );
+        assert_eq!(plan("Hm."), ("DIAGNOSE".into(), Parse::Fallback));
+        assert_eq!(plan(""), ("DIAGNOSE".into(), Parse::Fallback));
+        assert_eq!(
+            plan("<think>INQUIRY?</think>DIAGNOSE"),
+            ("DIAGNOSE".into(), Parse::Ok)
+        );
+    }
+
+    #[test]
+    fn follow_ups_are_a_list_or_none() {
+        let read = |text| follow_ups(text, STOP);
+        let both = vec!["How long?".to_owned(), "How strong?".to_owned()];
+        assert_eq!(
+            read(r#"{"questions": ["How long?", "How strong?", " "]}"#),
+            (both.clone(), Parse::Ok)
+        );
+        assert_eq!(
+            read(r#"Sure: {"questions": ["How long?", "How strong?",]}"#),
+            (both.clone(), Parse::Repaired)
+        );
+        assert_eq!(
+            read(r#"{"questions": "How long?\nHow strong?"}"#),
+            (both, Parse::Ok)
+        );
+        assert_eq!(read(r#"{"questions": 3}"#), (vec![], Parse::Fallback));
+        assert_eq!(read("How long?"), (vec![], Parse::Fallback));
+    }
+
+    #[test]
+    fn a_conclusion_is_read_and_a_missing_answer_is_none() {
+        assert_eq!(
+            concluded(r#"{"explanation": "e", "answer": "b) option B"}"#),
+            ("e".into(), "B".into(), Parse::Ok)
+        );
+        assert_eq!(
+            concluded("```json\n{\"explanation\": \"e\", \"answer\": \"B\"}\n```"),
+            ("e".into(), "B".into(), Parse::Repaired)
+        );
+        assert_eq!(concluded(r#"{"answer": "J"}"#).1, "J");
+        assert_eq!(
+            concluded(r#"{"explanation": "A or B"}"#),
+            ("A or B".into(), "".into(), Parse::Fallback)
+        );
+        assert_eq!(concluded(r#"{"conclusion": "B"}"#).1, "");
+        assert_eq!(concluded(r#"{"answer": null}"#).1, "");
+    }
+
+    #[test]
+    fn a_text_without_a_record_gives_its_letter() {
+        let fallback = |text| {
+            let (explanation, answer, parse) = concluded(text);
+            assert_eq!((explanation.as_str(), parse), ("", Parse::Fallback));
+            answer
+        };
+        assert_eq!(fallback("The answer must be D."), "D");
+        assert_eq!(fallback("[\"C\"]"), "C");
+        assert_eq!(fallback(""), "");
+        let cut = r#"{"explanation": "A case", "answer": "D"}"#;
+        let (conclusion, parse) = conclusion(cut, FinishReason::Length);
+        assert_eq!((conclusion.answer.as_str(), parse), ("D", Parse::Fallback));
+    }
+
+    #[test]
+    fn a_critique_is_all_of_its_text() {
+        let (record, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
+        assert_eq!(
+            (record["feedback"].as_str(), parse),
+            (Some("Add a {warning}."), Parse::Ok)
+        );
+        assert_eq!(critique(" ", STOP).1, Parse::Fallback);
+        assert_eq!(critique("Add", FinishReason::Length).1, Parse::Fallback);
+    }
+}

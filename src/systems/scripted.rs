@@ -1,0 +1,70 @@
+//! For tests: a question, and what a system makes of it where a script speaks for the models.
+
+use std::collections::HashSet;
+
+use super::case::Case;
+use super::protocol::{Protocol, System};
+use crate::data::{Choice, Question};
+use crate::panel::scripted::{Script, panel};
+use crate::prompts::PromptSet;
+use crate::run::records::{CallRecord, ItemRecord};
+
+/// A question with so many options, of which B is right.
+pub fn question(options: usize) -> Question {
+    let choice = |letter| Choice {
+        letter,
+        text: format!("option {letter}"),
+    };
+    Question {
+        id: "q1".into(),
+        question: "Which one {examples}?".into(),
+        options: ('A'..='J').take(options).map(choice).collect(),
+        gold: Some('B'),
+        image: None,
+    }
+}
+
+/// The line of the question, and its calls in the order of their answers, every one counted and with a key of its own.
+pub fn answer(
+    protocol: &Protocol,
+    question: &Question,
+    script: Script,
+) -> (ItemRecord, Vec<CallRecord>) {
+    let seats = protocol.seats();
+    let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
+    let (panel, calls) = panel(&agents, script);
+    let system = System::new(protocol, &PromptSet::embedded()).unwrap();
+    let case = Case::new(&panel, "medqa", question, 1).unwrap();
+    let item = system.answer(case).unwrap();
+    let calls: Vec<CallRecord> = calls.try_iter().collect();
+    assert_eq!(item.calls as usize, calls.len());
+    let keys: HashSet<_> = calls.iter().map(CallRecord::key).collect();
+    assert_eq!(keys.len(), calls.len(), "two calls with one key");
+    (item, calls)
+}
+
+/// As [`answer`], where prompts and replies hold no braces around a name: none may be left to fill in.
+pub fn answer_filled(
+    protocol: &Protocol,
+    question: &Question,
+    script: Script,
+) -> (ItemRecord, Vec<CallRecord>) {
+    let (item, calls) = answer(protocol, question, script);
+    for message in calls.iter().flat_map(|call| &call.messages) {
+        let prompt = message.content.replace(&question.question, "");
+        let found = prompt.split('{').skip(1).find(|rest| is_placeholder(rest));
+        assert_eq!(found, None, "{prompt}");
+    }
+    (item, calls)
+}
+
+/// Whether what follows a brace is a name and the closing brace.
+fn is_placeholder(rest: &str) -> bool {
+    let name = rest.split_once('}').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// An answer and its explanation, as doctors are asked for them.
+pub fn said(answer: &str) -> String {
+    format!(r#"{{"explanation": "for {answer}", "answer": "{answer}"}}"#)
+}

@@ -1,0 +1,269 @@
+//! From a completion's text to a letter: by the rules of MED-MAD B.2, or by MedAgentBoard's own.
+
+use serde_json::{Value, json};
+
+use super::settings::{Method, Settings};
+use crate::run::records::{FinishReason, Parse};
+use crate::systems::answer::{answer_field, harness_letter, normalise_answer};
+use crate::systems::json_object::{self, text, without_thinking};
+
+/// What a completion says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// One letter A–J, also one beyond the options; empty where none was found.
+    pub answer: String,
+    /// The answer as it was written: what MedAgentBoard counts.
+    pub written: String,
+    /// The reasons, where any were asked for.
+    pub thought: Option<String>,
+    pub parse: Parse,
+}
+
+impl Reading {
+    /// As the call's line keeps it.
+    pub fn record(&self) -> Value {
+        match &self.thought {
+            Some(thought) => json!({"thought": thought, "answer": self.answer}),
+            None => json!({"answer": self.answer}),
+        }
+    }
+}
+
+/// Reads a completion on a question with these option letters. Always succeeds.
+pub fn parse(
+    completion: &str,
+    finish_reason: FinishReason,
+    settings: &Settings,
+    letters: &[char],
+) -> Reading {
+    let mut reading = match settings.method.reasons() {
+        true => read_thought(completion, finish_reason, settings.mab_compat),
+        false => read_letter(completion, finish_reason),
+    };
+    if settings.mab_compat {
+        // The harness trims the answers of two methods alone.
+        let written = match settings.method {
+            Method::ZeroShot | Method::FewShot => reading.written.trim(),
+            Method::SelfConsistency | Method::Cot | Method::CotSc => &reading.written,
+        };
+        reading.answer = harness_letter(written, letters.iter().copied());
+    }
+    reading
+}
+
+/// [`Parse::Ok`] is a letter alone; [`Parse::Repaired`] one with marks around it, such as `(B).`; any other text is searched for
+/// one (B.2).
+fn read_letter(completion: &str, finish_reason: FinishReason) -> Reading {
+    let written = without_thinking(completion);
+    let answer = normalise_answer(written);
+    let words = written.chars().filter(|c| c.is_alphanumeric()).count();
+    let parse = match (finish_reason, words) {
+        (FinishReason::Length, _) => Parse::Fallback,
+        (_, 1) if answer.is_empty() => Parse::Fallback,
+        (_, 1) if written.trim().len() == 1 => Parse::Ok,
+        (_, 1) => Parse::Repaired,
+        _ => Parse::Fallback,
+    };
+    Reading {
+        answer,
+        written: written.to_owned(),
+        thought: None,
+        parse,
+    }
+}
+
+/// A record, as it stands or repaired; else what the text's lines say; else, unless the harness is followed, any letter (B.2).
+fn read_thought(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> Reading {
+    let record = |value: &Value| record(value, mab_compat);
+    if let Some(((thought, written), parse)) = json_object::read(completion, finish_reason, record)
+    {
+        return Reading {
+            answer: normalise_answer(&written),
+            written,
+            thought: Some(thought),
+            parse,
+        };
+    }
+    let said = without_thinking(completion);
+    let (thought, written) = lines(said);
+    let of_line = normalise_answer(&written);
+    let field = answer_field(said, "Answer").or_else(|| answer_field(said, "answer"));
+    let answer = match field {
+        Some(letter) => letter.to_string(),
+        None if of_line.is_empty() => normalise_answer(said),
+        None => of_line,
+    };
+    Reading {
+        answer,
+        written,
+        thought: Some(thought),
+        parse: Parse::Fallback,
+    }
+}
+
+/// Thought and answer of an object with an `Answer`; the harness takes objects without one too.
+fn record(value: &Value, mab_compat: bool) -> Option<(String, String)> {
+    let object = value.as_object()?;
+    let field = |keys: [&str; 2]| {
+        let mut texts = keys.into_iter().filter_map(|key| object.get(key).map(text));
+        texts.find(|text| !text.is_empty())
+    };
+    let named = object.contains_key("Answer") || object.contains_key("answer");
+    (named || mab_compat).then(|| {
+        (
+            field(["Thought", "thought"]).unwrap_or_default(),
+            field(["Answer", "answer"]).unwrap_or_default(),
+        )
+    })
+}
+
+/// What follows the first colon of the last line with the word thought, and of the last other line with the word answer.
+fn lines(said: &str) -> (String, String) {
+    let (mut thought, mut answer) = ("", "");
+    for line in said.lines() {
+        let Some((_, value)) = line.split_once(':') else {
+            continue;
+        };
+        let lower = line.to_lowercase();
+        if lower.contains("thought") {
+            thought = value.trim();
+        } else if lower.contains("answer") {
+            answer = value.trim();
+        }
+    }
+    (thought.to_owned(), answer.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
+
+    fn read(method: Method, mab_compat: bool, text: &str) -> Reading {
+        let settings = Settings {
+            mab_compat,
+            ..Settings::new(method)
+        };
+        parse(text, FinishReason::Stop, &settings, &LETTERS)
+    }
+
+    fn letter(text: &str) -> (String, Parse) {
+        let reading = read(Method::ZeroShot, false, text);
+        (reading.answer, reading.parse)
+    }
+
+    fn thought(text: &str) -> (String, String, Parse) {
+        let reading = read(Method::Cot, false, text);
+        (reading.thought.unwrap(), reading.answer, reading.parse)
+    }
+
+    fn harness(method: Method, text: &str) -> String {
+        read(method, true, text).answer
+    }
+
+    #[test]
+    fn a_letter_alone_is_ok_one_with_marks_repaired_and_any_other_text_searched() {
+        assert_eq!(letter("B"), ("B".into(), Parse::Ok));
+        assert_eq!(letter(" c\n"), ("C".into(), Parse::Ok));
+        assert_eq!(letter("**(D)**."), ("D".into(), Parse::Repaired));
+        assert_eq!(letter("B: option B"), ("B".into(), Parse::Fallback));
+        assert_eq!(letter("The answer is D."), ("D".into(), Parse::Fallback));
+        // A letter beyond the options is kept, and wrong.
+        assert_eq!(letter("J"), ("J".into(), Parse::Ok));
+        assert_eq!(letter("5"), ("".into(), Parse::Fallback));
+        assert_eq!(letter(""), ("".into(), Parse::Fallback));
+        assert_eq!(letter("?!"), ("".into(), Parse::Fallback));
+    }
+
+    #[test]
+    fn thinking_is_cut_from_a_letter() {
+        assert_eq!(
+            letter("<think>A or C?</think>\n\nE"),
+            ("E".into(), Parse::Ok)
+        );
+        assert_eq!(letter("<think>A or"), ("".into(), Parse::Fallback));
+    }
+
+    #[test]
+    fn what_max_tokens_cut_is_a_fallback() {
+        for (method, text) in [
+            (Method::ZeroShot, "B"),
+            (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#),
+        ] {
+            let settings = Settings::new(method);
+            let reading = parse(text, FinishReason::Length, &settings, &LETTERS);
+            assert_eq!(
+                (reading.answer.as_str(), reading.parse),
+                ("B", Parse::Fallback)
+            );
+        }
+    }
+
+    #[test]
+    fn a_thought_is_read_by_either_spelling_of_its_keys() {
+        let expected = ("t".to_owned(), "B".to_owned(), Parse::Ok);
+        assert_eq!(thought(r#"{"Thought": "t", "Answer": "B"}"#), expected);
+        assert_eq!(
+            thought(r#"{"thought": "t", "answer": "(b) option B"}"#),
+            expected
+        );
+        assert_eq!(
+            thought("```json\n{\"Thought\": \"t\", \"Answer\": \"B\",}\n```"),
+            ("t".into(), "B".into(), Parse::Repaired)
+        );
+        assert_eq!(
+            thought(r#"{"Thought": ["s", "t"], "Answer": null}"#),
+            ("s; t".into(), "".into(), Parse::Ok)
+        );
+    }
+
+    #[test]
+    fn a_malformed_record_gives_what_its_lines_say_and_else_any_letter() {
+        let fallback = |thought: &str, answer: &str| -> (String, String, Parse) {
+            (thought.into(), answer.into(), Parse::Fallback)
+        };
+        let lines = "Thought: a case of B\nAnswer: option D";
+        assert_eq!(thought(lines), fallback("a case of B", "D"));
+        // A quote inside of the thought breaks the record, not the field.
+        let broken = r#"{"Thought": "the "A" sign", "Answer" : "D"}"#;
+        assert_eq!(thought(broken).1, "D");
+        assert_eq!(thought("It must be E"), fallback("", "E"));
+        assert_eq!(thought(r#"{"Thought": "t"}"#).2, Parse::Fallback);
+        assert_eq!(thought("I cannot help."), fallback("", "I"));
+        assert_eq!(thought(""), fallback("", ""));
+    }
+
+    #[test]
+    fn the_harness_reads_almost_any_text_as_its_first_option() {
+        assert_eq!(harness(Method::ZeroShot, "The answer is D"), "A");
+        assert_eq!(harness(Method::ZeroShot, "D"), "D");
+        assert_eq!(harness(Method::ZeroShot, "D."), "D");
+        assert_eq!(harness(Method::Cot, r#"{"Answer": "D: rash"}"#), "A");
+        assert_eq!(harness(Method::CotSc, r#"{"Answer": "D"}"#), "D");
+    }
+
+    #[test]
+    fn the_harness_trims_where_it_does() {
+        assert_eq!(harness(Method::ZeroShot, "d\n"), "");
+        assert_eq!(harness(Method::FewShot, "d\n"), "");
+        assert_eq!(harness(Method::SelfConsistency, "d\n"), "D");
+    }
+
+    #[test]
+    fn the_harness_finds_no_answer_where_neither_record_nor_line_has_one() {
+        assert_eq!(harness(Method::Cot, r#"{"Thought": "B"}"#), "");
+        assert_eq!(harness(Method::Cot, "It must be B"), "");
+        assert_eq!(harness(Method::Cot, "Thought: x\nAnswer: D"), "D");
+        // One line with both words is a thought.
+        assert_eq!(harness(Method::Cot, "\"Thought\": the answer is: D"), "");
+    }
+
+    #[test]
+    fn records_have_the_answer_and_the_thought_where_there_is_one() {
+        let cot = read(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
+        assert_eq!(cot.record(), json!({"answer": "B", "thought": "t"}));
+        let zero_shot = read(Method::ZeroShot, false, "b");
+        assert_eq!(zero_shot.record(), json!({"answer": "B"}));
+    }
+}

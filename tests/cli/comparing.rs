@@ -1,0 +1,144 @@
+//! `compare`: two runs that differ in one setting, as Markdown, JSON and CSV, and runs that cannot be compared.
+
+use serde_json::Value;
+
+use crate::binary::Scratch;
+
+fn items(scratch: &Scratch, run: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(scratch.path(run).join("items.jsonl")).unwrap();
+    let mut items: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    items.sort_by_key(|item| (item["run"].as_u64(), item["item"].to_string()));
+    items
+}
+
+#[test]
+fn runs_that_differ_in_one_setting_are_set_side_by_side() {
+    let scratch = Scratch::new();
+    scratch.questions(8);
+    scratch.run_one("without", "--runs 2").succeeded();
+    scratch.run_one("with", "--runs 2 --seed 9").succeeded();
+    let compare = |more: &str| scratch.wardround(format!("compare without with {more}"));
+
+    let json = compare("--format json");
+    let found: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
+    let (left, right) = (items(&scratch, "without"), items(&scratch, "with"));
+    let pairs = || left.iter().zip(&right);
+    let count = |before: bool, after: bool| {
+        let is = |(l, r): &(&Value, &Value)| l["correct"] == before && r["correct"] == after;
+        pairs().filter(is).count()
+    };
+    let pair = &found["pairs"][0];
+    let flips = pair["flips"].as_array().unwrap();
+    let directed = |direction: &str| {
+        flips
+            .iter()
+            .filter(|flip| flip["direction"] == direction)
+            .count()
+    };
+    assert_eq!(directed("right_to_wrong"), count(true, false));
+    assert_eq!(directed("wrong_to_right"), count(false, true));
+    assert!(!flips.is_empty(), "other seeds answer alike: {found:#}");
+    for flip in flips {
+        let line = |items: &[Value]| {
+            let mut items = items.iter();
+            let item =
+                items.find(|item| item["item"] == flip["item"] && item["run"] == flip["run"]);
+            item.unwrap().clone()
+        };
+        assert_eq!(flip["from"], line(&left)["answer"]);
+        assert_eq!(flip["to"], line(&right)["answer"]);
+        assert_eq!(flip["gold"], line(&left)["gold"]);
+    }
+    let agree = pairs().filter(|(l, r)| l["answer"] == r["answer"]).count();
+    let agreement = pair["agreement"]["mean"].as_f64().unwrap();
+    assert!((agreement - agree as f64 / 16.0).abs() < 1e-12);
+    for (row, run) in found["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(["without", "with"])
+    {
+        let results = std::fs::read(scratch.path(run).join("results.json")).unwrap();
+        let results: Value = serde_json::from_slice(&results).unwrap();
+        assert_eq!(row["run"], run);
+        assert_eq!(row["accuracy"], results["accuracy"]);
+        assert_eq!(
+            row["cost"]["total"]["calls"].as_f64(),
+            results["calls"].as_f64()
+        );
+        let tokens = row["cost"]["total"]["completion_tokens"].as_f64();
+        assert_eq!(tokens, results["tokens"]["completion"].as_f64());
+        assert_eq!(row["calibration"]["n"], 16);
+    }
+    let fields = pair["plan"].as_array().unwrap();
+    assert_eq!(fields.len(), 1);
+    assert_eq!(
+        (&fields[0]["field"], &fields[0]["left"]),
+        (&"seed".into(), &"42".into())
+    );
+
+    let shown = compare("").succeeded().stdout.clone();
+    for part in [
+        "2 runs on questions: 8 questions, 8 with gold",
+        "## with against without",
+        "- plan: seed is 42 against 9",
+        "- exact McNemar, by run: p = ",
+        "right → wrong: ",
+        "| without, an item |",
+        "- synthetic weights answer noise",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    let csv = compare("--format csv").succeeded().stdout.clone();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    let cells = |line: &str| line.split(',').count();
+    assert!(
+        lines.iter().all(|line| cells(line) == cells(lines[0])),
+        "{csv}"
+    );
+    assert!(
+        lines[0].starts_with("run,system,runs,errored,accuracy,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn runs_that_cannot_be_compared_are_refused() {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    scratch.run_one("three", "").succeeded();
+    scratch.run_one("two", "--limit 2").succeeded();
+    let compare = |runs: &str| scratch.wardround(format!("compare {runs}"));
+    compare("three two").refused(
+        2,
+        &[
+            "three and two ran over different questions: 1 only in three, such as q3",
+            "hint: --common compares the questions that all of them ran, 2 of these two",
+        ],
+    );
+    let common = compare("three two --common");
+    assert!(
+        common
+            .succeeded()
+            .stdout
+            .contains("2 questions, 2 with gold; 1 left out"),
+        "{common:#?}"
+    );
+    compare("three").refused(2, &["2 values required"]);
+    compare("three nowhere").refused(3, &["nowhere is not a run directory"]);
+
+    scratch.questions(4);
+    scratch.run_one("changed", "--limit 3").succeeded();
+    for more in ["", " --common"] {
+        compare(&format!("three changed{more}")).refused(
+            2,
+            &["three and changed ran over different questions: dataset.sha256 is"],
+        );
+    }
+    std::fs::remove_file(scratch.path("two/results.json")).unwrap();
+    compare("three two --common").refused(3, &["two has not finished", "--resume"]);
+}
