@@ -23,6 +23,59 @@ const EMBEDDED: &[(&str, &str)] = embed![
     "healthcareagent/planner.txt",
     "healthcareagent/preliminary.txt",
     "healthcareagent/system.txt",
+    "mdagents/basic-system.txt",
+    "mdagents/basic-user.txt",
+    "mdagents/complexity-system.txt",
+    "mdagents/complexity-user.txt",
+    "mdagents/decision-opinions-system.txt",
+    "mdagents/decision-opinions-user.txt",
+    "mdagents/decision-reports-system.txt",
+    "mdagents/decision-reports-user.txt",
+    "mdagents/experts-system.txt",
+    "mdagents/experts-user.txt",
+    "mdagents/investigation-system.txt",
+    "mdagents/investigation-user.txt",
+    "mdagents/investigation.txt",
+    "mdagents/opinion-system.txt",
+    "mdagents/opinion-user.txt",
+    "mdagents/opinion.txt",
+    "mdagents/report-system.txt",
+    "mdagents/report-user.txt",
+    "mdagents/report.txt",
+    "mdagents/request-system.txt",
+    "mdagents/request-user.txt",
+    "mdagents/teams-system.txt",
+    "mdagents/teams-user.txt",
+    "medagents/analysis-system.txt",
+    "medagents/analysis-user.txt",
+    "medagents/decision-system.txt",
+    "medagents/decision-user.txt",
+    "medagents/gatherer-system.txt",
+    "medagents/gatherer-user.txt",
+    "medagents/opinion.txt",
+    "medagents/original-advice-system.txt",
+    "medagents/original-advice-user.txt",
+    "medagents/original-advised.txt",
+    "medagents/original-analysed.txt",
+    "medagents/original-answer-user.txt",
+    "medagents/original-option-analysis-system.txt",
+    "medagents/original-option-analysis-user.txt",
+    "medagents/original-option-domains-system.txt",
+    "medagents/original-option-domains-user.txt",
+    "medagents/original-question-analysis-system.txt",
+    "medagents/original-question-analysis-user.txt",
+    "medagents/original-question-domains-system.txt",
+    "medagents/original-question-domains-user.txt",
+    "medagents/original-report-system.txt",
+    "medagents/original-report-user.txt",
+    "medagents/original-report.txt",
+    "medagents/original-revision-user.txt",
+    "medagents/original-vote-system.txt",
+    "medagents/original-vote-user.txt",
+    "medagents/review-system.txt",
+    "medagents/review-user.txt",
+    "medagents/synthesis-system.txt",
+    "medagents/synthesis-user.txt",
     "medmad/brief-body.txt",
     "medmad/brief-head-no-confidence.txt",
     "medmad/brief-head.txt",
@@ -37,6 +90,11 @@ const EMBEDDED: &[(&str, &str)] = embed![
     "medmad/role-guide.txt",
     "medmad/role-sym.txt",
     "medmad/schema.txt",
+    "reconcile/discussion-system.txt",
+    "reconcile/discussion-user.txt",
+    "reconcile/group.txt",
+    "reconcile/initial-system.txt",
+    "reconcile/initial-user.txt",
     "single_llm/cot.txt",
     "single_llm/examples-medqa.txt",
     "single_llm/examples-pubmedqa.txt",
@@ -86,9 +144,14 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Every text, in the order of the names.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts.values().map(String::as_str)
+    /// Every text of one system, in the order of the names.
+    pub fn texts(&self, system: &str) -> impl Iterator<Item = &str> {
+        self.of(system).map(|(_, text)| text.as_str())
+    }
+
+    fn of(&self, system: &str) -> impl Iterator<Item = (&String, &String)> {
+        let is_own = move |name: &str| name.split('/').next() == Some(system);
+        self.texts.iter().filter(move |(name, _)| is_own(name))
     }
 
     /// The prompts in the binary.
@@ -155,9 +218,7 @@ impl PromptSet {
     /// The hash of one system's prompts, in hex: over its sorted `name sha256` lines.
     pub fn sha256(&self, system: &str) -> String {
         let lines: String = self
-            .texts
-            .iter()
-            .filter(|(name, _)| name.split('/').next() == Some(system))
+            .of(system)
             .map(|(name, text)| format!("{name} {}\n", hex_sha256(text)))
             .collect();
         hex_sha256(&lines)

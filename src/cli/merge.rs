@@ -12,7 +12,7 @@ use crate::exit::{Failure, resume};
 use crate::recipe::begun::Begun;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::shards;
-use crate::recipe::table::markdown;
+use crate::report::recipe::tables::markdown;
 use crate::run::contents::Contents;
 use crate::run::merge::merge;
 
@@ -52,6 +52,7 @@ impl Merge {
         let recipe = &begun.recipe;
         let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref())?;
         results.write(&self.out)?;
+        report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;
         let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
         match errors {

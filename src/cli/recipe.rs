@@ -19,7 +19,7 @@ use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
 use crate::recipe::file::{Analysis, ids};
 use crate::recipe::results::RecipeResults;
-use crate::recipe::table::markdown;
+use crate::report::recipe::tables::markdown;
 use crate::run::contents::Contents;
 use crate::run::directory::Directory;
 use crate::run::error::RunError;
@@ -65,7 +65,12 @@ impl RecipeRun {
         let finished = self.work(cells, prepared, crew)?;
         let results = RecipeResults::of(&self.begun.name, recipe, &finished, encoder.as_ref())?;
         results.write(&self.out)?;
+        super::report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;
+        console::note(format!(
+            "report     {}",
+            self.out.join(super::report::FILE).display()
+        ));
         let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
         match errors {
             0 => Ok(()),

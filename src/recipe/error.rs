@@ -22,6 +22,8 @@ pub enum RecipeError {
     NoFolder { path: PathBuf, name: String },
     #[error("{path} is no folder of a recipe")]
     NotBegun { path: PathBuf },
+    #[error("{path}: not every cell of recipe {name} has run, so there are no results yet")]
+    Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
     #[error(transparent)]
@@ -54,6 +56,10 @@ impl RecipeError {
             RecipeError::NotBegun { .. } => {
                 Some("merge folders of one recipe, or run directories, not both".to_owned())
             }
+            RecipeError::Unfinished { path, .. } => Some(format!(
+                "run what is missing: wardround run --resume --out {}",
+                path.display()
+            )),
             RecipeError::Settings(error) => error.hint(),
             RecipeError::Merge(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),

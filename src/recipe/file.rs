@@ -52,6 +52,9 @@ pub struct Recipe {
     /// The models that methods take theirs from, in the order of the systems' roles.
     pub panel: Vec<String>,
     pub analyses: Vec<Analysis>,
+    /// What the paper leaves open or says in two ways, and what is done here; sentences for the page.
+    #[serde(default)]
+    pub readings: Vec<String>,
     #[serde(default)]
     pub paper: Paper,
     pub dataset: Vec<DatasetEntry>,

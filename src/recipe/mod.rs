@@ -12,7 +12,6 @@ pub mod file;
 pub mod reading;
 pub mod results;
 pub mod shards;
-pub mod table;
 
 pub use error::RecipeError;
 pub use file::Recipe;

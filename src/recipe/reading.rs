@@ -157,7 +157,7 @@ fn answers(record: &ItemRecord, when: When) -> Vec<&str> {
 }
 
 /// What a record says in words: its steps, or else its support (App. B.7), by whatever name its system has for them.
-fn text(record: &Value) -> Option<String> {
+pub fn text(record: &Value) -> Option<String> {
     let strings = |value: &Value| match value {
         Value::Array(steps) => steps
             .iter()

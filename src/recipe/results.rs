@@ -26,6 +26,9 @@ pub struct RecipeResults {
     pub title: String,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
+    /// What must be said beside every table: thinking, text, runs.
+    #[serde(default)]
+    pub conditions: String,
     /// How the figures were made, a line a fact.
     pub making: Vec<String>,
     pub cells: Vec<CellResult>,
@@ -149,6 +152,7 @@ impl RecipeResults {
             recipe: name.to_owned(),
             title: recipe.title.clone(),
             synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
+            conditions: conditions(recipe, cells),
             making: making(recipe, cells),
             cells: results,
             netgain,
@@ -156,6 +160,23 @@ impl RecipeResults {
             collapse,
             cases,
         })
+    }
+
+    /// The file in the recipe's folder; `None` where not every cell has run yet.
+    ///
+    /// # Errors
+    /// A file that is none.
+    pub fn read(out: &Path) -> Result<Option<RecipeResults>, RecipeError> {
+        let path = out.join(FILE);
+        if !fs_err::exists(&path)? {
+            return Ok(None);
+        }
+        let text = fs_err::read_to_string(&path)?;
+        let results = serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        })?;
+        Ok(Some(results))
     }
 
     /// Writes the file into the recipe's folder.
@@ -172,6 +193,23 @@ impl RecipeResults {
             (text + "\n").as_bytes(),
         )?)
     }
+}
+
+fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
+    let members = || cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
+    let thinking = match members().filter(|member| member.thinking).count() {
+        0 => "off",
+        all if all == members().count() => "on",
+        _ => "on for some members",
+    };
+    let text = match recipe.free {
+        true => "free text, as in the paper",
+        false => "text under a grammar, unlike the paper's",
+    };
+    let runs = cells
+        .first()
+        .map_or(recipe.runs, |(_, contents)| contents.plan.runs);
+    format!("Thinking {thinking}; {text}; n = {runs} runs over the same items.")
 }
 
 /// Weights, numbers, thinking, text, items, runs: what stands beside every table.

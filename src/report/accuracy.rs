@@ -1,9 +1,12 @@
-//! The accuracy table: a row per run, and what all runs come to.
+//! The accuracy of a run: a row per run, and what all runs come to.
 
 use serde::Serialize;
 
 use super::case::{Case, Verdict};
+use super::figure::{Drawing, Lane, Mark, Row as Bars, Rows};
 use super::flag::Flag;
+use super::table::{self, Cell, Column, Kind, Table};
+use crate::metrics::over_runs::mean_and_std;
 use crate::run::records::{CallRecord, Parse};
 
 #[derive(Serialize)]
@@ -16,6 +19,10 @@ pub struct Accuracy {
     /// The same for round 0's aggregate: the panel without debate.
     mean_at_first: Option<String>,
     graded_runs: usize,
+    /// Whether any case went on after its first answers.
+    went_on: bool,
+    #[serde(skip)]
+    overall: Option<(f64, Option<f64>)>,
 }
 
 /// Counts over the cases and calls of one run, or of all.
@@ -57,27 +64,133 @@ impl Accuracy {
             Row::new(run, &cases, &calls)
         };
         let rows: Vec<Row> = runs.iter().map(|&run| row(Some(run))).collect();
-        let graded = || rows.iter().filter(|row| row.graded > 0);
-        let accuracies: Vec<f64> = graded().map(|row| share(row.right, row.graded)).collect();
-        let at_first: Vec<f64> = graded()
-            .map(|row| share(row.right_at_first, row.graded))
-            .collect();
+        let accuracies: Vec<f64> = rows.iter().filter_map(Row::share_right).collect();
+        let at_first: Vec<f64> = rows.iter().filter_map(Row::share_right_at_first).collect();
+        let overall = mean_and_std(&accuracies);
         Accuracy {
-            mean: mean(&accuracies).map(four_digits),
-            deviation: sample_deviation(&accuracies).map(four_digits),
-            mean_at_first: mean(&at_first).map(four_digits),
+            mean: overall.map(|(mean, _)| four_digits(mean)),
+            deviation: overall.and_then(|(_, std)| std).map(four_digits),
+            mean_at_first: mean_and_std(&at_first).map(|(mean, _)| four_digits(mean)),
             graded_runs: accuracies.len(),
+            went_on: cases.iter().any(|case| case.rounds_run > 0),
+            overall,
             total: row(None),
             rows,
         }
+    }
+
+    /// The runs as `--format` prints them.
+    pub fn table(&self) -> Table {
+        let number = |label: &str| Column::new(label, Kind::Number);
+        let mut columns = vec![Column::new("run", Kind::Text)];
+        columns.extend(
+            [
+                "accuracy",
+                "round 0",
+                "items",
+                "graded",
+                "errors",
+                "wrong → right",
+                "right → wrong",
+                "ties",
+                "calls",
+                "prompt tokens",
+                "cached tokens",
+                "completion tokens",
+                "forced tokens",
+                "parse ok",
+                "parse repaired",
+                "parse fallback",
+            ]
+            .map(number),
+        );
+        let all = self.rows.len() > 1;
+        let rows = self.rows.iter().chain(all.then_some(&self.total));
+        let cells = |row: &Row| {
+            let run = row.run.map_or("all".to_owned(), |run| run.to_string());
+            let mut cells = vec![
+                Cell::Text(run),
+                Cell::share(row.share_right()),
+                Cell::share(row.share_right_at_first()),
+            ];
+            let counts = [
+                row.items,
+                row.graded,
+                row.errors,
+                row.wrong_to_right,
+                row.right_to_wrong,
+                row.ties,
+                row.calls,
+                row.prompt_tokens,
+                row.cached_tokens,
+                row.completion_tokens,
+                row.forced_tokens,
+                row.parse_ok,
+                row.parse_repaired,
+                row.parse_fallback,
+            ];
+            cells.extend(counts.map(Cell::Count));
+            table::Row::new(cells)
+        };
+        let mut notes = vec!["An item that errored counts as wrong.".to_owned()];
+        if let Some((mean, std)) = self.overall {
+            let std = std.map_or(", so no spread".to_owned(), |std| format!(" ± {std:.4}"));
+            notes.push(format!("n = {}: {mean:.4}{std}", self.graded_runs));
+        }
+        Table {
+            name: "accuracy",
+            title: "Accuracy, run by run".to_owned(),
+            columns,
+            rows: rows.map(cells).collect(),
+            notes,
+        }
+    }
+
+    /// A bar for every run, and the mean with its deviation; `None` without gold.
+    pub fn drawing(&self) -> Option<Drawing> {
+        let (mean, std) = self.overall?;
+        let bars = |label: String, of: &Row, spread: Option<(f64, Option<f64>)>| {
+            let (right, std) = match spread {
+                Some((mean, std)) => (Some(mean), std),
+                None => (of.share_right(), None),
+            };
+            let lane = |series, value: Option<f64>, std: Option<f64>| {
+                let value = value?;
+                let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
+                Some(Lane {
+                    series,
+                    said: format!("{value:.4}{spread}"),
+                    marks: vec![Mark::Bar { value, std }],
+                })
+            };
+            let first = lane(1, of.share_right_at_first().filter(|_| self.went_on), None);
+            Bars {
+                label,
+                lanes: first.into_iter().chain(lane(0, right, std)).collect(),
+            }
+        };
+        let graded = self.rows.iter().filter(|row| row.graded > 0);
+        let mut rows: Vec<Bars> = graded
+            .map(|row| bars(format!("run {}", row.run.unwrap_or(0)), row, None))
+            .collect();
+        if rows.len() > 1 {
+            rows.push(bars("all runs".to_owned(), &self.total, Some((mean, std))));
+        }
+        let drawing = Rows {
+            title: "Accuracy, run by run".to_owned(),
+            description:
+                "Accuracy of each run, and of round 0 alone where there were later rounds."
+                    .to_owned(),
+            reach: vec![0.0, 1.0],
+            rows,
+        };
+        Some(drawing.draw())
     }
 }
 
 impl Row {
     fn new(run: Option<u32>, cases: &[&Case], calls: &[&CallRecord]) -> Row {
         let having = |flag: Flag| cases.iter().filter(|case| case.has(flag)).count();
-        let graded = cases.iter().filter(|case| case.gold.is_some()).count();
-        let right_at_first = cases.iter().filter(|case| right_at_first(case)).count();
         let answered: Vec<f64> = cases
             .iter()
             .filter(|case| !case.has(Flag::Error))
@@ -86,19 +199,19 @@ impl Row {
         let tokens = |count: fn(&CallRecord) -> usize| calls.iter().map(|call| count(call)).sum();
         let parsed = |parse: Parse| calls.iter().filter(|call| call.parse == parse).count();
         let elapsed_ms: u64 = calls.iter().map(|call| call.elapsed_ms).sum();
-        Row {
+        let mut row = Row {
             run,
             items: cases.len(),
-            graded,
+            graded: cases.iter().filter(|case| case.gold.is_some()).count(),
             right: having(Flag::Right),
-            right_at_first,
-            accuracy: (graded > 0).then(|| four_digits(share(having(Flag::Right), graded))),
-            at_first: (graded > 0).then(|| four_digits(share(right_at_first, graded))),
+            right_at_first: cases.iter().filter(|case| right_at_first(case)).count(),
+            accuracy: None,
+            at_first: None,
             right_to_wrong: having(Flag::RightToWrong),
             wrong_to_right: having(Flag::WrongToRight),
             errors: having(Flag::Error),
             ties: having(Flag::Tie),
-            mean_rounds: mean(&answered).map(|rounds| format!("{rounds:.2}")),
+            mean_rounds: mean_and_std(&answered).map(|(rounds, _)| format!("{rounds:.2}")),
             calls: calls.len(),
             prompt_tokens: tokens(|call| call.usage.prompt_tokens),
             cached_tokens: tokens(|call| call.usage.cached_tokens),
@@ -108,7 +221,18 @@ impl Row {
             parse_ok: parsed(Parse::Ok),
             parse_repaired: parsed(Parse::Repaired),
             parse_fallback: parsed(Parse::Fallback),
-        }
+        };
+        row.accuracy = row.share_right().map(four_digits);
+        row.at_first = row.share_right_at_first().map(four_digits);
+        row
+    }
+
+    fn share_right(&self) -> Option<f64> {
+        (self.graded > 0).then(|| self.right as f64 / self.graded as f64)
+    }
+
+    fn share_right_at_first(&self) -> Option<f64> {
+        (self.graded > 0).then(|| self.right_at_first as f64 / self.graded as f64)
     }
 }
 
@@ -118,36 +242,6 @@ fn right_at_first(case: &Case) -> bool {
     !case.has(Flag::Error) && verdict == Some(Verdict::Right)
 }
 
-fn share(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
-}
-
-/// The standard deviation with n − 1 in the denominator; none for fewer than two values.
-fn sample_deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
-}
-
 fn four_digits(value: f64) -> String {
     format!("{value:.4}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deviation_is_the_samples() {
-        // Two runs of .58 and .63: the published ± .0354 (paper 001, Table 1).
-        let deviation = sample_deviation(&[0.58, 0.63]).map(four_digits);
-        assert_eq!(deviation.as_deref(), Some("0.0354"));
-        assert_eq!(sample_deviation(&[0.5]), None);
-        assert_eq!(mean(&[]), None);
-    }
 }

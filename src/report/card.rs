@@ -52,6 +52,8 @@ pub struct Card<'a> {
 /// What a call came to in its round's vote.
 #[derive(Serialize)]
 pub struct Said<'a> {
+    /// Whether the call was to give an answer.
+    pub expected: bool,
     pub answer: Cow<'a, str>,
     pub verdict: Verdict,
     /// Whether the answer is a letter that the question does not offer.

@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::flag::Flag;
-use super::panel::Panel;
+use super::panel::{Panel, same_place};
 use super::prompts::{Prompts, user_message};
 use super::question::{Choice, Question, split_prompt};
 use super::round::{Round, Setting};
-use crate::run::records::{CallRecord, ItemRecord};
+use super::step::steps;
+use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
 
 /// Characters of the question that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -22,8 +23,8 @@ pub struct Case<'a> {
     /// What round 0 alone would have answered.
     pub at_first: Option<Mark<'a>>,
     answer: Mark<'a>,
-    /// The answers by round, in panel order.
-    trail: Vec<Vec<Step<'a>>>,
+    /// The answers by round, in the order of each round.
+    trail: Vec<Vec<Turn<'a>>>,
     team_confidence: String,
     excerpt: String,
     stem: Option<&'a str>,
@@ -34,6 +35,18 @@ pub struct Case<'a> {
     calls: u32,
     tie: bool,
     error: Option<&'a str>,
+    /// The same question in the other runs.
+    elsewhere: Vec<Elsewhere<'a>>,
+    #[serde(skip)]
+    agents: Option<&'a [String]>,
+}
+
+/// What another run made of a question.
+#[derive(Serialize)]
+struct Elsewhere<'a> {
+    run: u32,
+    anchor: String,
+    answer: Mark<'a>,
 }
 
 /// An answer against gold.
@@ -71,9 +84,9 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// A member's answer in a round, and whether it is another than in the round before.
+/// An agent's answer in a round, and whether it is another than its own before.
 #[derive(Serialize)]
-struct Step<'a> {
+struct Turn<'a> {
     agent: &'a str,
     letter: &'a str,
     verdict: Verdict,
@@ -101,7 +114,7 @@ impl<'a> Offered<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// A case from its record and its calls, in the order of rounds, then panel order.
+    /// A case from its record and its calls.
     pub fn new(
         item: &'a ItemRecord,
         calls: &[&'a CallRecord],
@@ -137,7 +150,25 @@ impl<'a> Case<'a> {
             calls: item.calls,
             tie: item.tie,
             error: item.error.as_deref(),
+            elsewhere: Vec::new(),
+            agents: agents(item),
         }
+    }
+
+    /// Notes what other runs made of the question.
+    pub fn compare(&mut self, others: &[&'a ItemRecord]) {
+        let others = others.iter().filter(|other| other.run != self.run);
+        let elsewhere = |other: &&'a ItemRecord| Elsewhere {
+            run: other.run,
+            anchor: anchor(other),
+            answer: Mark::new(&other.answer, other.gold.as_deref()),
+        };
+        self.elsewhere = others.map(elsewhere).collect();
+    }
+
+    /// Those who answered, where they were the same in every round.
+    pub fn agents(&self) -> Option<&'a [String]> {
+        self.agents
     }
 
     pub fn has(&self, flag: Flag) -> bool {
@@ -145,31 +176,50 @@ impl<'a> Case<'a> {
     }
 }
 
-fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
-    let initial = calls.iter().find(|call| call.round == 0)?;
-    user_message(initial).map(split_prompt)
-}
-
-fn trail(item: &ItemRecord) -> Vec<Vec<Step<'_>>> {
-    let before = [None].into_iter().chain(item.rounds.iter().map(Some));
-    let rounds = item.rounds.iter().zip(before);
-    rounds
-        .map(|(round, before)| {
-            let answers = round.answers.iter().enumerate();
-            let steps = answers.map(|(seat, letter)| Step {
-                agent: round.agents.get(seat).map_or("?", String::as_str),
-                letter,
-                verdict: Verdict::of(letter, item.gold.as_deref()),
-                changed: before
-                    .and_then(|before| before.answers.get(seat))
-                    .is_some_and(|before| before != letter),
-            });
-            steps.collect()
+/// The question, from the first prompt that lists its options, or else from what was asked for a first answer.
+pub fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
+    let mut calls: Vec<&CallRecord> = calls.to_vec();
+    calls.sort_by_key(|call| (call.round, call.seq));
+    let prompts = calls.iter().filter_map(|call| user_message(call));
+    let mut questions = prompts.map(split_prompt);
+    questions
+        .find(|question| !question.options.is_empty())
+        .or_else(|| {
+            let mut initial = calls.iter().filter(|call| call.stage == Stage::Initial);
+            user_message(initial.next()?).map(split_prompt)
         })
-        .collect()
 }
 
-/// Every round that has a record or a call.
+fn agents(item: &ItemRecord) -> Option<&[String]> {
+    let (first, others) = item.rounds.split_first()?;
+    let same = others.iter().all(|other| other.agents == first.agents);
+    same.then_some(&first.agents)
+}
+
+fn trail<'a>(item: &'a ItemRecord) -> Vec<Vec<Turn<'a>>> {
+    let rounds = item.rounds.iter().enumerate();
+    let turns = |(number, round): (usize, &'a RoundRecord)| {
+        let before = number
+            .checked_sub(1)
+            .and_then(|before| item.rounds.get(before));
+        let of_before = |place: usize| {
+            let before = before?;
+            before
+                .answers
+                .get(same_place(&round.agents, place, &before.agents)?)
+        };
+        let answers = round.answers.iter().enumerate();
+        let turn = |(place, letter): (usize, &'a String)| Turn {
+            agent: round.agents.get(place).map_or("?", String::as_str),
+            letter,
+            verdict: Verdict::of(letter, item.gold.as_deref()),
+            changed: of_before(place).is_some_and(|before| before != letter),
+        };
+        answers.map(turn).collect()
+    };
+    rounds.map(turns).collect()
+}
+
 fn rounds<'a>(
     item: &'a ItemRecord,
     calls: &[&'a CallRecord],
@@ -177,28 +227,18 @@ fn rounds<'a>(
     options: &[Choice<'a>],
     prompts: &mut Prompts<'a>,
 ) -> Vec<Round<'a>> {
-    let recorded = item.rounds.iter().map(|round| round.round);
-    let mut numbers: Vec<u32> = recorded
-        .chain(calls.iter().map(|call| call.round))
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let record = |number: u32| item.rounds.iter().find(|round| round.round == number);
-    let view = |number: u32| {
+    let mut before = None;
+    let steps = steps(item, calls, panel);
+    let rounds = steps.iter().map(|step| {
         let setting = Setting {
-            panel,
             options,
             gold: item.gold.as_deref(),
-            before: number.checked_sub(1).and_then(record),
+            before,
         };
-        let calls: Vec<_> = calls
-            .iter()
-            .filter(|call| call.round == number)
-            .copied()
-            .collect();
-        Round::new(number, record(number), &calls, &setting, prompts)
-    };
-    numbers.into_iter().map(view).collect()
+        before = step.record.or(before);
+        Round::new(step, &setting, prompts)
+    });
+    rounds.collect()
 }
 
 /// The item's own address in the page: unique, stable, and plain enough to be typed.
@@ -211,7 +251,8 @@ fn anchor(item: &ItemRecord) -> String {
     )
 }
 
-fn spell(name: &str) -> String {
+/// A name in an address: letters, digits, and what else is plain.
+pub fn spell(name: &str) -> String {
     let spell = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
             char::from(byte).to_string()

@@ -33,6 +33,18 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
+/// The text with what hides or reorders spelled out, for a script that puts it into elements as text.
+pub fn spell_hidden(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_hidden(character) {
+            true => spelled.push_str(&format!("⟨U+{:04X}⟩", u32::from(character))),
+            false => spelled.push(character),
+        }
+    }
+    spelled
+}
+
 /// Controls, directional overrides and tag characters: a page drops them, or lets them reorder what follows.
 fn is_hidden(character: char) -> bool {
     match character {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::run::records::{CallRecord, ItemRecord, Parse};
+use crate::metrics::agreement::same_wrong;
+use crate::run::records::{CallRecord, ItemRecord, Parse, Stage};
 
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -14,23 +15,29 @@ pub enum Flag {
     Changed,
     RightToWrong,
     WrongToRight,
-    /// The last round's answers differ, or one is missing.
+    /// All first answers agree, and are wrong.
+    SameWrong,
+    /// The answers of the last round in which several answered differ, or one is missing.
     Disagreement,
-    /// A call's record was repaired or fell back to the answer alone.
-    Parse,
+    /// No record could be read from a call's text; the answer alone was taken from it.
+    Fallback,
+    /// A call's record was read after mending.
+    Repaired,
     Error,
     Tie,
 }
 
 impl Flag {
-    pub const ALL: [Flag; 9] = [
+    pub const ALL: [Flag; 11] = [
         Flag::Wrong,
         Flag::Right,
         Flag::Changed,
         Flag::RightToWrong,
         Flag::WrongToRight,
+        Flag::SameWrong,
         Flag::Disagreement,
-        Flag::Parse,
+        Flag::Fallback,
+        Flag::Repaired,
         Flag::Error,
         Flag::Tie,
     ];
@@ -39,11 +46,13 @@ impl Flag {
         match self {
             Flag::Wrong => "wrong",
             Flag::Right => "right",
-            Flag::Changed => "changed in debate",
-            Flag::RightToWrong => "right → wrong",
-            Flag::WrongToRight => "wrong → right",
+            Flag::Changed => "changed after round 0",
+            Flag::RightToWrong => "flipped right → wrong",
+            Flag::WrongToRight => "flipped wrong → right",
+            Flag::SameWrong => "same wrong at first",
             Flag::Disagreement => "disagreement at end",
-            Flag::Parse => "fallback or repaired",
+            Flag::Fallback => "parse fallback",
+            Flag::Repaired => "parse repaired",
             Flag::Error => "errors",
             Flag::Tie => "ties",
         }
@@ -58,7 +67,8 @@ impl Flag {
         let changed = first.is_some_and(|round| round.aggregate != item.answer);
         let right_at_first =
             first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref());
-        let last = item.rounds.last();
+        let last = item.rounds.iter().rfind(|round| round.answers.len() > 1);
+        let parsed = |parse| calls.iter().any(|call| call.parse == parse);
         Flag::ALL
             .into_iter()
             .filter(|flag| match flag {
@@ -67,13 +77,23 @@ impl Flag {
                 Flag::Changed => changed,
                 Flag::RightToWrong => changed && right_at_first && wrong,
                 Flag::WrongToRight => changed && !right_at_first && right,
+                Flag::SameWrong => same_wrong_at_first(item),
                 Flag::Disagreement => last.is_some_and(|round| !unanimous(&round.answers)),
-                Flag::Parse => calls.iter().any(|call| call.parse != Parse::Ok),
+                Flag::Fallback => parsed(Parse::Fallback),
+                Flag::Repaired => parsed(Parse::Repaired),
                 Flag::Error => error,
                 Flag::Tie => item.tie,
             })
             .collect()
     }
+}
+
+fn same_wrong_at_first(item: &ItemRecord) -> bool {
+    let mut rounds = item.rounds.iter();
+    let initial = rounds.find(|round| round.stage == Stage::Initial);
+    let answers = initial.map(|round| round.answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let gold = item.gold.as_deref();
+    answers.is_some_and(|answers| gold.is_some_and(|gold| same_wrong(&answers, gold)))
 }
 
 fn unanimous(answers: &[String]) -> bool {
@@ -87,6 +107,7 @@ fn unanimous(answers: &[String]) -> bool {
 mod tests {
     use super::*;
     use crate::report::fixtures::{call, item, round};
+    use crate::run::records::RoundRecord;
 
     #[test]
     fn an_item_that_debate_turned_is_flagged_both_ways() {
@@ -129,6 +150,31 @@ mod tests {
         tied.tie = true;
         let mut repaired = call("x", "sym", 0);
         repaired.parse = Parse::Repaired;
-        assert_eq!(Flag::of(&tied, &[&repaired]), [Flag::Parse, Flag::Tie]);
+        assert_eq!(Flag::of(&tied, &[&repaired]), [Flag::Repaired, Flag::Tie]);
+        repaired.parse = Parse::Fallback;
+        assert_eq!(Flag::of(&tied, &[&repaired]), [Flag::Fallback, Flag::Tie]);
+    }
+
+    #[test]
+    fn first_answers_are_wrong_alike_only_where_there_are_several() {
+        let flags = |answers: Vec<RoundRecord>| Flag::of(&item("x", Some("B"), answers, "A"), &[]);
+        assert_eq!(
+            flags(vec![round(0, ["A", "A", "A"])]),
+            [Flag::Wrong, Flag::SameWrong]
+        );
+        assert_eq!(flags(vec![round(0, ["A"])]), [Flag::Wrong]);
+        assert_eq!(
+            flags(vec![round(0, ["", ""])]),
+            [Flag::Wrong, Flag::Changed, Flag::Disagreement]
+        );
+    }
+
+    #[test]
+    fn whoever_decides_alone_ends_no_disagreement() {
+        let mut decided = round(1, ["A"]);
+        decided.stage = Stage::Final;
+        let rounds = vec![round(0, ["A", "B"]), decided];
+        let flags = Flag::of(&item("x", Some("A"), rounds, "A"), &[]);
+        assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
     }
 }

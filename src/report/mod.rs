@@ -7,9 +7,11 @@ mod accuracy;
 mod card;
 mod case;
 mod content_policy;
+mod costs;
 #[cfg(test)]
 mod debates;
 mod escape;
+pub mod figure;
 #[cfg(test)]
 mod fixtures;
 mod flag;
@@ -19,7 +21,11 @@ mod panel;
 mod prompts;
 mod question;
 mod read;
+pub mod recipe;
+mod reliability;
 mod round;
+mod step;
+pub mod table;
 mod vote;
 
 use minijinja::syntax::SyntaxConfig;
@@ -27,13 +33,17 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use thiserror::Error;
 
+use table::Table;
+
+use crate::metrics::MetricsError;
 use crate::run::plan::Plan;
 use crate::run::records::{CallRecord, ItemRecord};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("page.html")),
+    ("recipe.html", include_str!("recipe/page.html")),
     ("accuracy.html", include_str!("accuracy.html")),
     ("making.html", include_str!("making.html")),
     ("case.html", include_str!("case.html")),
@@ -46,15 +56,20 @@ const TEMPLATES: [(&str, &str); 6] = [
 pub enum ReportError {
     #[error("cannot render the report: {0:#}")]
     Template(#[from] minijinja::Error),
+    #[error("cannot draw the report: {0}")]
+    Metrics(#[from] MetricsError),
+    #[error("cannot write the page's data: {0}")]
+    Data(#[from] serde_json::Error),
 }
 
 impl ReportError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            ReportError::Template(_) => {
+            ReportError::Template(_) | ReportError::Data(_) => {
                 Some("the page's templates are part of the binary; please report this".into())
             }
+            ReportError::Metrics(error) => error.hint(),
         }
     }
 }
@@ -67,15 +82,47 @@ pub fn render(
     items: &[ItemRecord],
     calls: &[CallRecord],
 ) -> Result<String, ReportError> {
-    let page = page::Page::new(plan, items, calls);
+    let page = page::Page::new(plan, items, calls)?;
     let environment = environment()?;
+    let drawings = [
+        page.accuracy.drawing(),
+        page.calibration
+            .as_ref()
+            .map(|one| reliability::drawing("All runs", one)),
+    ];
+    let drawings = drawings.map(|drawing| drawing.map_or(String::new(), |one| one.svg()));
+    let numbers: String = page_tables(&page).iter().skip(1).map(Table::html).collect();
     let context = context! {
         page => Value::from(Serde(&page)),
+        drawings => drawings.map(Value::from_safe_string).to_vec(),
+        numbers => Value::from_safe_string(numbers),
         style => Value::from_safe_string(STYLE.into()),
         script => Value::from_safe_string(SCRIPT.into()),
         policy => Value::from_safe_string(content_policy::content_policy(SCRIPT)),
     };
     Ok(environment.get_template("page.html")?.render(context)?)
+}
+
+/// The tables of the same records: accuracy, calibration, cost.
+///
+/// # Errors
+/// A confidence that is none.
+pub fn tables(
+    plan: &Plan,
+    items: &[ItemRecord],
+    calls: &[CallRecord],
+) -> Result<Vec<Table>, ReportError> {
+    Ok(page_tables(&page::Page::new(plan, items, calls)?))
+}
+
+fn page_tables(page: &page::Page) -> Vec<Table> {
+    let all = || (String::new(), "all runs".to_owned());
+    let calibration = page.calibration.iter();
+    let calibration = calibration.map(|one| reliability::table(&[(all().0, all().1, one)]));
+    let cost = page.cost.iter();
+    let cost = cost.map(|one| costs::table(&[(all().0, all().1, one)]));
+    let accuracy = [page.accuracy.table()].into_iter();
+    accuracy.chain(calibration).chain(cost).collect()
 }
 
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
@@ -233,9 +280,9 @@ mod tests {
                 "wrong changed right-to-wrong disagreement tie",
             ),
             (1, "ward-005", "wrong error"),
-            (1, "ward-006", "right parse"),
+            (1, "ward-006", "right fallback repaired"),
             (1, "ward-007", ""),
-            (1, "21645374", "wrong"),
+            (1, "21645374", "wrong same-wrong"),
         ] {
             let case = case_of(&page, run, id);
             let data = format!("data-run=\"{run}\" data-flags=\"{flags}\"");

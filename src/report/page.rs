@@ -10,14 +10,23 @@ use super::flag::Flag;
 use super::making::Making;
 use super::panel::Panel;
 use super::prompts::{Prompt, Prompts};
+use crate::metrics::MetricsError;
+use crate::metrics::calibration::{BINS, Calibration, Prediction, calibration};
+use crate::metrics::cost::{Call, Cost};
 use crate::run::plan::Plan;
 use crate::run::records::{CallRecord, ItemRecord};
 
 #[derive(Serialize)]
 pub struct Page<'a> {
     plan: &'a Plan,
-    agents: Vec<&'a str>,
-    accuracy: Accuracy,
+    /// Over the answers of a row.
+    answering: String,
+    pub accuracy: Accuracy,
+    #[serde(skip)]
+    pub cost: Option<Cost>,
+    /// `None` without an answer that is graded.
+    #[serde(skip)]
+    pub calibration: Option<Calibration>,
     making: Making<'a>,
     runs: Vec<u32>,
     /// Items times runs that the plan asks for.
@@ -36,20 +45,35 @@ struct Filter {
 }
 
 impl<'a> Page<'a> {
-    pub fn new(plan: &'a Plan, items: &'a [ItemRecord], calls: &'a [CallRecord]) -> Page<'a> {
+    /// # Errors
+    /// A confidence that is none.
+    pub fn new(
+        plan: &'a Plan,
+        items: &'a [ItemRecord],
+        calls: &'a [CallRecord],
+    ) -> Result<Page<'a>, MetricsError> {
         let panel = Panel::new(&plan.panel);
         let order = Order::new(plan);
         let items = order.items(items);
-        let calls = order.calls(calls, panel);
+        let calls = order.calls(calls);
         let mut calls_of: BTreeMap<_, Vec<&CallRecord>> = BTreeMap::new();
         for &call in &calls {
             let item = (&call.dataset, call.run, &call.item);
             calls_of.entry(item).or_default().push(call);
         }
-        let mut prompts = Prompts::new(panel);
+        let mut runs_of: BTreeMap<_, Vec<&ItemRecord>> = BTreeMap::new();
+        for &item in &items {
+            let question = (&item.dataset, &item.item);
+            runs_of.entry(question).or_default().push(item);
+        }
+        let mut prompts = Prompts::default();
         let case = |item: &&'a ItemRecord| {
             let calls = calls_of.get(&(&item.dataset, item.run, &item.item));
-            Case::new(item, calls.map_or(&[], Vec::as_slice), panel, &mut prompts)
+            let mut case = Case::new(item, calls.map_or(&[], Vec::as_slice), panel, &mut prompts);
+            if let Some(others) = runs_of.get(&(&item.dataset, &item.item)) {
+                case.compare(others);
+            }
+            case
         };
         let cases: Vec<Case> = items.iter().map(case).collect();
         let runs: BTreeSet<u32> = cases
@@ -58,9 +82,11 @@ impl<'a> Page<'a> {
             .chain(calls.iter().map(|call| call.run))
             .collect();
         let runs = Vec::from_iter(runs);
-        Page {
+        Ok(Page {
             plan,
-            agents: panel.agents().collect(),
+            cost: cost(&calls, &cases),
+            calibration: reliability(&items)?,
+            answering: answering(&cases),
             accuracy: Accuracy::new(&runs, &cases, &calls),
             making: Making::new(plan),
             runs,
@@ -68,7 +94,41 @@ impl<'a> Page<'a> {
             filters: filters(&cases),
             cases,
             prompts: prompts.into_vec(),
-        }
+        })
+    }
+}
+
+fn cost(calls: &[&CallRecord], cases: &[Case]) -> Option<Cost> {
+    let calls = calls.iter().map(|call| Call {
+        prompt_tokens: call.usage.prompt_tokens,
+        cached_tokens: call.usage.cached_tokens,
+        completion_tokens: call.usage.completion_tokens,
+        elapsed_ms: call.elapsed_ms,
+    });
+    let right = cases.iter().filter(|case| case.has(Flag::Right)).count();
+    Cost::of(calls, cases.len(), right)
+}
+
+fn reliability(items: &[&ItemRecord]) -> Result<Option<Calibration>, MetricsError> {
+    let graded = items
+        .iter()
+        .filter(|item| item.error.is_none() && item.gold.is_some());
+    let predictions: Vec<Prediction> = graded
+        .map(|item| (item.team_confidence, item.correct == Some(true)))
+        .collect();
+    match predictions.is_empty() {
+        true => Ok(None),
+        false => calibration(&predictions, BINS).map(Some),
+    }
+}
+
+/// The names of those who answer, where they are few and the same in all cases.
+fn answering(cases: &[Case]) -> String {
+    let agents = cases.first().and_then(Case::agents);
+    let same = cases.iter().all(|case| case.agents() == agents);
+    match agents {
+        Some(agents) if same && agents.len() <= 3 => format!("{}, by round", agents.join(" ")),
+        _ => "answers, by round".to_owned(),
     }
 }
 
@@ -114,20 +174,11 @@ impl<'a> Order<'a> {
         items
     }
 
-    /// Rounds in order, and within a round purposes, members in panel order, repeated draws.
-    fn calls(&self, calls: &'a [CallRecord], panel: Panel) -> Vec<&'a CallRecord> {
+    fn calls(&self, calls: &'a [CallRecord]) -> Vec<&'a CallRecord> {
         let mut calls: Vec<&CallRecord> = calls.iter().collect();
         calls.sort_by_cached_key(|call| {
             let item = (&call.dataset, call.run, self.place(&call.item), &call.item);
-            (
-                item,
-                call.round,
-                &call.purpose,
-                panel.seat_of(call),
-                &call.agent,
-                call.sample,
-                call.seq,
-            )
+            (item, call.round, call.seq)
         });
         calls
     }

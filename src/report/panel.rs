@@ -1,9 +1,9 @@
-//! Who sat on the panel: the members in panel order, and which of them made a call.
+//! Who spoke: the plan's members, and where in a round's answers a call belongs.
 
 use crate::run::plan::MemberPlan;
 use crate::run::records::CallRecord;
 
-/// The panel of a plan. A seat is a position in it; calls of an unknown agent sit behind the last.
+/// The panel of a plan.
 #[derive(Clone, Copy)]
 pub struct Panel<'a> {
     members: &'a [MemberPlan],
@@ -14,25 +14,38 @@ impl<'a> Panel<'a> {
         Panel { members }
     }
 
-    /// The seat that made a call: agent and backbone, since a panel may give one role to several backbones.
-    pub fn seat_of(&self, call: &CallRecord) -> usize {
-        let exact =
-            |member: &MemberPlan| member.agent == call.agent && member.backbone == call.backbone;
-        self.members
-            .iter()
-            .position(exact)
-            .or_else(|| self.members.iter().position(|m| m.agent == call.agent))
-            .unwrap_or(self.members.len())
+    /// A call's place among calls of its step: speakers in the order of the round's answers, then members in panel order, then others;
+    /// of one speaker, draws in order.
+    pub fn order(&self, call: &'a CallRecord, agents: &[String]) -> (usize, usize, &'a str, u32) {
+        let answering = agents.iter().position(|agent| *agent == call.agent);
+        let seat = self.members.iter().position(|one| one.agent == call.agent);
+        (
+            answering.unwrap_or(agents.len()),
+            seat.unwrap_or(self.members.len()),
+            &call.agent,
+            call.sample,
+        )
     }
+}
 
-    /// The agent at a seat, as a reader knows it: its short name.
-    pub fn agent_at(&self, seat: usize) -> &'a str {
-        self.members.get(seat).map_or("?", |member| &member.agent)
-    }
+/// Which of a round's answers belongs to which call: an agent's first answer to its first draw, and so on; `None` where a call has none.
+/// The calls are of one agent's draws in order.
+pub fn places(calls: &[&CallRecord], agents: &[String]) -> Vec<Option<usize>> {
+    let place = |index: usize| {
+        let agent = &calls[index].agent;
+        let before = calls[..index].iter().filter(|call| call.agent == *agent);
+        let mut own = (0..agents.len()).filter(|&place| agents[place] == *agent);
+        own.nth(before.count())
+    };
+    (0..calls.len()).map(place).collect()
+}
 
-    pub fn agents(&self) -> impl Iterator<Item = &'a str> {
-        self.members.iter().map(|member| member.agent.as_str())
-    }
+/// Which of the `before` answers is of the agent whose answer is at `place`: the same draw of the same agent.
+pub fn same_place(agents: &[String], place: usize, before: &[String]) -> Option<usize> {
+    let agent = agents.get(place)?;
+    let draw = agents[..place].iter().filter(|other| *other == agent);
+    let mut own = (0..before.len()).filter(|&other| before[other] == *agent);
+    own.nth(draw.count())
 }
 
 /// What an agent's short name stands for (MED-MAD C.1); `None` for a name that says itself.
@@ -42,5 +55,34 @@ pub fn role_title(agent: &str) -> Option<&'static str> {
         "ddx" => Some("Differential-diagnosis GP"),
         "guide" => Some("Safety and evidence GP"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures::call;
+
+    fn agents(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn draws_of_one_agent_take_its_answers_in_order() {
+        let calls = ["sym", "sym", "ddx", "passer-by", "sym"].map(|agent| call("x", agent, 0));
+        let calls: Vec<&CallRecord> = calls.iter().collect();
+        let answering = agents(&["sym", "ddx", "sym", "ddx"]);
+        assert_eq!(
+            places(&calls, &answering),
+            [Some(0), Some(2), Some(1), None, None]
+        );
+    }
+
+    #[test]
+    fn an_answer_is_compared_with_the_same_agents_own() {
+        let before = agents(&["a", "b", "a"]);
+        let now = agents(&["b", "a", "c", "a", "a"]);
+        let found: Vec<Option<usize>> = (0..5).map(|at| same_place(&now, at, &before)).collect();
+        assert_eq!(found, [Some(1), Some(0), None, Some(2), None]);
     }
 }

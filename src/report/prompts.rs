@@ -1,8 +1,9 @@
-//! The prompts of a run, each distinct one once: by member, purpose and system message.
+//! The prompts of a run: one of every kind, which is what an agent was asked for a purpose.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::panel::Panel;
 use crate::run::records::{CallRecord, Message};
 
 /// A prompt, shown by the first call that was given it.
@@ -11,40 +12,36 @@ pub struct Prompt<'a> {
     number: usize,
     agent: &'a str,
     purpose: &'a str,
-    /// Calls whose member, purpose and system message are these.
+    backbone: &'a str,
+    /// Calls of this agent for this purpose.
     calls: usize,
+    /// How many system messages they had among them; roles that are made up for a question are as many.
+    variants: usize,
     /// The item of the call whose messages are shown.
     item: &'a str,
     messages: &'a [Message],
     #[serde(skip)]
-    seat: usize,
+    systems: BTreeSet<String>,
 }
 
 /// Collects prompts in the order in which they first appear.
+#[derive(Default)]
 pub struct Prompts<'a> {
-    panel: Panel<'a>,
     found: Vec<Prompt<'a>>,
 }
 
 impl<'a> Prompts<'a> {
-    pub fn new(panel: Panel<'a>) -> Prompts<'a> {
-        Prompts {
-            panel,
-            found: Vec::new(),
-        }
-    }
-
     /// Counts a call in and returns the number of its prompt.
     pub fn number(&mut self, call: &'a CallRecord) -> usize {
-        let seat = self.panel.seat_of(call);
         let same = |prompt: &&mut Prompt| {
-            prompt.seat == seat
-                && prompt.agent == call.agent
-                && prompt.purpose == call.purpose
-                && system(prompt.messages).eq(system(&call.messages))
+            (prompt.agent, prompt.purpose, prompt.backbone)
+                == (&*call.agent, &*call.purpose, &*call.backbone)
         };
+        let system = system(&call.messages);
         if let Some(prompt) = self.found.iter_mut().find(same) {
             prompt.calls += 1;
+            prompt.systems.insert(system);
+            prompt.variants = prompt.systems.len();
             return prompt.number;
         }
         let number = self.found.len() + 1;
@@ -52,10 +49,12 @@ impl<'a> Prompts<'a> {
             number,
             agent: &call.agent,
             purpose: &call.purpose,
+            backbone: &call.backbone,
             calls: 1,
+            variants: 1,
             item: &call.item,
             messages: &call.messages,
-            seat,
+            systems: BTreeSet::from([system]),
         });
         number
     }
@@ -65,9 +64,10 @@ impl<'a> Prompts<'a> {
     }
 }
 
-fn system(messages: &[Message]) -> impl Iterator<Item = &str> {
+fn system(messages: &[Message]) -> String {
     let system = messages.iter().filter(|message| message.role == "system");
-    system.map(|message| message.content.as_str())
+    let contents: Vec<&str> = system.map(|message| message.content.as_str()).collect();
+    contents.join("\n\n")
 }
 
 /// What the user was given in a call: the last message that is not the system's.
@@ -82,17 +82,20 @@ mod tests {
     use crate::report::debates;
 
     #[test]
-    fn a_prompt_counts_once_per_member_purpose_and_system_message() {
-        let (plan, _, calls) = debates::records();
-        let mut prompts = Prompts::new(Panel::new(&plan.panel));
-        let numbers: Vec<usize> = calls.iter().map(|call| prompts.number(call)).collect();
-        let found = prompts.into_vec();
-        assert_eq!(found.len(), 6, "three members, initial and debate");
-        assert_eq!(found.iter().map(|p| p.calls).sum::<usize>(), calls.len());
-        assert_eq!(numbers[0], found[0].number);
+    fn a_prompt_counts_once_per_agent_and_purpose() {
+        let (_, _, calls) = debates::records();
         let mut other = calls[0].clone();
         other.messages[0].content.push('!');
-        let mut prompts = Prompts::new(Panel::new(&plan.panel));
-        assert_ne!(prompts.number(&calls[0]), prompts.number(&other));
+        let mut prompts = Prompts::default();
+        let numbers: Vec<usize> = calls.iter().map(|call| prompts.number(call)).collect();
+        assert_eq!(prompts.number(&other), numbers[0]);
+        let found = prompts.into_vec();
+        assert_eq!(found.len(), 6, "three members, initial and debate");
+        assert_eq!(
+            found.iter().map(|p| p.calls).sum::<usize>(),
+            calls.len() + 1
+        );
+        assert_eq!(numbers[0], found[0].number);
+        assert_eq!((found[0].variants, found[1].variants), (2, 1));
     }
 }

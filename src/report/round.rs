@@ -1,4 +1,4 @@
-//! One round of a case: each member's card, the brief they were shown, the vote, and who changed.
+//! One step of a round: each speaker's card, the brief they were shown, the vote, and who changed; or notes.
 
 use std::borrow::Cow;
 
@@ -6,23 +6,30 @@ use serde::Serialize;
 
 use super::card::{Card, Said};
 use super::case::Verdict;
-use super::panel::Panel;
+use super::panel::{places, same_place};
 use super::prompts::Prompts;
 use super::question::Choice;
 use super::read;
+use super::step::Step;
 use super::vote::Vote;
-use crate::run::records::{CallRecord, RoundRecord};
+use crate::run::records::{CallRecord, RoundRecord, Stage};
 
 #[derive(Serialize)]
 pub struct Round<'a> {
     number: u32,
+    title: &'static str,
+    /// What notes were made for.
+    purpose: &'a str,
+    answers: bool,
     doctors: Vec<Doctor<'a>>,
     brief: &'a str,
     cards: Vec<Card<'a>>,
     votes: Vec<Vote<'a>>,
     changes: Vec<Change<'a>>,
-    /// Whether the round was finished; an error leaves calls without a vote.
-    finished: bool,
+    /// Whether some of those who answer had answered before.
+    can_change: bool,
+    /// Whether the answers were counted; an error leaves calls without, and so does whoever decides alone.
+    counted: bool,
 }
 
 /// Who stood behind a label of the brief.
@@ -32,7 +39,7 @@ struct Doctor<'a> {
     agent: &'a str,
 }
 
-/// A member that answered otherwise than in the round before.
+/// A speaker that answered otherwise than before.
 #[derive(Serialize)]
 struct Change<'a> {
     agent: &'a str,
@@ -41,40 +48,46 @@ struct Change<'a> {
     verdict: Verdict,
 }
 
-/// What a round is read against.
+/// What a step is read against.
 pub struct Setting<'a, 'b> {
-    pub panel: Panel<'a>,
     /// What the question offers; nothing where the prompt listed no options.
     pub options: &'b [Choice<'a>],
     pub gold: Option<&'a str>,
+    /// The answers before.
     pub before: Option<&'a RoundRecord>,
 }
 
 impl<'a> Round<'a> {
-    /// A round from its record, where it was finished, and its calls in panel order.
-    pub fn new(
-        number: u32,
-        record: Option<&'a RoundRecord>,
-        calls: &[&'a CallRecord],
-        setting: &Setting<'a, '_>,
-        prompts: &mut Prompts<'a>,
-    ) -> Round<'a> {
-        let cards = calls.iter().map(|call| {
-            let seat = setting.panel.seat_of(call);
-            let of_seat = calls.iter().filter(|c| setting.panel.seat_of(c) == seat);
-            let alone = of_seat.count() == 1;
-            let record = record.filter(|_| alone);
-            Card::new(call, setting.said(call, seat, record), prompts.number(call))
+    pub fn new(step: &Step<'a>, setting: &Setting<'a, '_>, prompts: &mut Prompts<'a>) -> Round<'a> {
+        let record = step.record;
+        let places = places(&step.calls, record.map_or(&[], |record| &record.agents));
+        let calls = step.calls.iter().zip(places);
+        let cards = calls.map(|(&call, place)| {
+            let counted = record.zip(place);
+            Card::new(call, setting.said(call, counted), prompts.number(call))
         });
         Round {
-            number,
+            number: step.round,
+            title: title(step.stage),
+            purpose: step.calls.first().map_or("", |call| &call.purpose),
+            answers: step.answers(),
             cards: cards.collect(),
             doctors: record.map(doctors).unwrap_or_default(),
             brief: record.map_or("", |record| &record.brief),
             votes: record.map_or(Vec::new(), |record| Vote::count(record, setting)),
             changes: record.map_or(Vec::new(), |record| setting.changes(record)),
-            finished: record.is_some(),
+            can_change: record.is_some_and(|record| setting.heard_before(record)),
+            counted: record.is_some(),
         }
+    }
+}
+
+fn title(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Initial => "first answers, each alone",
+        Stage::Round => "answers after hearing of the others'",
+        Stage::Final => "the decision",
+        Stage::Aside => "notes",
     }
 }
 
@@ -86,54 +99,58 @@ fn doctors(record: &RoundRecord) -> Vec<Doctor<'_>> {
 }
 
 impl<'a> Setting<'a, '_> {
-    /// What a member said: by the round's record where that has the member's only call, else by the call itself.
-    fn said(&self, call: &'a CallRecord, seat: usize, record: Option<&'a RoundRecord>) -> Said<'a> {
-        let counted = record.and_then(|record| {
-            let answer = record.answers.get(seat)?;
+    /// What a speaker said: by the round's record where that counts the call, else by the call itself.
+    fn said(&self, call: &'a CallRecord, counted: Option<(&'a RoundRecord, usize)>) -> Said<'a> {
+        let stated = || read::text(&call.record, "confidence").into_owned();
+        let of_record = counted.and_then(|(record, place)| {
+            let answer = record.answers.get(place)?;
+            let confidence = record.confidences.get(place).map(f64::to_string);
             Some((
-                answer,
-                record.confidences.get(seat)?,
-                record.weights.get(seat),
+                Cow::Borrowed(answer.as_str()),
+                confidence.unwrap_or_else(stated),
+                record.weights.get(place).map(f64::to_string),
             ))
         });
-        let (answer, confidence, weight) = match counted {
-            Some((answer, confidence, weight)) => (
-                Cow::Borrowed(answer.as_str()),
-                confidence.to_string(),
-                weight.map(|weight| weight.to_string()),
-            ),
-            None => (
-                read::text(&call.record, "answer"),
-                read::text(&call.record, "confidence").into_owned(),
-                None,
-            ),
-        };
-        let before = self.before.and_then(|before| before.answers.get(seat));
+        let (answer, confidence, weight) = of_record.unwrap_or_else(|| {
+            let answer = read::text(&call.record, "answer");
+            (answer, stated(), None)
+        });
+        let before = counted.and_then(|(record, place)| self.answer_before(record, place));
         Said {
+            expected: call.stage != Stage::Aside,
             verdict: Verdict::of(&answer, self.gold),
             beyond: !answer.is_empty()
                 && !self.options.is_empty()
                 && !self.options.iter().any(|option| option.letter == answer),
-            before: before
-                .map(String::as_str)
-                .filter(|before| *before != answer && counted.is_some()),
+            before: before.filter(|before| *before != answer),
             answer,
             confidence,
             weight,
         }
     }
 
+    /// What the agent at `place` answered before.
+    fn answer_before(&self, record: &RoundRecord, place: usize) -> Option<&'a str> {
+        let before = self.before?;
+        let place = same_place(&record.agents, place, &before.agents)?;
+        before.answers.get(place).map(String::as_str)
+    }
+
+    fn heard_before(&self, record: &RoundRecord) -> bool {
+        (0..record.answers.len()).any(|place| self.answer_before(record, place).is_some())
+    }
+
     fn changes(&self, record: &'a RoundRecord) -> Vec<Change<'a>> {
-        let before = self.before.map_or(&[][..], |before| &before.answers);
-        let pairs = before.iter().zip(&record.answers).enumerate();
-        pairs
-            .filter(|(_, (from, to))| from != to)
-            .map(|(seat, (from, to))| Change {
-                agent: self.panel.agent_at(seat),
+        let answers = record.agents.iter().zip(&record.answers).enumerate();
+        let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
+            let from = self.answer_before(record, place)?;
+            (from != to).then(|| Change {
+                agent,
                 from,
                 to,
                 verdict: Verdict::of(to, self.gold),
             })
-            .collect()
+        };
+        answers.filter_map(change).collect()
     }
 }

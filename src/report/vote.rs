@@ -40,7 +40,7 @@ impl<'a> Vote<'a> {
                 weight: format!("{:.1}", sum as f64 / 10.0),
                 percent: if total > 0 { sum * 100 / total } else { 0 },
                 supporters: supporting()
-                    .map(|(seat, _)| record.agents.get(seat).map_or("?", String::as_str))
+                    .map(|(place, _)| record.agents.get(place).map_or("?", String::as_str))
                     .collect(),
                 winner: letter == record.aggregate,
                 gold: setting.gold == Some(letter),
@@ -53,16 +53,13 @@ impl<'a> Vote<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures::{plan, round};
-    use crate::report::panel::Panel;
+    use crate::report::fixtures::round;
     use crate::report::question::Choice;
 
     #[test]
     fn weights_add_up_as_tenths_and_answers_beyond_the_options_come_last() {
-        let panel = plan().panel;
         let options = ["A", "B"].map(|letter| Choice { letter, text: "x" });
         let setting = Setting {
-            panel: Panel::new(&panel),
             options: &options,
             gold: Some("A"),
             before: None,

@@ -37,12 +37,10 @@ impl Directory {
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
     pub fn create(path: &Path, plan: &Plan) -> Result<Directory, RunError> {
-        if fs_err::exists(path)? {
-            if !is_vacant(path)? {
-                return Err(RunError::NotEmpty {
-                    path: path.to_owned(),
-                });
-            }
+        if fs_err::exists(path)? && !is_vacant(path)? {
+            return Err(RunError::NotEmpty {
+                path: path.to_owned(),
+            });
         }
         private_file::create_directory(path)?;
 

@@ -6,7 +6,7 @@ use crate::data::Question;
 use crate::engine::Grammar;
 
 /// UTF-8 spends at most this much on a character; the escapes that the schemas allow take two bytes.
-const MAX_CHAR_BYTES: usize = 4;
+pub const MAX_CHAR_BYTES: usize = 4;
 
 /// Where a system asks for its reasons in one text, that is as long as so many strings of `record_chars`: as MED-MAD's `cot` at most.
 pub const STEPS: usize = 8;

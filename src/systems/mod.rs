@@ -2,14 +2,21 @@
 
 pub mod answer;
 pub mod case;
+pub mod decoding;
 pub mod form;
 pub mod healthcareagent;
 pub mod in_flight;
 pub mod json_object;
+pub mod majority;
+pub mod mdagents;
+pub mod medagents;
 pub mod medmad;
 pub mod permutation;
 pub mod protocol;
+pub mod reconcile;
+pub mod reply;
 #[cfg(test)]
 pub mod scripted;
 pub mod settings;
 pub mod single_llm;
+pub mod step;

@@ -1,14 +1,15 @@
 //! Which system runs, with its settings; and the system itself, ready to answer.
 
 use super::case::Case;
-use super::healthcareagent;
 use super::healthcareagent::protocol::HealthcareAgent;
-use super::medmad;
+use super::mdagents::protocol::MdAgents;
+use super::medagents::protocol::MedAgents;
 use super::medmad::protocol::MedMad;
+use super::reconcile::protocol::Reconcile;
 use super::settings::{SettingsError, set_pairs, set_table};
-use super::single_llm;
 use super::single_llm::protocol::SingleLlm;
 use super::single_llm::settings::Method;
+use super::{healthcareagent, mdagents, medagents, medmad, reconcile, single_llm};
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
@@ -23,6 +24,9 @@ pub enum Protocol {
     /// One model alone.
     SingleLlm(single_llm::settings::Settings),
     HealthcareAgent(healthcareagent::settings::Settings),
+    MedAgents(medagents::settings::Settings),
+    MdAgents(mdagents::settings::Settings),
+    Reconcile(reconcile::settings::Settings),
 }
 
 /// A seat of a system: who sits there, and which of the panel's models by default.
@@ -41,7 +45,7 @@ impl Seat {
 
 impl Protocol {
     /// Every system's name, as the command line takes it.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 11] = [
         "medmad",
         "no-debate",
         "zero-shot",
@@ -50,6 +54,9 @@ impl Protocol {
         "self-consistency",
         "cot-sc",
         "healthcareagent",
+        "medagents",
+        "mdagents",
+        "reconcile",
     ];
 
     /// The system of this name, or of an alias, with its defaults.
@@ -61,6 +68,9 @@ impl Protocol {
             "medmad" => Protocol::MedMad(medmad::settings::Settings::default()),
             "no-debate" => Protocol::NoDebate(medmad::settings::Settings::no_debate()),
             "healthcareagent" => Protocol::HealthcareAgent(Default::default()),
+            "medagents" => Protocol::MedAgents(Default::default()),
+            "mdagents" => Protocol::MdAgents(Default::default()),
+            "reconcile" => Protocol::Reconcile(Default::default()),
             _ => match Method::named(name) {
                 Some(method) => Protocol::SingleLlm(single_llm::settings::Settings::new(method)),
                 None => {
@@ -98,6 +108,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
             Protocol::SingleLlm(settings) => settings.set(key, value),
             Protocol::HealthcareAgent(settings) => settings.set(key, value),
+            Protocol::MedAgents(settings) => settings.set(key, value),
+            Protocol::MdAgents(settings) => settings.set(key, value),
+            Protocol::Reconcile(settings) => settings.set(key, value),
         }
     }
 
@@ -107,6 +120,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.to_table(),
             Protocol::SingleLlm(settings) => settings.to_table(),
             Protocol::HealthcareAgent(settings) => settings.to_table(),
+            Protocol::MedAgents(settings) => settings.to_table(),
+            Protocol::MdAgents(settings) => settings.to_table(),
+            Protocol::Reconcile(settings) => settings.to_table(),
         }
     }
 
@@ -117,6 +133,9 @@ impl Protocol {
             Protocol::NoDebate(_) => "no-debate",
             Protocol::SingleLlm(settings) => settings.method.name(),
             Protocol::HealthcareAgent(_) => "healthcareagent",
+            Protocol::MedAgents(_) => "medagents",
+            Protocol::MdAgents(_) => "mdagents",
+            Protocol::Reconcile(_) => "reconcile",
         }
     }
 
@@ -126,6 +145,9 @@ impl Protocol {
             Protocol::MedMad(_) | Protocol::NoDebate(_) => "medmad",
             Protocol::SingleLlm(_) => "single_llm",
             Protocol::HealthcareAgent(_) => "healthcareagent",
+            Protocol::MedAgents(_) => "medagents",
+            Protocol::MdAgents(_) => "mdagents",
+            Protocol::Reconcile(_) => "reconcile",
         }
     }
 
@@ -140,6 +162,9 @@ impl Protocol {
             }
             Protocol::SingleLlm(_) => vec![Seat::new(single_llm::protocol::AGENT, 0)],
             Protocol::HealthcareAgent(_) => vec![Seat::new(healthcareagent::protocol::AGENT, 0)],
+            Protocol::MedAgents(_) => medagents::settings::Settings::seats(),
+            Protocol::MdAgents(_) => mdagents::settings::Settings::seats(),
+            Protocol::Reconcile(_) => reconcile::settings::Settings::seats(),
         }
     }
 
@@ -155,6 +180,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.thinking,
             Protocol::SingleLlm(settings) => settings.thinking,
             Protocol::HealthcareAgent(settings) => settings.thinking,
+            Protocol::MedAgents(settings) => settings.decoding.thinking,
+            Protocol::MdAgents(settings) => settings.decoding.thinking,
+            Protocol::Reconcile(settings) => settings.decoding.thinking,
         }
     }
 
@@ -164,6 +192,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
             Protocol::SingleLlm(settings) => settings.max_tokens,
             Protocol::HealthcareAgent(settings) => settings.max_tokens,
+            Protocol::MedAgents(settings) => settings.decoding.max_tokens,
+            Protocol::MdAgents(settings) => settings.decoding.max_tokens,
+            Protocol::Reconcile(settings) => settings.decoding.max_tokens,
         }
     }
 
@@ -173,6 +204,9 @@ impl Protocol {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
             Protocol::SingleLlm(settings) => settings.samples,
             Protocol::HealthcareAgent(_) => healthcareagent::settings::MAX_CALLS,
+            Protocol::MedAgents(settings) => settings.max_calls(),
+            Protocol::MdAgents(settings) => settings.max_calls(),
+            Protocol::Reconcile(settings) => settings.max_calls(),
         }
     }
 }
@@ -182,6 +216,9 @@ pub enum System {
     MedMad(MedMad),
     SingleLlm(SingleLlm),
     HealthcareAgent(HealthcareAgent),
+    MedAgents(MedAgents),
+    MdAgents(Box<MdAgents>),
+    Reconcile(Reconcile),
 }
 
 impl System {
@@ -196,6 +233,11 @@ impl System {
             Protocol::HealthcareAgent(settings) => {
                 System::HealthcareAgent(HealthcareAgent::new(settings, prompts)?)
             }
+            Protocol::MedAgents(settings) => System::MedAgents(MedAgents::new(settings, prompts)?),
+            Protocol::MdAgents(settings) => {
+                System::MdAgents(Box::new(MdAgents::new(settings, prompts)?))
+            }
+            Protocol::Reconcile(settings) => System::Reconcile(Reconcile::new(settings, prompts)?),
         })
     }
 
@@ -208,6 +250,9 @@ impl System {
             System::MedMad(system) => system.answer(case),
             System::SingleLlm(system) => system.answer(case),
             System::HealthcareAgent(system) => system.answer(case),
+            System::MedAgents(system) => system.answer(case),
+            System::MdAgents(system) => system.answer(case),
+            System::Reconcile(system) => system.answer(case),
         }
     }
 
@@ -217,6 +262,9 @@ impl System {
             System::MedMad(system) => system.opening(question),
             System::SingleLlm(system) => system.opening(dataset, question),
             System::HealthcareAgent(system) => system.opening(question),
+            System::MedAgents(system) => system.opening(question),
+            System::MdAgents(system) => system.opening(question),
+            System::Reconcile(system) => system.opening(question),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! For tests: a question, and what a system makes of it where a script speaks for the models.
 
+use std::collections::HashSet;
+
 use super::case::Case;
 use super::protocol::{Protocol, System};
 use crate::data::{Choice, Question};
@@ -22,7 +24,7 @@ pub fn question(options: usize) -> Question {
     }
 }
 
-/// The line of the question, and its calls in the order of their answers.
+/// The line of the question, and its calls in the order of their answers, every one counted and with a key of its own.
 pub fn answer(
     protocol: &Protocol,
     question: &Question,
@@ -34,5 +36,35 @@ pub fn answer(
     let system = System::new(protocol, &PromptSet::embedded()).unwrap();
     let case = Case::new(&panel, "medqa", question, 1).unwrap();
     let item = system.answer(case).unwrap();
-    (item, calls.try_iter().collect())
+    let calls: Vec<CallRecord> = calls.try_iter().collect();
+    assert_eq!(item.calls as usize, calls.len());
+    let keys: HashSet<_> = calls.iter().map(CallRecord::key).collect();
+    assert_eq!(keys.len(), calls.len(), "two calls with one key");
+    (item, calls)
+}
+
+/// As [`answer`], where prompts and replies hold no braces around a name: none may be left to fill in.
+pub fn answer_filled(
+    protocol: &Protocol,
+    question: &Question,
+    script: Script,
+) -> (ItemRecord, Vec<CallRecord>) {
+    let (item, calls) = answer(protocol, question, script);
+    for message in calls.iter().flat_map(|call| &call.messages) {
+        let prompt = message.content.replace(&question.question, "");
+        let found = prompt.split('{').skip(1).find(|rest| is_placeholder(rest));
+        assert_eq!(found, None, "{prompt}");
+    }
+    (item, calls)
+}
+
+/// Whether what follows a brace is a name and the closing brace.
+fn is_placeholder(rest: &str) -> bool {
+    let name = rest.split_once('}').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// An answer and its explanation, as doctors are asked for them.
+pub fn said(answer: &str) -> String {
+    format!(r#"{{"explanation": "for {answer}", "answer": "{answer}"}}"#)
 }

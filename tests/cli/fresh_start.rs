@@ -163,7 +163,7 @@ fn an_unknown_or_absent_model_is_named() {
         2,
         &[
             "a panel of 2 models, and medmad takes 3",
-            "hint: give --panel three models, or one for all",
+            "hint: give --panel 3 models, or one for all",
         ],
     );
     assert!(!scratch.path("out").exists());
@@ -185,7 +185,7 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
             "tmax=1",
             [
                 "there is no setting tmax",
-                "hint: the settings are t_max, confidence",
+                "hint: the system's settings are t_max, confidence",
             ],
         ),
         (

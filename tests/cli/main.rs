@@ -8,6 +8,8 @@ mod comparing;
 mod determinism;
 mod fresh_start;
 mod limits;
+mod multi_agent;
+mod recipes;
 mod recompute;
 mod run_directory;
 mod shards;

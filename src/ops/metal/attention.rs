@@ -11,8 +11,8 @@ use crate::ops::cpu::blocks;
 use crate::ops::metal_memory::BLOCK_ROWS;
 use crate::ops::{AttentionShape, Rows};
 
-/// The weight of a key that a row does not see, before its exponential. Finite: over keys that it sees none of, a row's
-/// maximum is this, and no difference of infinities.
+/// What is added to the score of a key that a row does not see. Finite: a row that sees none of a tile's keys has a
+/// maximum there, and infinities have no difference.
 const UNSEEN: f32 = -1e30;
 
 /// `queries` and the result are `[rows, heads · head_dim]`.
@@ -75,16 +75,9 @@ fn attend(
         let size = (1, heads, rows, key_count);
         let mask = mask.map(|mask| mask.broadcast_as(size)).transpose()?;
         let [queries, keys, values] = [queries, keys, values].map(|each| each.unsqueeze(0));
-        return sdpa(
-            &queries?,
-            &keys?,
-            &values?,
-            mask.as_ref(),
-            false,
-            scale,
-            1.0,
-        )?
-        .squeeze(0);
+        let (queries, keys, values) = (queries?, keys?, values?);
+        let attended = sdpa(&queries, &keys, &values, mask.as_ref(), false, scale, 1.0)?;
+        return attended.squeeze(0);
     }
     // The heads that share keys stand next to one another.
     let queries = queries.reshape((kv_heads, (), head_dim))?;

@@ -1,0 +1,99 @@
+//! Figures as inline SVG: drawn in pixels of their own, so that their text keeps its size on a phone; coloured by the page's style.
+
+mod five;
+mod plane;
+mod rows;
+mod scale;
+
+pub use five::Five;
+pub use plane::{Line, Plane, Point};
+pub use rows::{Lane, Mark, Row, Rows};
+
+use super::escape::escape;
+
+/// A drawing with what a reader who does not see it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    pub width: u32,
+    pub height: u32,
+    pub title: String,
+    pub description: String,
+    /// SVG elements.
+    pub body: String,
+}
+
+impl Drawing {
+    pub fn svg(&self) -> String {
+        let (width, height) = (self.width, self.height);
+        format!(
+            "<svg class=\"plot\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" aria-label=\"{title}. {description}\">\n<title>{title}</title><desc>{description}</desc>\n{}</svg>\n",
+            self.body,
+            title = escape(&self.title),
+            description = escape(&self.description),
+        )
+    }
+}
+
+/// A place with one digit: finer than a screen, and short.
+fn px(place: f64) -> String {
+    let text = format!("{place:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+fn line(class: &str, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> String {
+    let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
+    format!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n")
+}
+
+fn rectangle(class: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) -> String {
+    let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
+    format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n")
+}
+
+fn circle(class: &str, [x, y]: [f64; 2], radius: f64) -> String {
+    let (x, y, radius) = (px(x), px(y), px(radius));
+    format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n")
+}
+
+fn diamond(class: &str, [x, y]: [f64; 2], radius: f64) -> String {
+    let (left, right, top, bottom) = (
+        px(x - radius),
+        px(x + radius),
+        px(y - radius),
+        px(y + radius),
+    );
+    let (x, y) = (px(x), px(y));
+    format!("<path class=\"{class}\" d=\"M{x} {top}L{right} {y}L{x} {bottom}L{left} {y}Z\"/>\n")
+}
+
+/// `anchor` is SVG's: start, middle or end.
+fn words(class: &str, anchor: &str, [x, y]: [f64; 2], text: &str) -> String {
+    let (x, y, text) = (px(x), px(y), escape(text));
+    format!("<text class=\"{class}\" text-anchor=\"{anchor}\" x=\"{x}\" y=\"{y}\">{text}</text>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_text() {
+        let hostile = "</text></svg><script>alert(1)</script>\"";
+        let drawing = Drawing {
+            width: 340,
+            height: 20,
+            title: hostile.to_owned(),
+            description: hostile.to_owned(),
+            body: words("label", "start", [0.0, 10.0], hostile),
+        };
+        let svg = drawing.svg();
+        assert!(!svg.contains("<script"));
+        assert_eq!(svg.matches("</svg>").count(), 1);
+        assert_eq!(svg.matches("</text>").count(), 1);
+    }
+
+    #[test]
+    fn places_are_short() {
+        assert_eq!([1.0, 2.25, 3.96].map(px), ["1", "2.2", "4"]);
+    }
+}

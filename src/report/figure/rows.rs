@@ -1,0 +1,288 @@
+//! A figure of rows: a label, the value in words, and under them bars, boxes or dots on one axis that all rows share.
+
+use super::scale::Scale;
+use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+
+const WIDTH: f64 = 340.0;
+const MARGIN: f64 = 6.0;
+/// Of a row's line of words.
+const WORDS: f64 = 18.0;
+/// Of a character of a label, and of a value, about.
+const CHARACTERS: [f64; 2] = [6.5, 6.1];
+/// Of one lane of marks.
+const LANE: f64 = 15.0;
+const GAP: f64 = 8.0;
+const AXIS: f64 = 22.0;
+const TICKS: usize = 4;
+/// What the words beside a lane take where a row has several.
+const BESIDE: f64 = 104.0;
+
+pub struct Rows {
+    pub title: String,
+    pub description: String,
+    /// Values that the axis must reach.
+    pub reach: Vec<f64>,
+    pub rows: Vec<Row>,
+}
+
+pub struct Row {
+    pub label: String,
+    pub lanes: Vec<Lane>,
+}
+
+pub struct Lane {
+    /// Which of the page's colours.
+    pub series: usize,
+    pub said: String,
+    pub marks: Vec<Mark>,
+}
+
+/// What is drawn in a lane. Deviations are to either side.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// From zero.
+    Bar {
+        value: f64,
+        std: Option<f64>,
+    },
+    Interval {
+        mean: f64,
+        low: f64,
+        high: f64,
+    },
+    Box(Five),
+    /// What the paper reports.
+    Paper {
+        mean: f64,
+        low: f64,
+        high: f64,
+    },
+}
+
+impl Mark {
+    fn values(&self) -> Vec<f64> {
+        match self {
+            Mark::Bar { value, std } => {
+                let std = std.unwrap_or(0.0);
+                vec![0.0, value - std, value + std]
+            }
+            Mark::Interval { mean, low, high } | Mark::Paper { mean, low, high } => {
+                vec![*mean, *low, *high]
+            }
+            Mark::Box(five) => [vec![five.low, five.high], five.outliers.clone()].concat(),
+        }
+    }
+
+    fn draw(&self, series: usize, scale: &Scale, middle: f64) -> String {
+        let at = |value: f64| scale.at(value);
+        let whisker = |class: &str, low: f64, high: f64| {
+            line(class, [at(low), middle], [at(high), middle])
+                + &line(class, [at(low), middle - 3.0], [at(low), middle + 3.0])
+                + &line(class, [at(high), middle - 3.0], [at(high), middle + 3.0])
+        };
+        match self {
+            Mark::Bar { value, std } => {
+                let (left, right) = (at(value.min(0.0)), at(value.max(0.0)));
+                let class = format!("fill s{series}");
+                rectangle(&class, [left, middle - 5.0], [right - left, 10.0])
+                    + &std.map_or(String::new(), |std| {
+                        whisker("error", value - std, value + std)
+                    })
+            }
+            Mark::Interval { mean, low, high } => {
+                whisker(&format!("stroke s{series}"), *low, *high)
+                    + &circle(&format!("fill s{series}"), [at(*mean), middle], 4.0)
+            }
+            Mark::Box(five) => {
+                let class = format!("stroke s{series}");
+                let (first, third) = (at(five.first), at(five.third));
+                let outliers = five.outliers.iter();
+                whisker(&class, five.low, five.first)
+                    + &whisker(&class, five.third, five.high)
+                    + &rectangle(
+                        &format!("box s{series}"),
+                        [first, middle - 5.5],
+                        [third - first, 11.0],
+                    )
+                    + &line(
+                        "median",
+                        [at(five.median), middle - 5.5],
+                        [at(five.median), middle + 5.5],
+                    )
+                    + &outliers
+                        .map(|value| circle(&class, [at(*value), middle], 2.0))
+                        .collect::<String>()
+            }
+            Mark::Paper { mean, low, high } => {
+                line("paper", [at(*low), middle], [at(*high), middle])
+                    + &diamond("paper", [at(*mean), middle], 4.0)
+            }
+        }
+    }
+}
+
+impl Row {
+    /// What the words over the lanes take: a line, or two where label and value do not stand beside each other.
+    fn words(&self, beside: f64) -> f64 {
+        let said = match (self.lanes.as_slice(), beside > 0.0) {
+            ([lane], false) => lane.said.chars().count() as f64,
+            _ => 0.0,
+        };
+        let label = self.label.chars().count() as f64;
+        match label * CHARACTERS[0] + said * CHARACTERS[1] > WIDTH - 3.0 * MARGIN && said > 0.0 {
+            true => 2.0 * WORDS - 3.0,
+            false => WORDS,
+        }
+    }
+
+    fn height(&self, beside: f64) -> f64 {
+        self.words(beside) + self.lanes.len().max(1) as f64 * LANE + GAP
+    }
+
+    /// The label as far as there is room.
+    fn short_label(&self) -> String {
+        let room = ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize;
+        match self.label.char_indices().nth(room) {
+            Some((end, _)) => format!("{}…", &self.label[..end]),
+            None => self.label.clone(),
+        }
+    }
+}
+
+impl Rows {
+    pub fn draw(&self) -> Drawing {
+        let beside = match self.rows.iter().map(|row| row.lanes.len()).max() {
+            Some(2..) => BESIDE,
+            _ => 0.0,
+        };
+        let bottom: f64 = self.rows.iter().map(|row| row.height(beside)).sum();
+        let marks = self
+            .rows
+            .iter()
+            .flat_map(|row| &row.lanes)
+            .flat_map(|lane| &lane.marks);
+        let values = marks
+            .flat_map(Mark::values)
+            .chain(self.reach.iter().copied());
+        // The words of the first tick and of the last reach beyond the axis.
+        let scale = Scale::over(
+            values,
+            TICKS,
+            [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside],
+        );
+        let mut body = axis(&scale, bottom);
+        let mut top = 0.0;
+        for row in &self.rows {
+            body += &words("label", "start", [MARGIN, top + 13.0], &row.short_label());
+            let lanes = top + row.words(beside);
+            for (number, lane) in row.lanes.iter().enumerate() {
+                let middle = lanes + (number as f64 + 0.5) * LANE;
+                for mark in &lane.marks {
+                    body += &mark.draw(lane.series, &scale, middle);
+                }
+                let y = if beside > 0.0 {
+                    middle + 4.0
+                } else {
+                    lanes - 5.0
+                };
+                body += &words("value", "end", [WIDTH - MARGIN, y], &lane.said);
+            }
+            top += row.height(beside);
+        }
+        Drawing {
+            width: WIDTH as u32,
+            height: (bottom + AXIS) as u32,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            body,
+        }
+    }
+}
+
+fn axis(scale: &Scale, bottom: f64) -> String {
+    let mut body = String::new();
+    for (value, place) in scale.ticks() {
+        let class = if value.abs() < 1e-9 { "zero" } else { "grid" };
+        body += &line(class, [place, 2.0], [place, bottom]);
+        body += &words("tick", "middle", [place, bottom + 14.0], &scale.say(value));
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(lanes: Vec<Lane>) -> Drawing {
+        let row = Row {
+            label: "MED-MAD".to_owned(),
+            lanes,
+        };
+        Rows {
+            title: "Accuracy".to_owned(),
+            description: "By method.".to_owned(),
+            reach: vec![1.0],
+            rows: vec![row],
+        }
+        .draw()
+    }
+
+    fn lane(marks: Vec<Mark>) -> Lane {
+        Lane {
+            series: 1,
+            said: "0.5000".to_owned(),
+            marks,
+        }
+    }
+
+    #[test]
+    fn a_bar_of_half_ends_half_way() {
+        let bar = Mark::Bar {
+            value: 0.5,
+            std: None,
+        };
+        let drawing = rows(vec![lane(vec![bar])]);
+        // The axis runs from 14 to 320.
+        assert!(
+            drawing.body.contains(
+                "<rect class=\"fill s1\" x=\"14\" y=\"20.5\" width=\"153\" height=\"10\"/>"
+            )
+        );
+        assert!(drawing.body.contains(">0.5000</text>"));
+    }
+
+    #[test]
+    fn a_bar_below_zero_ends_at_zero() {
+        let bar = Mark::Bar {
+            value: -1.0,
+            std: Some(0.0),
+        };
+        let drawing = rows(vec![lane(vec![bar])]);
+        assert!(
+            drawing.body.contains("x=\"14\" y=\"20.5\" width=\"153\""),
+            "{}",
+            drawing.body
+        );
+    }
+
+    #[test]
+    fn every_mark_is_drawn_and_more_lanes_are_taller() {
+        let interval = Mark::Interval {
+            mean: 0.1,
+            low: -0.1,
+            high: 0.3,
+        };
+        let paper = Mark::Paper {
+            mean: 0.2,
+            low: 0.1,
+            high: 0.3,
+        };
+        let five = Five::of(&[0.1, 0.2, 0.3, 0.31, 0.9]).unwrap();
+        let one = rows(vec![lane(vec![interval.clone(), paper])]);
+        assert!(one.body.contains("class=\"paper\" d=\"M"));
+        assert!(one.body.contains("<circle class=\"fill s1\""));
+        let two = rows(vec![lane(vec![interval]), lane(vec![Mark::Box(five)])]);
+        assert!(two.height > one.height);
+        assert!(two.body.contains("class=\"box s1\"") && two.body.contains("class=\"median\""));
+    }
+}

@@ -1,0 +1,344 @@
+//! The page's data for looking at items: letters, rounds and answers of every cell, texts as long as the page stays small.
+//!
+//! Lists stand for objects where there are thousands of them; `browser.js` reads them by the same order.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::recipe::Recipe;
+use crate::recipe::cells::Cell;
+use crate::recipe::reading;
+use crate::report::case::{question, spell};
+use crate::report::escape::spell_hidden;
+use crate::report::flag::Flag;
+use crate::report::panel::{Panel, places};
+use crate::report::step::steps;
+use crate::run::contents::Contents;
+use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
+
+/// Characters that all texts of answers may have together.
+const TEXTS: usize = 3_000_000;
+/// Characters of one, at least and at most.
+const CUT: [usize; 2] = [48, 400];
+/// Characters of a question.
+const STEM: usize = 700;
+const OPTION: usize = 120;
+
+#[derive(Serialize)]
+pub struct Browser {
+    /// Names and labels; an item's flags are bits in this order.
+    flags: Vec<(Flag, &'static str)>,
+    /// Characters after which texts are cut.
+    pub cut: usize,
+    datasets: Vec<Dataset>,
+    methods: Vec<String>,
+    agents: Vec<Vec<String>>,
+    texts: Vec<String>,
+    cells: Vec<CellItems>,
+}
+
+#[derive(Serialize)]
+struct Dataset {
+    label: String,
+    /// How the cells' pages spell it in the address of a case.
+    anchor: String,
+    questions: Vec<Question>,
+}
+
+#[derive(Serialize)]
+struct Question {
+    id: String,
+    anchor: String,
+    gold: String,
+    stem: String,
+    options: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+struct CellItems {
+    dataset: usize,
+    method: usize,
+    /// The cell's own page, from the recipe's folder.
+    page: String,
+    runs: Vec<u32>,
+    /// By run, then by the dataset's questions; `null` where there is no record.
+    items: Vec<Vec<Option<Item>>>,
+}
+
+/// Flags, answer, confidence in percent, error, rounds, rationale (a text).
+#[derive(Serialize)]
+struct Item(u32, String, u32, String, Vec<Round>, Option<usize>);
+
+/// Number, stage, agents (a list), letters, texts.
+#[derive(Serialize)]
+struct Round(u32, Stage, usize, Vec<String>, Vec<Option<usize>>);
+
+/// Texts, each once.
+struct Pool {
+    cut: usize,
+    places: HashMap<String, usize>,
+    texts: Vec<String>,
+}
+
+impl Pool {
+    fn put(&mut self, text: &str) -> Option<usize> {
+        let text = shorten(text.trim(), self.cut);
+        if text.is_empty() {
+            return None;
+        }
+        if let Some(&place) = self.places.get(&text) {
+            return Some(place);
+        }
+        self.texts.push(text.clone());
+        self.places.insert(text, self.texts.len() - 1);
+        Some(self.texts.len() - 1)
+    }
+}
+
+fn shorten(text: &str, cut: usize) -> String {
+    let text = spell_hidden(text);
+    match text.char_indices().nth(cut) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+impl Browser {
+    /// Of cells in the order of the results.
+    pub fn new(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Browser {
+        let answering = |call: &&CallRecord| call.stage != Stage::Aside;
+        let calls = cells
+            .iter()
+            .flat_map(|(_, contents)| &contents.calls.records);
+        let answers = calls.filter(answering).count();
+        let cut = (TEXTS / answers.max(1)).clamp(CUT[0], CUT[1]);
+        let mut browser = Browser {
+            flags: Flag::ALL.map(|flag| (flag, flag.label())).to_vec(),
+            cut,
+            datasets: recipe
+                .dataset
+                .iter()
+                .map(|dataset| datasets(dataset, cells))
+                .collect(),
+            methods: recipe.method.iter().map(|one| one.label.clone()).collect(),
+            agents: Vec::new(),
+            texts: Vec::new(),
+            cells: Vec::new(),
+        };
+        let mut pool = Pool {
+            cut,
+            places: HashMap::new(),
+            texts: Vec::new(),
+        };
+        for (cell, contents) in cells {
+            let mut datasets = recipe.dataset.iter();
+            let mut methods = recipe.method.iter();
+            let dataset = datasets.position(|one| one.name == cell.dataset.name);
+            let method = methods.position(|one| one.name == cell.method.name);
+            let (Some(dataset), Some(method)) = (dataset, method) else {
+                continue;
+            };
+            let items = browser.items(contents, &mut pool);
+            browser.cells.push(CellItems {
+                dataset,
+                method,
+                page: page_of(cell),
+                runs: (1..=contents.plan.runs).collect(),
+                items,
+            });
+        }
+        browser.texts = pool.texts;
+        browser
+    }
+
+    fn items(&mut self, contents: &Contents, pool: &mut Pool) -> Vec<Vec<Option<Item>>> {
+        let plan = &contents.plan;
+        let panel = Panel::new(&plan.panel);
+        let outcomes = contents.outcomes();
+        let outcomes: HashMap<(u32, &str), &ItemRecord> = outcomes
+            .values()
+            .map(|item| ((item.run, item.item.as_str()), *item))
+            .collect();
+        let mut calls: HashMap<(u32, &str), Vec<&CallRecord>> = HashMap::new();
+        for call in &contents.calls.records {
+            calls.entry((call.run, &call.item)).or_default().push(call);
+        }
+        let mut runs = Vec::new();
+        for run in 1..=plan.runs {
+            let mut items = Vec::new();
+            for id in &plan.dataset.items {
+                let key = (run, id.as_str());
+                let calls = calls.get(&key).map_or(&[][..], Vec::as_slice);
+                let item = outcomes.get(&key);
+                items.push(item.map(|item| self.item(item, calls, panel, pool)));
+            }
+            runs.push(items);
+        }
+        runs
+    }
+
+    fn item(
+        &mut self,
+        item: &ItemRecord,
+        calls: &[&CallRecord],
+        panel: Panel<'_>,
+        pool: &mut Pool,
+    ) -> Item {
+        let flags = Flag::of(item, calls);
+        let flags = Flag::ALL
+            .iter()
+            .enumerate()
+            .map(|(bit, flag)| match flags.contains(flag) {
+                true => 1 << bit,
+                false => 0,
+            });
+        let mut rounds = Vec::new();
+        for step in steps(item, calls, panel) {
+            if let Some(record) = step.record {
+                rounds.push(self.round(record, &step.calls, pool));
+            }
+        }
+        Item(
+            flags.sum(),
+            spell_hidden(&item.answer),
+            (item.team_confidence * 100.0).round() as u32,
+            item.error
+                .as_deref()
+                .map_or(String::new(), |error| shorten(error, CUT[1])),
+            rounds,
+            pool.put(&item.rationale),
+        )
+    }
+
+    fn round(&mut self, record: &RoundRecord, calls: &[&CallRecord], pool: &mut Pool) -> Round {
+        let mut texts = vec![None; record.answers.len()];
+        for (call, place) in calls.iter().zip(places(calls, &record.agents)) {
+            if let Some(text) = place.and_then(|place| texts.get_mut(place)) {
+                *text = reading::text(&call.record).and_then(|said| pool.put(&said));
+            }
+        }
+        let agents: Vec<String> = record
+            .agents
+            .iter()
+            .map(|name| spell_hidden(name))
+            .collect();
+        let known = self.agents.iter().position(|other| *other == agents);
+        let agents = known.unwrap_or_else(|| {
+            self.agents.push(agents);
+            self.agents.len() - 1
+        });
+        let letters = record.answers.iter().map(|letter| spell_hidden(letter));
+        Round(record.round, record.stage, agents, letters.collect(), texts)
+    }
+
+    /// JSON that an HTML script element may hold: nothing in it can end the element.
+    ///
+    /// # Errors
+    /// None that is known; a map's key would have to be no string.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        let json = serde_json::to_string(self)?;
+        // Outside of its strings, JSON has none of these.
+        Ok(json
+            .replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026")
+            .replace('\u{2028}', "\\u2028")
+            .replace('\u{2029}', "\\u2029"))
+    }
+
+    /// A question's text and options by the dataset's place and its id.
+    pub fn question(&self, dataset: usize, id: &str) -> Option<(&str, &[(String, String)])> {
+        let mut questions = self.datasets.get(dataset)?.questions.iter();
+        let question = questions.find(|question| question.id == id)?;
+        Some((&question.stem, &question.options))
+    }
+}
+
+/// Where a cell's own page lies, from the recipe's folder.
+pub fn page_of(cell: &Cell<'_>) -> String {
+    let directory = cell.directory(std::path::Path::new(""));
+    format!("{}/report.html", directory.display())
+}
+
+fn datasets(
+    dataset: &crate::recipe::file::DatasetEntry,
+    cells: &[(Cell<'_>, Contents)],
+) -> Dataset {
+    let mut of_dataset = cells
+        .iter()
+        .filter(|(cell, _)| cell.dataset.name == dataset.name);
+    let Some((_, contents)) = of_dataset.next() else {
+        return Dataset {
+            label: dataset.label.clone(),
+            anchor: String::new(),
+            questions: Vec::new(),
+        };
+    };
+    let mut calls: HashMap<&str, Vec<&CallRecord>> = HashMap::new();
+    for call in contents.calls.records.iter().filter(|call| call.run == 1) {
+        calls.entry(&call.item).or_default().push(call);
+    }
+    let items = &contents.items.records;
+    let gold: HashMap<&str, Option<&str>> = items
+        .iter()
+        .map(|item| (item.item.as_str(), item.gold.as_deref()))
+        .collect();
+    let of = |id: &String| {
+        let calls = calls.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+        let asked = question(calls);
+        let options = asked.iter().flat_map(|asked| &asked.options);
+        Question {
+            id: spell_hidden(id),
+            anchor: spell(id),
+            gold: spell_hidden(gold.get(id.as_str()).copied().flatten().unwrap_or_default()),
+            stem: asked
+                .as_ref()
+                .map_or(String::new(), |asked| shorten(asked.stem, STEM)),
+            options: options
+                .map(|one| (one.letter.to_owned(), shorten(one.text, OPTION)))
+                .collect(),
+        }
+    };
+    Dataset {
+        label: dataset.label.clone(),
+        anchor: spell(&contents.plan.dataset.name),
+        questions: contents.plan.dataset.items.iter().map(of).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_at_characters_and_kept_once() {
+        let mut pool = Pool {
+            cut: 4,
+            places: HashMap::new(),
+            texts: Vec::new(),
+        };
+        assert_eq!(pool.put("  "), None);
+        assert_eq!(pool.put("é漢字あいう"), Some(0));
+        assert_eq!(pool.put("abc"), Some(1));
+        assert_eq!(pool.put("é漢字あ other"), Some(0));
+        assert_eq!(pool.texts, ["é漢字あ…", "abc"]);
+    }
+
+    #[test]
+    fn nothing_in_the_data_ends_its_element() {
+        let browser = Browser {
+            flags: Vec::new(),
+            cut: 48,
+            datasets: Vec::new(),
+            methods: vec!["</script><!-- \u{2028} & \"".to_owned()],
+            agents: Vec::new(),
+            texts: Vec::new(),
+            cells: Vec::new(),
+        };
+        let json = browser.json().unwrap();
+        assert!(!json.contains(['<', '>', '&', '\u{2028}']));
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["methods"][0], "</script><!-- \u{2028} & \"");
+    }
+}

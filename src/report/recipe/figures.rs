@@ -1,0 +1,354 @@
+//! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
+
+use super::tables;
+use crate::metrics::bootstrap::Estimate;
+use crate::metrics::over_runs::OverRuns;
+use crate::recipe::Recipe;
+use crate::recipe::analysis::{CollapseRow, Similarity};
+use crate::recipe::file::Analysis;
+use crate::recipe::results::{CellResult, RecipeResults};
+use crate::report::figure::{Drawing, Five, Lane, Line, Mark, Plane, Point, Row, Rows};
+use crate::report::reliability;
+
+/// What stands in a figure for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// A class of the page's style.
+    pub swatch: String,
+    pub label: String,
+}
+
+/// Drawings with one key.
+pub struct Figures {
+    pub drawings: Vec<Drawing>,
+    pub key: Vec<Key>,
+}
+
+fn series(number: usize, label: &str) -> Key {
+    Key {
+        swatch: format!("s{number}"),
+        label: label.to_owned(),
+    }
+}
+
+fn papers() -> Key {
+    Key {
+        swatch: "diamond".to_owned(),
+        label: "the paper's, with its spread or interval".to_owned(),
+    }
+}
+
+fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
+    Lane {
+        series,
+        said,
+        marks,
+    }
+}
+
+/// A drawing for every dataset that has a row, named after it.
+fn each_dataset(
+    recipe: &Recipe,
+    description: &str,
+    reach: &[f64],
+    rows: impl Fn(&str) -> Vec<Row>,
+) -> Vec<Drawing> {
+    let drawing = |dataset: &crate::recipe::file::DatasetEntry| {
+        let rows = rows(&dataset.name);
+        (!rows.is_empty()).then(|| {
+            let drawing = Rows {
+                title: dataset.label.clone(),
+                description: description.to_owned(),
+                reach: reach.to_vec(),
+                rows,
+            };
+            drawing.draw()
+        })
+    };
+    recipe.dataset.iter().filter_map(drawing).collect()
+}
+
+fn cells<'a>(results: &'a RecipeResults, dataset: &str) -> impl Iterator<Item = &'a CellResult> {
+    let cells = results.cells.iter();
+    cells.filter(move |cell| cell.dataset == dataset)
+}
+
+/// Bars of accuracy ± the deviation over runs, the paper's figure beside.
+pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Figures {
+    let row = |cell: &CellResult| {
+        let mean = cell.mean?;
+        let paper = cell.paper.map(|[mean, std]| Mark::Paper {
+            mean,
+            low: mean - std,
+            high: mean + std,
+        });
+        let bar = Mark::Bar {
+            value: mean,
+            std: cell.std,
+        };
+        let spread = cell.std.map_or(String::new(), |std| format!(" ± {std:.4}"));
+        let marks = [bar].into_iter().chain(paper).collect();
+        Some(Row {
+            label: tables::method(recipe, &cell.method).to_owned(),
+            lanes: vec![lane(0, format!("{mean:.4}{spread}"), marks)],
+        })
+    };
+    let description = "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.";
+    let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
+        cells(results, dataset).filter_map(row).collect()
+    });
+    let ours = series(0, "ours: mean ± standard deviation over runs");
+    let paper = results.cells.iter().any(|cell| cell.paper.is_some());
+    Figures {
+        drawings,
+        key: [ours].into_iter().chain(paper.then(papers)).collect(),
+    }
+}
+
+/// Accuracy over the methods in their order, a line a dataset; `None` where the recipe sweeps nothing.
+pub fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+    if !recipe.analyses.contains(&Analysis::Sweep) {
+        return None;
+    }
+    let lines = recipe.dataset.iter().enumerate().map(|(number, dataset)| {
+        let methods = recipe.method.iter().enumerate();
+        let point = |(place, method): (usize, &crate::recipe::file::MethodEntry)| {
+            let cell = tables::cell(results, &method.name, &dataset.name)?;
+            Some(Point {
+                // Beside each other where they would stand on each other.
+                x: place as f64 + 0.06 * (number as f64 - (recipe.dataset.len() - 1) as f64 / 2.0),
+                y: cell.mean?,
+                std: cell.std,
+                radius: 3.5,
+            })
+        };
+        Line {
+            series: number % SERIES,
+            points: methods.filter_map(point).collect(),
+        }
+    });
+    let sweeps_rounds = recipe
+        .method
+        .iter()
+        .all(|one| one.label.starts_with("T_max = "));
+    let name = |label: &str| label.trim_start_matches("T_max = ").to_owned();
+    let plane = Plane {
+        title: "Accuracy in the order of the methods".to_owned(),
+        description: "Accuracy of each method, a line a dataset, with one standard deviation over the runs to either side.".to_owned(),
+        width: (64 + 92 * recipe.method.len().max(3)) as u32,
+        height: 280,
+        across: match sweeps_rounds {
+            true => "most rounds of debate, T_max".to_owned(),
+            false => "method".to_owned(),
+        },
+        up: "accuracy".to_owned(),
+        names: recipe.method.iter().map(|one| name(&one.label)).collect(),
+        reach: [Vec::new(), Vec::new()],
+        diagonal: false,
+        lines: lines.collect(),
+    };
+    let datasets = recipe.dataset.iter().enumerate();
+    Some(Figures {
+        drawings: vec![plane.draw()],
+        key: datasets
+            .map(|(number, dataset)| series(number % SERIES, &dataset.label))
+            .collect(),
+    })
+}
+
+/// Colours that the page has.
+const SERIES: usize = 6;
+
+fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane {
+    let Estimate {
+        mean, low, high, ..
+    } = *estimate;
+    let ours = Mark::Interval { mean, low, high };
+    let paper = paper.map(|[mean, low, high]| Mark::Paper { mean, low, high });
+    // The paper's first, so that ours is not hidden.
+    let marks = paper.into_iter().chain([ours]).collect();
+    lane(series, estimate.to_string(), marks)
+}
+
+/// NetGain with its interval.
+pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Figures {
+    let rows = |dataset: &str| {
+        let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
+        let row = |row: &crate::recipe::analysis::NetGainRow| Row {
+            label: tables::method(recipe, &row.method).to_owned(),
+            lanes: vec![interval(0, &row.estimate, row.paper)],
+        };
+        rows.map(row).collect()
+    };
+    let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
+    let paper = results.netgain.iter().any(|row| row.paper.is_some());
+    let ours = series(0, "ours, with its 95 % interval");
+    Figures {
+        drawings: each_dataset(recipe, description, &[0.0], rows),
+        key: [ours].into_iter().chain(paper.then(papers)).collect(),
+    }
+}
+
+/// Paired differences with their intervals.
+pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Figures {
+    let rows = |dataset: &str| {
+        let rows = results.paired.iter().filter(|row| row.dataset == dataset);
+        let row = |row: &crate::recipe::analysis::PairedRow| {
+            let (method, baseline) = (&row.method, &row.baseline);
+            let (method, baseline) = (
+                tables::method(recipe, method),
+                tables::method(recipe, baseline),
+            );
+            let paper = row.paper.as_ref().map(|(_, paper)| *paper);
+            Row {
+                label: format!("{method} − {baseline}"),
+                lanes: vec![interval(0, &row.difference, paper)],
+            }
+        };
+        rows.map(row).collect()
+    };
+    let description = "Differences of accuracy, paired by question: a dot at the mean, a line over its 95 % interval.";
+    let paper = results.paired.iter().any(|row| row.paper.is_some());
+    let ours = series(0, "ours, with its 95 % interval");
+    Figures {
+        drawings: each_dataset(recipe, description, &[0.0], rows),
+        key: [ours].into_iter().chain(paper.then(papers)).collect(),
+    }
+}
+
+/// Boxes of the questions' similarities before any interaction (Figure 3, left).
+pub fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+    let rows = |dataset: &str| {
+        let row = |row: &CollapseRow| {
+            let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
+            let said = format!("median {:.4}, {} questions", five.median, five.n);
+            Some(Row {
+                label: tables::method(recipe, &row.method).to_owned(),
+                lanes: vec![lane(0, said, vec![Mark::Box(five)])],
+            })
+        };
+        of_dataset(results, dataset).filter_map(row).collect()
+    };
+    let description = "Mean pairwise similarity of first texts over the questions: quartiles, the median as a line, whiskers to the last value within 1.5 interquartile ranges, others as rings.";
+    let drawings = each_dataset(recipe, description, &[], rows);
+    let key = vec![series(
+        0,
+        "questions: quartiles and median, whiskers within 1.5 interquartile ranges",
+    )];
+    let asked = recipe.analyses.contains(&Analysis::SimilarityInitial);
+    (asked && !drawings.is_empty()).then_some(Figures { drawings, key })
+}
+
+/// Bars of similarity in the first round and in the last (Figure 6).
+pub fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+    let rows = |dataset: &str| {
+        let row = |row: &CollapseRow| {
+            let Similarity {
+                first_round, last, ..
+            } = row.similarity.as_ref()?;
+            let lanes = [(1, first_round), (0, last)];
+            bars(
+                recipe,
+                &row.method,
+                &lanes.map(|(series, over)| (series, over.as_ref())),
+            )
+        };
+        of_dataset(results, dataset).filter_map(row).collect()
+    };
+    let description = "Similarity of texts in the first round of interaction and in the last, with one standard deviation over the runs.";
+    let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
+    let key = vec![
+        series(1, "first round of interaction"),
+        series(0, "last round"),
+    ];
+    let asked = recipe.analyses.contains(&Analysis::SimilarityRounds);
+    (asked && !drawings.is_empty()).then_some(Figures { drawings, key })
+}
+
+/// Bars of Agreement@0, Same-wrong@0 and Same-wrong@final (Figures 3, right, and 7).
+pub fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+    let rows = |dataset: &str| {
+        let row = |row: &CollapseRow| {
+            let agreement = row.agreement.as_ref()?;
+            let lanes = [
+                (2, Some(&agreement.agreement_at_0)),
+                (1, Some(&agreement.same_wrong_at_0)),
+                (4, Some(&agreement.same_wrong_at_final)),
+            ];
+            bars(recipe, &row.method, &lanes)
+        };
+        of_dataset(results, dataset).filter_map(row).collect()
+    };
+    let description = "Shares of questions on which all first answers agree, agree and are wrong, and on which all last answers agree and are wrong, with one standard deviation over the runs.";
+    let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
+    let key = vec![
+        series(2, "Agreement@0"),
+        series(1, "Same-wrong@0"),
+        series(4, "Same-wrong@final"),
+    ];
+    (!drawings.is_empty()).then_some(Figures { drawings, key })
+}
+
+fn of_dataset<'a>(
+    results: &'a RecipeResults,
+    dataset: &str,
+) -> impl Iterator<Item = &'a CollapseRow> {
+    let rows = results.collapse.iter();
+    rows.filter(move |row| row.dataset == dataset)
+}
+
+fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> Option<Row> {
+    let bar = |(series, over): &(usize, Option<&OverRuns>)| {
+        let OverRuns { mean, std, .. } = (*over)?;
+        let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
+        let mark = Mark::Bar {
+            value: *mean,
+            std: *std,
+        };
+        Some(lane(*series, format!("{mean:.4}{spread}"), vec![mark]))
+    };
+    let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
+    (!lanes.is_empty()).then(|| Row {
+        label: tables::method(recipe, method).to_owned(),
+        lanes,
+    })
+}
+
+/// A reliability diagram for each cell of a dataset.
+pub fn calibration(recipe: &Recipe, results: &RecipeResults, dataset: &str) -> Vec<Drawing> {
+    let drawing = |cell: &CellResult| {
+        let label = tables::method(recipe, &cell.method);
+        Some(reliability::drawing(label, cell.calibration.as_ref()?))
+    };
+    cells(results, dataset).filter_map(drawing).collect()
+}
+
+/// Bars of completion tokens per item and per right answer.
+pub fn cost(recipe: &Recipe, results: &RecipeResults) -> Figures {
+    let rows = |dataset: &str| {
+        let row = |cell: &CellResult| {
+            let cost = cell.cost.as_ref()?;
+            let bar = |series, value: f64| {
+                let mark = Mark::Bar { value, std: None };
+                lane(series, format!("{value:.0}"), vec![mark])
+            };
+            let right = cost
+                .per_correct
+                .map(|spent| bar(1, spent.completion_tokens));
+            let item = bar(0, cost.per_item.completion_tokens);
+            Some(Row {
+                label: tables::method(recipe, &cell.method).to_owned(),
+                lanes: [item].into_iter().chain(right).collect(),
+            })
+        };
+        cells(results, dataset).filter_map(row).collect()
+    };
+    let description = "Completion tokens that an item takes, and that a right answer takes.";
+    Figures {
+        drawings: each_dataset(recipe, description, &[0.0], rows),
+        key: vec![
+            series(0, "completion tokens per item"),
+            series(1, "completion tokens per right answer"),
+        ],
+    }
+}

@@ -1,0 +1,331 @@
+//! The page of a recipe: its tables, a figure for each, and every item of any two of its cells side by side.
+
+mod browser;
+mod figures;
+pub mod tables;
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use super::case::spell;
+use super::content_policy::content_policy;
+use super::figure::Drawing;
+use super::table::Table;
+use super::{ReportError, STYLE, environment};
+use crate::recipe::Recipe;
+use crate::recipe::analysis::CaseRow;
+use crate::recipe::cells::Cell;
+use crate::recipe::results::RecipeResults;
+use crate::run::contents::Contents;
+use browser::{Browser, page_of};
+use figures::{Figures, Key};
+
+const SCRIPT: &str = include_str!("browser.js");
+const RECIPE_STYLE: &str = include_str!("recipe.css");
+
+#[derive(Serialize)]
+struct Page<'a> {
+    name: &'a str,
+    title: &'a str,
+    text: &'a str,
+    version: &'a str,
+    synthetic: bool,
+    conditions: &'a str,
+    seed: u64,
+    runs: u32,
+    methods: usize,
+    datasets: usize,
+    /// Characters after which the items' texts are cut.
+    cut: usize,
+    sections: Vec<Section<'a>>,
+    making: Vec<Method<'a>>,
+    facts: &'a [String],
+    readings: &'a [String],
+    cells: Vec<Link>,
+}
+
+/// A table with its figures.
+#[derive(Serialize)]
+struct Section<'a> {
+    name: &'static str,
+    title: String,
+    groups: Vec<Group>,
+    cases: Vec<Told<'a>>,
+    /// HTML.
+    table: String,
+    open: bool,
+}
+
+/// Figures under one heading, with one key.
+#[derive(Serialize)]
+struct Group {
+    title: String,
+    figures: Vec<Drawn>,
+    key: Vec<KeyEntry>,
+}
+
+#[derive(Serialize)]
+struct Drawn {
+    title: String,
+    svg: String,
+}
+
+#[derive(Serialize)]
+struct KeyEntry {
+    swatch: String,
+    label: String,
+}
+
+/// A case of Figure 4.
+#[derive(Serialize)]
+struct Told<'a> {
+    title: String,
+    stem: String,
+    options: Vec<(String, String)>,
+    gold: &'a str,
+    methods: Vec<ToldMethod<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToldMethod<'a> {
+    label: &'a str,
+    letters: String,
+    answer: &'a str,
+    page: String,
+}
+
+#[derive(Serialize)]
+struct Method<'a> {
+    label: &'a str,
+    system: &'a str,
+    settings: Vec<String>,
+    models: String,
+}
+
+#[derive(Serialize)]
+struct Link {
+    page: String,
+    label: String,
+    head: String,
+}
+
+/// The page of a recipe from its results and the runs of its cells, in the order of the results.
+///
+/// # Errors
+/// A template that does not hold.
+pub fn render(
+    recipe: &Recipe,
+    results: &RecipeResults,
+    cells: &[(Cell<'_>, Contents)],
+) -> Result<String, ReportError> {
+    let browser = Browser::new(recipe, cells);
+    let plan = cells.first().map(|(_, contents)| &contents.plan);
+    let page = Page {
+        name: &results.recipe,
+        title: &recipe.title,
+        text: &recipe.text,
+        version: plan.map_or("", |plan| &plan.version),
+        synthetic: results.synthetic,
+        conditions: &results.conditions,
+        seed: plan.map_or(0, |plan| plan.seed),
+        runs: plan.map_or(recipe.runs, |plan| plan.runs),
+        methods: recipe.method.len(),
+        datasets: recipe.dataset.len(),
+        cut: browser.cut,
+        sections: sections(recipe, results, cells, &browser),
+        making: methods(recipe, cells),
+        facts: &results.making,
+        readings: &recipe.readings,
+        cells: links(recipe, results, cells),
+    };
+    let context = context! {
+        page => Value::from(Serde(&page)),
+        style => Value::from_safe_string(format!("{STYLE}{RECIPE_STYLE}")),
+        script => Value::from_safe_string(SCRIPT.into()),
+        data => Value::from_safe_string(browser.json()?),
+        policy => Value::from_safe_string(content_policy(SCRIPT)),
+    };
+    Ok(environment()?
+        .get_template("recipe.html")?
+        .render(context)?)
+}
+
+fn sections<'a>(
+    recipe: &'a Recipe,
+    results: &'a RecipeResults,
+    cells: &[(Cell<'_>, Contents)],
+    browser: &Browser,
+) -> Vec<Section<'a>> {
+    let table = |table: Table| {
+        let groups = match table.name {
+            "accuracy" => {
+                let sweep = figures::sweep(recipe, results);
+                let sweep = sweep.map(|figures| group("In the order of the methods", figures));
+                let bars = group("", figures::accuracy(recipe, results));
+                sweep.into_iter().chain([bars]).collect()
+            }
+            "netgain" => vec![group("", figures::net_gain(recipe, results))],
+            "paired" => vec![group("", figures::paired(recipe, results))],
+            "collapse" => collapse(recipe, results),
+            "calibration" => calibration(recipe, results),
+            "cost" => vec![group("", figures::cost(recipe, results))],
+            _ => Vec::new(),
+        };
+        let cases = match table.name {
+            "cases" => told(recipe, results, cells, browser),
+            _ => Vec::new(),
+        };
+        Section {
+            name: table.name,
+            open: !matches!(table.name, "calibration" | "cases"),
+            table: table.html(),
+            title: table.title,
+            groups,
+            cases,
+        }
+    };
+    let tables = tables::all(recipe, results).into_iter();
+    tables.map(table).collect()
+}
+
+fn group(title: &str, figures: Figures) -> Group {
+    let entry = |Key { swatch, label }| KeyEntry { swatch, label };
+    Group {
+        title: title.to_owned(),
+        figures: figures.drawings.iter().map(drawn).collect(),
+        key: figures.key.into_iter().map(entry).collect(),
+    }
+}
+
+fn drawn(drawing: &Drawing) -> Drawn {
+    Drawn {
+        title: drawing.title.clone(),
+        svg: drawing.svg(),
+    }
+}
+
+fn collapse(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
+    let figures = [
+        (
+            "Initial similarity",
+            figures::similarity_initial(recipe, results),
+        ),
+        (
+            "Similarity in the first round and in the last",
+            figures::similarity_rounds(recipe, results),
+        ),
+        (
+            "Correlated errors",
+            figures::correlated_errors(recipe, results),
+        ),
+    ];
+    let figures = figures.into_iter();
+    figures
+        .filter_map(|(title, figures)| Some(group(title, figures?)))
+        .collect()
+}
+
+fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
+    let group = |dataset: &crate::recipe::file::DatasetEntry| {
+        let drawings = figures::calibration(recipe, results, &dataset.name);
+        Group {
+            title: dataset.label.clone(),
+            figures: drawings.iter().map(drawn).collect(),
+            key: Vec::new(),
+        }
+    };
+    let groups = recipe.dataset.iter().map(group);
+    groups.filter(|group| !group.figures.is_empty()).collect()
+}
+
+fn told<'a>(
+    recipe: &'a Recipe,
+    results: &'a RecipeResults,
+    cells: &[(Cell<'_>, Contents)],
+    browser: &Browser,
+) -> Vec<Told<'a>> {
+    let told = |case: &'a CaseRow| {
+        let place = recipe
+            .dataset
+            .iter()
+            .position(|one| one.name == case.dataset);
+        let question = place.and_then(|place| browser.question(place, &case.item));
+        let (stem, options) = question.unwrap_or_default();
+        let page = |method: &str| {
+            let of = |(cell, _): &&(Cell<'_>, Contents)| {
+                cell.method.name == method && cell.dataset.name == case.dataset
+            };
+            let found = cells.iter().find(of);
+            found.map_or(String::new(), |(cell, contents)| {
+                let dataset = spell(&contents.plan.dataset.name);
+                format!(
+                    "{}#{dataset}/{}/{}",
+                    page_of(cell),
+                    case.run,
+                    spell(&case.item)
+                )
+            })
+        };
+        let methods = case.methods.iter().map(|one| ToldMethod {
+            label: tables::method(recipe, &one.method),
+            letters: tables::letters(&one.rounds),
+            answer: &one.answer,
+            page: page(&one.method),
+        });
+        Told {
+            title: format!(
+                "{} {}, run {}",
+                tables::dataset(recipe, &case.dataset),
+                case.item,
+                case.run
+            ),
+            stem: stem.to_owned(),
+            options: options.to_vec(),
+            gold: &case.gold,
+            methods: methods.collect(),
+        }
+    };
+    results.cases.iter().map(told).collect()
+}
+
+fn methods<'a>(recipe: &'a Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Method<'a>> {
+    let method = |method: &'a crate::recipe::file::MethodEntry| {
+        let mut of_method = cells
+            .iter()
+            .filter(|(cell, _)| cell.method.name == method.name);
+        let plan = of_method.next().map(|(_, contents)| &contents.plan);
+        let settings = plan.map(|plan| &plan.settings).unwrap_or(&method.settings);
+        let members = plan.iter().flat_map(|plan| &plan.panel);
+        let models: Vec<String> = members
+            .map(|member| format!("{}: {}", member.agent, member.backbone))
+            .collect();
+        Method {
+            label: &method.label,
+            system: &method.system,
+            settings: settings
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            models: models.join(", "),
+        }
+    };
+    recipe.method.iter().map(method).collect()
+}
+
+fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)]) -> Vec<Link> {
+    let link = |(cell, _): &(Cell<'_>, Contents)| {
+        let result = tables::cell(results, &cell.method.name, &cell.dataset.name);
+        let head = result.map_or("", |result| &result.head);
+        Link {
+            page: page_of(cell),
+            label: format!(
+                "{} on {}",
+                tables::method(recipe, &cell.method.name),
+                tables::dataset(recipe, &cell.dataset.name)
+            ),
+            head: head.get(..12).unwrap_or(head).to_owned(),
+        }
+    };
+    cells.iter().map(link).collect()
+}

@@ -1,0 +1,132 @@
+//! What the settings of every system share: how long a text may get, and whether a `<think>` section comes first.
+
+use serde_json::Value;
+
+use super::form;
+use super::settings::{SettingsError, on_off, switch, tokens, tokens_value, within};
+use crate::engine::Grammar;
+
+/// How the texts of a run are bounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoding {
+    /// Characters that the grammar allows in a string of a record, and in a passage.
+    pub record_chars: usize,
+    /// Whether a `<think>` section is asked for, where the template knows the switch.
+    pub thinking: bool,
+    /// Tokens of a completion at most; `None` (`auto`): what each kind of call needs at worst.
+    pub max_tokens: Option<usize>,
+}
+
+impl Default for Decoding {
+    fn default() -> Decoding {
+        Decoding {
+            record_chars: 240,
+            thinking: false,
+            max_tokens: None,
+        }
+    }
+}
+
+/// What a text looks like, and how long it may get.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Holds unless the panel is free.
+    pub grammar: Option<Grammar>,
+    pub max_tokens: Option<usize>,
+}
+
+impl Decoding {
+    /// Changes one of these settings; `false` where the key is none of them.
+    ///
+    /// # Errors
+    /// A value that the setting cannot have.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<bool, SettingsError> {
+        match key {
+            "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
+            "thinking" => self.thinking = switch(key, value)?,
+            "max_tokens" => self.max_tokens = tokens(key, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// These settings, spelled as [`Decoding::set`] reads them.
+    pub fn to_table(&self) -> toml::Table {
+        let mut table = toml::Table::new();
+        table.insert("record_chars".into(), (self.record_chars as i64).into());
+        table.insert("thinking".into(), on_off(self.thinking).into());
+        table.insert("max_tokens".into(), tokens_value(self.max_tokens));
+        table
+    }
+
+    /// A string of a record.
+    pub fn string(&self) -> Value {
+        form::string(self.record_chars)
+    }
+
+    /// A record of these fields, as long as it can get: no tokenizer needs more tokens than bytes.
+    pub fn record(&self, fields: Vec<(&str, Value)>) -> Shape {
+        let schema = form::root(fields);
+        Shape {
+            max_tokens: Some(self.max_tokens.unwrap_or_else(|| form::longest(&schema))),
+            grammar: Some(Grammar::JsonSchema(schema.to_string())),
+        }
+    }
+
+    /// Prose.
+    pub fn passage(&self) -> Shape {
+        let longest = form::MAX_CHAR_BYTES * self.record_chars;
+        self.within(form::passage(self.record_chars), longest)
+    }
+
+    /// A text under this grammar of at most so many tokens, unless the settings say otherwise.
+    pub fn within(&self, grammar: Option<Grammar>, tokens: usize) -> Shape {
+        Shape {
+            grammar,
+            max_tokens: Some(self.max_tokens.unwrap_or(tokens)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_they_are_written() {
+        let mut decoding = Decoding::default();
+        for (key, value) in [
+            ("record_chars", "32"),
+            ("thinking", "on"),
+            ("max_tokens", "7"),
+        ] {
+            assert!(decoding.set(key, value).unwrap());
+        }
+        assert!(!decoding.set("t_max", "1").unwrap());
+        assert!(decoding.set("record_chars", "0").is_err());
+        let mut read = Decoding::default();
+        for (key, value) in decoding.to_table() {
+            let value = value.to_string();
+            assert!(read.set(&key, value.trim_matches('"')).unwrap());
+        }
+        assert_eq!(read, decoding);
+    }
+
+    #[test]
+    fn a_text_gets_as_long_as_its_grammar_allows_unless_told() {
+        let mut decoding = Decoding::default();
+        let fields = |decoding: &Decoding| vec![("answer", decoding.string())];
+        let longest = "{\"answer\": \"\"}".len() + 4 * 240;
+        let tokens = decoding.record(fields(&decoding)).max_tokens;
+        assert_eq!(tokens, Some(longest));
+        assert_eq!(decoding.passage().max_tokens, Some(4 * 240));
+        assert_eq!(decoding.within(None, 50).max_tokens, Some(50));
+        decoding.max_tokens = Some(9);
+        let told = [
+            decoding.record(fields(&decoding)),
+            decoding.passage(),
+            decoding.within(None, 50),
+        ];
+        assert!(told.iter().all(|shape| shape.max_tokens == Some(9)));
+    }
+}

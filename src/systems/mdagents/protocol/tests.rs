@@ -1,0 +1,214 @@
+//! Questions of every complexity, with canned replies.
+
+use super::*;
+use crate::panel::scripted::Script;
+use crate::run::records::CallKey;
+use crate::systems::mdagents::teams::seat_of;
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::{answer_filled, question, said};
+
+const TEAMS_SAID: &str = r#"{"teams": [
+    {"group_id": "Last", "goal": "Final Review and Decision Team (FRDT)", "members": [{"role": "R1"}, {"role": "R2", "is_lead": true}, {"role": "R3"}]},
+    {"group_id": "Middle", "goal": "Psychiatry", "members": [{"role": "P1"}, {"role": "P2"}, {"role": "P3"}]},
+    {"group_id": "First", "goal": "Initial Assessment Team (IAT)", "members": [{"role": "A1"}, {"role": "A2"}, {"role": "A3"}]}]}"#;
+
+/// A question of this complexity that goes its way without surprises.
+fn usual(key: &CallKey, complexity: &str) -> String {
+    match (key.purpose.as_str(), complexity) {
+        ("complexity", _) => format!(r#"{{"complexity": "{complexity}"}}"#),
+        ("recruitment", "advanced") => TEAMS_SAID.into(),
+        ("recruitment", _) => r#"{"experts": ["Ea", "Eb", "Ec", "Ed", "Ee"]}"#.into(),
+        ("request", _) => format!("{} asks", key.agent),
+        ("investigation", _) => format!("{} found it", key.agent),
+        _ => said("B"),
+    }
+}
+
+fn run_with(
+    pairs: &[&str],
+    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
+) -> (ItemRecord, Vec<CallRecord>) {
+    let protocol = Protocol::parse("mdagents", pairs).unwrap();
+    let script = Script::new(move |key, _| script(key));
+    answer_filled(&protocol, &question(5), script)
+}
+
+fn run(
+    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
+) -> (ItemRecord, Vec<CallRecord>) {
+    run_with(&[], script)
+}
+
+fn user<'a>(calls: &'a [CallRecord], agent: &str, purpose: &str) -> &'a str {
+    let call = calls
+        .iter()
+        .find(|c| c.agent == agent && c.purpose == purpose);
+    &call.unwrap().messages[1].content
+}
+
+#[test]
+fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
+    let calls = |complexity: &'static str| run(move |key| usual(key, complexity)).0.calls;
+    assert_eq!(calls("basic"), 2);
+    assert_eq!(calls("intermediate"), 8);
+    assert_eq!(calls("advanced"), 15);
+    assert_eq!(calls("hard"), 8);
+    // The usual teams have two members each.
+    let (usual_teams, _) = run(|key| match key.purpose.as_str() {
+        "recruitment" => "no teams".into(),
+        _ => usual(key, "advanced"),
+    });
+    assert_eq!(usual_teams.calls, 12);
+}
+
+#[test]
+fn what_is_no_complexity_is_intermediate() {
+    let level = |text: &str| {
+        let (record, parse) = read_complexity(text, FinishReason::Stop);
+        (field(&record, "complexity"), parse)
+    };
+    assert_eq!(
+        level(r#"{"complexity": " Basic"}"#),
+        ("basic".into(), Parse::Ok)
+    );
+    assert_eq!(
+        level("Complexity: advanced"),
+        ("advanced".into(), Parse::Fallback)
+    );
+    for text in [
+        "basic",
+        r#"{"complexity": 3}"#,
+        r#"{"complexity": "basic or not"}"#,
+        "",
+    ] {
+        assert_eq!(
+            level(text),
+            ("intermediate".into(), Parse::Fallback),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_basic_question_has_one_answer_and_no_decision() {
+    let (item, calls) = run(|key| usual(key, "basic"));
+    assert_eq!(
+        (calls[1].agent.as_str(), calls[1].stage),
+        ("agent-1", Stage::Initial)
+    );
+    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 1.0));
+    assert_eq!(item.rounds[0].answers, ["B"]);
+    assert_eq!(item.rationale, "for B");
+}
+
+#[test]
+fn experts_speak_for_themselves_and_the_moderator_decides() {
+    let (item, calls) = run(|key| match key.agent.as_str() {
+        "moderator" if key.purpose == "decision" => said("D"),
+        "expert-1" | "expert-4" => said("A"),
+        "expert-2" | "expert-5" => said("E"),
+        _ => usual(key, "intermediate"),
+    });
+    let round = &item.rounds[0];
+    assert_eq!(
+        round.agents,
+        ["expert-1", "expert-2", "expert-3", "expert-4", "expert-5"]
+    );
+    assert_eq!(round.answers, ["A", "E", "B", "A", "E"]);
+    // Two of each: the first stands for round 0, and the decision for the case.
+    assert_eq!((round.aggregate.as_str(), item.answer.as_str()), ("A", "D"));
+    assert_eq!((item.team_confidence, item.rounds.len()), (0.0, 1));
+    let decision = user(&calls, "moderator", "decision");
+    assert!(decision.contains("Ea\nAnswer: A\nExplanation: for A\n\nEb\nAnswer: E"));
+    assert_eq!(calls.last().unwrap().stage, Stage::Final);
+}
+
+#[test]
+fn long_explanations_are_cut_for_the_decision() {
+    let (_, calls) = run(|key| match key.purpose.as_str() {
+        "opinion" => format!(r#"{{"explanation": "{}", "answer": "B"}}"#, "x".repeat(201)),
+        _ => usual(key, "intermediate"),
+    });
+    let cut = format!("Explanation: {}…\n", "x".repeat(200));
+    assert!(user(&calls, "moderator", "decision").contains(&cut));
+}
+
+#[test]
+fn teams_work_apart_and_report_in_order() {
+    let (item, calls) = run(|key| match (key.purpose.as_str(), key.agent.as_str()) {
+        ("report", "team-2-lead") => said("C"),
+        _ => usual(key, "advanced"),
+    });
+    assert_eq!(
+        item.rounds[0].agents,
+        ["team-1-lead", "team-2-lead", "team-3-lead"]
+    );
+    assert_eq!(item.rounds[0].answers, ["B", "C", "B"]);
+    assert_eq!(item.team_confidence, 2.0 / 3.0);
+    let decision = user(&calls, "moderator", "decision");
+    let at = |text: &str| decision.find(text).unwrap();
+    assert!(at("First: Initial") < at("Middle: Psych") && at("Middle: Psych") < at("Last: Final"));
+    let request = user(&calls, "team-3-lead", "request");
+    assert!(request.contains("Your team: R1, R3"));
+    let asked = user(&calls, "team-3-assistant-2", "investigation");
+    assert!(asked.contains("The lead of your team, a R2, asks:\nteam-3-lead asks"));
+    let report = user(&calls, "team-2-lead", "report");
+    assert!(report.contains("P2: team-2-assistant-1 found it\nP3: team-2-assistant-2 found it"));
+    assert!(!report.contains("team-1"));
+    let count = |stage| calls.iter().filter(|call| call.stage == stage).count();
+    assert_eq!(
+        (
+            count(Stage::Initial),
+            count(Stage::Final),
+            count(Stage::Aside)
+        ),
+        (3, 1, 11)
+    );
+}
+
+#[test]
+fn every_team_and_every_place_in_it_has_all_models() {
+    for at in 0..AGENTS {
+        let mut team: Vec<usize> = (0..AGENTS).map(|member| seat_of(at, member)).collect();
+        let mut place: Vec<usize> = (0..AGENTS).map(|team| seat_of(team, at)).collect();
+        team.sort();
+        place.sort();
+        assert_eq!((team, place), (vec![0, 1, 2], vec![0, 1, 2]));
+    }
+}
+
+#[test]
+fn a_lead_without_a_team_reports_alone() {
+    let (item, calls) = run(|key| match key.purpose.as_str() {
+        "recruitment" => r#"{"teams": [{"goal": "IAT", "members": ["Surgeon"]}]}"#.into(),
+        _ => usual(key, "advanced"),
+    });
+    assert_eq!((item.calls, item.answer.as_str()), (5, "B"));
+    assert!(user(&calls, "team-1-lead", "request").contains("nobody but you"));
+}
+
+#[test]
+fn the_harness_clean_up_is_a_switch() {
+    let loose = |key: &CallKey| match key.purpose.as_str() {
+        "answer" => r#"{"explanation": "", "answer": "Option B"}"#.to_owned(),
+        _ => usual(key, "basic"),
+    };
+    assert_eq!(run(loose).0.answer, "B");
+    assert_eq!(run_with(&["mab_compat=on"], loose).0.answer, "");
+    let letter = |key: &CallKey| match key.purpose.as_str() {
+        "answer" => r#"{"explanation": "", "answer": "(B) option B"}"#.to_owned(),
+        _ => usual(key, "basic"),
+    };
+    assert_eq!(run_with(&["mab_compat=on"], letter).0.answer, "B");
+}
+
+#[test]
+fn silence_stops_nothing_and_is_wrong() {
+    let (item, calls) = run(|_| String::new());
+    assert_eq!(
+        (item.answer.as_str(), item.correct, item.calls),
+        ("", Some(false), 8)
+    );
+    assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
+    assert!(user(&calls, "moderator", "decision").contains("Pathologist\nAnswer: \n"));
+}

@@ -1,0 +1,293 @@
+//! Whom the recruiter names: experts, or teams with a lead; and who comes where nobody was named.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::settings::{EXPERTS, MEMBERS, TEAMS};
+use crate::run::records::{FinishReason, Parse};
+use crate::systems::reply::{Reply, field};
+
+/// An expert on an intermediate question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Expert {
+    pub role: String,
+    pub expertise: String,
+    /// To whom the expert answers; kept, but nobody is told.
+    pub hierarchy: String,
+}
+
+/// A team on an advanced question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Team {
+    pub group_id: String,
+    /// What the team is for, which says whether it assesses first or reviews last.
+    pub goal: String,
+    /// The lead comes first.
+    pub members: Vec<Member>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    pub role: String,
+    pub expertise: String,
+    pub is_lead: bool,
+}
+
+/// MedAgentBoard's, where no expert could be read.
+const DEFAULT_EXPERTS: [&str; EXPERTS] = [
+    "Internal Medicine",
+    "Radiologist",
+    "Surgeon",
+    "Pathologist",
+    "Pharmacist",
+];
+
+/// MedAgentBoard's, where no team could be read: goal, lead, assistant.
+const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
+    (
+        "Initial Assessment Team (IAT)",
+        "Emergency Physician",
+        "Radiologist",
+    ),
+    ("Diagnostic Team", "Cardiologist", "Neurologist"),
+    (
+        "Final Review and Decision Team (FRDT)",
+        "Senior Consultant",
+        "Clinical Pharmacist",
+    ),
+];
+
+/// Reads the experts of a reply, the first [`EXPERTS`] that have a role.
+pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let reply = Reply::read(text, finish_reason, "experts");
+    let named = elements(reply.get("experts")).filter_map(expert);
+    let named: Vec<Expert> = named.take(EXPERTS).collect();
+    let (experts, parse) = match named.is_empty() {
+        true => (default_experts(), Parse::Fallback),
+        false => (named, reply.parse),
+    };
+    (json!({"experts": experts}), parse)
+}
+
+/// Reads the teams of a reply, the first [`TEAMS`] that have members, in the order in which they work.
+pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let reply = Reply::read(text, finish_reason, "teams");
+    let named = elements(reply.get("teams")).enumerate().filter_map(team);
+    let mut named: Vec<Team> = named.take(TEAMS).collect();
+    named.sort_by_key(|team| turn(&team.goal));
+    let (teams, parse) = match named.is_empty() {
+        true => (default_teams(), Parse::Fallback),
+        false => (named, reply.parse),
+    };
+    (json!({"teams": teams}), parse)
+}
+
+/// The experts or teams of a record; none where it holds none.
+pub fn recruited<T: for<'de> Deserialize<'de>>(record: &Value, key: &str) -> Vec<T> {
+    serde_json::from_value(record[key].clone()).unwrap_or_default()
+}
+
+/// Who assesses first comes first, who reviews last comes last, and the others keep their order.
+fn turn(goal: &str) -> u8 {
+    let goal = goal.to_lowercase();
+    let names = |word: &str| {
+        goal.split(|c: char| !c.is_alphanumeric())
+            .any(|w| w == word)
+    };
+    // As words: "iat" is also in "pediatrics" and "psychiatry".
+    match () {
+        () if goal.contains("initial assessment") || names("iat") => 0,
+        () if goal.contains("final review") || names("frdt") => 2,
+        () => 1,
+    }
+}
+
+fn elements(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn expert(value: &Value) -> Option<Expert> {
+    let role = role(value)?;
+    Some(Expert {
+        expertise: or(field(value, "expertise"), &role),
+        hierarchy: or(field(value, "hierarchy"), "Independent"),
+        role,
+    })
+}
+
+fn team((at, value): (usize, &Value)) -> Option<Team> {
+    let mut members: Vec<Member> = elements(&value["members"]).filter_map(member).collect();
+    let marked = members.iter().position(|member| member.is_lead);
+    let named = |member: &Member| member.role.to_lowercase().contains("lead");
+    let lead = marked
+        .or_else(|| members.iter().position(named))
+        .unwrap_or(0);
+    members.get_mut(..=lead)?.rotate_right(1);
+    members.truncate(MEMBERS);
+    for (at, member) in members.iter_mut().enumerate() {
+        member.is_lead = at == 0;
+    }
+    let group_id = or(field(value, "group_id"), &format!("Group {}", at + 1));
+    Some(Team {
+        goal: or(field(value, "goal"), &format!("Goal of {group_id}")),
+        group_id,
+        members,
+    })
+}
+
+fn member(value: &Value) -> Option<Member> {
+    let role = role(value)?;
+    let is_lead = match &value["is_lead"] {
+        Value::String(word) => matches!(word.trim().to_lowercase().as_str(), "true" | "yes"),
+        other => *other == true,
+    };
+    Some(Member {
+        expertise: or(field(value, "expertise"), &role),
+        is_lead,
+        role,
+    })
+}
+
+/// The role of an object, or a plain text.
+fn role(value: &Value) -> Option<String> {
+    let role = match value {
+        Value::String(role) => role.trim().to_owned(),
+        other => field(other, "role"),
+    };
+    Some(role).filter(|role| !role.is_empty())
+}
+
+fn or(text: String, default: &str) -> String {
+    match text.is_empty() {
+        true => default.to_owned(),
+        false => text,
+    }
+}
+
+fn default_experts() -> Vec<Expert> {
+    let expert = |role: &str| Expert {
+        role: role.to_owned(),
+        expertise: role.to_owned(),
+        hierarchy: "Independent".to_owned(),
+    };
+    DEFAULT_EXPERTS.map(expert).to_vec()
+}
+
+fn default_teams() -> Vec<Team> {
+    let member = |role: &str, is_lead| Member {
+        role: role.to_owned(),
+        expertise: role.to_owned(),
+        is_lead,
+    };
+    let teams = DEFAULT_TEAMS.iter().enumerate();
+    teams
+        .map(|(at, (goal, lead, assistant))| Team {
+            group_id: format!("Group {}", at + 1),
+            goal: (*goal).to_owned(),
+            members: vec![member(lead, true), member(assistant, false)],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experts(text: &str) -> (Vec<Expert>, Parse) {
+        let (record, parse) = read_experts(text, FinishReason::Stop);
+        (recruited(&record, "experts"), parse)
+    }
+
+    fn teams(text: &str) -> (Vec<Team>, Parse) {
+        let (record, parse) = read_teams(text, FinishReason::Stop);
+        (recruited(&record, "teams"), parse)
+    }
+
+    #[test]
+    fn experts_are_read_and_gaps_filled() {
+        let text = r#"{"experts": [{"role": "Nephrologist", "expertise": "kidneys", "hierarchy": "Lead"},
+            "Surgeon", {"role": " "}, 7, {"expertise": "none"}]}"#;
+        let (read, parse) = experts(text);
+        assert_eq!(parse, Parse::Ok);
+        assert_eq!(read.len(), 2);
+        assert_eq!(
+            (read[0].expertise.as_str(), read[0].hierarchy.as_str()),
+            ("kidneys", "Lead")
+        );
+        assert_eq!(
+            (read[1].expertise.as_str(), read[1].hierarchy.as_str()),
+            ("Surgeon", "Independent")
+        );
+        let seven: Vec<String> = (0..7).map(|at| format!("Expert {at}")).collect();
+        assert_eq!(
+            experts(&json!({"experts": seven}).to_string()).0.len(),
+            EXPERTS
+        );
+    }
+
+    #[test]
+    fn where_no_expert_is_named_the_usual_ones_come() {
+        for text in [
+            "Ask a surgeon.",
+            r#"{"experts": []}"#,
+            r#"{"experts": "Surgeon"}"#,
+            "",
+        ] {
+            let (read, parse) = experts(text);
+            let roles: Vec<&str> = read.iter().map(|expert| expert.role.as_str()).collect();
+            assert_eq!(
+                (roles.as_slice(), parse),
+                (&DEFAULT_EXPERTS[..], Parse::Fallback),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn teams_work_in_the_order_of_their_goals_and_leads_come_first() {
+        let text = r#"{"teams": [
+            {"group_id": "R", "goal": "Final review", "members": [{"role": "Consultant"}]},
+            {"group_id": "P", "goal": "Pediatrics", "members": [{"role": "Nurse"}, {"role": "Team lead"}]},
+            {"group_id": "E", "goal": "Nobody", "members": []},
+            {"goal": "IAT", "members": [{"role": "Triage nurse"}, {"role": "Radiologist"}, {"role": "Intern"},
+                {"role": "Emergency physician", "is_lead": "yes"}]},
+            {"group_id": "X", "goal": "One too many", "members": ["Surgeon"]}]}"#;
+        let (read, parse) = teams(text);
+        assert_eq!(parse, Parse::Ok);
+        let groups: Vec<&str> = read.iter().map(|team| team.group_id.as_str()).collect();
+        assert_eq!(groups, ["Group 4", "P", "R"]);
+        let roles = |team: &Team| -> Vec<String> {
+            team.members
+                .iter()
+                .map(|member| member.role.clone())
+                .collect()
+        };
+        assert_eq!(
+            roles(&read[0]),
+            ["Emergency physician", "Triage nurse", "Radiologist"]
+        );
+        assert_eq!(roles(&read[1]), ["Team lead", "Nurse"]);
+        let leads = read
+            .iter()
+            .flat_map(|team| &team.members)
+            .filter(|m| m.is_lead);
+        assert_eq!(leads.count(), 3);
+    }
+
+    #[test]
+    fn where_no_team_is_named_the_usual_ones_come() {
+        for text in [
+            "Two teams.",
+            r#"{"teams": [{"goal": "IAT"}]}"#,
+            r#"{"teams": {}}"#,
+        ] {
+            let (read, parse) = teams(text);
+            assert_eq!((read, parse), (default_teams(), Parse::Fallback), "{text}");
+        }
+        let turns: Vec<u8> = default_teams()
+            .iter()
+            .map(|team| turn(&team.goal))
+            .collect();
+        assert_eq!(turns, [0, 1, 2]);
+    }
+}

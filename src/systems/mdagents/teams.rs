@@ -1,0 +1,188 @@
+//! An advanced question: teams are formed, each lead asks, its assistants report to it, and it reports to the moderator.
+
+use serde_json::{Value, json};
+
+use super::protocol::{MdAgents, fill_case};
+use super::recruits::{Member, Team, read_teams, recruited};
+use super::settings::{AGENTS, MEMBERS, RECRUITER, TEAMS};
+use crate::panel::PanelError;
+use crate::prompts::fill;
+use crate::run::records::{CallRecord, FinishReason, Parse, Stage};
+use crate::systems::case::{Ask, Case};
+use crate::systems::form::{array, object};
+use crate::systems::json_object::without_thinking;
+use crate::systems::reply::field;
+use crate::systems::step::{Step, Templates};
+
+impl MdAgents {
+    /// The teams' reports and the decision on them. No team reads another's report, so that all work at once.
+    pub(super) fn ask_teams(
+        &self,
+        case: &Case<'_>,
+    ) -> Result<(Vec<CallRecord>, CallRecord), PanelError> {
+        let teams = self.form_teams(case)?;
+        let requests = self.request(case, &teams)?;
+        let investigations = self.investigate(case, &teams, &requests)?;
+        let reports = self.report(case, &teams, &requests, &investigations)?;
+        let shown = teams.iter().zip(&reports).map(|(team, call)| {
+            let values = [
+                ("group", team.group_id.as_str()),
+                ("goal", &team.goal),
+                ("answer", &field(&call.record, "answer")),
+                ("explanation", &field(&call.record, "explanation")),
+            ];
+            fill(&self.messages.report_block, &values)
+        });
+        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        let templates = &self.messages.decision_on_reports;
+        let decision = self.decide(case, templates, ("reports", &shown))?;
+        Ok((reports, decision))
+    }
+
+    fn form_teams(&self, case: &Case<'_>) -> Result<Vec<Team>, PanelError> {
+        let string = || self.settings.decoding.string();
+        let member = object(vec![
+            ("role", string()),
+            ("expertise", string()),
+            ("is_lead", json!({"enum": [true, false]})),
+        ]);
+        let team = object(vec![
+            ("group_id", string()),
+            ("goal", string()),
+            ("members", array(member, MEMBERS, MEMBERS)),
+        ]);
+        let fields = vec![("teams", array(team, TEAMS, TEAMS))];
+        let step = self.record_step(Stage::Aside, "recruitment", fields);
+        let counts = [
+            ("count", &*TEAMS.to_string()),
+            ("members", &*MEMBERS.to_string()),
+        ];
+        let messages = fill_case(&self.messages.teams, case.question, &counts);
+        let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_teams)?;
+        Ok(recruited(&call.record, "teams"))
+    }
+
+    /// What every lead wants of its team.
+    fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
+        let step = self.step(Stage::Aside, "request", self.settings.decoding.passage());
+        let asks = teams.iter().enumerate().map(|(at, team)| {
+            let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
+            let assistants = match assistants.is_empty() {
+                true => "nobody but you".to_owned(),
+                false => assistants.join(", "),
+            };
+            let more = [("assistants", assistants.as_str())];
+            self.ask_member(case, &step, &self.messages.request, (at, 0), team, &more)
+        });
+        let calls = case.ask_all(asks.collect(), &read_passage)?;
+        Ok(calls
+            .iter()
+            .map(|call| field(&call.record, "text"))
+            .collect())
+    }
+
+    /// What every assistant reports to its lead, team by team.
+    fn investigate(
+        &self,
+        case: &Case<'_>,
+        teams: &[Team],
+        requests: &[String],
+    ) -> Result<Vec<Vec<String>>, PanelError> {
+        let step = self.step(
+            Stage::Aside,
+            "investigation",
+            self.settings.decoding.passage(),
+        );
+        let templates = &self.messages.investigation;
+        let asks = teams
+            .iter()
+            .zip(requests)
+            .enumerate()
+            .flat_map(|(at, (team, request))| {
+                let more = [
+                    ("request", request.as_str()),
+                    ("lead", &team.members[0].role),
+                ];
+                let ask =
+                    |member| self.ask_member(case, &step, templates, (at, member), team, &more);
+                (1..team.members.len()).map(ask).collect::<Vec<_>>()
+            });
+        let calls = case.ask_all(asks.collect(), &read_passage)?;
+        let mut reports = calls.iter().map(|call| field(&call.record, "text"));
+        let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
+        Ok(teams.iter().map(of_team).collect())
+    }
+
+    /// What every lead makes of it: the team's answer.
+    fn report(
+        &self,
+        case: &Case<'_>,
+        teams: &[Team],
+        requests: &[String],
+        investigations: &[Vec<String>],
+    ) -> Result<Vec<CallRecord>, PanelError> {
+        let step = self.opinion_step(case, Stage::Initial, "report");
+        let asks = teams.iter().enumerate().map(|(at, team)| {
+            let reported = assistants(team)
+                .zip(&investigations[at])
+                .map(|(one, report)| {
+                    let values = [("role", one.role.as_str()), ("report", report)];
+                    fill(&self.messages.investigation_block, &values)
+                });
+            let reported: Vec<String> = reported.collect();
+            let reported = match reported.is_empty() {
+                true => "nothing: nobody was with you".to_owned(),
+                false => reported.join("\n"),
+            };
+            let more = [
+                ("request", requests[at].as_str()),
+                ("investigations", &reported),
+            ];
+            self.ask_member(case, &step, &self.messages.report, (at, 0), team, &more)
+        });
+        case.ask_all(asks.collect(), &self.reader())
+    }
+
+    /// A call of one member of a team.
+    fn ask_member(
+        &self,
+        case: &Case<'_>,
+        step: &Step,
+        templates: &Templates,
+        (team_at, member_at): (usize, usize),
+        team: &Team,
+        more: &[(&str, &str)],
+    ) -> Ask {
+        let member = &team.members[member_at];
+        let own = [
+            ("role", member.role.as_str()),
+            ("expertise", &member.expertise),
+            ("goal", &team.goal),
+        ];
+        let values = [&own, more].concat();
+        let name = match member_at {
+            0 => format!("team-{}-lead", team_at + 1),
+            assistant => format!("team-{}-assistant-{assistant}", team_at + 1),
+        };
+        let messages = fill_case(templates, case.question, &values);
+        step.ask(seat_of(team_at, member_at), name, messages)
+    }
+}
+
+/// Where a team's member sits: the leads on different models, and a lead's assistants on others than its own.
+pub(super) fn seat_of(team_at: usize, member_at: usize) -> usize {
+    (team_at + member_at) % AGENTS
+}
+
+fn assistants(team: &Team) -> impl Iterator<Item = &Member> {
+    team.members.iter().skip(1)
+}
+
+fn read_passage(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).trim();
+    let parse = match finish_reason {
+        FinishReason::Length => Parse::Fallback,
+        _ => Parse::Ok,
+    };
+    (json!({"text": text}), parse)
+}

@@ -1,0 +1,172 @@
+//! Whole consultations, with canned replies.
+
+use super::*;
+use crate::panel::scripted::Script;
+use crate::run::records::CallKey;
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::{answer_filled, question, said};
+
+fn review(agree: &str, answer: &str) -> String {
+    format!(r#"{{"agree": "{agree}", "reason": "since {answer}", "answer": "{answer}"}}"#)
+}
+
+/// What a consultation without surprises says: everybody for B, and agreement in round `agreed`.
+fn usual(key: &CallKey, agreed: u32) -> String {
+    match key.purpose.as_str() {
+        "specialties" => r#"{"fields": ["Genetics", "Neurology"]}"#.into(),
+        "synthesis" => format!(
+            r#"{{"explanation": "report {}", "answer": "E"}}"#,
+            key.round
+        ),
+        "review" if key.round >= agreed => review("yes", "B"),
+        "review" => review("no", "C"),
+        _ => said("B"),
+    }
+}
+
+fn run(
+    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
+) -> (ItemRecord, Vec<CallRecord>) {
+    let protocol = Protocol::MedAgents(Settings::default());
+    let script = Script::new(move |key, _| script(key));
+    answer_filled(&protocol, &question(5), script)
+}
+
+fn of<'a>(calls: &'a [CallRecord], purpose: &str, round: u32) -> Vec<&'a CallRecord> {
+    let of = |call: &&CallRecord| call.purpose == purpose && call.round == round;
+    calls.iter().filter(of).collect()
+}
+
+#[test]
+fn a_consultation_takes_9_16_or_23_calls() {
+    let counts = |agreed| {
+        let (item, _) = run(move |key| usual(key, agreed));
+        (item.calls, item.rounds_run)
+    };
+    assert_eq!(
+        [counts(1), counts(2), counts(3)],
+        [(9, 1), (16, 2), (23, 3)]
+    );
+    // Nobody has to agree in the last round.
+    assert_eq!(counts(4), (23, 3));
+    assert_eq!(Settings::default().max_calls(), 23);
+}
+
+#[test]
+fn one_who_does_not_agree_keeps_the_consultation_going() {
+    let (item, _) = run(
+        |key| match (key.purpose.as_str(), key.agent.as_str(), key.round) {
+            ("review", "doctor-3", 1) => review("no", "B"),
+            _ => usual(key, 1),
+        },
+    );
+    assert_eq!(item.calls, 16);
+}
+
+#[test]
+fn stages_are_initial_then_reviews_then_the_decision() {
+    let (item, calls) = run(|key| usual(key, 2));
+    let stages: Vec<(u32, Stage)> = item.rounds.iter().map(|r| (r.round, r.stage)).collect();
+    assert_eq!(
+        stages,
+        [(0, Stage::Initial), (1, Stage::Round), (2, Stage::Round)]
+    );
+    let count = |stage| calls.iter().filter(|call| call.stage == stage).count();
+    assert_eq!(count(Stage::Initial), 3);
+    assert_eq!(count(Stage::Round), 6);
+    assert_eq!(count(Stage::Final), 1);
+    // The gatherer, two reports, and the analyses that were drawn again.
+    assert_eq!(count(Stage::Aside), 6);
+    assert!(
+        of(&calls, "analysis", 2)
+            .iter()
+            .all(|call| call.stage == Stage::Aside)
+    );
+    assert_eq!(item.rounds[1].answers, ["C", "C", "C"]);
+    assert_eq!(item.rounds[2].brief, "report 2");
+}
+
+#[test]
+fn nobody_is_shown_more_than_their_part() {
+    let (_, calls) = run(|key| usual(key, 2));
+    let text = |call: &CallRecord| call.messages[1].content.clone();
+    let question = question(5).question;
+    for call in of(&calls, "review", 1) {
+        assert!(text(call).contains("report 1") && !text(call).contains(&question));
+    }
+    // An answer in the report goes no further.
+    assert!(calls.iter().all(|call| !text(call).contains("\"E\"")));
+    let first: Vec<_> = of(&calls, "analysis", 0)
+        .iter()
+        .map(|c| c.messages.clone())
+        .collect();
+    let again: Vec<_> = of(&calls, "analysis", 2)
+        .iter()
+        .map(|c| c.messages.clone())
+        .collect();
+    assert_eq!(first, again);
+    let decision = &of(&calls, "decision", 2)[0];
+    assert!(text(decision).contains("report 2") && text(decision).contains(&question));
+    let synthesis = text(of(&calls, "synthesis", 1)[0]);
+    assert!(synthesis.contains("Doctor 1 (Genetics)\nExplanation: for B\nAnswer: B"));
+    assert!(synthesis.contains("Doctor 2 (Cardiology)"));
+}
+
+#[test]
+fn the_decision_is_the_answer_whatever_the_doctors_say() {
+    let (item, _) = run(|key| match key.purpose.as_str() {
+        "decision" => said("D"),
+        _ => usual(key, 1),
+    });
+    assert_eq!((item.answer.as_str(), item.correct), ("D", Some(false)));
+    assert_eq!(
+        (item.rounds[0].aggregate.as_str(), item.team_confidence),
+        ("B", 0.0)
+    );
+    assert_eq!(item.rationale, "for D");
+    let (split, _) = run(|key| match (key.purpose.as_str(), key.agent.as_str()) {
+        ("analysis", "doctor-1") => said("E"),
+        ("analysis", "doctor-2") => said("(a)"),
+        ("review", "doctor-2") => review("Yes", "A"),
+        _ => usual(key, 1),
+    });
+    assert_eq!(split.rounds[0].answers, ["E", "A", "B"]);
+    // Of three letters the first stands.
+    assert_eq!((split.rounds[0].aggregate.as_str(), split.calls), ("E", 9));
+    assert_eq!(split.team_confidence, 2.0 / 3.0);
+}
+
+#[test]
+fn agreement_is_read_as_the_harness_reads_it() {
+    let agrees = |text: &str| read_review(text, FinishReason::Stop).0["agree"] == true;
+    assert!(agrees(r#"{"agree": "Yes", "reason": "", "answer": "B"}"#));
+    assert!(agrees(r#"{"agree": "TRUE"}"#));
+    assert!(agrees(r#"{"agree": true}"#));
+    assert!(!agrees(r#"{"agree": "yes, mostly"}"#));
+    assert!(!agrees(r#"{"agree": 1}"#));
+    assert!(!agrees(r#"{"agree": null}"#));
+    assert!(!agrees(r#"{"reason": "yes"}"#));
+    assert!(agrees("Agree: yes\nReason: fits"));
+    assert!(!agrees("Agree: yes\nI do not agree."));
+    assert!(!agrees("Yes."));
+    assert!(!agrees("<think>I agree, yes</think>\nReason: none"));
+    assert!(!agrees(""));
+}
+
+#[test]
+fn texts_that_are_no_records_are_read_line_by_line_and_stop_nothing() {
+    let (item, calls) = run(|key| match key.purpose.as_str() {
+        "synthesis" => "They think it is\nscurvy.".into(),
+        "review" => "agree: true\nreason: r".into(),
+        "specialties" => "none".into(),
+        _ => "Explanation: gums\nAnswer: B".into(),
+    });
+    assert_eq!((item.answer.as_str(), item.calls), ("B", 9));
+    assert_eq!(item.rationale, "gums");
+    assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
+    assert!(calls[1].messages[0].content.contains("Cardiology"));
+    assert_eq!(item.rounds[1].brief, "They think it is\nscurvy.");
+    let (silent, _) = run(|_| String::new());
+    assert_eq!((silent.answer.as_str(), silent.calls), ("", 23));
+    assert_eq!(silent.correct, Some(false));
+}

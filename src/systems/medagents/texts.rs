@@ -1,0 +1,214 @@
+//! How the original reads its experts' texts, which are no records: by marks in them.
+
+use serde_json::{Value, json};
+
+use crate::run::records::{FinishReason, Parse};
+use crate::systems::answer::normalise_answer;
+use crate::systems::json_object::without_thinking;
+
+/// The field of an expert for whom none was named.
+pub const GENERAL: &str = "General Medicine";
+const ANALYSIS_MARK: &str = "Total Analysis:";
+const ADVICE_MARK: &str = "Revisions:";
+/// What a model says of itself before it comes to the point.
+const DISCLAIMER: &str = "as an ai language model";
+
+/// What stands behind the last colon, parted by ` | `: `{"domains": […]}`, empty where nothing does.
+pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text);
+    let list = text.rsplit(':').next().unwrap_or("").trim();
+    let names = list.split(" | ").map(str::trim);
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let found = text.contains(':') && !names.is_empty();
+    (json!({"domains": names}), parse(found, finish_reason))
+}
+
+/// The first `count` domains of a record; as many general ones where it has none.
+pub fn domains(record: &Value, count: usize) -> Vec<String> {
+    let names = record["domains"].as_array().into_iter().flatten();
+    let names = names.filter_map(Value::as_str).map(str::to_owned);
+    let named: Vec<String> = names.take(count).collect();
+    match named.is_empty() {
+        true => vec![GENERAL.to_owned(); count],
+        false => named,
+    }
+}
+
+/// An analysis, without a last sentence that was cut short and without a disclaimer: `{"text": …}`.
+pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).trim();
+    let analysis = without_disclaimer(whole_sentences(text));
+    let parse = parse(!analysis.is_empty(), finish_reason);
+    (json!({"text": analysis}), parse)
+}
+
+/// What stands between the first `Total Analysis:` and the next; without one, all there is. The key knowledge before it is dropped, as
+/// the authors' code does.
+pub fn read_report(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).trim();
+    let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
+    let analysis = marked.unwrap_or(text);
+    (
+        json!({"text": analysis}),
+        parse(marked.is_some(), finish_reason),
+    )
+}
+
+/// The first "yes" or "no" anywhere, in other words too; who says neither agrees: `{"agree": …}`.
+pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).to_lowercase();
+    let (yes, no) = (text.find("yes"), text.find("no"));
+    let agrees = no.is_none_or(|no| yes.is_some_and(|yes| yes < no));
+    let parse = parse(yes.or(no).is_some(), finish_reason);
+    (json!({"agree": agrees}), parse)
+}
+
+/// What stands behind `Revisions:`; without it, all there is.
+pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).trim();
+    let marked = text
+        .split_once(ADVICE_MARK)
+        .map(|(_, advice)| advice.trim());
+    let parse = parse(marked.is_some(), finish_reason);
+    (json!({"text": marked.unwrap_or(text)}), parse)
+}
+
+/// The letter behind the last colon (MED-MAD, B.2), which is the authors' first of A to E for as many options as there are.
+pub fn read_answer(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+    let text = without_thinking(text).trim();
+    let behind = text.rsplit(':').next().unwrap_or("");
+    let answer = normalise_answer(behind);
+    let found = text.contains(':') && !answer.is_empty();
+    let record = json!({"explanation": text, "answer": answer});
+    (record, parse(found, finish_reason))
+}
+
+fn parse(found: bool, finish_reason: FinishReason) -> Parse {
+    match found && finish_reason != FinishReason::Length {
+        true => Parse::Ok,
+        false => Parse::Fallback,
+    }
+}
+
+/// Up to the last sentence that ends, where more than one begins.
+fn whole_sentences(text: &str) -> &str {
+    let mut ends = text.char_indices().filter(|&(at, c)| {
+        let after = &text[at + c.len_utf8()..];
+        let parts = after.chars().next().is_none_or(char::is_whitespace);
+        matches!(c, '.' | '!' | '?') && parts
+    });
+    match ends.next_back() {
+        Some((end, _)) if !text.ends_with('.') => &text[..=end],
+        _ => text,
+    }
+}
+
+/// What follows the disclaimer.
+fn without_disclaimer(text: &str) -> &str {
+    // ASCII letters alone change case, so that places stay what they are.
+    match text.to_ascii_lowercase().find(DISCLAIMER) {
+        Some(at) => {
+            text[at + DISCLAIMER.len()..].trim_matches(|c: char| c == ',' || c.is_whitespace())
+        }
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stop(read: fn(&str, FinishReason) -> (Value, Parse), text: &str) -> (Value, Parse) {
+        read(text, FinishReason::Stop)
+    }
+
+    #[test]
+    fn domains_stand_behind_the_last_colon() {
+        let (record, parse) = stop(
+            read_domains,
+            "Sure: Medical Field: Cardiology | Nephrology | ",
+        );
+        assert_eq!(
+            (domains(&record, 5), parse),
+            (vec!["Cardiology".into(), "Nephrology |".into()], Parse::Ok)
+        );
+        assert_eq!(domains(&record, 1), ["Cardiology"]);
+        let (none, parse) = stop(read_domains, "Medical Field:");
+        assert_eq!(parse, Parse::Fallback);
+        assert_eq!(domains(&none, 2), [GENERAL, GENERAL]);
+        let (prose, parse) = stop(read_domains, "Cardiology");
+        assert_eq!(
+            (domains(&prose, 5), parse),
+            (vec!["Cardiology".into()], Parse::Fallback)
+        );
+    }
+
+    #[test]
+    fn a_sentence_that_was_cut_short_goes_and_so_does_a_disclaimer() {
+        let text = |text: &str| {
+            stop(read_analysis, text).0["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(
+            text("Fever of 38.5 degrees. It points to an inf"),
+            "Fever of 38.5 degrees."
+        );
+        assert_eq!(text("Fever. Rash."), "Fever. Rash.");
+        assert_eq!(text("Only one, and cut"), "Only one, and cut");
+        assert_eq!(
+            text("Well. As an AI language model, I think Ä fits."),
+            "I think Ä fits."
+        );
+        assert_eq!(text("<think>no.</think> Rash."), "Rash.");
+        assert_eq!(stop(read_analysis, " ").1, Parse::Fallback);
+        let cut = read_analysis("Fever. Ra", FinishReason::Length);
+        assert_eq!(cut, (json!({"text": "Fever."}), Parse::Fallback));
+    }
+
+    #[test]
+    fn a_report_is_what_its_mark_says() {
+        let marked = "Key Knowledge: k\nTotal Analysis: the whole\nTotal Analysis: again";
+        assert_eq!(
+            stop(read_report, marked),
+            (json!({"text": "the whole"}), Parse::Ok)
+        );
+        assert_eq!(
+            stop(read_report, "prose"),
+            (json!({"text": "prose"}), Parse::Fallback)
+        );
+        assert_eq!(
+            stop(read_advice, "Revisions: more"),
+            (json!({"text": "more"}), Parse::Ok)
+        );
+        assert_eq!(
+            stop(read_advice, "more"),
+            (json!({"text": "more"}), Parse::Fallback)
+        );
+    }
+
+    #[test]
+    fn a_vote_is_the_first_yes_or_no_and_silence_agrees() {
+        let agrees = |text: &str| stop(read_vote, text).0["agree"].as_bool().unwrap();
+        assert!(agrees("YES"));
+        assert!(!agrees("No, yes"));
+        assert!(agrees("Yes, not no"));
+        assert!(!agrees("I do not object"));
+        assert!(agrees("hm"));
+        assert_eq!(stop(read_vote, "hm").1, Parse::Fallback);
+    }
+
+    #[test]
+    fn an_answer_is_the_letter_behind_the_last_colon() {
+        let answer = |text: &str| {
+            let (record, parse) = stop(read_answer, text);
+            (record["answer"].as_str().unwrap().to_owned(), parse)
+        };
+        assert_eq!(answer("A fits. Option: [C]"), ("C".into(), Parse::Ok));
+        assert_eq!(answer("Option: [J]"), ("J".into(), Parse::Ok));
+        assert_eq!(answer("B"), ("B".into(), Parse::Fallback));
+        assert_eq!(answer("Option:"), ("".into(), Parse::Fallback));
+        assert_eq!(answer(""), ("".into(), Parse::Fallback));
+    }
+}

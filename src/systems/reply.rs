@@ -1,0 +1,232 @@
+//! What a reply says under the keys that it was asked for: a JSON object, else one repaired, else lines of `key: value`.
+
+use serde_json::{Map, Value};
+
+use super::answer::{answer_field, normalise_answer};
+use super::json_object::{self, without_thinking};
+use crate::run::records::{FinishReason, Parse};
+
+/// A reply's fields, their keys in lower case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    fields: Map<String, Value>,
+    pub parse: Parse,
+    /// Without its `<think>` section.
+    text: String,
+}
+
+impl Reply {
+    /// Reads a text that was asked for as a JSON object with `key`. Without such an object, and for every text that was cut short,
+    /// its lines count.
+    pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+        let object = |value: &Value| {
+            let object = value.as_object()?;
+            let fields = object
+                .iter()
+                .map(|(key, value)| (lower(key), value.clone()));
+            let fields: Map<String, Value> = fields.collect();
+            fields.contains_key(key).then_some(fields)
+        };
+        let found = json_object::read(text, finish_reason, object);
+        let text = without_thinking(text).trim().to_owned();
+        let (fields, parse) = found.unwrap_or_else(|| (lines(&text), Parse::Fallback));
+        Reply {
+            fields,
+            parse,
+            text,
+        }
+    }
+
+    /// What stands under a key; `null` where nothing does.
+    pub fn get(&self, key: &str) -> &Value {
+        self.fields.get(key).unwrap_or(&Value::Null)
+    }
+
+    /// The same as text; where no object was found and no line has the key, all there is.
+    pub fn prose(&self, key: &str) -> String {
+        let prose = text_of(self.get(key));
+        match prose.is_empty() && self.parse == Parse::Fallback {
+            true => self.text.clone(),
+            false => prose,
+        }
+    }
+
+    /// The letter under `answer` (MED-MAD, B.2), as [`Reply::given`] finds it.
+    pub fn answer(&self) -> String {
+        normalise_answer(&self.given())
+    }
+
+    /// What was given as the answer: the field; where no object was found, the line of that name, else `"answer": "B"` anywhere, else
+    /// the whole text.
+    pub fn given(&self) -> String {
+        let given = text_of(self.get("answer"));
+        if self.parse != Parse::Fallback || !given.is_empty() {
+            return given;
+        }
+        match answer_field(&self.text, "answer") {
+            Some(letter) => letter.to_string(),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The number under `confidence`, from 0 to 1; 0 where it is no number.
+    pub fn confidence(&self) -> f64 {
+        let number = match self.get("confidence") {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        // NaN is no number either; adding 0 turns -0 into 0.
+        let number = number.filter(|number: &f64| !number.is_nan());
+        number.unwrap_or(0.0).clamp(0.0, 1.0) + 0.0
+    }
+}
+
+/// The text under a key of a record.
+pub fn field(record: &Value, key: &str) -> String {
+    text_of(&record[key])
+}
+
+/// A text as it is, a list a line an element.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.trim().to_owned(),
+        Value::Array(list) => list.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        other => other.to_string(),
+    }
+}
+
+/// What stands before the first colon of each line, and what after; of equal keys the last counts. Quotes, bullets and asterisks around
+/// either are no part of it.
+fn lines(text: &str) -> Map<String, Value> {
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let value = |value: &str| {
+        let around = |c: char| c.is_whitespace() || matches!(c, '"' | ',' | '*');
+        Value::from(value.trim_matches(around))
+    };
+    pairs
+        .map(|(before, after)| {
+            let key = before.trim_matches(|c: char| !c.is_alphanumeric());
+            (lower(key), value(after))
+        })
+        .collect()
+}
+
+fn lower(key: &str) -> String {
+    key.trim().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+
+    fn read(text: &str) -> Reply {
+        Reply::read(text, FinishReason::Stop, "answer")
+    }
+
+    #[test]
+    fn an_object_is_read_whatever_the_case_of_its_keys() {
+        let reply = read(r#"{"Explanation": " fits ", "ANSWER": "(b)", "confidence": "0.7"}"#);
+        assert_eq!(reply.parse, Parse::Ok);
+        assert_eq!((reply.answer().as_str(), reply.confidence()), ("B", 0.7));
+        assert_eq!(reply.prose("explanation"), "fits");
+        assert_eq!(reply.prose("reasoning"), "");
+        let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
+        assert_eq!(
+            (fenced.parse, fenced.answer().as_str()),
+            (Parse::Repaired, "C")
+        );
+        assert_eq!(fenced.prose("explanation"), "x\ny");
+    }
+
+    #[test]
+    fn lines_count_where_there_is_no_object() {
+        let reply = read("**Explanation:** it fits: well\n- Answer: D\nConfidence: 0.9");
+        assert_eq!(reply.parse, Parse::Fallback);
+        assert_eq!(reply.prose("explanation"), "it fits: well");
+        assert_eq!((reply.answer().as_str(), reply.confidence()), ("D", 0.9));
+        let last = read("answer: A\nanswer: E");
+        assert_eq!(last.answer(), "E");
+        let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
+        assert_eq!(
+            (broken.parse, broken.answer().as_str()),
+            (Parse::Fallback, "C")
+        );
+        assert_eq!(broken.prose("explanation"), "oops");
+    }
+
+    #[test]
+    fn the_text_counts_where_there_is_neither() {
+        let reply = read("The best option is C.");
+        assert_eq!(
+            (reply.answer().as_str(), reply.parse),
+            ("C", Parse::Fallback)
+        );
+        assert_eq!(reply.prose("explanation"), "The best option is C.");
+        let refusal = read("My policy forbids it.");
+        assert_eq!(
+            (refusal.answer().as_str(), refusal.confidence()),
+            ("I", 0.0)
+        );
+        assert_eq!(read("Sorry, no.").answer(), "");
+        assert_eq!(read("").answer(), "");
+    }
+
+    #[test]
+    fn a_text_that_was_cut_short_is_a_fallback_and_keeps_its_answer() {
+        let cut = r#"{"explanation": "A is out", "answer": "C"}"#;
+        let reply = Reply::read(cut, FinishReason::Length, "answer");
+        assert_eq!(
+            (reply.parse, reply.answer().as_str()),
+            (Parse::Fallback, "C")
+        );
+        assert!(reply.prose("explanation").starts_with("A is out"));
+    }
+
+    #[test]
+    fn an_object_without_the_key_is_none() {
+        let reply = read(r#"{"explanation": "because"}"#);
+        assert_eq!(reply.parse, Parse::Fallback);
+        let empty = read(r#"{"answer": null, "explanation": "A or B"}"#);
+        assert_eq!((empty.parse, empty.answer().as_str()), (Parse::Ok, ""));
+    }
+
+    #[test]
+    fn confidence_lies_between_0_and_1() {
+        let confidence = |value: &str| {
+            read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#)).confidence()
+        };
+        let cases = [
+            ("95", 1.0),
+            ("-0.5", 0.0),
+            ("-0.0", 0.0),
+            ("\"85%\"", 0.0),
+            ("\"NaN\"", 0.0),
+            ("\" 0.25 \"", 0.25),
+            ("null", 0.0),
+            ("[0.9]", 0.0),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(confidence(given), expected, "{given}");
+            assert!(confidence(given).is_sign_positive());
+        }
+    }
+
+    #[test]
+    fn hostile_text_never_panics() {
+        const PIECES: [&str; 12] = [
+            "{", "}", "\"", ":", ",", "answer", "é", "\n", "<think>", "</think>", "B", "[",
+        ];
+        let mut random = SplitMix64::new(3);
+        for _ in 0..20_000 {
+            let text: String = (0..random.below(30))
+                .map(|_| PIECES[random.below(PIECES.len() as u64) as usize])
+                .collect();
+            let reply = read(&text);
+            assert!(reply.answer().len() <= 1, "{text}");
+            reply.prose("explanation");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// Opens the page of a recipe's folder, and of one of its cells, in headless Chromium from disk, and uses them.
+//
+//     node tests/acceptance/page.mjs FOLDER [SHOTS]
+//
+// FOLDER is a recipe's folder with its report.html. Needs Chromium (CHROMIUM names it, /usr/bin/chromium by default) and playwright-core
+// (`npm install playwright-core`; NODE_PATH or a node_modules above this file). Fails on any error in the console, on any request but for
+// the files themselves, on a body that scrolls sideways, on a figure without marks, and on filters that do not filter. With SHOTS,
+// screenshots of both themes at laptop and phone width are written there, to be looked at.
+import { createRequire } from "node:module";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [folder, shots] = process.argv.slice(2);
+if (!folder) {
+  console.error("usage: node tests/acceptance/page.mjs FOLDER [SHOTS]");
+  process.exit(2);
+}
+const paths = [process.cwd(), ...(process.env.NODE_PATH || "").split(":").filter(Boolean)];
+const require = createRequire(import.meta.url);
+const { chromium } = require(require.resolve("playwright-core", { paths }));
+
+const failures = [];
+const expect = (holds, what) => {
+  if (!holds) failures.push(what);
+};
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+  args: ["--no-sandbox", "--allow-file-access-from-files"],
+});
+
+async function open(file, { theme, width }) {
+  const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 900 } });
+  const page = await context.newPage();
+  const where = `${file} (${theme}, ${width})`;
+  const url = pathToFileURL(resolve(file)).href;
+  page.on("console", (message) => expect(!["error", "warning"].includes(message.type()), `${where}: console: ${message.text()}`));
+  page.on("pageerror", (error) => failures.push(`${where}: ${error}`));
+  page.on("request", (request) => expect(request.url().split("#")[0] === url, `${where}: asks for ${request.url()}`));
+  await page.goto(url);
+  return { page, context, where };
+}
+
+// A page is as wide as the window; what is wider scrolls in a container of its own. Every drawing has marks and text within it.
+async function look({ page, where }) {
+  const layout = await page.evaluate(() => {
+    const plots = Array.from(document.querySelectorAll("svg.plot"));
+    const outside = plots.flatMap((plot) => {
+      const frame = plot.getBoundingClientRect();
+      const words = Array.from(plot.querySelectorAll("text"));
+      return words.filter((word) => {
+        const box = word.getBoundingClientRect();
+        return box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1);
+      }).map((word) => word.textContent);
+    });
+    return {
+      wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      plots: plots.length,
+      bare: plots.filter((plot) => !plot.querySelector("rect, circle, path") || !plot.querySelector("text")).length,
+      untitled: plots.filter((plot) => !plot.querySelector("title") || !plot.querySelector("desc")).length,
+      outside,
+    };
+  });
+  expect(layout.wide <= 0, `${where}: the body scrolls sideways by ${layout.wide} px`);
+  expect(layout.plots > 0, `${where}: no figure`);
+  expect(layout.bare === 0, `${where}: ${layout.bare} figures without marks or text`);
+  expect(layout.untitled === 0, `${where}: ${layout.untitled} figures without title or description`);
+  expect(layout.outside.length === 0, `${where}: words outside their figure: ${layout.outside.join(" | ")}`);
+}
+
+// Each side's flags, what both are filtered by, the search, and an open item.
+async function browse({ page, where }) {
+  const rows = () => page.locator("#items > details").count();
+  const all = await rows();
+  expect(all > 0, `${where}: no item is listed`);
+  for (const side of ["left", "right"]) {
+    const flags = await page.locator(`select[name=${side}-flag] option`).evaluateAll((options) => options.map((option) => [option.value, option.textContent]));
+    expect(flags.length > 8, `${where}: too few filters`);
+    const counts = {};
+    for (const [value, label] of flags) {
+      await page.selectOption(`select[name=${side}-flag]`, value);
+      counts[label] = await rows();
+    }
+    expect(counts.all === all, `${where}: "all" does not show all`);
+    expect(counts.right + counts.wrong === all, `${where}: right and wrong are not all: ${JSON.stringify(counts)}`);
+    expect(counts["flipped right → wrong"] <= counts.wrong, `${where}: more flips than wrong answers`);
+    await page.selectOption(`select[name=${side}-flag]`, "");
+  }
+  const both = {};
+  for (const value of ["differ", "gained", "lost", "wrong-alike", ""]) {
+    await page.selectOption("select[name=both]", value);
+    both[value] = await rows();
+  }
+  expect(both[""] === all, `${where}: filters do not let go`);
+  expect(both.gained + both.lost <= both.differ, `${where}: ${JSON.stringify(both)}`);
+  // The same cell and run on both sides differ nowhere.
+  const cell = await page.locator("select[name=left-cell]").inputValue();
+  const other = await page.locator("select[name=right-cell]").inputValue();
+  await page.selectOption("select[name=right-cell]", cell);
+  await page.selectOption("select[name=both]", "differ");
+  expect((await rows()) === 0, `${where}: a run differs from itself`);
+  await page.selectOption("select[name=both]", "");
+  await page.selectOption("select[name=right-cell]", other);
+  await page.fill("input[name=search]", "no question says this");
+  expect((await rows()) === 0 && (await page.locator("#none").isVisible()), `${where}: the search finds what is not there`);
+  await page.fill("input[name=search]", "");
+  const first = page.locator("#items > details").first();
+  await first.locator("summary").click();
+  expect((await first.locator(".side").count()) === 2, `${where}: an open item has not two sides`);
+  expect((await first.locator(".options li").count()) > 1, `${where}: an open item has no options`);
+  const links = await page.locator("a[href*='report.html']").evaluateAll((found) => found.map((link) => link.getAttribute("href")));
+  for (const link of links) expect(existsSync(join(folder, link.split("#")[0])), `${where}: ${link} is not there`);
+  // The link opens the very case.
+  const link = await first.locator(".side a").first().getAttribute("href");
+  const whole = await open(join(folder, link.split("#")[0]), { theme: "light", width: 1280 });
+  await whole.page.evaluate((hash) => { location.hash = hash; }, link.split("#")[1]);
+  await whole.page.waitForTimeout(100);
+  expect((await whole.page.locator("details.case[open]").count()) === 1, `${where}: ${link} opens no case`);
+  await whole.context.close();
+  const datasets = await page.locator("select[name=dataset] option").count();
+  await page.selectOption("select[name=dataset]", String(datasets - 1));
+  expect((await rows()) > 0, `${where}: the last dataset has no items`);
+  await page.selectOption("select[name=dataset]", "0");
+}
+
+// The chips of a run's page.
+async function filter({ page, where }) {
+  const cases = () => page.locator("details.case:visible").count();
+  const all = await cases();
+  for (const chip of await page.locator(".chip:has(input:enabled)").all()) {
+    const count = Number(await chip.locator("b").textContent());
+    await chip.locator("span").click();
+    expect((await cases()) === count, `${where}: "${await chip.textContent()}" shows ${await cases()}`);
+  }
+  await page.locator(".chip").first().locator("span").click();
+  expect((await cases()) === all, `${where}: "all" does not show all`);
+  await page.locator("details.case summary").first().click();
+}
+
+const report = join(folder, "report.html");
+const cell = join(folder, "cells", readdirSync(join(folder, "cells")).sort()[0], "report.html");
+if (shots) mkdirSync(shots, { recursive: true });
+for (const theme of ["light", "dark"]) {
+  for (const width of [1280, 390]) {
+    for (const [name, file, use] of [["recipe", report, browse], ["run", cell, filter]]) {
+      const opened = await open(file, { theme, width });
+      await look(opened);
+      await use(opened);
+      await look(opened);
+      if (shots) await opened.page.screenshot({ path: join(shots, `${name}-${theme}-${width}.png`), fullPage: true });
+      await opened.context.close();
+    }
+  }
+}
+await browser.close();
+for (const failure of failures) console.error(failure);
+console.log(failures.length === 0 ? "the pages hold" : `${failures.length} failures`);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,157 @@
+//! `run --recipe`: a table's cells on real questions, killed and taken up, and what no recipe can be made of.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::binary::{Scratch, size};
+use crate::determinism::wait_until;
+
+fn results(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("results.json")).unwrap()).unwrap()
+}
+
+/// The figures of the logs, by the script that shares no code with the program.
+#[track_caller]
+fn is_recomputed(folder: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute_recipe.py");
+    let python = Command::new("python3").arg(script).arg(folder).output();
+    let Ok(output) = python else {
+        println!("skipped: no python3");
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stdout);
+    let is_equal = output.status.success() && told.contains("equal to the last digit");
+    assert!(is_equal, "{output:?}");
+}
+
+#[test]
+fn table_one_is_killed_taken_up_and_recomputed() {
+    let scratch = Scratch::new();
+    if !scratch.has_real_data() {
+        println!("skipped: WARDROUND_DATA is not set");
+        return;
+    }
+    let panel = scratch.panel();
+    let run = format!(
+        "run --recipe table1 --data-dir data --limit 2 --runs 2 --panel {panel} --constrained --set record_chars=4 --quiet --out table1"
+    );
+    let folder = scratch.path("table1");
+    let mut child = scratch.command(&run).spawn().unwrap();
+    let third = folder.join("cells/cot-medqa/calls.jsonl");
+    wait_until(&mut child, || third.exists() && size(&third) > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let table = scratch.wardround("run --resume --out table1 --quiet");
+    let table = &table.succeeded().stdout;
+    for told in [
+        "| MED-MAD |",
+        "0.6000 ± 0.0265",
+        "under a grammar",
+        "seed 42",
+    ] {
+        assert!(table.contains(told), "no {told:?} in {table}");
+    }
+    let found = results(&folder);
+    assert_eq!(found["cells"].as_array().unwrap().len(), 27);
+    assert_eq!(found["netgain"].as_array().unwrap().len(), 12);
+    assert_eq!(found["paired"].as_array().unwrap().len(), 6);
+    is_recomputed(&folder);
+    assert!(folder.join("report.html").is_file());
+
+    let again = scratch.wardround(&run);
+    assert_eq!(&again.succeeded().stdout, table);
+    assert_eq!(results(&folder), found);
+}
+
+#[test]
+fn cells_share_the_calls_that_they_have_in_common() {
+    let scratch = Scratch::new();
+    let panel = scratch.panel();
+    scratch.questions(2);
+    let method = |t_max: u32| {
+        format!(
+            "[[method]]\nname = \"t-{t_max}\"\nlabel = \"T = {t_max}\"\ngroup = \"sweep\"\nsystem = \"medmad\"\n\
+             settings = {{ t_max = {t_max}, record_chars = 8 }}\n"
+        )
+    };
+    let recipe = format!(
+        "title = \"Sweep\"\ntext = \"Rounds.\"\nruns = 1\nfree = false\npanel = [\"gemma3\", \"llama\", \"qwen3\"]\n\
+         analyses = [\"netgain\", \"sweep\", \"correlated-errors\"]\n\
+         [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n{}{}",
+        method(0),
+        method(1)
+    );
+    scratch.write("sweep.toml", recipe);
+    let run = "run --recipe sweep.toml --data-dir . --constrained --out";
+    scratch
+        .wardround(format!("{run} sweep --panel {panel}"))
+        .succeeded();
+    let folder = scratch.path("sweep");
+    let contents = |cell: &str| {
+        let path = folder.join("cells").join(cell);
+        wardround::run::contents::Contents::read(&path).unwrap()
+    };
+    let (votes, debates) = (contents("t-0-own"), contents("t-1-own"));
+    assert_eq!(votes.calls.records.len(), 6);
+    for call in &votes.calls.records {
+        let mut calls = debates.calls.records.iter();
+        let same = calls.find(|other| other.key() == call.key()).unwrap();
+        // What was taken over was not made again: even its time is the first call's.
+        assert_eq!(
+            (&same.request, &same.text, same.elapsed_ms),
+            (&call.request, &call.text, call.elapsed_ms)
+        );
+    }
+    // Both cells are runs like any other.
+    scratch.wardround("verify sweep/cells/t-1-own").succeeded();
+    scratch.wardround("replay sweep/cells/t-1-own").succeeded();
+    is_recomputed(&folder);
+    let csv = scratch.wardround("report sweep --format csv --table accuracy");
+    assert!(csv.succeeded().stdout.contains("T = 1"), "{csv:?}");
+}
+
+#[test]
+fn what_no_recipe_can_be_made_of_is_refused_by_name() {
+    let scratch = Scratch::new();
+    let panel = scratch.panel();
+    scratch.questions(1);
+    scratch
+        .wardround("run --recipe table9 --data-dir .")
+        .refused(
+            2,
+            &[
+                "there is no recipe table9",
+                "hint: the recipes are table1, ",
+            ],
+        );
+    scratch
+        .wardround("run --recipe table1")
+        .refused(2, &["--data-dir"]);
+    scratch
+        .wardround(format!(
+            "run --recipe table1 --data-dir . --panel {panel} --out out"
+        ))
+        .refused(2, &["medqa/us_5opt_test.jsonl"]);
+    assert!(!scratch.path("out").exists());
+    scratch
+        .wardround(format!(
+            "run --recipe table1 --data-dir . --panel {panel} --set t_min=1"
+        ))
+        .refused(2, &["no setting t_min"]);
+    scratch
+        .wardround("run --recipe table1 --data-dir . --ids ids.txt")
+        .refused(2, &["a recipe brings its own lists of ids"]);
+    let recipe = "title = \"One\"\ntext = \"x\"\nruns = 1\nfree = false\npanel = [\"llama\"]\nanalyses = []\n\
+                  [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
+                  [[method]]\nname = \"alone\"\nlabel = \"Alone\"\ngroup = \"g\"\nsystem = \"zero-shot\"\n";
+    scratch.write("one.toml", recipe);
+    let run = "run --recipe one.toml --data-dir . --constrained --out one";
+    scratch.wardround(run).succeeded();
+    scratch.wardround(format!("{run} --seed 7")).refused(
+        2,
+        &["one holds another run of recipes: seed was \"42\", and is \"7\""],
+    );
+}
