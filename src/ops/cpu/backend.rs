@@ -68,7 +68,8 @@ impl Backend for Cpu {
             kv_heads,
             head_dim,
         } = shape;
-        Ok(KvPages::new(layers, pages, kv_heads, head_dim))
+        KvPages::new(layers, pages, kv_heads, head_dim)
+            .map_err(|error| OpsError::memory("the pages of keys and values", error))
     }
 
     /// Buffers grow with the steps.

@@ -255,7 +255,11 @@ impl Product<'_> {
                     let columns = LANES.min(self.outputs - column);
                     let row = place.first + place.lane + m;
                     let to = self.to.slice(row * self.outputs + column, columns);
-                    to.copy_from_slice(&Avx512(sum).to_array()[..columns]);
+                    if columns == LANES {
+                        _mm512_storeu_ps(to.as_mut_ptr(), sum);
+                    } else {
+                        to.copy_from_slice(&Avx512(sum).to_array()[..columns]);
+                    }
                 }
             }
         }
@@ -293,7 +297,7 @@ mod tests {
                 let mut cpu = Cpu::new(3).unwrap();
                 cpu.isa = isa;
                 let mut whole = Buffer::default();
-                cpu.matmul(&x, &weights, &mut whole);
+                cpu.run(|| cpu.matmul(&x, &weights, &mut whole));
                 for row in 0..x.rows() {
                     for (n, sum) in whole.row(row).iter().enumerate() {
                         let weights = &values[n * inputs..][..inputs];

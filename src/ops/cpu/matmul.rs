@@ -70,7 +70,7 @@ pub(super) mod tests {
                     width: x.width,
                 };
                 let mut out = Buffer::default();
-                cpu.matmul(&part, weights, &mut out);
+                cpu.run(|| cpu.matmul(&part, weights, &mut out));
                 assert!(
                     out.data
                         .iter()

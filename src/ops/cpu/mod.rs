@@ -22,6 +22,7 @@ mod quantised;
 mod rotary;
 mod sampler;
 mod slab;
+mod team;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::Rope;
 pub use sampler::{Sampler, draw_rows};
+use team::Team;
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;
@@ -87,6 +89,7 @@ pub struct Vector(pub Vec<f32>);
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pool: Arc<rayon::ThreadPool>,
+    team: Arc<Team>,
     isa: Isa,
     /// One token in a channel: whoever holds it runs. Waiting receivers are served first come, first served.
     gate: (Sender<()>, Receiver<()>),
@@ -121,6 +124,7 @@ impl Cpu {
         let _ = gate.0.send(());
         Ok(Cpu {
             pool: Arc::new(pool),
+            team: Arc::default(),
             isa,
             gate,
         })
@@ -139,24 +143,18 @@ impl Cpu {
     pub fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         let _ = self.gate.1.recv();
         let _turn = Turn(&self.gate.0);
-        self.pool.install(step)
+        self.pool.install(|| self.team.lead(step))
     }
 
     /// Calls `body` with ranges that cover `0..count` once, on several threads where `work` (multiply-adds in
-    /// all) is worth it. Where the cuts fall is no part of the result.
+    /// all) is worth it and a step runs. Where the cuts fall is no part of the result.
     pub fn split(&self, count: usize, work: usize, body: impl Fn(Range<usize>) + Sync) {
         let pieces = (work / PARALLEL_WORK).min(4 * self.threads()).min(count);
         if pieces < 2 || self.threads() < 2 {
             body(0..count);
             return;
         }
-        rayon::scope(|scope| {
-            for piece in 0..pieces {
-                let range = count * piece / pieces..count * (piece + 1) / pieces;
-                let body = &body;
-                scope.spawn(move |_| body(range));
-            }
-        });
+        self.team.split(count, pieces, &body);
     }
 
     /// `x += y`.

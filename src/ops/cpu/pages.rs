@@ -1,20 +1,22 @@
 //! The pool of key and value pages of one model, all layers, allocated once and zeroed.
 
+use std::io;
 use std::marker::PhantomData;
 
 use super::Disjoint;
 use super::lanes::LANES;
+use super::slab::Slab;
 use crate::ops::PAGE;
 
-/// Keys lie `[head_dim][PAGE]`, so that sixteen scores grow side by side, a key a lane; values lie
-/// `[PAGE][head_dim]`, rows padded to whole lanes.
+/// Keys and values lie `[PAGE][head_dim]`, rows padded to whole lanes: a position's are written, and a short context's
+/// read, in a few cache lines.
 #[derive(Debug)]
 pub struct KvPages {
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    keys: Slab<f32>,
+    values: Slab<f32>,
     kv_heads: usize,
     head_dim: usize,
-    /// Length of a value's row.
+    /// Length of a row.
     pub(super) stride: usize,
     pages: usize,
 }
@@ -22,30 +24,37 @@ pub struct KvPages {
 /// A page of one layer and one head: its place in both vectors.
 #[derive(Clone, Copy)]
 pub(super) struct PageHead<'a> {
-    /// `[head_dim][PAGE]`.
+    /// `[PAGE][stride]`, like the values.
     pub keys: &'a [f32],
-    /// `[PAGE][stride]`.
     pub values: &'a [f32],
 }
 
 impl KvPages {
     /// `pages` pages of [`PAGE`] positions for each of `layers` layers.
-    pub fn new(layers: usize, pages: usize, kv_heads: usize, head_dim: usize) -> KvPages {
+    ///
+    /// # Errors
+    /// When the system has no memory for them.
+    pub fn new(
+        layers: usize,
+        pages: usize,
+        kv_heads: usize,
+        head_dim: usize,
+    ) -> io::Result<KvPages> {
         let stride = head_dim.next_multiple_of(LANES);
-        let heads = layers * pages * kv_heads;
-        KvPages {
-            keys: vec![0.0; heads * head_dim * PAGE],
-            values: vec![0.0; heads * stride * PAGE],
+        let numbers = layers * pages * kv_heads * PAGE * stride;
+        Ok(KvPages {
+            keys: Slab::zeroed(numbers)?,
+            values: Slab::zeroed(numbers)?,
             kv_heads,
             head_dim,
             stride,
             pages,
-        }
+        })
     }
 
     /// Bytes that one page takes over all layers.
     pub fn page_bytes(layers: usize, kv_heads: usize, head_dim: usize) -> usize {
-        layers * kv_heads * PAGE * (head_dim + head_dim.next_multiple_of(LANES)) * size_of::<f32>()
+        layers * kv_heads * PAGE * 2 * head_dim.next_multiple_of(LANES) * size_of::<f32>()
     }
 
     pub fn kv_heads(&self) -> usize {
@@ -66,10 +75,10 @@ impl KvPages {
 
     pub(super) fn page(&self, layer: usize, page: u32, head: usize) -> PageHead<'_> {
         let index = self.index(layer, page, head);
-        let (keys, values) = (self.head_dim * PAGE, self.stride * PAGE);
+        let size = PAGE * self.stride;
         PageHead {
-            keys: &self.keys[index * keys..][..keys],
-            values: &self.values[index * values..][..values],
+            keys: &self.keys[index * size..][..size],
+            values: &self.values[index * size..][..size],
         }
     }
 
@@ -109,14 +118,15 @@ impl PageWriter<'_> {
     pub unsafe fn write(&self, page: u32, head: usize, slot: usize, key: &[f32], value: &[f32]) {
         debug_assert!((page as usize) < self.pages && head < self.kv_heads);
         let index = self.first + page as usize * self.kv_heads + head;
-        for (component, &number) in key.iter().enumerate().take(self.head_dim) {
-            let place = (index * self.head_dim + component) * PAGE + slot;
-            // SAFETY: inside the page, which is there.
-            unsafe { self.keys.at(place).write(number) };
-        }
         let place = (index * PAGE + slot) * self.stride;
-        // SAFETY: as above.
-        let to = unsafe { self.values.slice(place, self.head_dim) };
-        to.copy_from_slice(value);
+        // SAFETY: inside the page, which is there.
+        let (to_keys, to_values) = unsafe {
+            (
+                self.keys.slice(place, self.head_dim),
+                self.values.slice(place, self.head_dim),
+            )
+        };
+        to_keys.copy_from_slice(key);
+        to_values.copy_from_slice(value);
     }
 }

@@ -168,4 +168,32 @@ impl Lanes for Avx2 {
             )
         }
     }
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        unsafe {
+            for half in [0, 8] {
+                for column in (0..16).step_by(4) {
+                    // Row n of `quads` holds rows n and n + 4 of four columns: loads do half of the turning.
+                    let mut quads = [_mm256_setzero_ps(); 4];
+                    for (row, quads) in quads.iter_mut().enumerate() {
+                        let from = from.add((half + row) * from_stride + column);
+                        *quads = _mm256_loadu2_m128(from.add(4 * from_stride), from);
+                    }
+                    let [a, b, c, d] = quads;
+                    let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+                    let (low2, high2) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+                    let pairs = [(low, low2), (high, high2)];
+                    for (n, (first, second)) in pairs.into_iter().enumerate() {
+                        let first = _mm256_castps_pd(first);
+                        let second = _mm256_castps_pd(second);
+                        let lower = _mm256_castpd_ps(_mm256_unpacklo_pd(first, second));
+                        let upper = _mm256_castpd_ps(_mm256_unpackhi_pd(first, second));
+                        let to = to.add((column + 2 * n) * to_stride + half);
+                        _mm256_storeu_ps(to, lower);
+                        _mm256_storeu_ps(to.add(to_stride), upper);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -103,4 +103,37 @@ impl Lanes for Avx512 {
             Avx512(_mm512_maskz_mov_ps(keep, value.0))
         }
     }
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        unsafe {
+            for column in (0..16).step_by(4) {
+                // Row n of `quads` holds rows n, n + 4, n + 8, n + 12 of four columns: loads do half of the turning.
+                let mut quads = [_mm512_setzero_ps(); 4];
+                for (row, quads) in quads.iter_mut().enumerate() {
+                    let from = from.add(row * from_stride + column);
+                    let next = 4 * from_stride;
+                    let second = _mm_loadu_ps(from.add(next));
+                    let third = _mm_loadu_ps(from.add(2 * next));
+                    let fourth = _mm_loadu_ps(from.add(3 * next));
+                    *quads = _mm512_broadcast_f32x4(_mm_loadu_ps(from));
+                    *quads = _mm512_mask_broadcast_f32x4(*quads, 0x00f0, second);
+                    *quads = _mm512_mask_broadcast_f32x4(*quads, 0x0f00, third);
+                    *quads = _mm512_mask_broadcast_f32x4(*quads, 0xf000, fourth);
+                }
+                let [a, b, c, d] = quads;
+                let (low, high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+                let (low2, high2) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+                let pairs = [(low, low2), (high, high2)];
+                for (n, (first, second)) in pairs.into_iter().enumerate() {
+                    let first = _mm512_castps_pd(first);
+                    let second = _mm512_castps_pd(second);
+                    let lower = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
+                    let upper = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
+                    let to = to.add((column + 2 * n) * to_stride);
+                    _mm512_storeu_ps(to, lower);
+                    _mm512_storeu_ps(to.add(to_stride), upper);
+                }
+            }
+        }
+    }
 }

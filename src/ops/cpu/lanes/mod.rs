@@ -58,6 +58,11 @@ pub trait Lanes: Copy {
     fn power_of_two(self) -> Self;
     /// 0 in the lanes where `self < bound`, `value` elsewhere.
     fn zero_below(self, bound: Self, value: Self) -> Self;
+    /// Turns sixteen rows of sixteen values, `from_stride` apart, into columns of rows `to_stride` apart.
+    ///
+    /// # Safety
+    /// Each row of `from` must be readable, and each of `to` writable, for 16 values.
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 
     #[inline(always)]
     fn to_array(self) -> [f32; LANES] {
@@ -219,6 +224,31 @@ pub(crate) use vectorised;
 mod tests {
     use super::super::Isa;
     use super::*;
+
+    #[inline(always)]
+    fn transpose_kernel<L: Lanes>(from: &[f32; 16 * 20], to: &mut [f32; 16 * 32]) {
+        // SAFETY: sixteen rows of twenty values, and of thirty-two.
+        unsafe { L::transpose(from.as_ptr(), 20, to.as_mut_ptr(), 32) };
+    }
+    vectorised! { fn transpose(from: &[f32; 16 * 20], to: &mut [f32; 16 * 32]) = transpose_kernel }
+
+    #[test]
+    fn rows_become_columns_and_nothing_beside_them_changes() {
+        let from: [f32; 16 * 20] = std::array::from_fn(|index| index as f32);
+        for isa in Isa::available() {
+            let mut to = [-1.0; 16 * 32];
+            transpose(isa, &from, &mut to);
+            for (index, value) in to.into_iter().enumerate() {
+                let (row, column) = (index / 32, index % 32);
+                let expected = if column < 16 {
+                    from[column * 20 + row]
+                } else {
+                    -1.0
+                };
+                assert_eq!(value, expected, "{isa:?}, row {row}, column {column}");
+            }
+        }
+    }
 
     #[inline(always)]
     fn exp_kernel<L: Lanes>(values: &mut [f32]) {

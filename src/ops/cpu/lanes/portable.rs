@@ -102,4 +102,15 @@ impl Lanes for Portable {
             }
         }))
     }
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        for row in 0..LANES {
+            // SAFETY: the caller vouches for sixteen rows of sixteen values.
+            let values = unsafe { Self::load(from.add(row * from_stride)) };
+            for (column, value) in values.0.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { to.add(column * to_stride + row).write(value) };
+            }
+        }
+    }
 }

@@ -1,0 +1,117 @@
+//! Attention of each row over the pages of its sequence, by chunks of keys anchored at absolute positions.
+//!
+//! Per chunk of [`CHUNK`] keys: scores, their maximum m, weights eˢ⁻ᵐ, their sum l, the weighted sum o of the
+//! values. Chunks merge in ascending order; the division by l comes once, at the end. A key outside the window
+//! has weight zero, and a page wholly outside is not read: neither changes a bit. So rows of a sequence and heads
+//! that share keys pass over a page together, each as if it were alone.
+
+mod kernel;
+mod queries;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::pages::KvPages;
+use super::{Buffer, Cpu, Disjoint};
+use crate::ops::{PAGE, Rows};
+use kernel::{Keys, attend};
+use queries::Queries;
+
+/// What a layer's attention is.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionShape {
+    /// Query heads; each group of `heads / kv_heads` shares one head of keys and values.
+    pub heads: usize,
+    /// What scores are multiplied by.
+    pub scale: f32,
+    /// How many keys a row sees, itself included; `None`: all before it.
+    pub window: Option<usize>,
+}
+
+/// Queries that the registers hold at a time: rows times heads.
+const QUERIES: usize = 12;
+
+/// Rows of a sequence that pass over its keys and values together, times the heads that share these.
+const TOGETHER: usize = 4 * QUERIES;
+
+impl Cpu {
+    /// `qkv` holds turned queries first, `[rows, heads · head_dim + …]`; `out` becomes `[rows, heads · head_dim]`.
+    pub fn attention(
+        &self,
+        qkv: &Buffer,
+        shape: AttentionShape,
+        rows: Rows<'_>,
+        (pages, layer): (&KvPages, usize),
+        out: &mut Buffer,
+    ) {
+        let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
+        out.reshape(rows.len(), shape.heads * head_dim);
+        let group = shape.heads / kv_heads;
+        let blocks = blocks(rows.sequences, (TOGETHER / group).max(1));
+        let to = Disjoint::new(&mut out.data);
+        let seen = rows.positions.iter().map(|&position| shape.seen(position));
+        let seen: usize = seen.map(|seen| seen.len()).sum();
+        let work = 2 * seen * shape.heads * head_dim;
+        self.split(kv_heads * blocks.len(), work, |range| {
+            let mut all = Vec::new();
+            let mut columns = vec![0.0; pages.stride * PAGE];
+            for index in range {
+                let (head, block) = (index / blocks.len(), &blocks[index % blocks.len()]);
+                let keys = Keys {
+                    pages,
+                    layer,
+                    head,
+                    table: rows.tables[rows.sequences[block.start] as usize],
+                };
+                let start = head * group * head_dim;
+                let count = block.len() * group;
+                all.resize_with(count.div_ceil(QUERIES).max(all.len()), || {
+                    Queries::new(pages.stride)
+                });
+                let all = &mut all[..count.div_ceil(QUERIES)];
+                all.iter_mut().for_each(Queries::clear);
+                let mut index = 0;
+                for row in block.clone() {
+                    let seen = shape.seen(rows.positions[row]);
+                    for query in qkv.row(row)[start..][..group * head_dim].chunks(head_dim) {
+                        all[index / QUERIES].add(query, seen.clone());
+                        index += 1;
+                    }
+                }
+                attend(self.isa, &keys, shape.scale, all, &mut columns);
+                let mut results = all.iter().flat_map(|queries| queries.results(head_dim));
+                for row in block.clone() {
+                    // SAFETY: a row's heads are written by one thread alone.
+                    let out =
+                        unsafe { to.slice(row * shape.heads * head_dim + start, group * head_dim) };
+                    for (out, result) in out.chunks_mut(head_dim).zip(&mut results) {
+                        out.copy_from_slice(result);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Runs of at most `length` rows of one sequence.
+pub fn blocks(sequences: &[u32], length: usize) -> Vec<Range<usize>> {
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for (row, sequence) in sequences.iter().enumerate() {
+        match blocks.last_mut() {
+            Some(block) if block.len() < length && sequences[block.start] == *sequence => {
+                block.end += 1;
+            }
+            _ => blocks.push(row..row + 1),
+        }
+    }
+    blocks
+}
+
+impl AttentionShape {
+    /// The keys that a row at `position` sees.
+    pub fn seen(&self, position: u32) -> Range<usize> {
+        let end = position as usize + 1;
+        self.window.map_or(0, |window| end.saturating_sub(window))..end
+    }
+}
