@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::binary::Scratch;
 
+const QUESTIONS: usize = 24;
+
 fn items(scratch: &Scratch, run: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path(run).join("items.jsonl")).unwrap();
     let mut items: Vec<Value> = text
@@ -17,15 +19,16 @@ fn items(scratch: &Scratch, run: &str) -> Vec<Value> {
 #[test]
 fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     let scratch = Scratch::new();
-    scratch.questions(8);
-    scratch.run_one("without", "--runs 2").succeeded();
-    scratch.run_one("with", "--runs 2 --seed 9").succeeded();
+    scratch.questions(QUESTIONS);
+    scratch.run_one("without", "--runs 3").succeeded();
+    scratch.run_one("with", "--runs 3 --seed 9").succeeded();
     let compare = |more: &str| scratch.wardround(format!("compare without with {more}"));
 
     let json = compare("--format json");
     let found: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
     let (left, right) = (items(&scratch, "without"), items(&scratch, "with"));
     let pairs = || left.iter().zip(&right);
+    let answers = 3 * QUESTIONS;
     let count = |before: bool, after: bool| {
         let is = |(l, r): &(&Value, &Value)| l["correct"] == before && r["correct"] == after;
         pairs().filter(is).count()
@@ -54,7 +57,7 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     }
     let agree = pairs().filter(|(l, r)| l["answer"] == r["answer"]).count();
     let agreement = pair["agreement"]["mean"].as_f64().unwrap();
-    assert!((agreement - agree as f64 / 16.0).abs() < 1e-12);
+    assert!((agreement - agree as f64 / answers as f64).abs() < 1e-12);
     for (row, run) in found["runs"]
         .as_array()
         .unwrap()
@@ -71,7 +74,7 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
         );
         let tokens = row["cost"]["total"]["completion_tokens"].as_f64();
         assert_eq!(tokens, results["tokens"]["completion"].as_f64());
-        assert_eq!(row["calibration"]["n"], 16);
+        assert_eq!(row["calibration"]["n"], answers);
     }
     let fields = pair["plan"].as_array().unwrap();
     assert_eq!(fields.len(), 1);
@@ -82,7 +85,7 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
 
     let shown = compare("").succeeded().stdout.clone();
     for part in [
-        "2 runs on questions: 8 questions, 8 with gold",
+        "2 runs on questions: 24 questions, 24 with gold",
         "## with against without",
         "- plan: seed is 42 against 9",
         "- exact McNemar, by run: p = ",
