@@ -72,8 +72,9 @@ impl Demo {
             max_in_flight: None,
             hub,
         };
+        let inputs = order.read()?;
         let crew = order.crew()?;
-        let prepared = order.prepare(&crew)?;
+        let prepared = order.prepare(inputs, &crew)?;
         let directory = Directory::create(&out, &prepared.plan)?;
         let workplace = Workplace {
             crew: crew.start()?,

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::crew::Crew;
 use super::options::MachineFlags;
 use crate::data::subset::Subset;
-use crate::data::{self, DEMO_PATH, Format, Question};
+use crate::data::{self, DEMO_PATH, Dataset, Format, Question};
 use crate::exit::Failure;
 use crate::hub::HubOptions;
 use crate::model::WantedType;
@@ -127,17 +127,27 @@ impl Order {
         Crew::describe(self.seat_models()?, &self.machine, &self.hub)
     }
 
-    /// Reads every file that bears on the answers; `crew` holds the models of every seat.
+    /// Reads prompts and questions. It comes first: a mistake in them should be told before any model is looked for.
     ///
     /// # Errors
     /// Whatever is missing or malformed.
-    pub fn prepare(self, crew: &Crew) -> Result<Prepared, Failure> {
+    pub fn read(&self) -> Result<Inputs, Failure> {
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
-        let dataset = data::load(&self.data, self.format)?;
-        let mut questions = self.subset.choose(dataset.questions)?;
+        let mut dataset = data::load(&self.data, self.format)?;
+        dataset.questions = self.subset.choose(dataset.questions)?;
+        Ok(Inputs { prompts, dataset })
+    }
+
+    /// Resolves everything that bears on the answers; `crew` holds the models of every seat.
+    ///
+    /// # Errors
+    /// A panel that is not the system's size, a shard of too few questions.
+    pub fn prepare(self, inputs: Inputs, crew: &Crew) -> Result<Prepared, Failure> {
+        let Inputs { prompts, dataset } = inputs;
+        let mut questions = dataset.questions;
         for question in &mut questions {
             question.image = question
                 .image
@@ -237,6 +247,13 @@ impl Order {
         };
         seats.iter().map(model).collect()
     }
+}
+
+/// What an order reads before any model.
+pub struct Inputs {
+    prompts: PromptSet,
+    /// The questions are those that were chosen.
+    dataset: Dataset,
 }
 
 /// A run that may start once its models are loaded.

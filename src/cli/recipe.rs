@@ -50,12 +50,15 @@ impl RecipeRun {
             .iter()
             .map(|cell| self.order(cell))
             .collect::<Result<Vec<_>, Failure>>()?;
+        let inputs = orders.iter().map(Order::read);
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = orders.iter().map(Order::seat_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
         let crew = Crew::describe(names, &self.machine, &self.hub)?;
         let prepared = orders
             .into_iter()
-            .map(|order| order.prepare(&crew))
+            .zip(inputs)
+            .map(|(order, inputs)| order.prepare(inputs, &crew))
             .collect::<Result<Vec<_>, _>>()?;
         if self.dry_run {
             return Ok(self.announce(&cells, &prepared, &crew)?);

@@ -92,8 +92,9 @@ impl Replay {
                 hint: Some(resume(&self.directory)),
             });
         }
+        let inputs = order.read()?;
         let crew = order.crew()?;
-        let prepared = order.prepare(&crew)?;
+        let prepared = order.prepare(inputs, &crew)?;
         check_promise(
             &self.directory.join(plan::FILE),
             &contents.plan,

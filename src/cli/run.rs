@@ -118,8 +118,9 @@ impl Run {
         let (quiet, dry_run, resume) = (self.quiet, self.dry_run, self.resume);
         let out = self.out.clone();
         let (order, promised) = self.order()?;
+        let inputs = order.read()?;
         let crew = order.crew()?;
-        let prepared = order.prepare(&crew)?;
+        let prepared = order.prepare(inputs, &crew)?;
         if let Some((path, plan)) = promised {
             check_promise(&path, &plan, &prepared.plan)?;
         }

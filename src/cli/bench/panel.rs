@@ -101,8 +101,9 @@ impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
         let (format, quiet, ignore_eos) = (self.format, self.quiet, self.ignore_eos);
         let order = self.order()?;
+        let inputs = order.read()?;
         let crew = order.crew()?;
-        let prepared = order.prepare(&crew)?;
+        let prepared = order.prepare(inputs, &crew)?;
         let device = crew.devices[0].clone();
         let progress = Arc::new(Progress::start(prepared.questions.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
