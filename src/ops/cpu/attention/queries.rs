@@ -46,7 +46,6 @@ impl Queries {
     pub fn clear(&mut self) {
         self.count = 0;
         self.rows.clear();
-        self.all_seen = usize::MAX..0;
         self.maxima.fill(f32::NEG_INFINITY);
         self.totals.fill(0.0);
         self.sums.fill(0.0);
@@ -54,8 +53,11 @@ impl Queries {
 
     pub fn add(&mut self, query: &[f32], seen: Range<usize>) {
         self.rows.extend_from_slice(query);
-        self.all_seen.start = self.all_seen.start.min(seen.start);
-        self.all_seen.end = self.all_seen.end.max(seen.end);
+        self.all_seen = if self.count == 0 {
+            seen.clone()
+        } else {
+            self.all_seen.start.min(seen.start)..self.all_seen.end.max(seen.end)
+        };
         self.seen[self.count] = seen;
         self.count += 1;
     }
