@@ -40,7 +40,8 @@ impl Begun {
     /// A file that cannot be read as one.
     pub fn read(out: &Path) -> Result<Option<Begun>, RecipeError> {
         let path = out.join(FILE);
-        if !fs_err::exists(&path)? {
+        // What is no folder at all is for whoever opens a run there to say.
+        if !path.is_file() {
             return Ok(None);
         }
         let text = fs_err::read_to_string(&path)?;
