@@ -40,6 +40,7 @@ impl Begun {
     /// A file that cannot be read as one.
     pub fn read(out: &Path) -> Result<Option<Begun>, RecipeError> {
         let path = out.join(FILE);
+        // What is no folder at all is for whoever opens a run there to say.
         if !path.is_file() {
             return Ok(None);
         }
