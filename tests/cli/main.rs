@@ -11,6 +11,8 @@ mod limits;
 mod multi_agent;
 mod recipes;
 mod recompute;
+#[cfg(feature = "remote")]
+mod remote;
 mod run_directory;
 mod shards;
 mod signals;

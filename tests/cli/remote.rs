@@ -1,0 +1,151 @@
+//! Panel members behind an endpoint: a whole run against a server of the test's own, and what ends one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use serde_json::{Value, json};
+use wardround::run::contents::Contents;
+
+use crate::binary::Scratch;
+
+/// Answers every chat by `answer`, which gives a status and a body, until the test ends; gives its address.
+fn serve(answer: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        thread::scope(|scope| {
+            for stream in listener.incoming().flatten() {
+                scope.spawn(|| converse(stream, &answer));
+            }
+        });
+    });
+    format!("openai:tiny@http://{address}/v1")
+}
+
+/// Requests of one connection, one after another.
+fn converse(stream: TcpStream, answer: &(impl Fn(&Value) -> (u16, Value) + Sync)) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut stream = stream;
+    loop {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            lines.push(line.to_ascii_lowercase());
+        }
+        let length = lines
+            .iter()
+            .find_map(|line| line.strip_prefix("content-length:"));
+        let length = length.map_or(0, |length| length.trim().parse().unwrap());
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let (status, reply) = match lines[0].starts_with("get") {
+            true => (200, json!({"data": [{"id": "tiny"}]})),
+            false => answer(&serde_json::from_slice(&body).unwrap()),
+        };
+        let reply = reply.to_string();
+        let length = reply.len();
+        let head = format!(
+            "HTTP/1.1 {status} Said\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        );
+        if stream.write_all((head + &reply).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn said(text: &str) -> (u16, Value) {
+    let reply = json!({
+        "model": "tiny-2026", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 30, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 16}}
+    });
+    (200, reply)
+}
+
+const QUICK: &str = "run zero-shot --data questions.jsonl --format mcq --remote-attempts 1";
+
+#[test]
+fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    let member = serve(|request| {
+        let user = request["messages"].as_array().unwrap().last().unwrap();
+        assert!(user["content"].to_string().contains("Seven times"));
+        assert_eq!(request["model"], "tiny");
+        assert!(request["seed"].is_u64() && request.get("temperature").is_none());
+        said("B")
+    });
+    let run = scratch.wardround(format!("{QUICK} --panel {member} --out out"));
+    assert!(
+        run.succeeded().stderr.contains("cannot be generated again"),
+        "{run:?}"
+    );
+    scratch.wardround("verify out").succeeded();
+    let contents = Contents::read(&scratch.path("out")).unwrap();
+    assert_eq!(contents.plan.panel[0].backbone, member);
+    assert_eq!(contents.calls.records.len(), 3);
+    for call in &contents.calls.records {
+        assert_eq!((call.text.as_str(), call.request.as_str()), ("B", ""));
+        assert_eq!(
+            (call.sampling.temperature, call.usage.cached_tokens),
+            (None, 16)
+        );
+        assert!(call.sampling.constrained && call.tokens.is_empty());
+    }
+    let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(page.contains("as its provider pleases"));
+    scratch
+        .wardround("replay out")
+        .refused(2, &["cannot be generated again byte for byte"]);
+    // What is finished asks nobody: a plan of a remote member can be taken up.
+    scratch.wardround("run --resume --out out").succeeded();
+}
+
+#[test]
+fn a_panel_may_be_half_here_and_half_elsewhere() {
+    let scratch = Scratch::new();
+    scratch.panel();
+    scratch.questions(1);
+    let member = serve(|_| said(r#"{"answer": "C", "confidence": 0.9, "cot": ["a", "b", "c"]}"#));
+    let run = format!(
+        "run medmad --data questions.jsonl --format mcq --set record_chars=8 --set t_max=0 \
+         --panel gemma3,{member},qwen3 --out out"
+    );
+    scratch.wardround(run).succeeded();
+    let contents = Contents::read(&scratch.path("out")).unwrap();
+    assert_eq!(contents.items.records[0].rounds[0].answers[1], "C");
+    let remote: Vec<bool> = contents
+        .plan
+        .panel
+        .iter()
+        .map(|one| one.is_remote())
+        .collect();
+    assert_eq!(remote, [false, true, false]);
+}
+
+#[test]
+fn an_endpoint_that_fails_costs_the_item_and_one_that_is_dead_or_forbidden_the_run() {
+    let scratch = Scratch::new();
+    scratch.questions(2);
+    let failing = serve(|_| (500, json!({"error": {"message": "out of order"}})));
+    scratch
+        .wardround(format!("{QUICK} --panel {failing} --out failing"))
+        .refused(1, &["2 of 2 items errored", "out of order"]);
+    let dead = "openai:tiny@http://127.0.0.1:9/v1";
+    scratch
+        .wardround(format!("{QUICK} --panel {dead} --out dead"))
+        .refused(2, &["127.0.0.1:9"]);
+    scratch
+        .wardround(format!("{QUICK} --panel {failing} --out offline --offline"))
+        .refused(2, &["cannot be asked"]);
+    assert!(!scratch.path("offline").exists());
+    scratch
+        .wardround(format!("{QUICK} --panel openai:tiny --out nowhere"))
+        .refused(2, &["is no address of a remote member"]);
+}
