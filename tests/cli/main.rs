@@ -11,6 +11,7 @@ mod limits;
 mod multi_agent;
 mod recipes;
 mod recompute;
+mod report;
 mod run_directory;
 mod shards;
 mod signals;

@@ -150,13 +150,13 @@ fn paper(cell: Option<&CellResult>) -> [Cell; 2] {
 
 /// Whether no method does better on the dataset; methods that tie for best all do.
 fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
-    let others = results
+    let mut others = results
         .cells
         .iter()
         .filter(|other| other.dataset == cell.dataset);
     cell.mean.is_some()
         && others.clone().count() > 1
-        && others.fold(true, |best, other| best && other.mean <= cell.mean)
+        && others.all(|other| other.mean <= cell.mean)
 }
 
 fn estimate(estimate: &Estimate) -> Cell {
