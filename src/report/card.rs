@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::case::Verdict;
 use super::panel::role_title;
-use super::read::{entries, plain, text, texts};
+use super::read::{entries, plain, text, texts, told};
 use crate::run::records::{CallRecord, FinishReason, Parse};
 
 /// The fields of MED-MAD's record (C.2); a record's other fields are listed by name.
@@ -218,7 +218,7 @@ fn others(record: &Value) -> Vec<Pair<'_>> {
     unknown
         .map(|(name, value)| Pair {
             name: Cow::Borrowed(name),
-            text: plain(value),
+            text: told(value),
         })
         .filter(|pair| !pair.text.is_empty())
         .collect()

@@ -33,6 +33,27 @@ pub fn plain(value: &Value) -> Cow<'_, str> {
     }
 }
 
+/// Any value as lines that a person reads: a line an entry, an object's fields one after another.
+pub fn told(value: &Value) -> Cow<'_, str> {
+    let told_entries = |entries: &[Value], between: &str| {
+        let entries: Vec<_> = entries.iter().map(told).collect();
+        entries.join(between)
+    };
+    match value {
+        Value::Array(entries) if entries.iter().any(|entry| !entry.is_string()) => {
+            told_entries(entries, "\n").into()
+        }
+        Value::Array(entries) => told_entries(entries, ", ").into(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{name}: {}", told(value)));
+            fields.collect::<Vec<_>>().join("; ").into()
+        }
+        other => plain(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +70,16 @@ mod tests {
         assert_eq!(texts(&record, "d"), ["p", "2"]);
         assert_eq!(texts(&record, "a"), ["x"]);
         assert!(texts(&json!("no object"), "a").is_empty());
+    }
+
+    #[test]
+    fn tells_lists_and_objects_in_words() {
+        let experts = json!([{"role": "Cardiologist", "knows": ["hearts", "vessels"]}, {"role": "GP", "lead": true}]);
+        assert_eq!(
+            told(&experts),
+            "role: Cardiologist; knows: hearts, vessels\nrole: GP; lead: true"
+        );
+        assert_eq!(told(&json!("x")), "x");
+        assert_eq!(told(&json!(null)), "");
     }
 }

@@ -13,6 +13,7 @@ mod recipes;
 mod recompute;
 #[cfg(feature = "remote")]
 mod remote;
+mod report;
 mod run_directory;
 mod shards;
 mod signals;

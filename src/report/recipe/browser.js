@@ -77,7 +77,9 @@
       });
       made.append(group);
     });
-    made.append(" = ", letterOf(item[1], gold));
+    const end = element("span", "", "= ");
+    end.append(letterOf(item[1], gold));
+    made.append(" ", end);
     return made;
   };
 

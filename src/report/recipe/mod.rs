@@ -157,7 +157,9 @@ fn sections<'a>(
     cells: &[(Cell<'_>, Contents)],
     browser: &Browser,
 ) -> Vec<Section<'a>> {
-    let table = |table: Table| {
+    let table = |mut table: Table| {
+        // The section says them under its title, where a closed table does not hide them.
+        table.notes.retain(|note| *note != results.conditions);
         let groups = match table.name {
             "accuracy" => {
                 let sweep = figures::sweep(recipe, results);

@@ -1,0 +1,160 @@
+//! `report`: pages written again from disk, and the tables that `--format` prints.
+
+use serde_json::Value;
+
+use crate::binary::Scratch;
+
+const RECIPE: &str = r#"
+title = "Two <b>methods</b>"
+text = "Alone and together."
+runs = 2
+free = false
+panel = ["gemma3", "llama", "qwen3"]
+analyses = ["netgain", "paired-best", "correlated-errors", "cases"]
+readings = ["The paper is silent & so are we."]
+[[dataset]]
+name = "own"
+label = "Own"
+file = "questions.jsonl"
+format = "mcq"
+[[method]]
+name = "votes"
+label = "Votes"
+group = "g"
+system = "no-debate"
+settings = { record_chars = 8, samples = 1 }
+[[method]]
+name = "medmad"
+label = "MED-MAD"
+group = "g"
+system = "medmad"
+settings = { t_max = 1, record_chars = 8 }
+paper.own = [0.5, 0.1]
+"#;
+
+/// A scratch folder with a finished recipe in `out`.
+fn finished() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.questions(3);
+    scratch.write("two.toml", RECIPE);
+    let panel = scratch.panel();
+    let run = "run --recipe two.toml --data-dir . --constrained --out out";
+    scratch
+        .wardround(format!("{run} --panel {panel}"))
+        .succeeded();
+    scratch
+}
+
+#[test]
+fn a_recipes_page_holds_its_figures_and_every_item_and_asks_for_nothing() {
+    let scratch = finished();
+    let path = scratch.path("out/report.html");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.contains("<h1>Two &lt;b&gt;methods&lt;/b&gt;</h1>"));
+    assert!(page.contains("The paper is silent &amp; so are we."));
+    assert!(page.contains("every answer on this page is noise"));
+    for request in [
+        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "fetch(",
+    ] {
+        assert!(!page.contains(request), "{request}");
+    }
+    // Accuracy, NetGain, one difference, correlated errors, calibration of two cells, cost.
+    assert_eq!(page.matches("<svg ").count(), 7);
+    let data = page.split("id=\"data\">").nth(1).unwrap();
+    let data: Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    let cells = data["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        assert!(
+            scratch
+                .path(&format!("out/{}", cell["page"].as_str().unwrap()))
+                .is_file()
+        );
+        let runs = cell["items"].as_array().unwrap();
+        assert_eq!(runs.len(), 2);
+        for items in runs {
+            let items = items.as_array().unwrap();
+            assert!(items.len() == 3 && items.iter().all(Value::is_array));
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+    let told = scratch.wardround("report out");
+    assert_eq!(told.succeeded().stdout, "out/report.html\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), page);
+}
+
+#[test]
+fn tables_say_in_every_form_what_the_results_say() {
+    let scratch = finished();
+    let results = std::fs::read(scratch.path("out/results.json")).unwrap();
+    let results: Value = serde_json::from_slice(&results).unwrap();
+    let mean = results["cells"][1]["mean"].as_f64().unwrap();
+
+    let json = scratch.wardround("report out --format json");
+    let json: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
+    let tables = json["tables"].as_array().unwrap();
+    let names: Vec<&str> = tables
+        .iter()
+        .map(|table| table["name"].as_str().unwrap())
+        .collect();
+    let all = [
+        "accuracy",
+        "netgain",
+        "paired",
+        "collapse",
+        "cases",
+        "calibration",
+        "cost",
+    ];
+    assert_eq!(names, all);
+    assert_eq!(tables[0]["rows"][1]["Own: ours"]["mean"], mean);
+
+    let csv = scratch.wardround("report out --format csv --table accuracy");
+    let mut reader = csv::Reader::from_reader(csv.succeeded().stdout.as_bytes());
+    let row = reader.records().nth(1).unwrap().unwrap();
+    assert_eq!((&row[0], &row[1]), ("g", "MED-MAD"));
+    assert_eq!(row[2].parse::<f64>().unwrap(), mean);
+
+    let markdown = scratch.wardround("report out --format md");
+    let markdown = &markdown.succeeded().stdout;
+    assert!(markdown.contains(&format!("{mean:.4} ± ")), "{markdown}");
+    // What must be said beside every table.
+    assert_eq!(
+        markdown
+            .matches("Thinking off; text under a grammar")
+            .count(),
+        all.len()
+    );
+
+    let of_run = scratch.wardround("report out/cells/medmad-own --format csv");
+    assert!(
+        of_run
+            .succeeded()
+            .stdout
+            .starts_with("# accuracy\nrun,accuracy,")
+    );
+    scratch
+        .wardround("report out --format csv --table netgains")
+        .refused(
+            2,
+            &[
+                "out has no table netgains",
+                "hint: it has accuracy, netgain, ",
+            ],
+        );
+}
+
+#[test]
+fn a_recipe_that_has_not_finished_has_no_page_yet() {
+    let scratch = finished();
+    std::fs::remove_file(scratch.path("out/results.json")).unwrap();
+    for format in ["", "--format md"] {
+        scratch.wardround(format!("report out {format}")).refused(
+            2,
+            &[
+                "not every cell of recipe two.toml has run",
+                "run --resume --out out",
+            ],
+        );
+    }
+}
