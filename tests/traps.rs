@@ -447,7 +447,7 @@ fn trap_12_qwen_does_not_think_unless_asked_and_is_not_decoded_greedily() {
         ..Sampling::default()
     };
     assert_eq!(description.generation.sampling, sampling);
-    assert!(!Settings::default().thinking);
+    assert!(!Settings::default().decoding.thinking);
     let ours = chat(&common::synthetic(Family::Qwen3));
     let both = [Some(&ours), published_chat(Family::Qwen3)];
     let turn = "<|im_start|>assistant\n";

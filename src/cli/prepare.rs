@@ -166,7 +166,7 @@ impl Order {
         let models = self.seat_models()?;
         let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
-        let (seats, thinking) = (self.protocol.seats(), self.protocol.thinking());
+        let (seats, thinking) = (self.protocol.seats(), self.protocol.decoding().thinking);
         let members = seats.iter().zip(&models);
         let panel: Vec<MemberPlan> = members
             .map(|(seat, &model)| crew.plan(model, &seat.agent, thinking))
@@ -297,8 +297,8 @@ impl Prepared {
             recorder,
             run_seed: self.plan.seed,
             free: self.plan.free,
-            thinking: self.protocol.thinking(),
-            max_tokens: self.protocol.max_tokens(),
+            thinking: self.protocol.decoding().thinking,
+            max_tokens: self.protocol.decoding().max_tokens,
             ignore_eos: false,
             stop,
             on_call: Box::new(on_call),

@@ -172,6 +172,8 @@ impl RecipeRun {
                     };
                     workplace.shared = calls.share();
                     let ended = workplace.work(prepared, begun, &directory);
+                    // Whoever adds calls has them to himself, and copies none.
+                    workplace.shared = Arc::default();
                     ended.map_err(|error| self.in_this_folder(error))?.1
                 }
             };
@@ -225,14 +227,14 @@ impl RecipeRun {
 #[derive(Default)]
 struct Shared {
     dataset: String,
-    calls: HashMap<String, CallRecord>,
+    calls: Arc<HashMap<String, CallRecord>>,
 }
 
 impl Shared {
     /// Cells of another dataset share nothing.
     fn enter(&mut self, dataset: &str) {
         if self.dataset != dataset {
-            self.calls.clear();
+            self.calls = Arc::default();
             self.dataset = dataset.to_owned();
         }
     }
@@ -240,15 +242,16 @@ impl Shared {
     fn add(&mut self, contents: &Contents) {
         // A call of a member elsewhere has no request that fixes its text.
         let calls = contents.calls.records.iter();
+        let known = Arc::make_mut(&mut self.calls);
         for call in calls.filter(|call| !call.request.is_empty()) {
-            self.calls
+            known
                 .entry(call.request.clone())
                 .or_insert_with(|| call.clone());
         }
     }
 
     fn share(&self) -> Arc<HashMap<String, CallRecord>> {
-        Arc::new(self.calls.clone())
+        self.calls.clone()
     }
 }
 

@@ -122,7 +122,7 @@ fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
         return (0, 0);
     };
     let (mut sum, mut longest) = (0, 0);
-    let thinking = prepared.protocol.thinking();
+    let thinking = prepared.protocol.decoding().thinking;
     for question in &prepared.questions {
         for (seat, chat) in system.opening(&prepared.plan.dataset.name, question) {
             // A remote member's tokens are counted where it is.

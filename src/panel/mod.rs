@@ -10,11 +10,12 @@ mod request;
 #[cfg(test)]
 pub mod scripted;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, bounded};
 use serde_json::Value;
 
 use self::backbone::Backbone;
@@ -97,7 +98,7 @@ enum Pending {
     Known(Box<CallRecord>),
     Local(Box<Asked>),
     /// A call that a thread of its own waits for.
-    Remote(Box<(Call, Receiver<Told>)>),
+    Remote(Box<(Call, JoinHandle<Told>)>),
     Done(Box<(Call, Asking, Answer)>),
 }
 
@@ -241,23 +242,20 @@ impl Panel {
             thinking: Some(self.thinking),
             ..RemoteRequest::default()
         };
-        let (teller, told) = bounded(1);
         let (model, stop) = (model.clone(), self.stop.clone());
-        std::thread::spawn(move || {
+        let asking = std::thread::spawn(move || {
             let asked_at = Instant::now();
             let completion = model.complete(&request, &stop);
-            // Whoever asked may have given up.
-            let _ = teller.send((completion, asked_at.elapsed().as_millis() as u64));
+            (completion, asked_at.elapsed().as_millis() as u64)
         });
-        Pending::Remote(Box::new((call, told)))
+        Pending::Remote(Box::new((call, asking)))
     }
 
     fn wait_for_endpoint(
         &self,
-        (call, told): (Call, Receiver<Told>),
+        (call, asking): (Call, JoinHandle<Told>),
     ) -> Result<(Call, Asking, Answer), PanelError> {
-        // A thread that ended without a word panicked, and its panic is on stderr.
-        let (completion, elapsed_ms) = told.recv().map_err(|_| PanelError::Interrupted)?;
+        let (completion, elapsed_ms) = asking.join().unwrap_or_else(|panic| resume_unwind(panic));
         let completion = completion.map_err(|error| match error {
             RemoteError::Interrupted => PanelError::Interrupted,
             other => PanelError::Remote(other),

@@ -89,12 +89,9 @@ pub struct CaseMethod {
 /// Cells of one recipe with what they say, in the order of the results.
 pub type Readings<'a> = [(&'a CellResult, Reading<'a>)];
 
-/// Whether methods of this system put several agents to work.
-fn is_multi_agent(system: &str) -> bool {
-    matches!(
-        system,
-        "medagents" | "mdagents" | "reconcile" | "medmad" | "no-debate"
-    )
+/// Whether the run put several agents to work.
+fn is_multi_agent(reading: &Reading<'_>) -> bool {
+    reading.contents.plan.panel.len() > 1
 }
 
 /// # Errors
@@ -103,9 +100,7 @@ pub fn net_gains(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<NetGainRow
     if !recipe.analyses.contains(&Analysis::Netgain) {
         return Ok(Vec::new());
     }
-    let debating = cells
-        .iter()
-        .filter(|(cell, _)| is_multi_agent(&cell.system));
+    let debating = cells.iter().filter(|(_, reading)| is_multi_agent(reading));
     let row = |(cell, reading): &(&CellResult, Reading<'_>)| {
         let gain = net_gain(&reading.round0(), &reading.verdicts(), None)?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
@@ -147,8 +142,8 @@ pub fn paired(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<PairedRow>, R
         for analysis in &recipe.analyses {
             match analysis {
                 Analysis::PairedBest => {
-                    let others = here.iter().filter(|(cell, _)| {
-                        is_multi_agent(&cell.system) && cell.method != medmad.0.method
+                    let others = here.iter().filter(|(cell, reading)| {
+                        is_multi_agent(reading) && cell.method != medmad.0.method
                     });
                     // The first of equal means, in the recipe's order.
                     let best = others.reduce(|best, other| match other.0.mean > best.0.mean {

@@ -13,7 +13,8 @@ pub struct Decoding {
     pub record_chars: usize,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     pub thinking: bool,
-    /// Tokens of a completion at most; `None` (`auto`): what each kind of call needs at worst.
+    /// Tokens of a completion at most; `None` (`auto`): what each kind of call needs at worst, or, with `thinking`, what the context
+    /// leaves.
     pub max_tokens: Option<usize>,
 }
 
@@ -36,6 +37,8 @@ pub struct Shape {
 }
 
 impl Decoding {
+    pub const KEYS: [&str; 3] = ["record_chars", "thinking", "max_tokens"];
+
     /// Changes one of these settings; `false` where the key is none of them.
     ///
     /// # Errors
@@ -68,7 +71,7 @@ impl Decoding {
     pub fn record(&self, fields: Vec<(&str, Value)>) -> Shape {
         let schema = form::root(fields);
         Shape {
-            max_tokens: Some(self.max_tokens.unwrap_or_else(|| form::longest(&schema))),
+            max_tokens: self.bound(form::longest(&schema)),
             grammar: Some(Grammar::JsonSchema(schema.to_string())),
         }
     }
@@ -83,8 +86,13 @@ impl Decoding {
     pub fn within(&self, grammar: Option<Grammar>, tokens: usize) -> Shape {
         Shape {
             grammar,
-            max_tokens: Some(self.max_tokens.unwrap_or(tokens)),
+            max_tokens: self.bound(tokens),
         }
+    }
+
+    /// The tokens that a text of at most so many may take; nobody knows how long a `<think>` section before it gets.
+    pub fn bound(&self, tokens: usize) -> Option<usize> {
+        self.max_tokens.or((!self.thinking).then_some(tokens))
     }
 }
 
@@ -121,6 +129,9 @@ mod tests {
         assert_eq!(tokens, Some(longest));
         assert_eq!(decoding.passage().max_tokens, Some(4 * 240));
         assert_eq!(decoding.within(None, 50).max_tokens, Some(50));
+        decoding.thinking = true;
+        assert_eq!(decoding.record(fields(&decoding)).max_tokens, None);
+        assert_eq!(decoding.passage().max_tokens, None);
         decoding.max_tokens = Some(9);
         let told = [
             decoding.record(fields(&decoding)),

@@ -1,6 +1,7 @@
 //! Which system runs, with its settings; and the system itself, ready to answer.
 
 use super::case::Case;
+use super::decoding::Decoding;
 use super::healthcareagent::protocol::HealthcareAgent;
 use super::mdagents::protocol::MdAgents;
 use super::medagents::protocol::MedAgents;
@@ -23,7 +24,7 @@ pub enum Protocol {
     NoDebate(medmad::settings::Settings),
     /// One model alone.
     SingleLlm(single_llm::settings::Settings),
-    HealthcareAgent(healthcareagent::settings::Settings),
+    HealthcareAgent(Decoding),
     MedAgents(medagents::settings::Settings),
     MdAgents(mdagents::settings::Settings),
     Reconcile(reconcile::settings::Settings),
@@ -107,7 +108,10 @@ impl Protocol {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
             Protocol::SingleLlm(settings) => settings.set(key, value),
-            Protocol::HealthcareAgent(settings) => settings.set(key, value),
+            Protocol::HealthcareAgent(decoding) => match decoding.set(key, value)? {
+                true => Ok(()),
+                false => Err(SettingsError::unknown(key, &Decoding::KEYS)),
+            },
             Protocol::MedAgents(settings) => settings.set(key, value),
             Protocol::MdAgents(settings) => settings.set(key, value),
             Protocol::Reconcile(settings) => settings.set(key, value),
@@ -174,27 +178,15 @@ impl Protocol {
         models.max().unwrap_or(0)
     }
 
-    /// Whether a `<think>` section is asked for.
-    pub fn thinking(&self) -> bool {
+    /// How the system's texts are bounded.
+    pub fn decoding(&self) -> &Decoding {
         match self {
-            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.thinking,
-            Protocol::SingleLlm(settings) => settings.thinking,
-            Protocol::HealthcareAgent(settings) => settings.thinking,
-            Protocol::MedAgents(settings) => settings.decoding.thinking,
-            Protocol::MdAgents(settings) => settings.decoding.thinking,
-            Protocol::Reconcile(settings) => settings.decoding.thinking,
-        }
-    }
-
-    /// What the user bounds completions by.
-    pub fn max_tokens(&self) -> Option<usize> {
-        match self {
-            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_tokens,
-            Protocol::SingleLlm(settings) => settings.max_tokens,
-            Protocol::HealthcareAgent(settings) => settings.max_tokens,
-            Protocol::MedAgents(settings) => settings.decoding.max_tokens,
-            Protocol::MdAgents(settings) => settings.decoding.max_tokens,
-            Protocol::Reconcile(settings) => settings.decoding.max_tokens,
+            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => &settings.decoding,
+            Protocol::SingleLlm(settings) => &settings.decoding,
+            Protocol::HealthcareAgent(decoding) => decoding,
+            Protocol::MedAgents(settings) => &settings.decoding,
+            Protocol::MdAgents(settings) => &settings.decoding,
+            Protocol::Reconcile(settings) => &settings.decoding,
         }
     }
 
@@ -203,7 +195,7 @@ impl Protocol {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
             Protocol::SingleLlm(settings) => settings.samples,
-            Protocol::HealthcareAgent(_) => healthcareagent::settings::MAX_CALLS,
+            Protocol::HealthcareAgent(_) => healthcareagent::protocol::MAX_CALLS,
             Protocol::MedAgents(settings) => settings.max_calls(),
             Protocol::MdAgents(settings) => settings.max_calls(),
             Protocol::Reconcile(settings) => settings.max_calls(),
@@ -266,5 +258,30 @@ impl System {
             System::MdAgents(system) => system.opening(question),
             System::Reconcile(system) => system.opening(question),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn healthcareagents_plan_names_every_setting_and_gives_them_back() {
+        let pairs = ["record_chars=32", "thinking=on", "max_tokens=900"];
+        let protocol = Protocol::parse("healthcareagent", &pairs).unwrap();
+        let table = protocol.to_table();
+        assert_eq!(table.len(), Decoding::KEYS.len());
+        assert_eq!(Protocol::from_table(protocol.name(), &table), Ok(protocol));
+        let error = Protocol::parse("healthcareagent", &["samples=2"]).unwrap_err();
+        assert!(error.hint().unwrap().contains("record_chars, thinking"));
+    }
+
+    #[test]
+    fn healthcareagents_doctor_sits_alone_and_speaks_seven_times_at_most() {
+        let protocol = Protocol::named("healthcareagent").unwrap();
+        let seats = protocol.seats();
+        assert_eq!((seats.len(), protocol.models()), (1, 1));
+        assert_eq!(seats[0].agent, "doctor");
+        assert_eq!(protocol.max_calls(), 7);
     }
 }

@@ -3,4 +3,3 @@
 pub mod messages;
 pub mod parse;
 pub mod protocol;
-pub mod settings;

@@ -4,32 +4,34 @@ use serde_json::{Value, json};
 
 use super::messages::{CRITIQUES, Messages};
 use super::parse::{self, Conclusion, conclusion, said, wants_inquiry};
-use super::settings::Settings;
 use crate::data::Question;
 use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::run::records::{FinishReason, ItemRecord, Message, Parse, RoundRecord, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
+use crate::systems::decoding::Decoding;
 use crate::systems::form::{self, STEPS};
 
 /// The one seat's agent.
 pub const AGENT: &str = "doctor";
+/// Calls where the planner wants an inquiry: the planner, the inquiry, the draft, three critiques, the final answer.
+pub const MAX_CALLS: u32 = 7;
 /// Follow-up questions of an inquiry.
 const FOLLOW_UPS: usize = 3;
 
 /// A doctor under review.
 pub struct HealthcareAgent {
-    settings: Settings,
+    decoding: Decoding,
     messages: Messages,
 }
 
 impl HealthcareAgent {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
-    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<HealthcareAgent, PromptError> {
+    pub fn new(decoding: &Decoding, prompts: &PromptSet) -> Result<HealthcareAgent, PromptError> {
         Ok(HealthcareAgent {
-            settings: settings.clone(),
+            decoding: decoding.clone(),
             messages: Messages::new(prompts)?,
         })
     }
@@ -58,7 +60,7 @@ impl HealthcareAgent {
         // None sees another, so all are asked at once.
         let critiques = CRITIQUES.into_iter().enumerate().map(|(which, purpose)| {
             let messages = self.messages.critique(which, draft);
-            let passage = form::passage(STEPS * self.settings.record_chars);
+            let passage = form::passage(STEPS * self.decoding.record_chars);
             self.ask(1, Stage::Aside, purpose, messages, passage)
         });
         let critiques = case.ask_all(critiques.collect(), &parse::critique)?;
@@ -100,7 +102,7 @@ impl HealthcareAgent {
         if !wants_inquiry(&plan.text) {
             return Ok(Vec::new());
         }
-        let question = form::string(self.settings.record_chars);
+        let question = self.decoding.string();
         let questions = form::array(question, FOLLOW_UPS, FOLLOW_UPS);
         let messages = self.messages.inquiry(case.question);
         let grammar = form::record(vec![("questions", questions)]);
@@ -135,7 +137,7 @@ impl HealthcareAgent {
 
     /// The fields of the draft and of the final answer.
     fn concluded(&self, question: &Question) -> Vec<(&'static str, Value)> {
-        let explanation = form::string(STEPS * self.settings.record_chars);
+        let explanation = form::string(STEPS * self.decoding.record_chars);
         vec![
             ("explanation", explanation),
             ("answer", form::answer(question)),
@@ -144,13 +146,12 @@ impl HealthcareAgent {
 
     /// No tokenizer needs more tokens than bytes, and nothing that is asked for is longer than an explanation with its answer.
     fn max_tokens(&self) -> Option<usize> {
-        let explanation = form::string(STEPS * self.settings.record_chars);
+        let explanation = form::string(STEPS * self.decoding.record_chars);
         let record = vec![
             ("explanation", explanation),
             ("answer", form::choice(&["A"])),
         ];
-        let bound = (!self.settings.thinking).then(|| form::longest(&form::root(record)));
-        self.settings.max_tokens.or(bound)
+        self.decoding.bound(form::longest(&form::root(record)))
     }
 }
 

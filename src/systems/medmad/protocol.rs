@@ -108,7 +108,7 @@ impl MedMad {
             sample,
             messages: messages(member),
             grammar: Some(Grammar::JsonSchema(schema.clone())),
-            max_tokens: Some(self.settings.max_tokens.unwrap_or(worst_case)),
+            max_tokens: self.settings.decoding.bound(worst_case),
         });
         let calls = case.ask_all(asks.collect(), &read)?;
         Ok(calls

@@ -15,7 +15,7 @@ const MIN_STEPS: usize = 3;
 /// separators, and `\uXXXX` escapes, which no character needs, are off. `confidence` lists its 101
 /// values, because `multipleOf` would take any number of zeros after the last digit.
 pub fn schema(letters: &[char], settings: &Settings) -> Value {
-    let string = string(settings.record_chars);
+    let string = string(settings.decoding.record_chars);
     let strings = |min: usize| array(string.clone(), min, MAX_ITEMS);
     let option = |letter: &char| {
         object(vec![

@@ -1,8 +1,7 @@
 //! The switches of MED-MAD: parsed from `key=value`, checked, and written into the plan, every one of them.
 
-use crate::systems::settings::{
-    SettingsError, bad, on_off, one_of, set_pairs, switch, tokens, tokens_value, within,
-};
+use crate::systems::decoding::Decoding;
+use crate::systems::settings::{SettingsError, bad, on_off, one_of, set_pairs, switch, within};
 
 /// Agents of a panel, and roles in `roles`.
 pub const AGENTS: usize = 3;
@@ -77,16 +76,11 @@ pub struct Settings {
     pub roles: [Role; AGENTS],
     /// Whether the grammar puts `option_analysis` before `answer`.
     pub analysis_first: bool,
-    /// Characters that the grammar allows in a string of a record.
-    pub record_chars: usize,
-    /// Whether a `<think>` section is asked for, where the template knows the switch.
-    pub thinking: bool,
     /// Characters of a passage in the brief before it is cut.
     pub truncate_chars: usize,
-    /// Tokens of a completion at most; `None` (`auto`): as many as the longest record could take.
-    pub max_tokens: Option<usize>,
     /// First answers that each agent gives; where more than one, all of them vote and nobody debates.
     pub samples: u32,
+    pub decoding: Decoding,
 }
 
 impl Default for Settings {
@@ -97,11 +91,9 @@ impl Default for Settings {
             counterfactual: Counterfactual::On,
             roles: Role::ALL,
             analysis_first: false,
-            record_chars: 240,
-            thinking: false,
             truncate_chars: 200,
-            max_tokens: None,
             samples: 1,
+            decoding: Decoding::default(),
         }
     }
 }
@@ -128,16 +120,13 @@ impl Settings {
 
     /// Every setting, spelled as [`Settings::set`] reads it.
     pub fn to_table(&self) -> toml::Table {
-        let mut table = toml::Table::new();
+        let mut table = self.decoding.to_table();
         table.insert("t_max".into(), i64::from(self.t_max).into());
         table.insert("confidence".into(), on_off(self.confidence).into());
         table.insert("counterfactual".into(), self.counterfactual.name().into());
         table.insert("roles".into(), self.roles.map(Role::name).join(",").into());
         table.insert("analysis_first".into(), on_off(self.analysis_first).into());
-        table.insert("record_chars".into(), (self.record_chars as i64).into());
-        table.insert("thinking".into(), on_off(self.thinking).into());
         table.insert("truncate_chars".into(), (self.truncate_chars as i64).into());
-        table.insert("max_tokens".into(), tokens_value(self.max_tokens));
         table.insert("samples".into(), i64::from(self.samples).into());
         table
     }
@@ -176,11 +165,9 @@ impl Settings {
             }
             "roles" => self.roles = roles(key, value)?,
             "analysis_first" => self.analysis_first = switch(key, value)?,
-            "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
-            "thinking" => self.thinking = switch(key, value)?,
             "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
-            "max_tokens" => self.max_tokens = tokens(key, value)?,
             "samples" => self.samples = within(key, value, 1..=100)?,
+            _ if self.decoding.set(key, value)? => {}
             _ => return Err(SettingsError::unknown(key, &KEYS)),
         }
         Ok(())
@@ -227,8 +214,9 @@ mod tests {
         assert!(!settings.confidence);
         assert_eq!(settings.counterfactual, Counterfactual::Strict);
         assert_eq!(settings.roles, [Role::Guide, Role::Sym, Role::Ddx]);
-        assert!(settings.analysis_first && settings.thinking);
-        assert_eq!((settings.record_chars, settings.truncate_chars), (32, 80));
+        assert!(settings.analysis_first && settings.decoding.thinking);
+        assert_eq!(settings.decoding.record_chars, 32);
+        assert_eq!(settings.truncate_chars, 80);
     }
 
     #[test]

@@ -84,7 +84,10 @@ impl SingleLlm {
     /// The fields of a reasoned answer, as the prompt spells them.
     fn thought(&self, question: &Question) -> Vec<(&'static str, Value)> {
         vec![
-            ("Thought", form::string(STEPS * self.settings.record_chars)),
+            (
+                "Thought",
+                form::string(STEPS * self.settings.decoding.record_chars),
+            ),
             ("Answer", form::answer(question)),
         ]
     }
@@ -92,9 +95,8 @@ impl SingleLlm {
     /// No tokenizer needs more tokens than bytes. A free text may say more than the letter that it was asked for, so that all methods
     /// share one bound.
     fn max_tokens(&self, thought: &[(&'static str, Value)]) -> Option<usize> {
-        let longest = || form::longest(&form::root(thought.to_vec()));
-        let bound = (!self.settings.thinking).then(longest);
-        self.settings.max_tokens.or(bound)
+        let longest = form::longest(&form::root(thought.to_vec()));
+        self.settings.decoding.bound(longest)
     }
 }
 

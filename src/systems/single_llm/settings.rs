@@ -1,6 +1,7 @@
 //! The switches of the single-model baselines: parsed from `key=value`, checked, and written into the plan, every one of them.
 
-use crate::systems::settings::{SettingsError, on_off, switch, tokens, tokens_value, within};
+use crate::systems::decoding::Decoding;
+use crate::systems::settings::{SettingsError, on_off, switch, within};
 
 const KEYS: [&str; 5] = [
     "samples",
@@ -81,13 +82,8 @@ pub struct Settings {
     pub method: Method,
     /// Calls on a question, which vote.
     pub samples: u32,
-    /// Characters of a step; the grammar gives a thought [`crate::systems::form::STEPS`] of them.
-    pub record_chars: usize,
-    /// Whether a `<think>` section is asked for, where the template knows the switch.
-    pub thinking: bool,
-    /// Tokens of a completion at most; `None` (`auto`): as many as the longest thought could take, or, with `thinking`, as the
-    /// context leaves.
-    pub max_tokens: Option<usize>,
+    /// The grammar gives a thought [`crate::systems::form::STEPS`] strings.
+    pub decoding: Decoding,
     /// Whether answers are read and counted as MedAgentBoard does, with its mistake.
     pub mab_compat: bool,
 }
@@ -97,20 +93,15 @@ impl Settings {
         Settings {
             method,
             samples: method.samples(),
-            record_chars: 240,
-            thinking: false,
-            max_tokens: None,
+            decoding: Decoding::default(),
             mab_compat: false,
         }
     }
 
     /// Every setting, spelled as [`Settings::set`] reads it.
     pub fn to_table(&self) -> toml::Table {
-        let mut table = toml::Table::new();
+        let mut table = self.decoding.to_table();
         table.insert("samples".into(), i64::from(self.samples).into());
-        table.insert("record_chars".into(), (self.record_chars as i64).into());
-        table.insert("thinking".into(), on_off(self.thinking).into());
-        table.insert("max_tokens".into(), tokens_value(self.max_tokens));
         table.insert("mab_compat".into(), on_off(self.mab_compat).into());
         table
     }
@@ -122,10 +113,8 @@ impl Settings {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
         match key {
             "samples" => self.samples = within(key, value, 1..=100)?,
-            "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
-            "thinking" => self.thinking = switch(key, value)?,
-            "max_tokens" => self.max_tokens = tokens(key, value)?,
             "mab_compat" => self.mab_compat = switch(key, value)?,
+            _ if self.decoding.set(key, value)? => {}
             _ => return Err(SettingsError::unknown(key, &KEYS)),
         }
         Ok(())
