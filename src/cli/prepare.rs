@@ -173,7 +173,10 @@ impl Order {
         if !systems.is_empty() {
             hint += &format!("; {} fits {}", self.format, systems.join(", "));
         }
-        let message = format!("{system} {verb} {wanted}, and {} holds {found}", self.format);
+        let message = format!(
+            "{system} {verb} {wanted}, and {} holds {found}",
+            self.format
+        );
         Err(Failure::usage(message, &hint))
     }
 

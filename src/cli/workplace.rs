@@ -97,9 +97,7 @@ impl Workplace {
             let answered = started.system.answer(&started.panel, dataset, item, run);
             let record = match answered {
                 Ok(record) => record,
-                Err(error) if error.concerns_item() => {
-                    case::failure(dataset, item, run, &error)
-                }
+                Err(error) if error.concerns_item() => case::failure(dataset, item, run, &error),
                 Err(error) => return Err(error),
             };
             log.item(record)?;
@@ -132,7 +130,7 @@ pub fn refuse_errors(contents: &Contents, out: &Path) -> Result<(), Failure> {
     let total = outcomes.len();
     let errors: Vec<_> = outcomes
         .iter()
-        .filter_map(|(key, record)| Some((key, record.error.as_ref()?)))
+        .filter_map(|(key, record)| Some((key, record.error()?)))
         .collect();
     let Some((first, error)) = errors.first() else {
         return Ok(());

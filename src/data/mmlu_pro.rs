@@ -158,7 +158,10 @@ mod tests {
         );
         assert_eq!(dataset.questions().len(), 254);
         assert_eq!(
-            (dataset.questions()[1].id.as_str(), dataset.questions()[1].gold),
+            (
+                dataset.questions()[1].id.as_str(),
+                dataset.questions()[1].gold
+            ),
             ("mmlu_pro_6034", Some('F'))
         );
     }

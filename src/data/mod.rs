@@ -91,9 +91,7 @@ impl Format {
     /// What a file of this format holds.
     pub fn kind(self) -> ItemKind {
         match self {
-            Format::Medqa | Format::Pubmedqa | Format::MmluPro | Format::Mcq => {
-                ItemKind::Questions
-            }
+            Format::Medqa | Format::Pubmedqa | Format::MmluPro | Format::Mcq => ItemKind::Questions,
         }
     }
 }
@@ -206,11 +204,7 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
             });
         }
     }
-    let items = draft
-        .items
-        .into_iter()
-        .map(|(_, item)| item)
-        .collect();
+    let items = draft.items.into_iter().map(|(_, item)| item).collect();
     Ok(Dataset {
         name: draft.name,
         format,

@@ -228,6 +228,9 @@ mod tests {
         let alone = tempfile::tempdir().unwrap();
         let path = alone.path().join("ori_pqal.json");
         fs_err::copy(Path::new(&directory).join("pubmedqa/ori_pqal.json"), &path).unwrap();
-        assert_eq!(load(&path, Format::Pubmedqa).unwrap().questions().len(), 1000);
+        assert_eq!(
+            load(&path, Format::Pubmedqa).unwrap().questions().len(),
+            1000
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::source::Source;
-use super::{DataError, Place, Position, Item};
+use super::{DataError, Item, Place, Position};
 use crate::random::SplitMix64;
 
 /// A choice among the items of a dataset.
@@ -91,10 +91,7 @@ fn pick<'a>(
     items: &[Item],
     ids: impl Iterator<Item = (Place, &'a str)>,
 ) -> Result<Vec<Item>, DataError> {
-    let by_id: HashMap<&str, &Item> = items
-        .iter()
-        .map(|item| (item.id(), item))
-        .collect();
+    let by_id: HashMap<&str, &Item> = items.iter().map(|item| (item.id(), item)).collect();
     let mut positions = HashMap::new();
     let mut chosen = Vec::new();
     for (place, id) in ids {
@@ -171,7 +168,10 @@ mod tests {
             path: file.path().to_owned(),
         }
         .choose(items(5))?;
-        Ok(chosen.into_iter().map(|item| item.id().to_owned()).collect())
+        Ok(chosen
+            .into_iter()
+            .map(|item| item.id().to_owned())
+            .collect())
     }
 
     fn problem(text: &str) -> String {
