@@ -387,7 +387,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let path = directory.path().join("scans.jsonl");
     let line = r#"{"id": "17", "question": "What is seen?", "options": {"A": "x", "B": "y"}, "answer": "A", "image": "scan.png"}"#;
     std::fs::write(&path, line).unwrap();
-    let questions = data::load(&path, Format::Mcq).unwrap().questions;
+    let dataset = data::load(&path, Format::Mcq).unwrap();
     let description = describe(&common::synthetic(Family::Llama));
     let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     let backbone = Arc::new(backbone);
@@ -409,7 +409,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         on_call: Box::new(|_| {}),
     };
     let medmad = MedMad::new(&settings, &PromptSet::embedded()).unwrap();
-    let case = Case::new(&panel, "scans", &questions[0], 0);
+    let case = Case::new(&panel, "scans", dataset.questions()[0], 0);
     let refused = case.and_then(|case| medmad.answer(case)).unwrap_err();
     assert!(
         matches!(&refused, PanelError::Image { item } if item == "17"),

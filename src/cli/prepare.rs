@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::ValueEnum;
+
 use super::crew::Crew;
 use super::options::MachineFlags;
 use crate::data::subset::Subset;
-use crate::data::{self, DEMO_PATH, Dataset, Format, Question};
+use crate::data::{self, DEMO_PATH, Dataset, Format, Item, ItemKind};
 use crate::exit::Failure;
 use crate::hub::HubOptions;
 use crate::model::WantedType;
@@ -127,39 +129,76 @@ impl Order {
         Crew::describe(self.seat_models()?, &self.machine, &self.hub)
     }
 
-    /// Reads prompts and questions. It comes first: a mistake in them should be told before any model is looked for.
+    /// Reads prompts and items. It comes first: a mistake in them should be told before any model is looked for.
     ///
     /// # Errors
-    /// Whatever is missing or malformed.
+    /// Whatever is missing or malformed; items that the system does not take.
     pub fn read(&self) -> Result<Inputs, Failure> {
+        self.refuse_other_items()?;
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
         let mut dataset = data::load(&self.data, self.format)?;
-        dataset.questions = self.subset.choose(dataset.questions)?;
+        dataset.items = self.subset.choose(dataset.items)?;
         Ok(Inputs { prompts, dataset })
+    }
+
+    /// A system works on questions or on notes, and a format holds one of them.
+    fn refuse_other_items(&self) -> Result<(), Failure> {
+        let kind = |protocol: &Protocol| match protocol.takes_notes() {
+            true => ItemKind::Notes,
+            false => ItemKind::Questions,
+        };
+        let wanted = kind(&self.protocol);
+        let found = self.format.kind();
+        if wanted == found {
+            return Ok(());
+        }
+        let system = self.protocol.name();
+        let verb = match wanted {
+            ItemKind::Questions => "answers",
+            ItemKind::Notes => "checks",
+        };
+        let formats = Format::value_variants().iter();
+        let formats: Vec<&str> = formats
+            .filter(|format| format.kind() == wanted)
+            .map(|format| format.name())
+            .collect();
+        let mut hint = format!("{system} takes {}", formats.join(", "));
+        let systems: Vec<&str> = Protocol::NAMES
+            .into_iter()
+            .filter(|name| Protocol::named(name).is_ok_and(|other| kind(&other) == found))
+            .collect();
+        if !systems.is_empty() {
+            hint += &format!("; {} fits {}", self.format, systems.join(", "));
+        }
+        let message = format!(
+            "{system} {verb} {wanted}, and {} holds {found}",
+            self.format
+        );
+        Err(Failure::usage(message, &hint))
     }
 
     /// Resolves everything that bears on the answers; `crew` holds the models of every seat.
     ///
     /// # Errors
-    /// A panel that is not the system's size, a shard of too few questions.
+    /// A panel that is not the system's size, a shard of too few items.
     pub fn prepare(self, inputs: Inputs, crew: &Crew) -> Result<Prepared, Failure> {
         let Inputs { prompts, dataset } = inputs;
-        let mut questions = dataset.questions;
-        for question in &mut questions {
-            question.image = question
-                .image
-                .take()
-                .map(|image| beside(&dataset.path, image));
+        let mut items = dataset.items;
+        for item in &mut items {
+            if let Item::Question(question) = item {
+                let image = question.image.take();
+                question.image = image.map(|image| beside(&dataset.path, image));
+            }
         }
         let shard = match &self.share {
             Share::All => None,
             Share::Planned(shard) => Some(shard.clone()),
             Share::Shard(part) => {
-                let shard = ShardPlan::new(*part, &ids(&questions))?;
-                questions = part.take(questions);
+                let shard = ShardPlan::new(*part, &ids(&items))?;
+                items = part.take(items);
                 Some(shard)
             }
         };
@@ -187,7 +226,7 @@ impl Order {
                 format: self.format.name().to_owned(),
                 path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
-                items: ids(&questions),
+                items: ids(&items),
                 shard,
             },
             panel,
@@ -204,7 +243,7 @@ impl Order {
         Ok(Prepared {
             protocol: self.protocol,
             prompts,
-            questions,
+            items,
             notices: dataset
                 .notices
                 .into_iter()
@@ -252,7 +291,7 @@ impl Order {
 /// What an order reads before any model.
 pub struct Inputs {
     prompts: PromptSet,
-    /// The questions are those that were chosen.
+    /// The items are those that were chosen.
     dataset: Dataset,
 }
 
@@ -261,7 +300,7 @@ pub struct Prepared {
     pub plan: Plan,
     pub protocol: Protocol,
     pub prompts: PromptSet,
-    pub questions: Vec<Question>,
+    pub items: Vec<Item>,
     pub notices: Vec<String>,
     /// Which of the crew's models every seat has.
     pub models: Vec<usize>,
@@ -271,7 +310,7 @@ pub struct Prepared {
 pub struct Started {
     pub plan: Plan,
     pub system: System,
-    pub questions: Vec<Question>,
+    pub items: Vec<Item>,
     pub panel: Panel,
 }
 
@@ -306,14 +345,14 @@ impl Prepared {
         Ok(Started {
             plan: self.plan,
             system: System::new(&self.protocol, &self.prompts)?,
-            questions: self.questions,
+            items: self.items,
             panel,
         })
     }
 }
 
-fn ids(questions: &[Question]) -> Vec<String> {
-    let ids = questions.iter().map(|question| question.id.clone());
+fn ids(items: &[Item]) -> Vec<String> {
+    let ids = items.iter().map(|item| item.id().to_owned());
     ids.collect()
 }
 

@@ -207,14 +207,14 @@ impl RecipeRun {
         let mut all = 0;
         for (cell, prepared) in cells.iter().zip(prepared) {
             let plan = &prepared.plan;
-            let answers = prepared.questions.len() as u64 * u64::from(plan.runs);
+            let answers = prepared.items.len() as u64 * u64::from(plan.runs);
             let calls = answers * u64::from(prepared.protocol.max_calls());
             all += calls;
             console::say(format!(
                 "cell       {} on {}: {}, {}, at most {calls} calls",
                 cell.method.label,
                 cell.dataset.label,
-                count(prepared.questions.len(), "item"),
+                count(prepared.items.len(), "item"),
                 count(plan.runs as usize, "run"),
             ))?;
         }

@@ -12,7 +12,7 @@ use super::prepare::Order;
 use super::run::check_promise;
 use super::summary::count;
 use crate::console;
-use crate::data::Question;
+use crate::data::Item;
 use crate::exit::{Failure, resume};
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
@@ -21,7 +21,6 @@ use crate::run::contents::Contents;
 use crate::run::link::Link;
 use crate::run::plan;
 use crate::run::records::ItemRecord;
-use crate::systems::case::Case;
 use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
@@ -110,25 +109,25 @@ impl Replay {
             |_| {},
         )?;
         let dataset = &contents.plan.dataset.name;
-        let question = |item: &ItemRecord| {
-            let mut questions = started.questions.iter();
-            questions.find(|question| question.id == item.item)
+        let item = |record: &ItemRecord| {
+            let mut items = started.items.iter();
+            items.find(|item| item.id() == record.item)
         };
-        let jobs: Vec<(&ItemRecord, &Question)> = wanted
+        let jobs: Vec<(&ItemRecord, &Item)> = wanted
             .iter()
-            .filter_map(|item| Some((*item, question(item)?)))
+            .filter_map(|record| Some((*record, item(record)?)))
             .collect();
         let (differences, found) = channel();
         run_all(
             jobs,
             contents.plan.engine.max_in_flight,
             &stop,
-            |(item, question)| {
-                let case = Case::new(&started.panel, dataset, question, item.run)?;
-                let again = started.system.answer(case)?;
-                for field in compare_items(item, &again)? {
+            |(record, item)| {
+                let system = &started.system;
+                let again = system.answer(&started.panel, dataset, item, record.run)?;
+                for field in compare_items(record, &again)? {
                     // The receiver outlives the jobs.
-                    let _ = differences.send(format!("{}: {field}", item.key()));
+                    let _ = differences.send(format!("{}: {field}", record.key()));
                 }
                 Ok::<_, PanelError>(())
             },

@@ -62,7 +62,7 @@ fn planned_items(plan: &Plan) -> String {
 pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
     let plan = &prepared.plan;
     let calls = u64::from(prepared.protocol.max_calls());
-    let items = prepared.questions.len() as u64;
+    let items = prepared.items.len() as u64;
     console::say(format!(
         "system     {}, {} text",
         plan.system,
@@ -123,8 +123,8 @@ fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
     };
     let (mut sum, mut longest) = (0, 0);
     let thinking = prepared.protocol.decoding().thinking;
-    for question in &prepared.questions {
-        for (seat, chat) in system.opening(&prepared.plan.dataset.name, question) {
+    for item in &prepared.items {
+        for (seat, chat) in system.opening(&prepared.plan.dataset.name, item) {
             // A remote member's tokens are counted where it is.
             let Some(description) = crew.descriptions.get(prepared.models[seat]) else {
                 continue;

@@ -18,7 +18,7 @@ use crate::run::link::ItemKey;
 use crate::run::log::Log;
 use crate::run::records::CallRecord;
 use crate::run::results::Results;
-use crate::systems::case::{self, Case};
+use crate::systems::case;
 use crate::systems::in_flight::run_all;
 
 /// What runs need beside themselves; several take turns in one.
@@ -63,7 +63,7 @@ impl Workplace {
             console::note(format!("note: {notice}"));
         }
         let log = Log::start(directory)?;
-        let total = prepared.questions.len() as u64 * u64::from(prepared.plan.runs);
+        let total = prepared.items.len() as u64 * u64::from(prepared.plan.runs);
         let done = finished.items.len() as u64;
         let progress = Arc::new(Progress::start(total, done, self.quiet));
         let recorder = Recorder::Log {
@@ -86,21 +86,18 @@ impl Workplace {
         };
         // The runs of an item side by side: they share its prompt.
         let jobs = started
-            .questions
+            .items
             .iter()
-            .flat_map(|question| (1..=plan.runs).map(move |run| (question, run)));
+            .flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
         let jobs = jobs
-            .filter(|(question, run)| is_open(&question.id, *run))
+            .filter(|(item, run)| is_open(item.id(), *run))
             .collect();
         let threads = plan.engine.max_in_flight;
-        let ended = run_all(jobs, threads, &self.stop, |(question, run)| {
-            let answered = Case::new(&started.panel, dataset, question, run)
-                .and_then(|case| started.system.answer(case));
+        let ended = run_all(jobs, threads, &self.stop, |(item, run)| {
+            let answered = started.system.answer(&started.panel, dataset, item, run);
             let record = match answered {
                 Ok(record) => record,
-                Err(error) if error.concerns_item() => {
-                    case::failure(dataset, question, run, &error)
-                }
+                Err(error) if error.concerns_item() => case::failure(dataset, item, run, &error),
                 Err(error) => return Err(error),
             };
             log.item(record)?;

@@ -1,10 +1,12 @@
-//! What can be wrong with a file of questions, and where.
+//! What can be wrong with a file of questions or notes, and where.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use super::ItemKind;
 
 /// Where in a file: what an editor can jump to, or else the record's own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a file of questions, or a choice among them, is refused.
+/// Why a file of questions or notes, or a choice among them, is refused.
 #[derive(Debug, Error)]
 pub enum DataError {
     /// The message names the path.
@@ -49,8 +51,12 @@ pub enum DataError {
     #[error("{0}: not valid UTF-8")]
     Encoding(Place),
     /// The notices say what was left out.
-    #[error("{}: no questions{}", path.display(), after_semicolons(notices))]
-    Empty { path: PathBuf, notices: Vec<String> },
+    #[error("{}: no {kind}{}", path.display(), after_semicolons(notices))]
+    Empty {
+        path: PathBuf,
+        kind: ItemKind,
+        notices: Vec<String>,
+    },
     /// The row could not be taken apart into fields.
     #[error("{place}: {problem}")]
     Syntax { place: Place, problem: String },
@@ -67,13 +73,13 @@ pub enum DataError {
         first: Position,
     },
     /// `example` is an id that the dataset does have.
-    #[error("{place}: no question has the id `{id}`")]
+    #[error("{place}: no item has the id `{id}`")]
     UnknownId {
         place: Place,
         id: String,
         example: String,
     },
-    #[error("{0} chooses no question")]
+    #[error("{0} chooses no item")]
     NoneChosen(String),
     #[error("unknown format `{0}`")]
     UnknownFormat(String),

@@ -29,7 +29,7 @@
 use super::error::is_csv;
 use super::row::Row;
 use super::source::{self, Source};
-use super::{DataError, Draft, Question, mcq_csv};
+use super::{DataError, Draft, Question, items, mcq_csv};
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = if is_csv(&source.path) {
@@ -61,7 +61,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(Draft {
         name,
         sha256: source::sha256(&[source]),
-        questions,
+        items: items(questions),
         notices,
     })
 }
@@ -118,8 +118,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(dataset.name, "ward");
-        assert_eq!(dataset.questions.len(), 2);
-        let [first, second] = [&dataset.questions[0], &dataset.questions[1]];
+        assert_eq!(dataset.questions().len(), 2);
+        let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
         assert_eq!(
             (first.id.as_str(), first.gold, first.option('B')),
             ("ward-7", Some('A'), Some("Vitamin D"))
@@ -137,14 +137,15 @@ mod tests {
     #[test]
     fn accepts_every_field_and_options_in_any_order() {
         let line = r#"{"id": 17, "question": "q", "options": {"B": "y", "A": "x"}, "answer": null, "image": "scan.png"}"#;
-        let question = &parse(&format!("\u{feff}{line}")).unwrap().questions[0];
+        let dataset = parse(&format!("\u{feff}{line}")).unwrap();
+        let question = dataset.questions()[0];
         assert_eq!(question.letters().collect::<String>(), "AB");
         assert_eq!(
             (question.id.as_str(), question.image.as_deref()),
             ("17", Some("scan.png"))
         );
         let ten = r#"{"question": "q", "options": ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "answer": "J"}"#;
-        assert_eq!(parse(ten).unwrap().questions[0].gold, Some('J'));
+        assert_eq!(parse(ten).unwrap().questions()[0].gold, Some('J'));
     }
 
     #[test]
@@ -251,11 +252,11 @@ mod tests {
     fn reads_the_built_in_questions() {
         let dataset = demo().unwrap();
         assert_eq!(
-            (dataset.name.as_str(), dataset.questions.len()),
+            (dataset.name.as_str(), dataset.questions().len()),
             ("demo", 8)
         );
         assert!(dataset.notices.is_empty());
-        for (number, question) in (1..).zip(&dataset.questions) {
+        for (number, question) in (1..).zip(dataset.questions()) {
             assert_eq!(question.id, format!("demo-{number}"));
             assert!(matches!(question.options.len(), 4 | 5));
         }

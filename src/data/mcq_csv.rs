@@ -146,7 +146,7 @@ mod tests {
             .find_map(|block| block.strip_prefix("csv\n"))
             .unwrap();
         let dataset = parse(&block.replace("//! ", "")).unwrap();
-        let [first, second] = [&dataset.questions[0], &dataset.questions[1]];
+        let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
         assert_eq!(
             (first.id.as_str(), first.gold, first.options.len()),
             ("ward-7", Some('A'), 2)
@@ -163,7 +163,7 @@ mod tests {
             "\u{feff}\r\nquestion,A,B\r\n\"say \"\"q\"\",\r\ntwice\",x,y\r\n\r\n,,\r\nr,x\r\n";
         assert_eq!(problem(text), "ward.csv:7: 2 cells, where the header has 3");
         let dataset = parse(&text.replace("r,x", "r,x,y")).unwrap();
-        assert_eq!(dataset.questions[0].question, "say \"q\",\ntwice");
+        assert_eq!(dataset.questions()[0].question, "say \"q\",\ntwice");
         assert_eq!(dataset.notices[0], "blank lines: 3");
     }
 

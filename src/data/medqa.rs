@@ -7,7 +7,7 @@
 
 use super::row::Row;
 use super::source::{self, Source};
-use super::{DataError, Draft, Question};
+use super::{DataError, Draft, Question, items};
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.rows()?;
@@ -28,7 +28,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(Draft {
         name: format!("medqa-{}opt", option_count.unwrap_or_default()),
         sha256: source::sha256(&[source]),
-        questions,
+        items: items(questions),
         notices: records.notices(),
     })
 }
@@ -80,7 +80,7 @@ mod tests {
         let dataset = parse(&format!("{LINE}\n\n{LINE}\n")).unwrap();
         assert_eq!(dataset.name, "medqa-4opt");
         assert_eq!(dataset.notices, ["blank lines: 1"]);
-        let question = &dataset.questions[1];
+        let question = dataset.questions()[1];
         assert_eq!(
             (question.id.as_str(), question.gold),
             ("medqa_mc_002", Some('B'))
@@ -133,14 +133,14 @@ mod tests {
             )
             .unwrap();
             assert_eq!(
-                (dataset.name.as_str(), dataset.questions.len()),
+                (dataset.name.as_str(), dataset.questions().len()),
                 (name, 1273)
             );
             assert!(dataset.notices.is_empty());
-            assert_eq!(dataset.questions[1272].id, "medqa_mc_1273");
-            let gold = dataset.questions[0].gold.unwrap();
+            assert_eq!(dataset.questions()[1272].id, "medqa_mc_1273");
+            let gold = dataset.questions()[0].gold.unwrap();
             let answer = "Tell the attending that he cannot fail to disclose this mistake";
-            assert_eq!(dataset.questions[0].option(gold), Some(answer));
+            assert_eq!(dataset.questions()[0].option(gold), Some(answer));
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::row::Row;
 use super::source::{self, Source};
-use super::{DataError, Draft, Question};
+use super::{DataError, Draft, Question, items};
 
 const SUBJECT: &str = "ori_mmlu-professional_medicine";
 
@@ -29,7 +29,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     Ok(Draft {
         name: "mmlu-pro".to_owned(),
         sha256: source::sha256(&[source]),
-        questions,
+        items: items(questions),
         notices,
     })
 }
@@ -87,8 +87,8 @@ mod tests {
     fn reads_a_line_and_counts_other_subjects() {
         let other = LINE.replace("professional_medicine", "anatomy");
         let dataset = parse(&format!("{other}\n{LINE}\n")).unwrap();
-        assert_eq!(dataset.questions.len(), 1);
-        let question = &dataset.questions[0];
+        assert_eq!(dataset.questions().len(), 1);
+        let question = dataset.questions()[0];
         assert_eq!(
             (question.id.as_str(), question.gold),
             ("mmlu_pro_5", Some('C'))
@@ -149,16 +149,19 @@ mod tests {
         let path = Path::new(&directory).join("mmlu_pro/professional_medicine.jsonl");
         let dataset = load(&path, Format::MmluPro).unwrap();
         let mut histogram = BTreeMap::new();
-        for question in &dataset.questions {
+        for question in dataset.questions() {
             *histogram.entry(question.options.len()).or_insert(0) += 1;
         }
         assert_eq!(
             histogram,
             BTreeMap::from([(10, 183), (4, 37), (9, 21), (8, 10), (7, 2), (6, 1)])
         );
-        assert_eq!(dataset.questions.len(), 254);
+        assert_eq!(dataset.questions().len(), 254);
         assert_eq!(
-            (dataset.questions[1].id.as_str(), dataset.questions[1].gold),
+            (
+                dataset.questions()[1].id.as_str(),
+                dataset.questions()[1].gold
+            ),
             ("mmlu_pro_6034", Some('F'))
         );
     }

@@ -1,13 +1,15 @@
-//! Questions from files: one reader per published format, each row checked, none dropped silently.
+//! Questions and notes from files: one reader per published format, each row checked, none dropped silently.
 //!
-//! [`load`] reads a file whole, [`subset::Subset`] says which of its questions run.
+//! [`load`] reads a file whole, [`subset::Subset`] says which of its items run.
 
 mod error;
+mod item;
 mod json;
 pub mod mcq;
 mod mcq_csv;
 pub mod medqa;
 pub mod mmlu_pro;
+mod note;
 pub mod pubmedqa;
 mod row;
 mod source;
@@ -22,6 +24,8 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use error::{DataError, Place, Position};
+pub use item::{Item, ItemKind};
+pub use note::{Note, NoteError, NoteGold};
 use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] as in a plan.
@@ -60,7 +64,7 @@ pub struct Choice {
     pub text: String,
 }
 
-/// How a file of questions is laid out. Its name is the same on the command line, in a plan and in [`fmt::Display`].
+/// How a file of questions or notes is laid out. Its name is the same on the command line, in a plan and in [`fmt::Display`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -83,6 +87,13 @@ impl Format {
             Format::Mcq => "mcq",
         }
     }
+
+    /// What a file of this format holds.
+    pub fn kind(self) -> ItemKind {
+        match self {
+            Format::Medqa | Format::Pubmedqa | Format::MmluPro | Format::Mcq => ItemKind::Questions,
+        }
+    }
 }
 
 impl fmt::Display for Format {
@@ -102,7 +113,7 @@ impl FromStr for Format {
     }
 }
 
-/// A file of questions, read and checked whole.
+/// A file of questions or notes, read and checked whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
     /// What calls and items are filed under. A published format names itself, whatever its file is called; the plain
@@ -115,24 +126,41 @@ pub struct Dataset {
     /// (`cat ori_pqal.json test_ground_truth.json | sha256sum`).
     pub sha256: String,
     /// In the file's order, one at least, no id twice.
-    pub questions: Vec<Question>,
+    pub items: Vec<Item>,
     /// What was left out or is missing, with counts.
     pub notices: Vec<String>,
 }
 
-/// What a format's reader found, with the place of each question.
+impl Dataset {
+    /// Those of the items that are questions.
+    pub fn questions(&self) -> Vec<&Question> {
+        let questions = self.items.iter().filter_map(|item| match item {
+            Item::Question(question) => Some(question),
+            Item::Note(_) => None,
+        });
+        questions.collect()
+    }
+}
+
+/// What a format's reader found, with the place of each item.
 struct Draft {
     name: String,
     sha256: String,
-    questions: Vec<(Place, Question)>,
+    items: Vec<(Place, Item)>,
     notices: Vec<String>,
 }
 
-/// Reads every question of a file, or the built-in ones for [`DEMO_PATH`].
+/// The records of a reader as items, each with its place.
+fn items<T: Into<Item>>(records: Vec<(Place, T)>) -> Vec<(Place, Item)> {
+    let items = records.into_iter();
+    items.map(|(place, item)| (place, item.into())).collect()
+}
+
+/// Reads every item of a file, or the built-in ones for [`DEMO_PATH`].
 ///
 /// # Errors
 ///
-/// The first row that is not what its format says, with file, line and field; also a file without a question and an id
+/// The first row that is not what its format says, with file, line and field; also a file without an item and an id
 /// that comes twice.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
     let source = if path == Path::new(DEMO_PATH) {
@@ -159,33 +187,30 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
         Format::MmluPro => mmlu_pro::read(&source)?,
         Format::Mcq => mcq::read(&source)?,
     };
-    if draft.questions.is_empty() {
+    if draft.items.is_empty() {
         return Err(DataError::Empty {
             path: source.path,
+            kind: format.kind(),
             notices: draft.notices,
         });
     }
     let mut positions = HashMap::new();
-    for (place, question) in &draft.questions {
-        if let Some(first) = positions.insert(question.id.as_str(), &place.position) {
+    for (place, item) in &draft.items {
+        if let Some(first) = positions.insert(item.id(), &place.position) {
             return Err(DataError::RepeatedId {
                 place: place.clone(),
-                id: question.id.clone(),
+                id: item.id().to_owned(),
                 first: first.clone(),
             });
         }
     }
-    let questions = draft
-        .questions
-        .into_iter()
-        .map(|(_, question)| question)
-        .collect();
+    let items = draft.items.into_iter().map(|(_, item)| item).collect();
     Ok(Dataset {
         name: draft.name,
         format,
         path: source.path,
         sha256: draft.sha256,
-        questions,
+        items,
         notices: draft.notices,
     })
 }

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 
 use super::row::Row;
 use super::source::{self, Source};
-use super::{Choice, DataError, Draft, Question};
+use super::{Choice, DataError, Draft, Question, items};
 
 const TEST_FILE: &str = "test_ground_truth.json";
 
@@ -71,7 +71,7 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
     Ok(Draft {
         name: "pubmedqa".to_owned(),
         sha256: source::sha256(&sources),
-        questions,
+        items: items(questions),
         notices: vec![notice],
     })
 }
@@ -106,7 +106,7 @@ fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Format, load};
+    use super::super::{Format, Item, load};
     use super::*;
 
     const RECORDS: &str = r#"{
@@ -129,7 +129,9 @@ mod tests {
     #[test]
     fn joins_question_and_context() {
         let draft = parse(RECORDS, None).unwrap();
-        let (place, question) = &draft.questions[0];
+        let (place, Item::Question(question)) = &draft.items[0] else {
+            panic!("not a question");
+        };
         assert_eq!(place.to_string(), "ori_pqal.json: record 12");
         assert_eq!(
             (question.id.as_str(), question.gold),
@@ -146,8 +148,8 @@ mod tests {
     #[test]
     fn takes_the_test_set_alone() {
         let draft = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
-        assert_eq!(draft.questions.len(), 1);
-        assert_eq!(draft.questions[0].1.id, "pubmedqa_mc_7");
+        assert_eq!(draft.items.len(), 1);
+        assert_eq!(draft.items[0].1.id(), "pubmedqa_mc_7");
         assert_eq!(
             draft.notices,
             ["questions taken, those that test_ground_truth.json lists: 1 of 2"]
@@ -205,13 +207,13 @@ mod tests {
         .unwrap();
         let count = |letter| {
             dataset
-                .questions
+                .questions()
                 .iter()
                 .filter(|question| question.gold == Some(letter))
                 .count()
         };
         assert_eq!((count('A'), count('B'), count('C')), (276, 169, 55));
-        assert_eq!(dataset.questions.len(), 500);
+        assert_eq!(dataset.questions().len(), 500);
         assert_eq!(
             dataset.notices,
             ["questions taken, those that test_ground_truth.json lists: 500 of 1000"]
@@ -226,6 +228,9 @@ mod tests {
         let alone = tempfile::tempdir().unwrap();
         let path = alone.path().join("ori_pqal.json");
         fs_err::copy(Path::new(&directory).join("pubmedqa/ori_pqal.json"), &path).unwrap();
-        assert_eq!(load(&path, Format::Pubmedqa).unwrap().questions.len(), 1000);
+        assert_eq!(
+            load(&path, Format::Pubmedqa).unwrap().questions().len(),
+            1000
+        );
     }
 }

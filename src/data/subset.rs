@@ -1,22 +1,22 @@
-//! Which questions of a dataset run: all, the first, a seeded sample, or a list of ids.
+//! Which items of a dataset run: all, the first, a seeded sample, or a list of ids.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::source::Source;
-use super::{DataError, Place, Position, Question};
+use super::{DataError, Item, Place, Position};
 use crate::random::SplitMix64;
 
-/// A choice among the questions of a dataset.
+/// A choice among the items of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subset {
     All,
-    /// The first `limit` questions; all, where there are fewer.
+    /// The first `limit` items; all, where there are fewer.
     First {
         limit: usize,
     },
-    /// `limit` questions drawn without replacement, in the file's order; all, where there are fewer. The same questions
-    /// for the same seed and number of questions, on every machine and in every version; a smaller limit draws a subset
+    /// `limit` items drawn without replacement, in the file's order; all, where there are fewer. The same items
+    /// for the same seed and number of items, on every machine and in every version; a smaller limit draws a subset
     /// of a larger one's.
     Sample {
         limit: usize,
@@ -34,21 +34,21 @@ pub enum Subset {
 }
 
 impl Subset {
-    /// The chosen questions, in the order in which they run; none twice.
+    /// The chosen items, in the order in which they run; none twice.
     ///
     /// # Errors
     ///
     /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; a choice of none.
-    pub fn choose(&self, questions: Vec<Question>) -> Result<Vec<Question>, DataError> {
+    pub fn choose(&self, items: Vec<Item>) -> Result<Vec<Item>, DataError> {
         let chosen = match self {
-            Subset::All => questions,
-            Subset::First { limit } => questions.into_iter().take(*limit).collect(),
+            Subset::All => items,
+            Subset::First { limit } => items.into_iter().take(*limit).collect(),
             Subset::Sample { limit, seed } => {
-                let mut indices = sample(questions.len(), *limit, *seed);
+                let mut indices = sample(items.len(), *limit, *seed);
                 indices.sort_unstable();
                 indices
                     .into_iter()
-                    .map(|index| questions[index].clone())
+                    .map(|index| items[index].clone())
                     .collect()
             }
             Subset::IdsFile { path } => {
@@ -57,7 +57,7 @@ impl Subset {
                     .lines()
                     .map(|(line, text)| (source.at_line(line), text.trim()));
                 pick(
-                    &questions,
+                    &items,
                     lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')),
                 )?
             }
@@ -67,7 +67,7 @@ impl Subset {
                     position: Position::Record(number.to_string()),
                 };
                 pick(
-                    &questions,
+                    &items,
                     (1..)
                         .zip(ids)
                         .map(|(number, id)| (place(number), id.as_str())),
@@ -88,20 +88,17 @@ impl Subset {
 }
 
 fn pick<'a>(
-    questions: &[Question],
+    items: &[Item],
     ids: impl Iterator<Item = (Place, &'a str)>,
-) -> Result<Vec<Question>, DataError> {
-    let by_id: HashMap<&str, &Question> = questions
-        .iter()
-        .map(|question| (question.id.as_str(), question))
-        .collect();
+) -> Result<Vec<Item>, DataError> {
+    let by_id: HashMap<&str, &Item> = items.iter().map(|item| (item.id(), item)).collect();
     let mut positions = HashMap::new();
     let mut chosen = Vec::new();
     for (place, id) in ids {
-        let Some(question) = by_id.get(id) else {
-            let example = questions
+        let Some(item) = by_id.get(id) else {
+            let example = items
                 .first()
-                .map(|question| question.id.clone())
+                .map(|item| item.id().to_owned())
                 .unwrap_or_default();
             return Err(DataError::UnknownId {
                 place,
@@ -116,7 +113,7 @@ fn pick<'a>(
                 first,
             });
         }
-        chosen.push((*question).clone());
+        chosen.push((*item).clone());
     }
     Ok(chosen)
 }
@@ -141,9 +138,10 @@ mod tests {
     use std::collections::HashSet;
     use std::io::Write;
 
+    use super::super::Question;
     use super::*;
 
-    fn questions(count: usize) -> Vec<Question> {
+    fn items(count: usize) -> Vec<Item> {
         let question = |number| Question {
             id: format!("q{number}"),
             question: String::new(),
@@ -151,15 +149,15 @@ mod tests {
             gold: None,
             image: None,
         };
-        (0..count).map(question).collect()
+        (0..count).map(question).map(Item::from).collect()
     }
 
     fn ids(subset: &Subset, count: usize) -> Vec<String> {
         subset
-            .choose(questions(count))
+            .choose(items(count))
             .unwrap()
             .into_iter()
-            .map(|question| question.id)
+            .map(|item| item.id().to_owned())
             .collect()
     }
 
@@ -169,8 +167,11 @@ mod tests {
         let chosen = Subset::IdsFile {
             path: file.path().to_owned(),
         }
-        .choose(questions(5))?;
-        Ok(chosen.into_iter().map(|question| question.id).collect())
+        .choose(items(5))?;
+        Ok(chosen
+            .into_iter()
+            .map(|item| item.id().to_owned())
+            .collect())
     }
 
     fn problem(text: &str) -> String {
@@ -227,8 +228,8 @@ mod tests {
             ids(&Subset::Sample { limit: 9, seed: 1 }, 3),
             ["q0", "q1", "q2"]
         );
-        let error = Subset::First { limit: 0 }.choose(questions(3)).unwrap_err();
-        assert_eq!(error.to_string(), "a limit of 0 chooses no question");
+        let error = Subset::First { limit: 0 }.choose(items(3)).unwrap_err();
+        assert_eq!(error.to_string(), "a limit of 0 chooses no item");
     }
 
     #[test]
@@ -241,20 +242,20 @@ mod tests {
 
     #[test]
     fn refuses_ids_that_are_unknown_or_listed_twice() {
-        assert_eq!(problem("q1\n\nq9\n"), "3: no question has the id `q9`");
+        assert_eq!(problem("q1\n\nq9\n"), "3: no item has the id `q9`");
         assert_eq!(
             problem("q1\n# again\nq1\n"),
             "3: the id `q1` came before, in line 1"
         );
-        assert_eq!(problem("# none\n"), "chooses no question");
+        assert_eq!(problem("# none\n"), "chooses no item");
         let planned = Subset::Ids {
             path: "plan.toml".into(),
             ids: vec!["q1".into(), "q9".into()],
         };
-        let error = planned.choose(questions(5)).unwrap_err();
+        let error = planned.choose(items(5)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "plan.toml: record 2: no question has the id `q9`"
+            "plan.toml: record 2: no item has the id `q9`"
         );
         assert_eq!(
             error.hint().as_deref(),

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::engine::Grammar;
 use crate::panel::{Call, Panel, PanelError, Reader};
 use crate::run::records::{CallKey, CallRecord, ItemRecord, Message, RoundRecord, Stage};
@@ -101,7 +101,8 @@ impl<'a> Case<'a> {
     pub fn close(self, rounds: Vec<RoundRecord>, verdict: Verdict) -> ItemRecord {
         let rounds_run = rounds.last().map_or(0, |round| round.round);
         let calls = self.calls.get();
-        let mut record = outcome(self.dataset, self.question, self.run, verdict);
+        let asked = (self.question.id.as_str(), self.question.gold);
+        let mut record = outcome(self.dataset, asked, self.run, verdict);
         (record.rounds, record.rounds_run, record.calls) = (rounds, rounds_run, calls);
         record
     }
@@ -131,8 +132,12 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The line of a question that could not be answered.
-pub fn failure(dataset: &str, question: &Question, run: u32, error: &PanelError) -> ItemRecord {
+/// The line of an item that could not be worked on.
+pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> ItemRecord {
+    let gold = match item {
+        Item::Question(question) => question.gold,
+        Item::Note(_) => None,
+    };
     let nothing = Verdict {
         answer: String::new(),
         team_confidence: 0.0,
@@ -141,17 +146,22 @@ pub fn failure(dataset: &str, question: &Question, run: u32, error: &PanelError)
     };
     ItemRecord {
         error: Some(error.to_string()),
-        ..outcome(dataset, question, run, nothing)
+        ..outcome(dataset, (item.id(), gold), run, nothing)
     }
 }
 
-/// Nothing given, where there is gold, is wrong.
-fn outcome(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> ItemRecord {
-    let gold = question.gold.map(String::from);
+/// Of an item's id and its gold. Nothing given, where there is gold, is wrong.
+fn outcome(
+    dataset: &str,
+    (id, gold): (&str, Option<char>),
+    run: u32,
+    verdict: Verdict,
+) -> ItemRecord {
+    let gold = gold.map(String::from);
     ItemRecord {
         dataset: dataset.to_owned(),
         run,
-        item: question.id.clone(),
+        item: id.to_owned(),
         correct: gold.as_ref().map(|gold| *gold == verdict.answer),
         gold,
         rounds: Vec::new(),

@@ -11,8 +11,8 @@ use super::settings::{SettingsError, set_pairs, set_table};
 use super::single_llm::protocol::SingleLlm;
 use super::single_llm::settings::Method;
 use super::{healthcareagent, mdagents, medagents, medmad, reconcile, single_llm};
-use crate::data::Question;
-use crate::panel::PanelError;
+use crate::data::Item;
+use crate::panel::{Panel, PanelError};
 use crate::prompts::{PromptError, PromptSet};
 use crate::run::records::{ItemRecord, Message};
 
@@ -190,7 +190,20 @@ impl Protocol {
         }
     }
 
-    /// Calls on a question, at most.
+    /// Whether it works on notes; else it answers questions.
+    pub fn takes_notes(&self) -> bool {
+        match self {
+            Protocol::MedMad(_)
+            | Protocol::NoDebate(_)
+            | Protocol::SingleLlm(_)
+            | Protocol::HealthcareAgent(_)
+            | Protocol::MedAgents(_)
+            | Protocol::MdAgents(_)
+            | Protocol::Reconcile(_) => false,
+        }
+    }
+
+    /// Calls on an item, at most.
     pub fn max_calls(&self) -> u32 {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.max_calls(),
@@ -203,7 +216,7 @@ impl Protocol {
     }
 }
 
-/// A system that answers questions.
+/// A system, ready to work on items.
 pub enum System {
     MedMad(MedMad),
     SingleLlm(SingleLlm),
@@ -233,11 +246,23 @@ impl System {
         })
     }
 
-    /// Answers the case's question.
+    /// Works on an item of this dataset.
     ///
     /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+    /// When a call could not be made or recorded; an item of a kind that the system does not take.
+    pub fn answer(
+        &self,
+        panel: &Panel,
+        dataset: &str,
+        item: &Item,
+        run: u32,
+    ) -> Result<ItemRecord, PanelError> {
+        let Item::Question(question) = item else {
+            return Err(PanelError::NotAQuestion {
+                item: item.id().to_owned(),
+            });
+        };
+        let case = Case::new(panel, dataset, question, run)?;
         match self {
             System::MedMad(system) => system.answer(case),
             System::SingleLlm(system) => system.answer(case),
@@ -248,8 +273,11 @@ impl System {
         }
     }
 
-    /// The prompts that are known before anything was answered, on a question of this dataset: the seat, and what it is asked.
-    pub fn opening(&self, dataset: &str, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    /// The prompts that are known before anything was answered, on an item of this dataset: the seat, and what it is asked.
+    pub fn opening(&self, dataset: &str, item: &Item) -> Vec<(usize, Vec<Message>)> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
         match self {
             System::MedMad(system) => system.opening(question),
             System::SingleLlm(system) => system.opening(dataset, question),

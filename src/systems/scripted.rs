@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::case::Case;
 use super::protocol::{Protocol, System};
 use crate::data::{Choice, Question};
 use crate::panel::scripted::{Script, panel};
@@ -34,8 +33,9 @@ pub fn answer(
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
     let system = System::new(protocol, &PromptSet::embedded()).unwrap();
-    let case = Case::new(&panel, "medqa", question, 1).unwrap();
-    let item = system.answer(case).unwrap();
+    let item = system
+        .answer(&panel, "medqa", &question.clone().into(), 1)
+        .unwrap();
     let calls: Vec<CallRecord> = calls.try_iter().collect();
     assert_eq!(item.calls as usize, calls.len());
     let keys: HashSet<_> = calls.iter().map(CallRecord::key).collect();

@@ -168,12 +168,12 @@ fn a_choice_of_questions_that_are_not_there() {
         (
             "--ids ids",
             [
-                "ids:3: no question has the id `q7`",
+                "ids:3: no item has the id `q7`",
                 "hint: an id of this dataset is `q1`",
             ],
         ),
         ("--ids noids", ["noids", "No such file"]),
-        ("--limit 0", ["a limit of 0 chooses no question", ""]),
+        ("--limit 0", ["a limit of 0 chooses no item", ""]),
     ] {
         scratch.run_one("out", flags).refused(2, &parts);
     }

@@ -25,7 +25,6 @@ use crate::panel::PanelError;
 use crate::panel::backbone::Description;
 use crate::panel::recorder::Recorder;
 use crate::synth::Shape;
-use crate::systems::case::Case;
 use crate::systems::in_flight::run_all;
 use crate::systems::protocol::Protocol;
 
@@ -105,7 +104,7 @@ impl PanelBench {
         let crew = order.crew()?;
         let prepared = order.prepare(inputs, &crew)?;
         let device = crew.devices[0].clone();
-        let progress = Arc::new(Progress::start(prepared.questions.len() as u64, 0, quiet));
+        let progress = Arc::new(Progress::start(prepared.items.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
         let recorder = Recorder::Replay(channel().0);
@@ -121,7 +120,7 @@ impl PanelBench {
         let wall = clock.elapsed();
         progress.finish();
 
-        let (plan, questions) = (started.plan, started.questions.len());
+        let (plan, questions) = (started.plan, started.items.len());
         let backbones = started.panel.into_backbones();
         let usages: Vec<_> = usages.into_iter().collect();
         let counted = backbones
@@ -187,11 +186,11 @@ impl PanelBench {
 fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> {
     let plan = &started.plan;
     let errors = AtomicUsize::new(0);
-    let jobs = started.questions.iter().collect();
+    let jobs = started.items.iter().collect();
     let threads = plan.engine.max_in_flight;
-    run_all(jobs, threads, &AtomicBool::new(false), |question| {
-        let case = Case::new(&started.panel, &plan.dataset.name, question, 1);
-        match case.and_then(|case| started.system.answer(case)) {
+    run_all(jobs, threads, &AtomicBool::new(false), |item| {
+        let dataset = &plan.dataset.name;
+        match started.system.answer(&started.panel, dataset, item, 1) {
             Ok(_) => {}
             Err(error) if error.concerns_item() => {
                 errors.fetch_add(1, Ordering::Relaxed);
