@@ -30,4 +30,5 @@ pub mod report;
 pub mod run;
 pub mod synth;
 pub mod systems;
+pub mod text;
 pub mod tokenizer;
