@@ -8,9 +8,14 @@ pub mod bootstrap;
 pub mod calibration;
 pub mod cost;
 mod error;
+pub mod kpcs;
 pub mod mcnemar;
 pub mod net_gain;
 pub mod over_runs;
+pub mod rouge;
+pub mod rouge_chinese;
+pub mod rouge_score;
+pub mod rouge_set;
 pub mod similarity;
 
 pub use error::MetricsError;

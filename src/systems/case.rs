@@ -6,7 +6,8 @@ use crate::data::{Item, Note, NoteGold, Question};
 use crate::engine::Grammar;
 use crate::panel::{Call, Panel, PanelError, Reader};
 use crate::run::records::{
-    AnswerRecord, CallKey, CallRecord, GoldRecord, ItemRecord, Message, NoteRecord, RoundRecord, Stage,
+    AnswerRecord, CallKey, CallRecord, GoldRecord, ItemRecord, Message, NoteRecord, RoundRecord,
+    Stage,
 };
 use crate::run::seed::call_seed;
 

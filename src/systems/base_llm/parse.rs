@@ -76,8 +76,19 @@ mod tests {
         assert_eq!(read("2. Give\nB.", 3, false), wrong(2, "Give\nB."));
         assert_eq!(read("<think>0 no</think>1 Yes", 3, false), wrong(1, "Yes"));
         assert_eq!(read("0", 3, false), wrong(0, ""));
-        for unreadable in ["3 Too far.", "-1", "", "The text is correct", "INCORRECT", "1.5 x"] {
-            assert_eq!(read(unreadable, 3, false), Reading::Unreadable, "{unreadable}");
+        for unreadable in [
+            "3 Too far.",
+            "-1",
+            "",
+            "The text is correct",
+            "INCORRECT",
+            "1.5 x",
+        ] {
+            assert_eq!(
+                read(unreadable, 3, false),
+                Reading::Unreadable,
+                "{unreadable}"
+            );
         }
     }
 

@@ -23,7 +23,10 @@ impl MedGuards {
         case: &Case<'_, Note>,
         record: &mut NoteRecord,
     ) -> Result<(), PanelError> {
-        let prompt = (self.texts.do_all(case.item), self.texts.everything(case.item));
+        let prompt = (
+            self.texts.do_all(case.item),
+            self.texts.everything(case.item),
+        );
         let compat = self.settings.release_compat;
         let call = self.ask_combined(case, "det1", detection::PURPOSE, prompt, &|text, _| {
             let flag = flag(&outside(text), compat);
@@ -34,7 +37,11 @@ impl MedGuards {
                 "correction": correction(text, "correction", compat),
                 "confidence": located["confidence"],
             });
-            let parse = if flag.is_some() { parse } else { Parse::Fallback };
+            let parse = if flag.is_some() {
+                parse
+            } else {
+                Parse::Fallback
+            };
             (record, parse)
         })?;
         let flag = flag(&outside(&call.text), compat);
@@ -108,9 +115,10 @@ impl MedGuards {
             purpose,
             shape,
         };
-        case.ask(step.ask(self.seat(agent), agent, prompt), &|text, finish| {
-            read(text, finish)
-        })
+        case.ask(
+            step.ask(self.seat(agent), agent, prompt),
+            &|text, finish| read(text, finish),
+        )
     }
 
     fn placed(&self, note: &Note, call: &CallRecord) -> Localised {

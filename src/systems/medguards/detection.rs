@@ -19,7 +19,11 @@ impl MedGuards {
         &self,
         case: &Case<'_, Note>,
     ) -> Result<DetectionRecord, PanelError> {
-        let ask = self.detector(Stage::Final, "det1", self.texts.detect(Prompt::A, case.item));
+        let ask = self.detector(
+            Stage::Final,
+            "det1",
+            self.texts.detect(Prompt::A, case.item),
+        );
         let call = self.ask_flag(case, ask)?;
         Ok(self.detection(Source::Single, &[call]))
     }

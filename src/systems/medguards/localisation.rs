@@ -54,8 +54,18 @@ impl MedGuards {
     pub(super) fn locate(&self, case: &Case<'_, Note>) -> Result<Localised, PanelError> {
         let note = case.item;
         let asks = vec![
-            self.locator(note, Stage::Initial, "loc1", self.texts.locate(Prompt::A, note)),
-            self.locator(note, Stage::Initial, "loc2", self.texts.locate(Prompt::B, note)),
+            self.locator(
+                note,
+                Stage::Initial,
+                "loc1",
+                self.texts.locate(Prompt::A, note),
+            ),
+            self.locator(
+                note,
+                Stage::Initial,
+                "loc2",
+                self.texts.locate(Prompt::B, note),
+            ),
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_located(text, compat))?;
@@ -87,7 +97,9 @@ impl MedGuards {
             Source::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
                 let shared = majority(&places).flatten();
-                places.iter().position(|place| place.is_some() && *place == shared)
+                places
+                    .iter()
+                    .position(|place| place.is_some() && *place == shared)
             }
             _ => Some(2),
         };
@@ -101,7 +113,9 @@ impl MedGuards {
         let sentence_id = match (&located, self.settings.localisation) {
             (Located::Said(words), Localisation::Soft) => {
                 let found = align(&note.sentences, words, note.language, self.settings.aligner);
-                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+                found
+                    .or(compat.then_some(Match::FIRST))
+                    .map(|found| found.index)
             }
             (Located::Said(number), Localisation::Hard) => {
                 let number = number.trim_end_matches('.').parse().ok();

@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(flag("I cannot help with that."), None);
         assert_eq!(flag("incorrectly, uncorrected, correctness"), None);
         assert_eq!(flag("<think>INCORRECT, and then it was cut"), None);
-        assert_eq!(flag("opened elsewhere: INCORRECT</think> CORRECT"), Some(false));
+        assert_eq!(
+            flag("opened elsewhere: INCORRECT</think> CORRECT"),
+            Some(false)
+        );
         assert_eq!(flag("<confidence>CORRECT</confidence>"), None);
         assert_eq!(flag(""), None);
     }
@@ -206,7 +209,8 @@ mod tests {
 
     #[test]
     fn confidence_is_a_number_up_to_100() {
-        let confidence = |inside: &str| super::confidence(&format!("<confidence>{inside}</confidence>"));
+        let confidence =
+            |inside: &str| super::confidence(&format!("<confidence>{inside}</confidence>"));
         assert_eq!(confidence("95"), Some(0.95));
         assert_eq!(confidence(" 80% "), Some(0.8));
         assert_eq!(confidence("100"), Some(1.0));
@@ -221,10 +225,19 @@ mod tests {
     fn a_sentence_may_go_over_lines_and_nan_may_stand_bare() {
         let located = |text| located(text, false);
         let said = |words: &str| Located::Said(words.to_owned());
-        assert_eq!(located("<think>x</think><result>\nHe was\ngiven it.\n</result>"), said("He was\ngiven it."));
-        assert_eq!(located("<think>the <result>first</result></think> <result>second</result>"), said("second"));
+        assert_eq!(
+            located("<think>x</think><result>\nHe was\ngiven it.\n</result>"),
+            said("He was\ngiven it.")
+        );
+        assert_eq!(
+            located("<think>the <result>first</result></think> <result>second</result>"),
+            said("second")
+        );
         assert_eq!(located("<result>nan</result>"), Located::Nothing);
-        assert_eq!(located("<think>fine</think>\nNAN\n<confidence>80</confidence>"), Located::Nothing);
+        assert_eq!(
+            located("<think>fine</think>\nNAN\n<confidence>80</confidence>"),
+            Located::Nothing
+        );
         assert_eq!(located("It is the third sentence."), Located::Malformed);
         assert_eq!(located("<result></result>"), Located::Malformed);
         assert_eq!(located("<result>cut"), Located::Malformed);
@@ -236,14 +249,23 @@ mod tests {
         assert_eq!(located("<result>a\nb</result>"), Located::Malformed);
         assert_eq!(located("NAN"), Located::Malformed);
         assert_eq!(located("<result>NAN</result>"), Located::Nothing);
-        assert_eq!(located("<result>nan</result>"), Located::Said("nan".to_owned()));
+        assert_eq!(
+            located("<result>nan</result>"),
+            Located::Said("nan".to_owned())
+        );
     }
 
     #[test]
     fn a_correction_may_lack_its_tags() {
         let correction = |text| correction(text, "result", false);
-        assert_eq!(correction("<think>x</think><result> Give B. </result>"), Some("Give B.".to_owned()));
-        assert_eq!(correction("Give B.\n<confidence>70</confidence>"), Some("Give B.".to_owned()));
+        assert_eq!(
+            correction("<think>x</think><result> Give B. </result>"),
+            Some("Give B.".to_owned())
+        );
+        assert_eq!(
+            correction("Give B.\n<confidence>70</confidence>"),
+            Some("Give B.".to_owned())
+        );
         assert_eq!(correction("<result>NAN</result>"), None);
         assert_eq!(correction("<result>cut sho"), None);
         assert_eq!(correction(""), None);
@@ -253,7 +275,18 @@ mod tests {
     #[test]
     fn hostile_text_never_panics() {
         const PIECES: [&str; 12] = [
-            "<think>", "</think>", "<result>", "</result>", "<confidence>", "</confidence>", "NAN", "CORRECT", "İ", "ß", "9", "\n",
+            "<think>",
+            "</think>",
+            "<result>",
+            "</result>",
+            "<confidence>",
+            "</confidence>",
+            "NAN",
+            "CORRECT",
+            "İ",
+            "ß",
+            "9",
+            "\n",
         ];
         let mut random = SplitMix64::new(5);
         for _ in 0..20_000 {

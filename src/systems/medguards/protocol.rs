@@ -86,7 +86,10 @@ impl MedGuards {
     pub(super) fn seat(&self, agent: &str) -> usize {
         let seats = self.settings.seats();
         // Every structure asks its own agents alone.
-        seats.iter().position(|seat| seat.agent == agent).unwrap_or(0)
+        seats
+            .iter()
+            .position(|seat| seat.agent == agent)
+            .unwrap_or(0)
     }
 
     fn correct_what_was_located(

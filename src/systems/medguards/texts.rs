@@ -50,10 +50,7 @@ impl Texts {
             detection_opinions: get("detection-opinions", &["full_text", "first", "second"])?,
             localisation_a: get("localisation-a", &["agent_name"])?,
             localisation_b: get("localisation-b", &["agent_name"])?,
-            localisation_arbiter: get(
-                "localisation-arbiter",
-                &["full_text", "partner_opinion"],
-            )?,
+            localisation_arbiter: get("localisation-arbiter", &["full_text", "partner_opinion"])?,
             localisation_opinion: get("localisation-opinion", &["agent_name", "opinion"])?,
             numbered: get("numbered", &[])?,
             correction: get("correction", &["full_text", "error_sentence"])?,
@@ -84,7 +81,11 @@ impl Texts {
         let [first, second] = said.map(opinion);
         let opinions = fill(
             &self.detection_opinions,
-            &[("full_text", &note.text), ("first", &first), ("second", &second)],
+            &[
+                ("full_text", &note.text),
+                ("first", &first),
+                ("second", &second),
+            ],
         );
         before_note(&self.detection_arbiter, &opinions)
     }
@@ -156,7 +157,10 @@ impl Texts {
     }
 
     pub fn correct(&self, note: &Note, sentence: &str) -> Vec<Message> {
-        let values = [("full_text", note.text.as_str()), ("error_sentence", sentence)];
+        let values = [
+            ("full_text", note.text.as_str()),
+            ("error_sentence", sentence),
+        ];
         messages("", fill(&self.correction, &values))
     }
 
@@ -259,7 +263,8 @@ impl Texts {
             any(thought),
             parts.join("\n"),
         );
-        let tags = "<think></think><result></result><correction></correction><confidence>100</confidence>";
+        let tags =
+            "<think></think><result></result><correction></correction><confidence>100</confidence>";
         let longest = tags.len() + parts.len() + 2 + MAX_CHAR_BYTES * thought + bytes;
         let grammar = Some(Grammar::Regex(regex));
         self.settings.decoding.within(grammar, longest)
