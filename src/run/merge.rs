@@ -271,7 +271,7 @@ mod tests {
             let contents = Contents::read(&out).unwrap();
             assert_eq!(contents.plan, plan());
             let order = contents.items.records.iter();
-            let mut order: Vec<&str> = order.map(|line| line.item.as_str()).collect();
+            let mut order: Vec<&str> = order.map(|line| line.item()).collect();
             assert_eq!(order.len(), 12);
             order.dedup();
             assert_eq!(order, ["q1", "q2", "q3"]);

@@ -24,7 +24,7 @@ pub fn thought(text: &str) -> String {
 /// The number in `<confidence>` tags, from 0 to 100, as a share.
 pub fn confidence(text: &str) -> Option<f64> {
     let number = section(text, "confidence")?.trim().trim_end_matches('%');
-    let is_short = (1..=3).contains(&number.len());
+    let is_short = (1..=3).contains(&number.len()) && !number.starts_with('+');
     let number = number
         .parse::<u32>()
         .ok()
