@@ -98,7 +98,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError>
     let place = |item: &str| places.get(item).copied().unwrap_or(usize::MAX);
     // Stable: the lines of an item keep the order in which they were logged.
     calls.sort_by_key(|call| place(&call.item));
-    items.sort_by_key(|item| place(&item.item));
+    items.sort_by_key(|item| place(item.item()));
 
     let mut directory = Directory::create(out, &whole).map_err(|error| match error {
         RunError::NotEmpty { path } => MergeError::NotEmpty { path },

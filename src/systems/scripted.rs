@@ -6,7 +6,7 @@ use super::protocol::{Protocol, System};
 use crate::data::{Choice, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
-use crate::run::records::{CallRecord, ItemRecord};
+use crate::run::records::{AnswerRecord, CallRecord};
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
@@ -28,7 +28,7 @@ pub fn answer(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let seats = protocol.seats();
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
@@ -48,7 +48,7 @@ pub fn answer_filled(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let (item, calls) = answer(protocol, question, script);
     for message in calls.iter().flat_map(|call| &call.messages) {
         let prompt = message.content.replace(&question.question, "");

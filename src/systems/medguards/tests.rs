@@ -1,0 +1,1 @@
+//! MedGuards on scripted models.
