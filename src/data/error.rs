@@ -96,8 +96,8 @@ impl DataError {
                     .to_owned()
             }
             DataError::Syntax { .. } => {
-                "medqa, mmlu-pro and mcq files hold one JSON object a line, pubmedqa files one in \
-                 all; a CSV file's name ends in .csv"
+                "medqa, mmlu-pro, mcq and notes files hold one JSON object a line, pubmedqa files one \
+                 in all, medec and mederrbench files CSV; a CSV file's name ends in .csv"
                     .to_owned()
             }
             DataError::Field { .. } => {
@@ -105,7 +105,7 @@ impl DataError {
             }
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {
-                "the formats are medqa, pubmedqa, mmlu-pro and mcq".to_owned()
+                "the formats are medqa, pubmedqa, mmlu-pro, mcq, medec, mederrbench and notes".to_owned()
             }
             _ => return None,
         };

@@ -1,123 +1,52 @@
-//! The CSV form of the plain format: each record as the object that its JSON Lines twin would hold.
+//! The CSV form of the plain format for questions: each record as the object that its JSON Lines twin would hold.
 
-use csv::{ReaderBuilder, StringRecord, Terminator};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::DataError;
 use super::row::Row;
 use super::source::{Rows, Source};
+use super::table::Table;
 
 const LETTERS: [&str; 10] = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
 
-/// The records of a CSV file with a header.
+/// The records of a CSV file with a header, in which `\r\n` counts as `\n`.
 ///
 /// # Errors
 ///
-/// An unknown or repeated column, a record with more or fewer cells than the header, a quote that is not closed.
+/// As [`Table::read`]; an unknown column.
 pub(super) fn rows(source: &Source) -> Result<Rows, DataError> {
-    let (records, blank_lines) = records(source)?;
-    let mut records = records.into_iter();
-    let Some((header_line, header)) = records.next() else {
-        return Ok(Rows {
-            rows: Vec::new(),
-            blank_lines,
-        });
+    let table = Table::read(source)?;
+    let is_known = |column: &str| {
+        LETTERS.contains(&column) || ["id", "question", "answer", "image"].contains(&column)
     };
-    check_header(source, header_line, &header)?;
-    let mut rows = Vec::new();
-    for (line, record) in records {
-        if record.len() != header.len() {
-            let problem = format!(
-                "{} cells, where the header has {}",
-                record.len(),
-                header.len()
-            );
-            return Err(DataError::Syntax {
-                place: source.at_line(line),
-                problem,
-            });
-        }
-        rows.push(row(source, line, &header, &record)?);
+    if let Some(column) = table.columns.iter().find(|column| !is_known(column)) {
+        let problem = "is unknown; the columns are id, question, A, B, … up to J, answer, image";
+        return Err(table.wrong(source, column, problem));
     }
-    Ok(Rows { rows, blank_lines })
+    let rows = table.rows(source)?.into_iter().map(with_options);
+    Ok(Rows {
+        rows: rows.collect::<Result<_, _>>()?,
+        blank_lines: table.blank_lines,
+    })
 }
 
-/// The records with the lines that they begin on, and the number of those that are blank or have empty cells alone.
-fn records(source: &Source) -> Result<(Vec<(usize, StringRecord)>, usize), DataError> {
-    let text = source.text().replace("\r\n", "\n");
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .terminator(Terminator::Any(b'\n'))
-        .from_reader(text.as_bytes());
-    let (mut records, mut blank_lines) = (Vec::new(), 0);
-    loop {
-        let start = reader.position().clone();
-        let mut record = StringRecord::new();
-        let found = reader.read_record(&mut record);
-        // The reader steps over blank lines and lets an open quote run to the end; the raw text shows both.
-        let raw = &text[start.byte() as usize..reader.position().byte() as usize];
-        let blank = raw.len() - raw.trim_start_matches('\n').len();
-        let line = start.line() as usize + blank;
-        let wrong = |problem: String| DataError::Syntax {
-            place: source.at_line(line),
-            problem,
-        };
-        blank_lines += blank;
-        if !found.map_err(|error| wrong(error.to_string()))? {
-            return Ok((records, blank_lines));
-        }
-        if raw.matches('"').count() % 2 == 1 {
-            return Err(wrong("a quote is not closed".to_owned()));
-        }
-        if record.iter().all(str::is_empty) {
-            blank_lines += 1;
-        } else {
-            records.push((line, record));
-        }
-    }
-}
-
-fn check_header(source: &Source, line: usize, header: &StringRecord) -> Result<(), DataError> {
-    let wrong = |column: &str, problem: &str| DataError::Field {
-        place: source.at_line(line),
-        field: column.to_owned(),
-        problem: problem.to_owned(),
-    };
-    for (index, column) in header.iter().enumerate() {
-        if !LETTERS.contains(&column) && !["id", "question", "answer", "image"].contains(&column) {
-            return Err(wrong(
-                column,
-                "is unknown; the columns are id, question, A, B, … up to J, answer, image",
-            ));
-        }
-        if header.iter().take(index).any(|earlier| earlier == column) {
-            return Err(wrong(column, "comes twice in the header"));
-        }
-    }
-    Ok(())
-}
-
-/// The record as an object in which empty cells are absent; its cells are as many as the header's.
-fn row(
-    source: &Source,
-    line: usize,
-    header: &StringRecord,
-    record: &StringRecord,
-) -> Result<Row, DataError> {
+/// The row with its lettered cells as the one field `options`.
+fn with_options(row: Row) -> Result<Row, DataError> {
     let (mut fields, mut options) = (Map::new(), Map::new());
-    for (column, cell) in header.iter().zip(record) {
-        let cells = if LETTERS.contains(&column) {
+    for (column, cell) in row.fields {
+        let cell = match cell {
+            Value::String(text) => text.replace("\r\n", "\n").into(),
+            other => other,
+        };
+        let cells = if LETTERS.contains(&column.as_str()) {
             &mut options
         } else {
             &mut fields
         };
-        if !cell.is_empty() {
-            cells.insert(column.to_owned(), cell.into());
-        }
+        cells.insert(column, cell);
     }
     fields.insert("options".to_owned(), options.into());
-    Row::new(source.at_line(line), fields.into())
+    Row::new(row.place, fields.into())
 }
 
 #[cfg(test)]

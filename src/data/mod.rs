@@ -7,13 +7,19 @@ mod item;
 mod json;
 pub mod mcq;
 mod mcq_csv;
+pub mod medec;
+pub mod mederrbench;
 pub mod medqa;
 pub mod mmlu_pro;
 mod note;
+pub mod notes;
 pub mod pubmedqa;
 mod row;
+mod script;
+mod sentences;
 mod source;
 pub mod subset;
+mod table;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,6 +82,12 @@ pub enum Format {
     MmluPro,
     /// Your own questions, as JSON Lines or CSV
     Mcq,
+    /// MEDEC's CSV; of it the notes of MEDEC-MS
+    Medec,
+    /// MedErrBench's CSV, in English, Chinese or Arabic
+    Mederrbench,
+    /// Your own notes, as a folder of .txt files, JSON Lines or CSV
+    Notes,
 }
 
 impl Format {
@@ -85,6 +97,9 @@ impl Format {
             Format::Pubmedqa => "pubmedqa",
             Format::MmluPro => "mmlu-pro",
             Format::Mcq => "mcq",
+            Format::Medec => "medec",
+            Format::Mederrbench => "mederrbench",
+            Format::Notes => "notes",
         }
     }
 
@@ -92,6 +107,7 @@ impl Format {
     pub fn kind(self) -> ItemKind {
         match self {
             Format::Medqa | Format::Pubmedqa | Format::MmluPro | Format::Mcq => ItemKind::Questions,
+            Format::Medec | Format::Mederrbench | Format::Notes => ItemKind::Notes,
         }
     }
 }
@@ -123,7 +139,8 @@ pub struct Dataset {
     /// As it was given.
     pub path: PathBuf,
     /// Over the bytes of every file read, in order: that of `path`, then for PubMedQA those of the test ids
-    /// (`cat ori_pqal.json test_ground_truth.json | sha256sum`).
+    /// (`cat ori_pqal.json test_ground_truth.json | sha256sum`), for a folder those of its notes (`cat *.txt | sha256sum`
+    /// in the C locale).
     pub sha256: String,
     /// In the file's order, one at least, no id twice.
     pub items: Vec<Item>,
@@ -139,6 +156,15 @@ impl Dataset {
             Item::Note(_) => None,
         });
         questions.collect()
+    }
+
+    /// Those of the items that are notes.
+    pub fn notes(&self) -> Vec<&Note> {
+        let notes = self.items.iter().filter_map(|item| match item {
+            Item::Question(_) => None,
+            Item::Note(note) => Some(note),
+        });
+        notes.collect()
     }
 }
 
@@ -156,13 +182,16 @@ fn items<T: Into<Item>>(records: Vec<(Place, T)>) -> Vec<(Place, Item)> {
     items.map(|(place, item)| (place, item.into())).collect()
 }
 
-/// Reads every item of a file, or the built-in ones for [`DEMO_PATH`].
+/// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
 ///
 /// # Errors
 ///
 /// The first row that is not what its format says, with file, line and field; also a file without an item and an id
 /// that comes twice.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
+    if format == Format::Notes && path.is_dir() {
+        return checked(path.to_owned(), format, notes::read_folder(path)?);
+    }
     let source = if path == Path::new(DEMO_PATH) {
         Source::new(path, include_bytes!("demo.jsonl").to_vec())?
     } else {
@@ -186,10 +215,18 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
         Format::Pubmedqa => pubmedqa::read(&source)?,
         Format::MmluPro => mmlu_pro::read(&source)?,
         Format::Mcq => mcq::read(&source)?,
+        Format::Medec => medec::read(&source)?,
+        Format::Mederrbench => mederrbench::read(&source)?,
+        Format::Notes => notes::read(&source)?,
     };
+    checked(source.path, format, draft)
+}
+
+/// A draft of one item at least, no id twice, as a dataset.
+fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataError> {
     if draft.items.is_empty() {
         return Err(DataError::Empty {
-            path: source.path,
+            path,
             kind: format.kind(),
             notices: draft.notices,
         });
@@ -208,7 +245,7 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
     Ok(Dataset {
         name: draft.name,
         format,
-        path: source.path,
+        path,
         sha256: draft.sha256,
         items,
         notices: draft.notices,

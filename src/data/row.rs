@@ -6,7 +6,7 @@ use super::{Choice, DataError, Place};
 
 pub(super) struct Row {
     pub place: Place,
-    fields: Map<String, Value>,
+    pub fields: Map<String, Value>,
 }
 
 impl Row {
@@ -70,6 +70,20 @@ impl Row {
             Value::Array(texts) if texts.is_empty() => Err(self.wrong(field, "is empty")),
             Value::Array(texts) => texts.iter().map(|text| self.as_text(field, text)).collect(),
             other => Err(self.wrong(field, format!("must be a list, not {}", kind(other)))),
+        }
+    }
+
+    /// A field that is an object, as a row of its own.
+    pub fn object(&self, field: &str) -> Result<Option<Row>, DataError> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(Value::Object(fields)) => Ok(Some(Row {
+                place: self.place.clone(),
+                fields: fields.clone(),
+            })),
+            Some(other) => {
+                Err(self.wrong(field, format!("must be an object, not {}", kind(other))))
+            }
         }
     }
 

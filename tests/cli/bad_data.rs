@@ -25,7 +25,7 @@ fn a_line_that_is_no_json() {
     let content = format!("{GOOD}\n{{\"question\": \"cut\n");
     let parts = [
         "x.jsonl:2: EOF while parsing a string, at column ",
-        "hint: medqa, mmlu-pro and mcq files hold one",
+        "hint: medqa, mmlu-pro, mcq and notes files hold one",
     ];
     refused("x.jsonl", content.as_bytes(), "mcq", &parts);
 }
@@ -93,7 +93,7 @@ fn text_that_is_not_utf8() {
 
 #[test]
 fn the_wrong_format_for_a_file() {
-    let formats = "hint: medqa, mmlu-pro and mcq files hold one JSON object a line, pubmedqa files one in all";
+    let formats = "hint: medqa, mmlu-pro, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
     let two = format!("{GOOD}\n{GOOD}\n");
     refused(
         "x.jsonl",

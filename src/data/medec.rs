@@ -1,0 +1,357 @@
+//! MEDEC, clinical notes with at most one error, as CSV; of it MEDEC-MS alone.
+//!
+//! Columns are found by name: `Text ID`, `Text`, `Sentences`, `Error Flag`, `Error Sentence ID`, `Error Sentence`,
+//! `Corrected Sentence`, and where there is one `Error Type`; others, such as the shared task's index, are not read.
+//! `Sentences` numbers its lines from 0. Rows without an id are left out and counted: the published test set has them
+//! where MEDEC-UW was. MEDEC-UW itself is under a data-use agreement: a row whose id does not begin with `ms-` is not
+//! loaded, and counted.
+//!
+//! A row of flag 0 has the sentence id -1; one of flag 1 names one of its sentences and corrects it. The dataset is
+//! called after its ids, `medec-ms-test`.
+
+use super::row::Row;
+use super::source::{self, Source};
+use super::table::Table;
+use super::{DataError, Draft, Note, NoteError, NoteGold, Place, items, script, sentences};
+use crate::text::Language;
+
+const COLUMNS: [&str; 7] = [
+    "Text ID",
+    "Text",
+    "Sentences",
+    "Error Flag",
+    "Error Sentence ID",
+    "Error Sentence",
+    "Corrected Sentence",
+];
+
+/// MEDEC's test notes, of both its parts.
+const PAPER_NOTES: usize = 925;
+
+pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+    let Records {
+        rows,
+        without_id,
+        total,
+    } = records(source)?;
+    let all = rows.len();
+    let mut notes = Vec::new();
+    for (id, row) in rows {
+        if id.starts_with("ms-") {
+            notes.push((row.place.clone(), note(&row, id, Some(Language::English))?));
+        }
+    }
+    let mut notices = Vec::new();
+    if without_id > 0 {
+        notices.push(format!(
+            "rows without an id, left out: {without_id} of {total}"
+        ));
+    }
+    if notes.len() < all {
+        notices.push(format!(
+            "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement): {} of {total}",
+            all - notes.len()
+        ));
+    }
+    let split = split(&notes);
+    match split.as_deref() {
+        _ if notes.is_empty() => {}
+        Some("ms-test") => notices.push(format!(
+            "MS, {} of the paper's {PAPER_NOTES} notes: not comparable",
+            notes.len()
+        )),
+        _ => notices.push("MS, and not the paper's test notes: not comparable".to_owned()),
+    }
+    Ok(Draft {
+        name: named("medec", split),
+        sha256: source::sha256(&[source]),
+        items: items(notes),
+        notices,
+    })
+}
+
+/// The rows that have an id, and how many have none.
+pub(super) struct Records {
+    pub rows: Vec<(String, Row)>,
+    pub without_id: usize,
+    pub total: usize,
+}
+
+/// The rows of a file with MEDEC's columns.
+///
+/// # Errors
+///
+/// As [`Table::read`]; a column that is missing, an id that is none.
+pub(super) fn records(source: &Source) -> Result<Records, DataError> {
+    let table = Table::read(source)?;
+    let has = |column: &str| table.columns.iter().any(|name| name == column);
+    if let Some(column) = COLUMNS.iter().find(|column| !has(column))
+        && !table.columns.is_empty()
+    {
+        return Err(table.wrong(source, column, "is no column of the file"));
+    }
+    let rows = table.rows(source)?;
+    let total = rows.len() + table.blank_lines;
+    let mut with_id = Vec::new();
+    for row in rows {
+        if let Some(id) = row.optional_id("Text ID")? {
+            with_id.push((id, row));
+        }
+    }
+    Ok(Records {
+        without_id: total - with_id.len(),
+        rows: with_id,
+        total,
+    })
+}
+
+/// The note of a row with MEDEC's columns; without a language, that of its script.
+///
+/// # Errors
+///
+/// Sentences that are not numbered from 0, and gold that does not hold together.
+pub(super) fn note(row: &Row, id: String, language: Option<Language>) -> Result<Note, DataError> {
+    let text = row.text("Text")?;
+    let sentences: Vec<String> = sentences::numbered(row.text("Sentences")?)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    if sentences.is_empty() {
+        return Err(row.wrong("Sentences", format!("of {id} does not begin with 0")));
+    }
+    Ok(Note {
+        gold: Some(gold(row, &id, sentences.len())?),
+        language: language.unwrap_or_else(|| script::language(text)),
+        text: text.to_owned(),
+        sentences,
+        id,
+    })
+}
+
+fn gold(row: &Row, id: &str, sentences: usize) -> Result<NoteGold, DataError> {
+    let sentence_id = row.text("Error Sentence ID")?.trim();
+    match row.text("Error Flag")?.trim() {
+        "0" if sentence_id == "-1" => Ok(NoteGold { error: None }),
+        "0" => {
+            let problem = format!("of {id} is {sentence_id:?}, where flag 0 goes with -1");
+            Err(row.wrong("Error Sentence ID", problem))
+        }
+        "1" => {
+            let sentence_id = sentence_id.parse().ok().filter(|place| *place < sentences);
+            let sentence_id = sentence_id.ok_or_else(|| {
+                let found = row.text("Error Sentence ID").unwrap_or_default();
+                let problem = format!("of {id} is {found:?}, not one of 0 to {}", sentences - 1);
+                row.wrong("Error Sentence ID", problem)
+            })?;
+            let given = |column| given(row, column, id);
+            Ok(NoteGold {
+                error: Some(NoteError {
+                    sentence_id,
+                    sentence: given("Error Sentence")?,
+                    correction: given("Corrected Sentence")?,
+                    kind: label(row, "Error Type")?,
+                    keywords: Vec::new(),
+                    difficulty: label(row, "Difficulty")?,
+                    reasoning: label(row, "Reasoning Type")?,
+                }),
+            })
+        }
+        flag => Err(row.wrong("Error Flag", format!("of {id} is {flag:?}, not 0 or 1"))),
+    }
+}
+
+/// A text that flag 1 asks for.
+fn given(row: &Row, column: &str, id: &str) -> Result<String, DataError> {
+    match row.text(column)? {
+        "NA" => Err(row.wrong(column, format!("of {id} is NA, where the flag is 1"))),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A short text, trimmed; `None` for `NA`.
+fn label(row: &Row, column: &str) -> Result<Option<String>, DataError> {
+    let text = row.optional_text(column)?.map(str::trim);
+    Ok(text.filter(|text| *text != "NA").map(str::to_owned))
+}
+
+/// What all ids have before their last dash, as in `ms-test-17`.
+pub(super) fn split(notes: &[(Place, Note)]) -> Option<String> {
+    let mut stems = notes.iter().map(|(_, note)| note.id.rsplit_once('-'));
+    let (first, _) = stems.next()??;
+    let all = stems.all(|stem| stem.is_some_and(|(stem, _)| stem == first));
+    all.then(|| first.to_owned())
+}
+
+pub(super) fn named(dataset: &str, split: Option<String>) -> String {
+    match split {
+        Some(split) => format!("{dataset}-{split}"),
+        None => dataset.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Dataset, Format, load, read};
+    use super::*;
+
+    const HEADER: &str = "Text ID,Text,Sentences,Error Flag,Error Type,Error Sentence ID,Error Sentence,Corrected Sentence,Corrected Text\n";
+    const WRONG: &str = "ms-test-0,A. B.,\"0 A.\r\n1 B.\r\n\",1, diagnosis ,1,B.,\"C, D.\",A. C.\n";
+    const RIGHT: &str = "ms-test-1,A.,0 A.,0,NA,-1,NA,NA,NA\n";
+
+    fn parse(text: &str) -> Result<Dataset, DataError> {
+        let source = Source::new(Path::new("MEDEC.csv"), text.as_bytes().to_vec())?;
+        read(source, Format::Medec)
+    }
+
+    /// What is wrong with a file whose second row this is.
+    fn problem(row: &str) -> String {
+        let text = format!("{HEADER}{RIGHT}{row}");
+        parse(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_a_row() {
+        let dataset = parse(&format!("{HEADER}{WRONG}{RIGHT}")).unwrap();
+        assert_eq!(dataset.name, "medec-ms-test");
+        let [wrong, right] = dataset.notes()[..] else {
+            panic!("{dataset:?}");
+        };
+        assert_eq!(wrong.sentences, ["A.", "B."]);
+        assert_eq!((&*wrong.id, &*wrong.text), ("ms-test-0", "A. B."));
+        assert_eq!(wrong.language, Language::English);
+        let error = wrong.gold.as_ref().unwrap().error.as_ref().unwrap();
+        assert_eq!((error.sentence_id, &*error.sentence), (1, "B."));
+        assert_eq!(error.correction, "C, D.");
+        assert_eq!(error.kind.as_deref(), Some("diagnosis"));
+        assert!(error.keywords.is_empty() && error.difficulty.is_none());
+        assert!(!right.gold.as_ref().unwrap().is_wrong());
+    }
+
+    #[test]
+    fn reads_the_shared_tasks_columns() {
+        let header = ",Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Corrected Sentence\r\n";
+        let text = format!("{header}0,ms-train-7,A.,0 A.,1,0,A.,B.\r\n");
+        let dataset = parse(&text).unwrap();
+        let gold = dataset.notes()[0].gold.clone().unwrap();
+        assert_eq!(gold.error.unwrap().kind, None);
+        assert_eq!(
+            dataset.notices,
+            ["MS, and not the paper's test notes: not comparable"]
+        );
+    }
+
+    #[test]
+    fn rows_without_an_id_and_those_of_medec_uw_are_left_out_and_counted() {
+        let secret = RIGHT.replace("ms-test-1,A.", "uw-test-1,\"");
+        let secret = secret.replace(",0 A.", "secret\",");
+        let blank = ",,,,,,,,\r\n";
+        let text = format!("{HEADER}{RIGHT}{secret}{blank}\n{blank},A.,0 A.,0,,-1,,,\n");
+        let dataset = parse(&text).unwrap();
+        assert_eq!(dataset.items.len(), 1);
+        assert_eq!(
+            dataset.notices,
+            [
+                "rows without an id, left out: 4 of 6",
+                "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement): 1 of 6",
+                "MS, 1 of the paper's 925 notes: not comparable",
+            ]
+        );
+        assert!(!format!("{dataset:?}").contains("secret"));
+        let none = parse(&format!("{HEADER}{secret}")).unwrap_err().to_string();
+        assert!(
+            none.starts_with("MEDEC.csv: no notes; rows whose id"),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn refuses_gold_that_does_not_hold_together() {
+        let wrong = WRONG.replace("ms-test-0", "ms-test-7");
+        let cases = [
+            (
+                wrong.replace(",1,B.", ",2,B."),
+                "`Error Sentence ID` of ms-test-7 is \"2\", not one of 0 to 1",
+            ),
+            (
+                wrong.replace(",1,B.", ",-1,B."),
+                "`Error Sentence ID` of ms-test-7 is \"-1\", not one of 0 to 1",
+            ),
+            (
+                wrong.replace("\"C, D.\"", "NA"),
+                "`Corrected Sentence` of ms-test-7 is NA, where the flag is 1",
+            ),
+            (
+                wrong.replace("\"C, D.\"", ""),
+                "`Corrected Sentence` is missing",
+            ),
+            (
+                wrong.replace(",1, d", ",2, d"),
+                "`Error Flag` of ms-test-7 is \"2\", not 0 or 1",
+            ),
+            (
+                wrong.replace(",1, d", ",0, d"),
+                "`Error Sentence ID` of ms-test-7 is \"1\", where flag 0 goes with -1",
+            ),
+            (
+                wrong.replace("\"0 A", "\"A"),
+                "`Sentences` of ms-test-7 does not begin with 0",
+            ),
+            (wrong.replace(",A. B.,", ",,"), "`Text` is missing"),
+        ];
+        for (row, expected) in cases {
+            assert_eq!(problem(&row), format!("MEDEC.csv:3: field {expected}"));
+        }
+        assert_eq!(
+            problem(RIGHT),
+            "MEDEC.csv:3: the id `ms-test-1` came before, in line 2"
+        );
+    }
+
+    #[test]
+    fn refuses_a_file_without_its_columns() {
+        let text = format!("{HEADER}{RIGHT}").replace("Sentences", "Sentence");
+        assert_eq!(
+            parse(&text).unwrap_err().to_string(),
+            "MEDEC.csv:1: field `Sentences` is no column of the file"
+        );
+        assert_eq!(parse("").unwrap_err().to_string(), "MEDEC.csv: no notes");
+    }
+
+    /// Of the errors of a file, how many name a sentence that is theirs but for blanks around it, and how many there are.
+    fn reproduced(dataset: &Dataset) -> (usize, usize) {
+        let notes = dataset.notes().into_iter();
+        let errors = notes.filter_map(|note| Some((note, note.gold.as_ref()?.error.as_ref()?)));
+        let same =
+            errors.map(|(note, error)| note.sentences[error.sentence_id] == error.sentence.trim());
+        let same: Vec<bool> = same.collect();
+        (same.iter().filter(|same| **same).count(), same.len())
+    }
+
+    #[test]
+    fn reads_the_published_sets() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        let read = |set: &str| {
+            let file = format!("medec/MEDEC-MS-{set}Set-with-GroundTruth-and-ErrorType.csv");
+            load(&Path::new(&directory).join(file), Format::Medec).unwrap()
+        };
+        let test = read("Test");
+        assert_eq!((test.items.len(), reproduced(&test)), (597, (308, 311)));
+        assert_eq!(
+            test.notices,
+            [
+                "rows without an id, left out: 328 of 925",
+                "MS, 597 of the paper's 925 notes: not comparable"
+            ]
+        );
+        let validation = read("Validation");
+        assert_eq!(validation.name, "medec-ms-val");
+        assert_eq!(
+            (validation.items.len(), reproduced(&validation)),
+            (574, (319, 319))
+        );
+    }
+}

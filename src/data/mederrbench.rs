@@ -1,0 +1,121 @@
+//! MedErrBench, MedGuards' notes in English, Chinese and Arabic, as CSV.
+//!
+//! MEDEC's columns, and `Important Words` (what a correction must name, phrases between separators), `Difficulty` and
+//! `Reasoning Type`. English and Arabic rows have all sentences on one line. A note's language is that of its script.
+//! The dataset is called after its ids, `mederrbench-cn-test`.
+
+use super::source::{self, Source};
+use super::{DataError, Draft, items, medec};
+use crate::text::split_keywords;
+
+pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
+    let records = medec::records(source)?;
+    let mut notes = Vec::new();
+    for (id, row) in records.rows {
+        let mut note = medec::note(&row, id, None)?;
+        if let Some(error) = note.gold.as_mut().and_then(|gold| gold.error.as_mut()) {
+            let words = split_keywords(row.text("Important Words")?);
+            error.keywords = words.into_iter().map(str::to_owned).collect();
+        }
+        notes.push((row.place.clone(), note));
+    }
+    let mut notices = Vec::new();
+    if records.without_id > 0 {
+        let (left_out, total) = (records.without_id, records.total);
+        notices.push(format!(
+            "rows without an id, left out: {left_out} of {total}"
+        ));
+    }
+    Ok(Draft {
+        name: medec::named("mederrbench", medec::split(&notes)),
+        sha256: source::sha256(&[source]),
+        items: items(notes),
+        notices,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Dataset, Format, load, read};
+    use super::*;
+    use crate::text::Language;
+
+    const HEADER: &str = "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Error Type,Corrected Sentence,Corrected Text,Important Words,Difficulty,Reasoning Type\n";
+
+    fn parse(rows: &str) -> Result<Dataset, DataError> {
+        let text = format!("{HEADER}{rows}");
+        let source = Source::new(Path::new("EN.csv"), text.into_bytes())?;
+        read(source, Format::Mederrbench)
+    }
+
+    #[test]
+    fn reads_a_row() {
+        let row = "en-val-0,A b. C d.,0 A b. 1 C d.,1,1,C d.,Lab / Serum Value,C e.,A b. C e.,\"e, f\n\",Medium ,Multi-hop\n";
+        let dataset = parse(row).unwrap();
+        assert_eq!(dataset.name, "mederrbench-en-val");
+        let note = dataset.notes()[0];
+        assert_eq!(note.sentences, ["A b.", "C d."]);
+        assert_eq!(note.language, Language::English);
+        let error = note.gold.as_ref().unwrap().error.as_ref().unwrap();
+        assert_eq!(error.keywords, ["e", "f"]);
+        assert_eq!(error.kind.as_deref(), Some("Lab / Serum Value"));
+        assert_eq!(error.difficulty.as_deref(), Some("Medium"));
+        assert_eq!(error.reasoning.as_deref(), Some("Multi-hop"));
+        let other = row
+            .replace("en-val-0", "cn-test-1")
+            .replace("A b", "甲乙丙");
+        let mixed = parse(&format!("{row}{other}")).unwrap();
+        assert_eq!(mixed.name, "mederrbench");
+        assert_eq!(mixed.notes()[1].language, Language::Chinese);
+    }
+
+    #[test]
+    fn an_error_needs_important_words() {
+        let row = "en-val-0,A b.,0 A b.,1,0,A b.,NA,C b.,C b.,,Easy,NA\n";
+        assert_eq!(
+            parse(row).unwrap_err().to_string(),
+            "EN.csv:2: field `Important Words` is missing"
+        );
+    }
+
+    /// As an annotator copies a sentence: apostrophes, the last mark and doubled blanks may be lost.
+    fn copied(sentence: &str) -> String {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        let words = words.join(" ").replace('\'', "");
+        words.trim_end_matches(['.', '،', ' ']).to_owned()
+    }
+
+    #[test]
+    fn reads_the_published_sets() {
+        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
+            return println!("skipped: WARDROUND_DATA is not set");
+        };
+        // Notes, errors, and of those how many the numbered sentence gives again.
+        for (file, language, expected) in [
+            ("EN_test", Language::English, (208, 104, 102)),
+            ("EN_validation", Language::English, (108, 54, 53)),
+            ("CN_test", Language::Chinese, (200, 100, 100)),
+            ("CN_validation", Language::Chinese, (100, 50, 50)),
+            ("ARA_test", Language::Arabic, (97, 53, 53)),
+            ("ARA_validation", Language::Arabic, (51, 29, 29)),
+        ] {
+            let path = format!("mederrbench/reviewed_data_{file}.csv");
+            let path = Path::new(&directory).join(path);
+            let dataset = load(&path, Format::Mederrbench).unwrap();
+            let notes = dataset.notes();
+            assert!(notes.iter().all(|note| note.language == language), "{file}");
+            let errors = notes
+                .iter()
+                .filter_map(|note| Some((note, note.gold.as_ref()?.error.as_ref()?)));
+            let same = errors.clone().filter(|(note, error)| {
+                copied(&note.sentences[error.sentence_id]) == copied(&error.sentence)
+            });
+            let counts = (notes.len(), errors.clone().count(), same.count());
+            assert_eq!(counts, expected, "{file}");
+            assert!(errors.clone().all(|(_, error)| !error.keywords.is_empty()));
+            assert!(dataset.notices.is_empty());
+        }
+    }
+}
