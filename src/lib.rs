@@ -21,6 +21,7 @@ pub mod exit;
 pub mod hub;
 pub mod metrics;
 pub mod model;
+pub mod notes;
 pub mod ops;
 pub mod panel;
 pub mod prompts;
