@@ -126,9 +126,16 @@ impl BertScore {
         let folder = Folder::open(folder, model.card)?;
         let config: Value = folder.json(CONFIG)?;
         folder.expect("model_type", &config["model_type"], &json!(model.family))?;
-        folder.expect("vocab_size", &config["vocab_size"], &json!(model.vocabulary))?;
+        folder.expect(
+            "vocab_size",
+            &config["vocab_size"],
+            &json!(model.vocabulary),
+        )?;
         let layers = &config["num_hidden_layers"];
-        if layers.as_u64().is_none_or(|layers| layers < model.layer as u64) {
+        if layers
+            .as_u64()
+            .is_none_or(|layers| layers < model.layer as u64)
+        {
             return Err(ScorerError::Unsupported {
                 path: folder.path(CONFIG),
                 card: folder.card,
@@ -240,7 +247,10 @@ fn greedy_match(
     reference: &Embedded,
     candidate: &Embedded,
 ) -> Result<PrecisionRecallF, ScorerError> {
-    if [reference, candidate].iter().any(|text| text.counts.len() == 2) {
+    if [reference, candidate]
+        .iter()
+        .any(|text| text.counts.len() == 2)
+    {
         return Ok(PrecisionRecallF::ZERO);
     }
     // [candidate's tokens, reference's tokens]
@@ -292,7 +302,10 @@ mod tests {
             f: 1.0,
         };
         assert_eq!(equal.rescaled(baseline), equal);
-        let above = PrecisionRecallF { f: 1.000_001, ..equal };
+        let above = PrecisionRecallF {
+            f: 1.000_001,
+            ..equal
+        };
         assert_eq!(above.clipped(), equal);
     }
 

@@ -10,10 +10,10 @@ use candle_transformers::models::bert::{self, BertEncoder};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use super::ScorerError;
 use super::folder::{CONFIG, Folder};
 use super::pieces::Pieces;
 use super::tokens::{CLS, SEP, SPECIAL};
-use super::ScorerError;
 
 const CARD: &str = "bleurt-20";
 const PIECES: &str = "spm.model";
@@ -73,7 +73,9 @@ impl Bleurt {
         let (cls, sep) = (id(CLS)?, id(SEP)?);
         let max_tokens = folder.max_tokens(config.max_position_embeddings)?;
         if max_tokens < 3 {
-            return Err(unusable(format!("{max_tokens} tokens leave no room for text")));
+            return Err(unusable(format!(
+                "{max_tokens} tokens leave no room for text"
+            )));
         }
         // The head lies beside `bleurt.`, not below it.
         let load = |weights: VarBuilder| Model::load(weights.root(), &config, width);
@@ -162,8 +164,8 @@ impl Model {
         let width = config.hidden_size;
         let narrow = embedding_width.unwrap_or(width);
         let table = |rows, name| embedding(rows, narrow, embeddings.pp(name));
-        let projection = embedding_width
-            .map(|narrow| linear(narrow, width, encoder.pp("embedding_projection")));
+        let projection =
+            embedding_width.map(|narrow| linear(narrow, width, encoder.pp("embedding_projection")));
         Ok(Self {
             words: table(config.vocab_size, "word_embeddings")?,
             positions: table(config.max_position_embeddings, "position_embeddings")?,

@@ -4,7 +4,9 @@
 
 use candle_core::{D, Device, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
-use candle_nn::{LayerNorm, Linear, Module, VarBuilder, embedding, layer_norm, linear, linear_no_bias};
+use candle_nn::{
+    LayerNorm, Linear, Module, VarBuilder, embedding, layer_norm, linear, linear_no_bias,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -144,9 +146,8 @@ struct Layer {
 impl Layer {
     fn load(weights: VarBuilder, config: &Config, relative: &Tensor) -> Result<Self> {
         let (width, inner) = (config.hidden_size, config.intermediate_size);
-        let norm = |weights: VarBuilder| {
-            layer_norm(width, config.layer_norm_eps, weights.pp("LayerNorm"))
-        };
+        let norm =
+            |weights: VarBuilder| layer_norm(width, config.layer_norm_eps, weights.pp("LayerNorm"));
         let attention = weights.pp("attention");
         let (attended, output) = (attention.pp("output"), weights.pp("output"));
         Ok(Self {

@@ -109,9 +109,8 @@ impl<'a> Folder<'a> {
                 card: self.card,
             })?;
         let built = builder(&path).and_then(|weights| {
-            let whole = weights.contains_tensor(&format!(
-                "{prefix}.embeddings.word_embeddings.weight"
-            ));
+            let whole =
+                weights.contains_tensor(&format!("{prefix}.embeddings.word_embeddings.weight"));
             load(if whole { weights.pp(prefix) } else { weights })
         });
         built.map_err(|error| ScorerError::Weights {

@@ -27,7 +27,10 @@ impl OlderPickle {
     pub(super) fn open(path: &Path) -> Result<Option<Self>> {
         let mut reader = BufReader::new(File::open(path)?);
         let mut magic = Vec::new();
-        reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+        reader
+            .by_ref()
+            .take(MAGIC.len() as u64)
+            .read_to_end(&mut magic)?;
         if magic != MAGIC {
             return Ok(None);
         }
@@ -61,14 +64,14 @@ impl OlderPickle {
             let mut count = [0; 8];
             reader.read_exact(&mut count)?;
             let start = reader.stream_position()?;
-            let width = widths.get(name.as_str()).ok_or_else(|| {
-                Error::Msg(format!("no tensor says what storage {name} holds"))
-            })?;
+            let width = widths
+                .get(name.as_str())
+                .ok_or_else(|| Error::Msg(format!("no tensor says what storage {name} holds")))?;
             let length = u64::from_le_bytes(count).checked_mul(*width);
             let stop = length.and_then(|length| start.checked_add(length));
-            let stop = stop.filter(|stop| *stop <= end).ok_or_else(|| {
-                Error::Msg(format!("it ends before storage {name} does"))
-            })?;
+            let stop = stop
+                .filter(|stop| *stop <= end)
+                .ok_or_else(|| Error::Msg(format!("it ends before storage {name} does")))?;
             reader.seek(SeekFrom::Start(stop))?;
             storages.insert(name, start);
         }
@@ -86,7 +89,9 @@ impl OlderPickle {
         let tensor = self.tensors.get(name).ok_or_else(absent)?;
         let start = self.storages.get(key(&tensor.path)).ok_or_else(absent)?;
         if !tensor.layout.is_contiguous() {
-            return Err(Error::Msg(format!("the numbers of {name} are not in a row")));
+            return Err(Error::Msg(format!(
+                "the numbers of {name} are not in a row"
+            )));
         }
         let mut file = File::open(&self.path)?;
         // candle counts the offset in bytes here.
@@ -103,7 +108,14 @@ fn key(path: &str) -> &str {
 }
 
 impl SimpleBackend for OlderPickle {
-    fn get(&self, shape: Shape, name: &str, _: Init, dtype: DType, device: &Device) -> Result<Tensor> {
+    fn get(
+        &self,
+        shape: Shape,
+        name: &str,
+        _: Init,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
         let tensor = self.get_unchecked(name, dtype, device)?;
         match *tensor.shape() == shape {
             true => Ok(tensor),

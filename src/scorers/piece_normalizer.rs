@@ -160,7 +160,11 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_refused() {
-        for bytes in [&b"\x04\x00"[..], b"\x08\x00\x00\x00abcd", b"\x03\x00\x00\x00abc"] {
+        for bytes in [
+            &b"\x04\x00"[..],
+            b"\x08\x00\x00\x00abcd",
+            b"\x03\x00\x00\x00abc",
+        ] {
             assert!(!PieceNormalizer::default().set_table(bytes), "{bytes:?}");
         }
         assert!(PieceNormalizer::default().set_table(b""));

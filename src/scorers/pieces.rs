@@ -105,7 +105,9 @@ impl Pieces {
 
     /// The ids of a text's pieces; characters in no piece are one unknown, however many stand together, or bytes.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        let text = self.normalizer.normalize(text, |text| self.user_defined(text));
+        let text = self
+            .normalizer
+            .normalize(text, |text| self.user_defined(text));
         let mut ids: Vec<u32> = Vec::new();
         let mut after_unknown = false;
         for (piece, id) in self.best_path(&text) {

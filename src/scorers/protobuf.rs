@@ -87,7 +87,10 @@ mod tests {
             let last = Fields(&message[..length]).last().unwrap();
             assert!(last.is_err(), "{length}");
         }
-        assert!(Fields(&[0x08; 12]).any(|field| field.is_err()) || Fields(&[0xff; 12]).any(|field| field.is_err()));
+        assert!(
+            Fields(&[0x08; 12]).any(|field| field.is_err())
+                || Fields(&[0xff; 12]).any(|field| field.is_err())
+        );
         assert!(Fields(b"\x0b").next().unwrap().is_err());
     }
 }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use tokenizers::models::bpe::BPE;
+use tokenizers::normalizers::{NFC, Sequence};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use super::ScorerError;
 use super::folder::Folder;
@@ -25,7 +26,11 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Of a model with `rows` word embeddings.
-    pub(super) fn read(folder: Folder, rows: usize, max_tokens: usize) -> Result<Self, ScorerError> {
+    pub(super) fn read(
+        folder: Folder,
+        rows: usize,
+        max_tokens: usize,
+    ) -> Result<Self, ScorerError> {
         let (path, tokenizer) = match folder.path(TOKENIZER).is_file() {
             true => whole(folder)?,
             false => byte_pairs(folder)?,
@@ -46,7 +51,9 @@ impl Tokens {
             )));
         }
         if max_tokens < 3 {
-            return Err(unusable(format!("{max_tokens} tokens leave no room for text")));
+            return Err(unusable(format!(
+                "{max_tokens} tokens leave no room for text"
+            )));
         }
         Ok(Self {
             cls: id(CLS)?,
@@ -74,12 +81,18 @@ impl Tokens {
     }
 }
 
-/// Without the padding and the cutting that published files carry.
+/// Without the padding and the cutting that published files carry. BERT's text is composed first (NFC), as the
+/// tokenizer in Python does that bert-score uses; the one in the file does not, which moves Arabic marks.
 fn whole(folder: Folder) -> Result<(PathBuf, Tokenizer), ScorerError> {
     let path = folder.file(TOKENIZER)?;
     let bytes = fs_err::read(&path)?;
     let tokenizer = Tokenizer::from_bytes(&bytes).and_then(|mut tokenizer| {
         tokenizer.with_padding(None).with_truncation(None)?;
+        let normalizer = tokenizer.get_normalizer().cloned();
+        if let Some(bert @ NormalizerWrapper::BertNormalizer(_)) = normalizer {
+            let composed = Sequence::new(vec![NFC.into(), bert]);
+            let _ = tokenizer.with_normalizer(Some(composed));
+        }
         Ok(tokenizer)
     });
     match tokenizer {
@@ -96,7 +109,8 @@ fn byte_pairs(folder: Folder) -> Result<(PathBuf, Tokenizer), ScorerError> {
     let bytes = bytes.and_then(|(vocabulary, merges)| {
         BPE::builder().vocab_and_merges(vocabulary, merges).build()
     });
-    let bytes = bytes.map_err(|error| unreadable(folder, vocabulary.clone(), &error.to_string()))?;
+    let bytes =
+        bytes.map_err(|error| unreadable(folder, vocabulary.clone(), &error.to_string()))?;
     let mut tokenizer = Tokenizer::new(bytes);
     tokenizer.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
     let special = SPECIAL.map(|token| AddedToken::from(token, true).lstrip(token == "[MASK]"));
