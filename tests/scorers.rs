@@ -430,17 +430,48 @@ fn damaged_files_are_named() {
 }
 
 #[test]
-fn the_published_english_model_scores_where_it_is_at_hand() {
-    let Some(directory) = std::env::var_os("WARDROUND_DEBERTA") else {
-        println!("skipped: WARDROUND_DEBERTA is not set");
+fn the_published_encoders_find_equal_texts_equal() {
+    for (variable, model) in [
+        ("WARDROUND_DEBERTA", BertScoreModel::ENGLISH),
+        ("WARDROUND_BERT_MULTILINGUAL", BertScoreModel::ARABIC),
+        ("WARDROUND_BERT_CHINESE", BertScoreModel::CHINESE),
+    ] {
+        let Some(directory) = std::env::var_os(variable) else {
+            println!("skipped: {variable} is not set");
+            continue;
+        };
+        let scorer = BertScore::load(Path::new(&directory), &model).unwrap();
+        for (pair, score) in pairs().iter().zip(scorer.score(&pairs()).unwrap()) {
+            println!("{} {:?}", model.card, figures(&score));
+            if pair.0 == pair.1 && !pair.0.is_empty() {
+                assert!(
+                    figures(&score)
+                        .iter()
+                        .all(|figure| (figure - 1.0).abs() < 1e-4)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bleurt_20_d12_scores_as_its_port_says() {
+    let Some(directory) = std::env::var_os("WARDROUND_BLEURT_D12") else {
+        println!("skipped: WARDROUND_BLEURT_D12 is not set");
         return;
     };
-    let scorer = BertScore::load(Path::new(&directory), &BertScoreModel::ENGLISH).unwrap();
-    let same = ("Croup is likely.".to_owned(), "Croup is likely.".to_owned());
-    let score = scorer.score(&[same]).unwrap()[0];
-    assert!(
-        figures(&score)
-            .iter()
-            .all(|figure| (figure - 1.0).abs() < 1e-4)
-    );
+    // The example of bleurt-pytorch's own page.
+    let pairs = [
+        ("a bird chirps by the window", "a bird chirps by the window"),
+        (
+            "this is a random sentence",
+            "this looks like a random sentence",
+        ),
+    ];
+    let pairs = pairs.map(|(reference, candidate)| (reference.to_owned(), candidate.to_owned()));
+    let scorer = Bleurt::load(Path::new(&directory)).unwrap();
+    let scores = scorer.score(&pairs).unwrap();
+    for (ours, theirs) in scores.iter().zip([0.960_441_4, 0.808_005_0]) {
+        assert!((ours - theirs).abs() < 1e-4, "{ours}, not {theirs}");
+    }
 }
