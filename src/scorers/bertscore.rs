@@ -104,7 +104,7 @@ impl BertScoreModel {
 }
 
 enum Encoder {
-    Bert(BertModel),
+    Bert(Box<BertModel>),
     Deberta(Deberta),
 }
 
@@ -155,7 +155,7 @@ impl BertScore {
                 let mut config: bert::Config = folder.json(CONFIG)?;
                 config.num_hidden_layers = model.layer;
                 let load = |weights| BertModel::load(weights, &config);
-                let encoder = Encoder::Bert(folder.weights("bert", load)?);
+                let encoder = Encoder::Bert(Box::new(folder.weights("bert", load)?));
                 (encoder, config.max_position_embeddings)
             }
         };

@@ -87,10 +87,8 @@ mod tests {
             let last = Fields(&message[..length]).last().unwrap();
             assert!(last.is_err(), "{length}");
         }
-        assert!(
-            Fields(&[0x08; 12]).any(|field| field.is_err())
-                || Fields(&[0xff; 12]).any(|field| field.is_err())
-        );
+        // A number without an end, and a wire type that is no longer in use.
+        assert!(Fields(&[0xff; 12]).next().unwrap().is_err());
         assert!(Fields(b"\x0b").next().unwrap().is_err());
     }
 }
