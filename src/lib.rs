@@ -29,6 +29,7 @@ pub mod random;
 pub mod recipe;
 pub mod report;
 pub mod run;
+pub mod scorers;
 pub mod synth;
 pub mod systems;
 pub mod text;
