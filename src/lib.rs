@@ -22,6 +22,7 @@ pub mod hub;
 pub mod mediqa_corr;
 pub mod metrics;
 pub mod model;
+pub mod notes;
 pub mod ops;
 pub mod panel;
 pub mod prompts;

@@ -119,7 +119,8 @@ def mcnemar(left, right):
 class Cell:
     def __init__(self, directory):
         self.plan = tomllib.loads((directory / "plan.toml").read_text())
-        lines = lambda name: [json.loads(line) for line in (directory / name).read_text().splitlines()]
+        # Lines end at "\n" alone: a text may hold other characters that Python takes for the end of one.
+        lines = lambda name: [json.loads(line) for line in (directory / name).read_text().split("\n") if line]
         self.calls = lines("calls.jsonl")
         self.last = {(item["run"], item["item"]): item for item in lines("items.jsonl")}
         runs = range(1, self.plan["runs"] + 1)

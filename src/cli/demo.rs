@@ -19,7 +19,7 @@ use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::run::contents::Contents;
 use crate::run::directory::{Directory, Finished};
-use crate::run::records::{CallRecord, ItemRecord};
+use crate::run::records::{AnswerRecord, CallRecord};
 use crate::synth::Shape;
 use crate::systems::protocol::Protocol;
 
@@ -85,9 +85,8 @@ impl Demo {
         workplace.run(prepared, (directory, Finished::default()), &out)?;
         let contents = Contents::read(&out)?;
         if let Some(item) = contents
-            .items
-            .records
-            .iter()
+            .answers()
+            .into_values()
             .max_by_key(|item| (item.rounds_run, &item.item))
         {
             tell_debate(item, &contents.calls.records)?;
@@ -100,7 +99,7 @@ impl Demo {
 }
 
 /// One debate, round by round.
-fn tell_debate(item: &ItemRecord, calls: &[CallRecord]) -> std::io::Result<()> {
+fn tell_debate(item: &AnswerRecord, calls: &[CallRecord]) -> std::io::Result<()> {
     let of_item = |call: &&CallRecord| call.item == item.item && call.run == item.run;
     console::say(format!("\nThe debate on {}", item.item))?;
     let first = calls.iter().filter(of_item).find(|call| call.round == 0);

@@ -265,7 +265,7 @@ fn finished_run(directory: &Path, plan: &Plan) -> Result<Option<Contents>, Failu
     let errors = contents
         .outcomes()
         .values()
-        .any(|item| item.error.is_some());
+        .any(|item| item.error().is_some());
     Ok((!errors).then_some(contents))
 }
 

@@ -77,10 +77,11 @@ impl Replay {
             return Err(Failure::usage(message, "plan.toml lists the items"));
         }
         let logged = contents.outcomes();
-        let is_wanted = |item: &String| self.items.is_empty() || self.items.contains(item);
+        let is_wanted =
+            |item: &str| self.items.is_empty() || self.items.iter().any(|one| one == item);
         let wanted: Vec<&ItemRecord> = logged
             .into_values()
-            .filter(|item| item.error.is_none() && is_wanted(&item.item))
+            .filter(|item| item.error().is_none() && is_wanted(item.item()))
             .collect();
         if wanted.is_empty() {
             return Err(Failure::Outcome {
@@ -111,7 +112,7 @@ impl Replay {
         let dataset = &contents.plan.dataset.name;
         let item = |record: &ItemRecord| {
             let mut items = started.items.iter();
-            items.find(|item| item.id() == record.item)
+            items.find(|item| item.id() == record.item())
         };
         let jobs: Vec<(&ItemRecord, &Item)> = wanted
             .iter()
@@ -124,7 +125,7 @@ impl Replay {
             &stop,
             |(record, item)| {
                 let system = &started.system;
-                let again = system.answer(&started.panel, dataset, item, record.run)?;
+                let again = system.answer(&started.panel, dataset, item, record.run())?;
                 for field in compare_items(record, &again)? {
                     // The receiver outlives the jobs.
                     let _ = differences.send(format!("{}: {field}", record.key()));
@@ -150,10 +151,13 @@ impl Replay {
                 None => lines.push(format!("{key}: not in the log")),
             }
         }
-        let asked: HashSet<_> = wanted.iter().map(|item| (item.run, &item.item)).collect();
-        let made_up = expected
-            .keys()
-            .filter(|key| asked.contains(&(key.run, &key.item)) && !replayed.contains_key(key));
+        let asked: HashSet<_> = wanted
+            .iter()
+            .map(|item| (item.run(), item.item()))
+            .collect();
+        let made_up = expected.keys().filter(|key| {
+            asked.contains(&(key.run, key.item.as_str())) && !replayed.contains_key(key)
+        });
         lines.extend(
             made_up.map(|key| format!("{key}: in the log, but the replay did not make it")),
         );

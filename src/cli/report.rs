@@ -90,8 +90,8 @@ impl Report {
             Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let (items, calls) = (&contents.items.records, &contents.calls.records);
-                crate::report::tables(&contents.plan, items, calls)?
+                let answers = contents.answers().into_values();
+                crate::report::tables(&contents.plan, answers, &contents.calls.records)?
             }
         };
         let Some(name) = &self.table else {
@@ -127,8 +127,8 @@ fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
 
 /// Writes the page of a run, finished or not, into its directory.
 pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
-    let (items, calls) = (&contents.items.records, &contents.calls.records);
-    let page = crate::report::render(&contents.plan, items, calls)?;
+    let answers = contents.answers().into_values();
+    let page = crate::report::render(&contents.plan, answers, &contents.calls.records)?;
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
 }
 

@@ -240,7 +240,7 @@ impl Run {
             share: self.shard.map_or(Share::All, Share::Shard),
             runs: self.runs.unwrap_or(1),
             panel: match self.panel.is_empty() {
-                true => DEFAULT_PANEL[..protocol.models().min(DEFAULT_PANEL.len())]
+                true => DEFAULT_PANEL[..protocol.default_models().min(DEFAULT_PANEL.len())]
                     .iter()
                     .map(|name| name.to_string())
                     .collect(),

@@ -130,7 +130,7 @@ pub fn refuse_errors(contents: &Contents, out: &Path) -> Result<(), Failure> {
     let total = outcomes.len();
     let errors: Vec<_> = outcomes
         .iter()
-        .filter_map(|(key, record)| Some((key, record.error.as_ref()?)))
+        .filter_map(|(key, record)| Some((key, record.error()?)))
         .collect();
     let Some((first, error)) = errors.first() else {
         return Ok(());

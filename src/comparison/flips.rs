@@ -8,7 +8,7 @@ use crate::metrics::over_runs::OverRuns;
 use crate::recipe::reading::Reading;
 use crate::run::contents::Contents;
 use crate::run::link::ItemKey;
-use crate::run::records::ItemRecord;
+use crate::run::records::AnswerRecord;
 
 /// A question that one run of the first answers rightly and the paired run of the other wrongly, or the reverse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,7 +75,7 @@ pub fn agreement(first: &Contents, other: &Contents) -> Option<OverRuns> {
 
 /// The letters that were chosen, by run and question.
 fn answers(contents: &Contents) -> BTreeMap<u32, BTreeMap<String, String>> {
-    let outcomes: BTreeMap<ItemKey, &ItemRecord> = contents.outcomes();
+    let outcomes: BTreeMap<ItemKey, &AnswerRecord> = contents.answers();
     let runs: BTreeSet<u32> = outcomes.keys().map(|key| key.run).collect();
     let mut answers: BTreeMap<u32, BTreeMap<String, String>> =
         runs.into_iter().map(|run| (run, BTreeMap::new())).collect();

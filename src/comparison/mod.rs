@@ -135,7 +135,7 @@ mod tests {
     use crate::run::fixtures::{call, failed_item, item, plan};
     use crate::run::log::Log;
     use crate::run::plan::Plan;
-    use crate::run::records::ItemRecord;
+    use crate::run::records::AnswerRecord;
     use crate::run::results::Results;
 
     /// A run that answers `B` but where `letters` says otherwise: run, item, letter; none is an error.
@@ -158,8 +158,8 @@ mod tests {
         path.to_owned()
     }
 
-    fn answering(record: ItemRecord, letter: &str) -> ItemRecord {
-        ItemRecord {
+    fn answering(record: AnswerRecord, letter: &str) -> AnswerRecord {
+        AnswerRecord {
             answer: letter.to_owned(),
             correct: record.gold.as_ref().map(|gold| gold == letter),
             ..record

@@ -40,7 +40,7 @@ pub fn keep(contents: &mut Contents, questions: &[String]) {
     let kept: HashSet<&str> = questions.iter().map(String::as_str).collect();
     let (calls, items) = (&mut contents.calls.records, &mut contents.items.records);
     calls.retain(|call| kept.contains(call.item.as_str()));
-    items.retain(|item| kept.contains(item.item.as_str()));
+    items.retain(|item| kept.contains(item.item()));
     contents.plan.dataset.items = questions.to_vec();
 }
 

@@ -50,7 +50,7 @@ impl Row {
             n_runs: contents.plan.runs,
             n_errors: outcomes
                 .values()
-                .filter(|item| item.error.is_some())
+                .filter(|item| item.error().is_some())
                 .count(),
             calibration: match predictions.is_empty() {
                 true => None,

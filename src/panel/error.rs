@@ -37,8 +37,8 @@ pub enum PanelError {
         available: String,
         models: String,
     },
-    #[error("item {item} is a note, and the system answers questions")]
-    NotAQuestion { item: String },
+    #[error("item {item} is not of the kind that the system works on")]
+    OtherItem { item: String },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]

@@ -9,14 +9,14 @@ use crate::metrics::calibration::Prediction;
 use crate::metrics::cost::{Call, Cost};
 use crate::metrics::similarity::trajectory_text;
 use crate::run::contents::Contents;
-use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
 
 /// The graded part of a finished run: `[runs][questions]` over the questions with gold, in the plan's order.
 pub struct Reading<'a> {
     pub contents: &'a Contents,
     /// The questions' ids.
     pub questions: Vec<&'a str>,
-    runs: Vec<Vec<&'a ItemRecord>>,
+    runs: Vec<Vec<&'a AnswerRecord>>,
     calls: HashMap<(u32, &'a str), Vec<&'a CallRecord>>,
 }
 
@@ -34,8 +34,8 @@ pub enum When {
 impl<'a> Reading<'a> {
     /// Questions without gold are left out, and so is what a later line of the same item replaced.
     pub fn of(contents: &'a Contents) -> Reading<'a> {
-        let outcomes = contents.outcomes();
-        let mut by_run: BTreeMap<u32, HashMap<&str, &ItemRecord>> = BTreeMap::new();
+        let outcomes = contents.answers();
+        let mut by_run: BTreeMap<u32, HashMap<&str, &AnswerRecord>> = BTreeMap::new();
         for record in outcomes.into_values() {
             by_run
                 .entry(record.run)
@@ -64,7 +64,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn map<T>(&self, value: impl Fn(&'a ItemRecord) -> T) -> Vec<Vec<T>> {
+    fn map<T>(&self, value: impl Fn(&'a AnswerRecord) -> T) -> Vec<Vec<T>> {
         let runs = self.runs.iter();
         runs.map(|run| run.iter().map(|record| value(record)).collect())
             .collect()
@@ -107,7 +107,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The line of a question in a run, both counted from 0.
-    pub fn item(&self, run: usize, question: usize) -> &'a ItemRecord {
+    pub fn item(&self, run: usize, question: usize) -> &'a AnswerRecord {
         self.runs[run][question]
     }
 
@@ -135,7 +135,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn round(record: &ItemRecord, when: When) -> Option<&RoundRecord> {
+fn round(record: &AnswerRecord, when: When) -> Option<&RoundRecord> {
     let rounds = || {
         let is_trajectory =
             |round: &&RoundRecord| matches!(round.stage, Stage::Initial | Stage::Round);
@@ -151,7 +151,7 @@ fn round(record: &ItemRecord, when: When) -> Option<&RoundRecord> {
     }
 }
 
-fn answers(record: &ItemRecord, when: When) -> Vec<&str> {
+fn answers(record: &AnswerRecord, when: When) -> Vec<&str> {
     let answers = round(record, when).map(|round| round.answers.iter().map(String::as_str));
     answers.into_iter().flatten().collect()
 }

@@ -98,7 +98,7 @@ impl CellResult {
             n_runs: contents.plan.runs,
             n_errors: outcomes
                 .values()
-                .filter(|item| item.error.is_some())
+                .filter(|item| item.error().is_some())
                 .count(),
             calls: calls.len(),
             completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),

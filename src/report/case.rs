@@ -8,7 +8,7 @@ use super::prompts::{Prompts, user_message};
 use super::question::{Choice, Question, split_prompt};
 use super::round::{Round, Setting};
 use super::step::steps;
-use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
 
 /// Characters of the question that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -103,7 +103,7 @@ struct Offered<'a> {
 }
 
 impl<'a> Offered<'a> {
-    fn new(option: Choice<'a>, item: &ItemRecord) -> Offered<'a> {
+    fn new(option: Choice<'a>, item: &AnswerRecord) -> Offered<'a> {
         Offered {
             letter: option.letter,
             text: option.text,
@@ -116,7 +116,7 @@ impl<'a> Offered<'a> {
 impl<'a> Case<'a> {
     /// A case from its record and its calls.
     pub fn new(
-        item: &'a ItemRecord,
+        item: &'a AnswerRecord,
         calls: &[&'a CallRecord],
         panel: Panel<'a>,
         prompts: &mut Prompts<'a>,
@@ -156,9 +156,9 @@ impl<'a> Case<'a> {
     }
 
     /// Notes what other runs made of the question.
-    pub fn compare(&mut self, others: &[&'a ItemRecord]) {
+    pub fn compare(&mut self, others: &[&'a AnswerRecord]) {
         let others = others.iter().filter(|other| other.run != self.run);
-        let elsewhere = |other: &&'a ItemRecord| Elsewhere {
+        let elsewhere = |other: &&'a AnswerRecord| Elsewhere {
             run: other.run,
             anchor: anchor(other),
             answer: Mark::new(&other.answer, other.gold.as_deref()),
@@ -190,13 +190,13 @@ pub fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
         })
 }
 
-fn agents(item: &ItemRecord) -> Option<&[String]> {
+fn agents(item: &AnswerRecord) -> Option<&[String]> {
     let (first, others) = item.rounds.split_first()?;
     let same = others.iter().all(|other| other.agents == first.agents);
     same.then_some(&first.agents)
 }
 
-fn trail<'a>(item: &'a ItemRecord) -> Vec<Vec<Turn<'a>>> {
+fn trail<'a>(item: &'a AnswerRecord) -> Vec<Vec<Turn<'a>>> {
     let rounds = item.rounds.iter().enumerate();
     let turns = |(number, round): (usize, &'a RoundRecord)| {
         let before = number
@@ -221,7 +221,7 @@ fn trail<'a>(item: &'a ItemRecord) -> Vec<Vec<Turn<'a>>> {
 }
 
 fn rounds<'a>(
-    item: &'a ItemRecord,
+    item: &'a AnswerRecord,
     calls: &[&'a CallRecord],
     panel: Panel<'a>,
     options: &[Choice<'a>],
@@ -242,7 +242,7 @@ fn rounds<'a>(
 }
 
 /// The item's own address in the page: unique, stable, and plain enough to be typed.
-fn anchor(item: &ItemRecord) -> String {
+fn anchor(item: &AnswerRecord) -> String {
     format!(
         "{}/{}/{}",
         spell(&item.dataset),

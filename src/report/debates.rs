@@ -19,7 +19,7 @@ struct Script {
 }
 
 /// Two runs over the eight questions: right, turned right, turned wrong, tied, errored, badly parsed, without gold, wrong.
-pub fn records() -> (Plan, Vec<ItemRecord>, Vec<CallRecord>) {
+pub fn records() -> (Plan, Vec<AnswerRecord>, Vec<CallRecord>) {
     let scripts: Vec<Script> = serde_json::from_str(include_str!("debates.json")).unwrap();
     let mut plan = plan();
     plan.dataset.items = scripts.iter().map(|script| script.id.clone()).collect();
@@ -37,7 +37,7 @@ pub fn records() -> (Plan, Vec<ItemRecord>, Vec<CallRecord>) {
     (plan, items, calls)
 }
 
-fn play(script: &Script, run: u32, calls: &mut Vec<CallRecord>) -> ItemRecord {
+fn play(script: &Script, run: u32, calls: &mut Vec<CallRecord>) -> AnswerRecord {
     let mut rounds: Vec<RoundRecord> = Vec::new();
     for (number, said) in script.rounds.iter().enumerate() {
         let mut round = round(

@@ -43,8 +43,8 @@ fn stage(round: u32) -> Stage {
     }
 }
 
-pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundRecord>, answer: &str) -> ItemRecord {
-    ItemRecord {
+pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundRecord>, answer: &str) -> AnswerRecord {
+    AnswerRecord {
         dataset: "ward".into(),
         run: 1,
         item: id.into(),

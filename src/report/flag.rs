@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::metrics::agreement::same_wrong;
-use crate::run::records::{CallRecord, ItemRecord, Parse, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, Parse, Stage};
 
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ impl Flag {
     }
 
     /// Every flag of an item, in the order of [`Flag::ALL`]. An error counts as wrong where there is a gold answer.
-    pub fn of(item: &ItemRecord, calls: &[&CallRecord]) -> Vec<Flag> {
+    pub fn of(item: &AnswerRecord, calls: &[&CallRecord]) -> Vec<Flag> {
         let error = item.error.is_some();
         let right = !error && item.correct == Some(true);
         let wrong = item.gold.is_some() && !right;
@@ -88,7 +88,7 @@ impl Flag {
     }
 }
 
-fn same_wrong_at_first(item: &ItemRecord) -> bool {
+fn same_wrong_at_first(item: &AnswerRecord) -> bool {
     let mut rounds = item.rounds.iter();
     let initial = rounds.find(|round| round.stage == Stage::Initial);
     let answers = initial.map(|round| round.answers.iter().map(String::as_str).collect::<Vec<_>>());

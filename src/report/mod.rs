@@ -37,7 +37,7 @@ use table::Table;
 
 use crate::metrics::MetricsError;
 use crate::run::plan::Plan;
-use crate::run::records::{CallRecord, ItemRecord};
+use crate::run::records::{AnswerRecord, CallRecord};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -77,10 +77,10 @@ impl ReportError {
 /// The page for the records of a run, in any order; equal records give equal bytes.
 ///
 /// An item that was tried again may have several records: its answered one is shown, else one of its errors.
-pub fn render(
-    plan: &Plan,
-    items: &[ItemRecord],
-    calls: &[CallRecord],
+pub fn render<'a>(
+    plan: &'a Plan,
+    items: impl IntoIterator<Item = &'a AnswerRecord>,
+    calls: &'a [CallRecord],
 ) -> Result<String, ReportError> {
     let page = page::Page::new(plan, items, calls)?;
     let environment = environment()?;
@@ -107,10 +107,10 @@ pub fn render(
 ///
 /// # Errors
 /// A confidence that is none.
-pub fn tables(
-    plan: &Plan,
-    items: &[ItemRecord],
-    calls: &[CallRecord],
+pub fn tables<'a>(
+    plan: &'a Plan,
+    items: impl IntoIterator<Item = &'a AnswerRecord>,
+    calls: &'a [CallRecord],
 ) -> Result<Vec<Table>, ReportError> {
     Ok(page_tables(&page::Page::new(plan, items, calls)?))
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// The page of one item with the plan's panel.
-    fn page_of(item: ItemRecord, calls: &[CallRecord]) -> String {
+    fn page_of(item: AnswerRecord, calls: &[CallRecord]) -> String {
         render(&debates::records().0, &[item], calls).unwrap()
     }
 

@@ -14,7 +14,7 @@ use crate::metrics::MetricsError;
 use crate::metrics::calibration::{BINS, Calibration, Prediction, calibration};
 use crate::metrics::cost::{Call, Cost};
 use crate::run::plan::Plan;
-use crate::run::records::{CallRecord, ItemRecord};
+use crate::run::records::{AnswerRecord, CallRecord};
 
 #[derive(Serialize)]
 pub struct Page<'a> {
@@ -49,7 +49,7 @@ impl<'a> Page<'a> {
     /// A confidence that is none.
     pub fn new(
         plan: &'a Plan,
-        items: &'a [ItemRecord],
+        items: impl IntoIterator<Item = &'a AnswerRecord>,
         calls: &'a [CallRecord],
     ) -> Result<Page<'a>, MetricsError> {
         let panel = Panel::new(&plan.panel);
@@ -61,13 +61,13 @@ impl<'a> Page<'a> {
             let item = (&call.dataset, call.run, &call.item);
             calls_of.entry(item).or_default().push(call);
         }
-        let mut runs_of: BTreeMap<_, Vec<&ItemRecord>> = BTreeMap::new();
+        let mut runs_of: BTreeMap<_, Vec<&AnswerRecord>> = BTreeMap::new();
         for &item in &items {
             let question = (&item.dataset, &item.item);
             runs_of.entry(question).or_default().push(item);
         }
         let mut prompts = Prompts::default();
-        let case = |item: &&'a ItemRecord| {
+        let case = |item: &&'a AnswerRecord| {
             let calls = calls_of.get(&(&item.dataset, item.run, &item.item));
             let mut case = Case::new(item, calls.map_or(&[], Vec::as_slice), panel, &mut prompts);
             if let Some(others) = runs_of.get(&(&item.dataset, &item.item)) {
@@ -109,7 +109,7 @@ fn cost(calls: &[&CallRecord], cases: &[Case]) -> Option<Cost> {
     Cost::of(calls, cases.len(), right)
 }
 
-fn reliability(items: &[&ItemRecord]) -> Result<Option<Calibration>, MetricsError> {
+fn reliability(items: &[&AnswerRecord]) -> Result<Option<Calibration>, MetricsError> {
     let graded = items
         .iter()
         .filter(|item| item.error.is_none() && item.gold.is_some());
@@ -159,8 +159,8 @@ impl<'a> Order<'a> {
     }
 
     /// One record per item: the answered one of several, else the error that sorts first.
-    fn items(&self, items: &'a [ItemRecord]) -> Vec<&'a ItemRecord> {
-        let mut items: Vec<&ItemRecord> = items.iter().collect();
+    fn items(&self, items: impl IntoIterator<Item = &'a AnswerRecord>) -> Vec<&'a AnswerRecord> {
+        let mut items: Vec<&AnswerRecord> = items.into_iter().collect();
         items.sort_by_key(|item| {
             (
                 &item.dataset,

@@ -1,7 +1,7 @@
 //! A case's calls in the steps in which they were made: answers to one question at one stage, or notes of one purpose.
 
 use super::panel::Panel;
-use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
 
 /// One step of a case.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl<'a> Step<'a> {
 
 /// The steps of a case, round by round in the order in which they were begun.
 pub fn steps<'a>(
-    item: &'a ItemRecord,
+    item: &'a AnswerRecord,
     calls: &[&'a CallRecord],
     panel: Panel<'a>,
 ) -> Vec<Step<'a>> {

@@ -220,15 +220,15 @@ mod tests {
 
     #[test]
     fn records_read_back_equal() {
-        let mut first = item("q1", 0);
-        let mut second = item("q2", 0);
+        let mut first = ItemRecord::from(item("q1", 0));
+        let mut second = ItemRecord::from(item("q2", 0));
         let lines = [
             seal(&mut first, 1, ANCHOR).unwrap(),
-            seal(&mut second, 2, &first.hash).unwrap(),
+            seal(&mut second, 2, first.hash()).unwrap(),
         ];
         let text = lines.join("\n") + "\n";
         let chain: Chain<ItemRecord> = read_text(&text).unwrap();
-        assert_eq!(chain.head, second.hash);
+        assert_eq!(chain.head, second.hash());
         assert_eq!(chain.bytes, text.len() as u64);
         assert_eq!(chain.torn_bytes, 0);
         assert_eq!(chain.records, [first, second]);
@@ -238,7 +238,7 @@ mod tests {
     fn a_record_that_json_cannot_hold_is_refused() {
         let mut record = item("q1", 0);
         record.team_confidence = f64::NAN;
-        let error = seal(&mut record, 1, ANCHOR).unwrap_err();
+        let error = seal(&mut ItemRecord::from(record), 1, ANCHOR).unwrap_err();
         assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
     }
 
@@ -298,11 +298,13 @@ mod tests {
             "{found}"
         );
 
-        let items = chained([failed_item("q1", 0), failed_item("q1", 0), item("q1", 0)]);
+        let items = chained(
+            [failed_item("q1", 0), failed_item("q1", 0), item("q1", 0)].map(ItemRecord::from),
+        );
         let chain: Chain<ItemRecord> = read_text(&(items.join("\n") + "\n")).unwrap();
         assert_eq!(chain.records.len(), 3);
 
-        let items = chained([item("q1", 0), failed_item("q1", 0)]);
+        let items = chained([item("q1", 0), failed_item("q1", 0)].map(ItemRecord::from));
         let (line, found) = defect::<ItemRecord>(&items);
         assert!(
             matches!((line, &found), (2, Defect::Repeated(_))),

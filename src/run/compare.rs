@@ -133,8 +133,9 @@ mod tests {
     use crate::run::directory::Directory;
     use crate::run::fixtures::{call, failed_item, item, plan, write_finished};
     use crate::run::log::Log;
+    use crate::run::records::AnswerRecord;
 
-    fn write(path: &Path, calls: &[CallRecord], items: &[ItemRecord]) {
+    fn write(path: &Path, calls: &[CallRecord], items: &[AnswerRecord]) {
         let log = Log::start(Directory::create(path, &plan()).unwrap()).unwrap();
         for record in calls {
             log.call(record.clone()).unwrap();
@@ -145,7 +146,7 @@ mod tests {
         log.finish().unwrap();
     }
 
-    fn compare_with(calls: &[CallRecord], items: &[ItemRecord]) -> Vec<String> {
+    fn compare_with(calls: &[CallRecord], items: &[AnswerRecord]) -> Vec<String> {
         let scratch = tempfile::tempdir().unwrap();
         let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
         let both = [call("q1", 0, "sym"), call("q1", 0, "ddx")];

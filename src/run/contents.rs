@@ -7,7 +7,7 @@ use super::chain::{self, Chain};
 use super::error::{Defect, RunError};
 use super::link::{ItemKey, Link};
 use super::plan::{self, Plan};
-use super::records::{CallKey, CallRecord, ItemRecord};
+use super::records::{AnswerRecord, CallKey, CallRecord, ItemRecord, NoteRecord};
 use super::results::Heads;
 
 /// A run directory as it was read; results.json is not part of it.
@@ -61,6 +61,28 @@ impl Contents {
     pub fn calls_by_key(&self) -> BTreeMap<CallKey, &CallRecord> {
         let records = self.calls.records.iter();
         records.map(|record| (record.key(), record)).collect()
+    }
+
+    /// The outcomes of questions.
+    pub fn answers(&self) -> BTreeMap<ItemKey, &AnswerRecord> {
+        let outcomes = self.outcomes().into_iter();
+        outcomes
+            .filter_map(|(key, record)| match record {
+                ItemRecord::Answer(record) => Some((key, record)),
+                ItemRecord::Note(_) => None,
+            })
+            .collect()
+    }
+
+    /// The outcomes of notes.
+    pub fn notes(&self) -> BTreeMap<ItemKey, &NoteRecord> {
+        let outcomes = self.outcomes().into_iter();
+        outcomes
+            .filter_map(|(key, record)| match record {
+                ItemRecord::Note(record) => Some((key, record)),
+                ItemRecord::Answer(_) => None,
+            })
+            .collect()
     }
 
     /// Each item's last line; only that one counts where an item errored and was tried again.

@@ -258,7 +258,7 @@ mod tests {
         let done = call("q1", 0, "sym");
         assert_eq!(finished.calls.len(), 1);
         assert_eq!(finished.calls[&done.key()].record, done.record);
-        let done = item("q1", 0).key();
+        let done = ItemRecord::from(item("q1", 0)).key();
         assert_eq!(finished.items.keys().collect::<Vec<_>>(), [&done]);
 
         let log = Log::start(directory).unwrap();
@@ -273,8 +273,8 @@ mod tests {
         let contents = Contents::read(&out).unwrap();
         assert_eq!(contents.calls.records[1].seq, 2);
         assert_eq!(contents.items.records.len(), 3);
-        let outcome = contents.outcomes()[&item("q2", 0).key()];
-        assert_eq!(outcome.error, None);
+        let outcome = contents.outcomes()[&ItemRecord::from(item("q2", 0)).key()];
+        assert_eq!(outcome.error(), None);
     }
 
     #[test]

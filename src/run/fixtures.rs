@@ -8,7 +8,8 @@ use super::directory::Directory;
 use super::log::Log;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::records::{
-    CallRecord, FinishReason, ItemRecord, Message, Parse, RoundRecord, SamplingRecord, Stage, Usage,
+    AnswerRecord, CallRecord, FinishReason, Message, Parse, RoundRecord, SamplingRecord, Stage,
+    Usage,
 };
 use super::results::Results;
 
@@ -121,13 +122,13 @@ pub fn call(item: &str, run: u32, agent: &str) -> CallRecord {
 }
 
 /// `q1` is right, `q2` wrong, any other without gold.
-pub fn item(item: &str, run: u32) -> ItemRecord {
+pub fn item(item: &str, run: u32) -> AnswerRecord {
     let gold = match item {
         "q1" => Some("B"),
         "q2" => Some("C"),
         _ => None,
     };
-    ItemRecord {
+    AnswerRecord {
         dataset: "medqa".to_owned(),
         run,
         item: item.to_owned(),
@@ -156,8 +157,8 @@ pub fn item(item: &str, run: u32) -> ItemRecord {
     }
 }
 
-pub fn failed_item(name: &str, run: u32) -> ItemRecord {
-    ItemRecord {
+pub fn failed_item(name: &str, run: u32) -> AnswerRecord {
+    AnswerRecord {
         answer: String::new(),
         correct: None,
         rounds: vec![],

@@ -68,16 +68,20 @@ impl Link for ItemRecord {
     const FILE: &'static str = "items.jsonl";
 
     fn key(&self) -> ItemKey {
+        let dataset = match self {
+            ItemRecord::Answer(record) => &record.dataset,
+            ItemRecord::Note(record) => &record.dataset,
+        };
         ItemKey {
-            dataset: self.dataset.clone(),
-            run: self.run,
-            item: self.item.clone(),
+            dataset: dataset.clone(),
+            run: self.run(),
+            item: self.item().to_owned(),
         }
     }
 
     /// An item that errored is tried again by a resumed run, and its later line counts.
     fn is_final(&self) -> bool {
-        self.error.is_none()
+        self.error().is_none()
     }
 
     fn seq(&self) -> Option<u64> {
@@ -85,16 +89,26 @@ impl Link for ItemRecord {
     }
 
     fn prev(&self) -> &str {
-        &self.prev
+        match self {
+            ItemRecord::Answer(record) => &record.prev,
+            ItemRecord::Note(record) => &record.prev,
+        }
     }
 
     fn hash(&self) -> &str {
-        &self.hash
+        match self {
+            ItemRecord::Answer(record) => &record.hash,
+            ItemRecord::Note(record) => &record.hash,
+        }
     }
 
     fn set(&mut self, _seq: u64, prev: &str, hash: &str) {
-        self.prev = prev.to_owned();
-        self.hash = hash.to_owned();
+        let (own_prev, own_hash) = match self {
+            ItemRecord::Answer(record) => (&mut record.prev, &mut record.hash),
+            ItemRecord::Note(record) => (&mut record.prev, &mut record.hash),
+        };
+        *own_prev = prev.to_owned();
+        *own_hash = hash.to_owned();
     }
 }
 

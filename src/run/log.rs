@@ -47,8 +47,8 @@ impl Log {
 
     /// Appends an item as `call` does a call. Only an item whose earlier line has an error may be logged again: its
     /// later line counts.
-    pub fn item(&self, record: ItemRecord) -> Result<(), RunError> {
-        self.ask(|reply| Message::Item(Box::new(record), reply))
+    pub fn item(&self, record: impl Into<ItemRecord>) -> Result<(), RunError> {
+        self.ask(|reply| Message::Item(Box::new(record.into()), reply))
     }
 
     /// Ends the log and closes its files; later calls on other handles get `RunError::LogClosed`.

@@ -98,7 +98,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError>
     let place = |item: &str| places.get(item).copied().unwrap_or(usize::MAX);
     // Stable: the lines of an item keep the order in which they were logged.
     calls.sort_by_key(|call| place(&call.item));
-    items.sort_by_key(|item| place(&item.item));
+    items.sort_by_key(|item| place(item.item()));
 
     let mut directory = Directory::create(out, &whole).map_err(|error| match error {
         RunError::NotEmpty { path } => MergeError::NotEmpty { path },
@@ -271,7 +271,7 @@ mod tests {
             let contents = Contents::read(&out).unwrap();
             assert_eq!(contents.plan, plan());
             let order = contents.items.records.iter();
-            let mut order: Vec<&str> = order.map(|line| line.item.as_str()).collect();
+            let mut order: Vec<&str> = order.map(|line| line.item()).collect();
             assert_eq!(order.len(), 12);
             order.dedup();
             assert_eq!(order, ["q1", "q2", "q3"]);

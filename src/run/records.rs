@@ -1,7 +1,10 @@
 //! The lines of a run directory: one model call, one finished item. Field order here is field order on disk.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use crate::text::Language;
 
 /// What names a call: equal keys mean the same call, and the call's seed derives from nothing else.
 ///
@@ -156,10 +159,78 @@ pub struct RoundRecord {
     pub brief: String,
 }
 
-/// One line of `items.jsonl` of a multiple-choice system.
+/// One line of `items.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ItemRecord {
+    Answer(AnswerRecord),
+    Note(NoteRecord),
+}
+
+impl ItemRecord {
+    pub fn run(&self) -> u32 {
+        match self {
+            ItemRecord::Answer(record) => record.run,
+            ItemRecord::Note(record) => record.run,
+        }
+    }
+
+    pub fn item(&self) -> &str {
+        match self {
+            ItemRecord::Answer(record) => &record.item,
+            ItemRecord::Note(record) => &record.item,
+        }
+    }
+
+    /// Whether the answer, or the flag, is the gold one; what errored or gave none is wrong. `None` without gold.
+    pub fn correct(&self) -> Option<bool> {
+        let is_right = match self {
+            ItemRecord::Answer(record) => {
+                record.gold.as_ref()?;
+                record.correct == Some(true)
+            }
+            ItemRecord::Note(record) => record.flag == Some(record.gold.as_ref()?.flag),
+        };
+        Some(is_right && self.error().is_none())
+    }
+
+    /// Why the item was not finished; it counts as wrong, and a resumed run tries it again.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            ItemRecord::Answer(record) => record.error.as_deref(),
+            ItemRecord::Note(record) => record.error.as_deref(),
+        }
+    }
+}
+
+impl From<AnswerRecord> for ItemRecord {
+    fn from(record: AnswerRecord) -> ItemRecord {
+        ItemRecord::Answer(record)
+    }
+}
+
+impl From<NoteRecord> for ItemRecord {
+    fn from(record: NoteRecord) -> ItemRecord {
+        ItemRecord::Note(record)
+    }
+}
+
+/// Only a note's line has a `detection`; serde's own untagged reading would not say which field is wrong.
+impl<'de> Deserialize<'de> for ItemRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ItemRecord, D::Error> {
+        let line = Value::deserialize(deserializer)?;
+        let record = match line.get("detection") {
+            Some(_) => serde_json::from_value(line).map(ItemRecord::Note),
+            None => serde_json::from_value(line).map(ItemRecord::Answer),
+        };
+        record.map_err(D::Error::custom)
+    }
+}
+
+/// A question, and what a system answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ItemRecord {
+pub struct AnswerRecord {
     pub dataset: String,
     pub run: u32,
     pub item: String,
@@ -179,4 +250,91 @@ pub struct ItemRecord {
     pub error: Option<String>,
     pub prev: String,
     pub hash: String,
+}
+
+/// A clinical note, and what a system found in it (MedGuards, Algorithm 1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteRecord {
+    pub dataset: String,
+    pub run: u32,
+    pub item: String,
+    pub language: Language,
+    /// `null` where the file gives none.
+    pub gold: Option<GoldRecord>,
+    /// Whether the note has an error; `null` where no label could be read, which is wrong whatever the gold.
+    pub flag: Option<bool>,
+    /// The sentence that was located; `null` where none was.
+    pub sentence_id: Option<usize>,
+    /// Its text in the note; empty where none was located.
+    pub sentence: String,
+    /// The sentence whose text the system's words equal, where they were aligned by likeness; equal to `sentence_id` where the system
+    /// gave a number.
+    pub exact_sentence_id: Option<usize>,
+    /// `null` where there is none.
+    pub correction: Option<String>,
+    /// Of whoever corrected last, from 0 to 1.
+    pub confidence: Option<f64>,
+    /// `null` where the item errored before.
+    pub detection: Option<DetectionRecord>,
+    /// `null` where nothing was to be located.
+    pub localisation: Option<LocalisationRecord>,
+    pub calls: u32,
+    pub error: Option<String>,
+    pub prev: String,
+    pub hash: String,
+}
+
+/// What a note is scored against.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldRecord {
+    pub flag: bool,
+    pub sentence_id: Option<usize>,
+    pub sentence: Option<String>,
+    pub correction: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// What the correction must name, by the file.
+    pub keywords: Vec<String>,
+}
+
+/// Who settled a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// One agent alone.
+    Single,
+    /// Both first agents, who said the same.
+    Agreement,
+    /// A third agent who had read what both said.
+    Arbitration,
+    /// The majority of three who had not read one another.
+    Vote,
+}
+
+/// How it was decided whether the note has an error. Vectors run over `agents`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DetectionRecord {
+    pub source: Source,
+    pub agents: Vec<String>,
+    /// Whether each says that there is an error; `null` where that could not be read.
+    pub flags: Vec<Option<bool>>,
+    /// From 0 to 1.
+    pub confidences: Vec<Option<f64>>,
+}
+
+/// How the sentence was located. Vectors run over `agents`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalisationRecord {
+    pub source: Source,
+    pub agents: Vec<String>,
+    /// What each said: a sentence, a number or `NAN`; empty where nothing could be read.
+    pub opinions: Vec<String>,
+    /// The sentence that each means; `null` where it means none.
+    pub sentence_ids: Vec<Option<usize>>,
+    /// From 0 to 1.
+    pub confidences: Vec<Option<f64>>,
 }

@@ -26,21 +26,21 @@ pub const FILE: &str = "results.json";
 pub struct Results {
     pub system: String,
     pub dataset: String,
-    /// Questions, with and without gold.
+    /// Questions or notes, with and without gold.
     pub n_items: usize,
-    /// Questions without gold, which no accuracy counts.
+    /// Those without gold, which no accuracy counts.
     pub n_without_gold: usize,
     pub n_runs: u32,
     /// Items that errored, over all runs; each is wrong in the accuracy.
     pub n_errors: usize,
-    /// `null` where no question has gold.
+    /// Of answers, or of flags on notes; `null` where nothing has gold.
     pub accuracy: Option<OverRuns>,
     pub calls: usize,
     pub tokens: Tokens,
     pub parse: ParseCounts,
     /// Votes that were tied, over all runs.
     pub ties: usize,
-    /// Over the items of all runs that did not error; `null` where all did.
+    /// Over the questions of all runs that did not error; `null` where there is none.
     pub mean_rounds_run: Option<f64>,
     /// Wall time of the session that finished the run; an interrupted one before it is not in it. Of a merged
     /// run, the sum of its shards'.
@@ -105,11 +105,8 @@ impl Results {
         let mut verdicts: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
         let mut without_gold = HashSet::new();
         for (key, record) in &outcomes {
-            match record.gold {
-                Some(_) => verdicts
-                    .entry(key.run)
-                    .or_default()
-                    .push(record.correct == Some(true) && record.error.is_none()),
+            match record.correct() {
+                Some(is_right) => verdicts.entry(key.run).or_default().push(is_right),
                 None => {
                     without_gold.insert(&key.item);
                 }
@@ -117,7 +114,8 @@ impl Results {
         }
         let verdicts: Vec<Vec<bool>> = verdicts.into_values().collect();
 
-        let answered = outcomes.values().filter(|record| record.error.is_none());
+        let answers = contents.answers();
+        let answered = answers.values().filter(|record| record.error.is_none());
         let rounds: Vec<u32> = answered.map(|record| record.rounds_run).collect();
         let mean_rounds_run = (!rounds.is_empty()).then(|| {
             let sum: u64 = rounds.iter().copied().map(u64::from).sum();
@@ -144,12 +142,12 @@ impl Results {
             n_items: plan.dataset.items.len(),
             n_without_gold: without_gold.len(),
             n_runs: plan.runs,
-            n_errors: outcomes.values().filter(|r| r.error.is_some()).count(),
+            n_errors: outcomes.values().filter(|r| r.error().is_some()).count(),
             accuracy: OverRuns::of_shares(&verdicts),
             calls: contents.calls.records.len(),
             tokens,
             parse,
-            ties: outcomes.values().filter(|record| record.tie).count(),
+            ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run,
             elapsed_ms,
             finished_at,

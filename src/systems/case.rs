@@ -1,17 +1,22 @@
-//! One question in one run of a system: the calls that are made on it, and the line that it leaves.
+//! One question or note in one run of a system: the calls that are made on it, and the line that it leaves.
 
 use std::cell::Cell;
 
-use crate::data::{Item, Question};
+use crate::data::{Item, Note, NoteGold, Question};
 use crate::engine::Grammar;
 use crate::panel::{Call, Panel, PanelError, Reader};
-use crate::run::records::{CallKey, CallRecord, ItemRecord, Message, RoundRecord, Stage};
+use crate::run::records::{
+    AnswerRecord, CallKey, CallRecord, GoldRecord, ItemRecord, Message, NoteRecord, RoundRecord,
+    Stage,
+};
 use crate::run::seed::call_seed;
 
-/// What a system works on. It asks the panel and counts its calls.
-pub struct Case<'a> {
+/// What a system works on: a question, or a note. It asks the panel and counts its calls.
+pub struct Case<'a, T = Question> {
     pub panel: &'a Panel,
-    pub question: &'a Question,
+    pub item: &'a T,
+    id: &'a str,
+    image: Option<&'a str>,
     dataset: &'a str,
     run: u32,
     calls: Cell<u32>,
@@ -61,14 +66,46 @@ impl<'a> Case<'a> {
         }
         Ok(Case {
             panel,
-            question,
+            item: question,
+            id: &question.id,
+            image: question.image.as_deref(),
             dataset,
             run,
             calls: Cell::new(0),
         })
     }
 
-    /// The name of the file of questions.
+    /// The line of a case that was answered.
+    pub fn close(self, rounds: Vec<RoundRecord>, verdict: Verdict) -> AnswerRecord {
+        let rounds_run = rounds.last().map_or(0, |round| round.round);
+        let calls = self.calls.get();
+        let mut record = answer(self.dataset, self.item, self.run, verdict);
+        (record.rounds, record.rounds_run, record.calls) = (rounds, rounds_run, calls);
+        record
+    }
+}
+
+impl<'a> Case<'a, Note> {
+    pub fn of_note(panel: &'a Panel, dataset: &'a str, note: &'a Note, run: u32) -> Self {
+        Case {
+            panel,
+            item: note,
+            id: &note.id,
+            image: None,
+            dataset,
+            run,
+            calls: Cell::new(0),
+        }
+    }
+
+    /// The line of a note before anything was found in it; calls and findings are still to be filled in.
+    pub fn open(&self) -> NoteRecord {
+        note(self.dataset, self.item, self.run)
+    }
+}
+
+impl<'a, T> Case<'a, T> {
+    /// The name of the file of items.
     pub fn dataset(&self) -> &'a str {
         self.dataset
     }
@@ -97,14 +134,9 @@ impl<'a> Case<'a> {
         call_seed(self.panel.run_seed, &self.key("", round, purpose, 0))
     }
 
-    /// The line of a case that was answered.
-    pub fn close(self, rounds: Vec<RoundRecord>, verdict: Verdict) -> ItemRecord {
-        let rounds_run = rounds.last().map_or(0, |round| round.round);
-        let calls = self.calls.get();
-        let asked = (self.question.id.as_str(), self.question.gold);
-        let mut record = outcome(self.dataset, asked, self.run, verdict);
-        (record.rounds, record.rounds_run, record.calls) = (rounds, rounds_run, calls);
-        record
+    /// Calls so far.
+    pub fn calls(&self) -> u32 {
+        self.calls.get()
     }
 
     fn call(&self, ask: Ask) -> Call {
@@ -113,7 +145,7 @@ impl<'a> Case<'a> {
             key: self.key(&ask.agent, ask.round, ask.purpose, ask.sample),
             stage: ask.stage,
             messages: ask.messages,
-            image: self.question.image.clone(),
+            image: self.image.map(str::to_owned),
             grammar: ask.grammar,
             max_tokens: ask.max_tokens,
         }
@@ -123,7 +155,7 @@ impl<'a> Case<'a> {
         CallKey {
             dataset: self.dataset.to_owned(),
             run: self.run,
-            item: self.question.id.clone(),
+            item: self.id.to_owned(),
             agent: agent.to_owned(),
             round,
             purpose: purpose.to_owned(),
@@ -134,34 +166,32 @@ impl<'a> Case<'a> {
 
 /// The line of an item that could not be worked on.
 pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> ItemRecord {
-    let gold = match item {
-        Item::Question(question) => question.gold,
-        Item::Note(_) => None,
-    };
-    let nothing = Verdict {
-        answer: String::new(),
-        team_confidence: 0.0,
-        rationale: String::new(),
-        tie: false,
-    };
-    ItemRecord {
-        error: Some(error.to_string()),
-        ..outcome(dataset, (item.id(), gold), run, nothing)
+    let error = Some(error.to_string());
+    match item {
+        Item::Question(question) => {
+            let nothing = Verdict {
+                answer: String::new(),
+                team_confidence: 0.0,
+                rationale: String::new(),
+                tie: false,
+            };
+            let record = answer(dataset, question, run, nothing);
+            ItemRecord::Answer(AnswerRecord { error, ..record })
+        }
+        Item::Note(one) => ItemRecord::Note(NoteRecord {
+            error,
+            ..note(dataset, one, run)
+        }),
     }
 }
 
-/// Of an item's id and its gold. Nothing given, where there is gold, is wrong.
-fn outcome(
-    dataset: &str,
-    (id, gold): (&str, Option<char>),
-    run: u32,
-    verdict: Verdict,
-) -> ItemRecord {
-    let gold = gold.map(String::from);
-    ItemRecord {
+/// Nothing given, where there is gold, is wrong.
+fn answer(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> AnswerRecord {
+    let gold = question.gold.map(String::from);
+    AnswerRecord {
         dataset: dataset.to_owned(),
         run,
-        item: id.to_owned(),
+        item: question.id.clone(),
         correct: gold.as_ref().map(|gold| *gold == verdict.answer),
         gold,
         rounds: Vec::new(),
@@ -174,6 +204,40 @@ fn outcome(
         error: None,
         prev: String::new(),
         hash: String::new(),
+    }
+}
+
+fn note(dataset: &str, note: &Note, run: u32) -> NoteRecord {
+    NoteRecord {
+        dataset: dataset.to_owned(),
+        run,
+        item: note.id.clone(),
+        language: note.language,
+        gold: note.gold.as_ref().map(gold),
+        flag: None,
+        sentence_id: None,
+        sentence: String::new(),
+        exact_sentence_id: None,
+        correction: None,
+        confidence: None,
+        detection: None,
+        localisation: None,
+        calls: 0,
+        error: None,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+fn gold(gold: &NoteGold) -> GoldRecord {
+    let error = gold.error.as_ref();
+    GoldRecord {
+        flag: error.is_some(),
+        sentence_id: error.map(|error| error.sentence_id),
+        sentence: error.map(|error| error.sentence.clone()),
+        correction: error.map(|error| error.correction.clone()),
+        kind: error.and_then(|error| error.kind.clone()),
+        keywords: error.map_or(Vec::new(), |error| error.keywords.clone()),
     }
 }
 

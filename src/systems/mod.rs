@@ -1,6 +1,7 @@
 //! The published multi-agent systems, one directory each: the protocol as straight-line code.
 
 pub mod answer;
+pub mod base_llm;
 pub mod case;
 pub mod decoding;
 pub mod form;
@@ -10,6 +11,7 @@ pub mod json_object;
 pub mod majority;
 pub mod mdagents;
 pub mod medagents;
+pub mod medguards;
 pub mod medmad;
 pub mod permutation;
 pub mod protocol;

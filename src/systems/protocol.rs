@@ -1,16 +1,20 @@
 //! Which system runs, with its settings; and the system itself, ready to answer.
 
+use super::base_llm::protocol::BaseLlm;
 use super::case::Case;
 use super::decoding::Decoding;
 use super::healthcareagent::protocol::HealthcareAgent;
 use super::mdagents::protocol::MdAgents;
 use super::medagents::protocol::MedAgents;
+use super::medguards::protocol::MedGuards;
 use super::medmad::protocol::MedMad;
 use super::reconcile::protocol::Reconcile;
 use super::settings::{SettingsError, set_pairs, set_table};
 use super::single_llm::protocol::SingleLlm;
 use super::single_llm::settings::Method;
-use super::{healthcareagent, mdagents, medagents, medmad, reconcile, single_llm};
+use super::{
+    base_llm, healthcareagent, mdagents, medagents, medguards, medmad, reconcile, single_llm,
+};
 use crate::data::Item;
 use crate::panel::{Panel, PanelError};
 use crate::prompts::{PromptError, PromptSet};
@@ -28,6 +32,9 @@ pub enum Protocol {
     MedAgents(medagents::settings::Settings),
     MdAgents(mdagents::settings::Settings),
     Reconcile(reconcile::settings::Settings),
+    MedGuards(medguards::settings::Settings),
+    /// One model alone with a note.
+    BaseLlm(base_llm::settings::Settings),
 }
 
 /// A seat of a system: who sits there, and which of the panel's models by default.
@@ -46,7 +53,7 @@ impl Seat {
 
 impl Protocol {
     /// Every system's name, as the command line takes it.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 13] = [
         "medmad",
         "no-debate",
         "zero-shot",
@@ -58,6 +65,8 @@ impl Protocol {
         "medagents",
         "mdagents",
         "reconcile",
+        "medguards",
+        "base-llm",
     ];
 
     /// The system of this name, or of an alias, with its defaults.
@@ -72,6 +81,8 @@ impl Protocol {
             "medagents" => Protocol::MedAgents(Default::default()),
             "mdagents" => Protocol::MdAgents(Default::default()),
             "reconcile" => Protocol::Reconcile(Default::default()),
+            "medguards" => Protocol::MedGuards(Default::default()),
+            "base-llm" => Protocol::BaseLlm(Default::default()),
             _ => match Method::named(name) {
                 Some(method) => Protocol::SingleLlm(single_llm::settings::Settings::new(method)),
                 None => {
@@ -115,6 +126,8 @@ impl Protocol {
             Protocol::MedAgents(settings) => settings.set(key, value),
             Protocol::MdAgents(settings) => settings.set(key, value),
             Protocol::Reconcile(settings) => settings.set(key, value),
+            Protocol::MedGuards(settings) => settings.set(key, value),
+            Protocol::BaseLlm(settings) => settings.set(key, value),
         }
     }
 
@@ -127,6 +140,8 @@ impl Protocol {
             Protocol::MedAgents(settings) => settings.to_table(),
             Protocol::MdAgents(settings) => settings.to_table(),
             Protocol::Reconcile(settings) => settings.to_table(),
+            Protocol::MedGuards(settings) => settings.to_table(),
+            Protocol::BaseLlm(settings) => settings.to_table(),
         }
     }
 
@@ -140,6 +155,8 @@ impl Protocol {
             Protocol::MedAgents(_) => "medagents",
             Protocol::MdAgents(_) => "mdagents",
             Protocol::Reconcile(_) => "reconcile",
+            Protocol::MedGuards(_) => "medguards",
+            Protocol::BaseLlm(_) => "base-llm",
         }
     }
 
@@ -152,6 +169,8 @@ impl Protocol {
             Protocol::MedAgents(_) => "medagents",
             Protocol::MdAgents(_) => "mdagents",
             Protocol::Reconcile(_) => "reconcile",
+            Protocol::MedGuards(_) => "medguards",
+            Protocol::BaseLlm(_) => "base_llm",
         }
     }
 
@@ -169,6 +188,8 @@ impl Protocol {
             Protocol::MedAgents(_) => medagents::settings::Settings::seats(),
             Protocol::MdAgents(_) => mdagents::settings::Settings::seats(),
             Protocol::Reconcile(_) => reconcile::settings::Settings::seats(),
+            Protocol::MedGuards(settings) => settings.seats(),
+            Protocol::BaseLlm(_) => vec![Seat::new(base_llm::protocol::AGENT, 0)],
         }
     }
 
@@ -187,19 +208,21 @@ impl Protocol {
             Protocol::MedAgents(settings) => &settings.decoding,
             Protocol::MdAgents(settings) => &settings.decoding,
             Protocol::Reconcile(settings) => &settings.decoding,
+            Protocol::MedGuards(settings) => &settings.decoding,
+            Protocol::BaseLlm(settings) => &settings.decoding,
         }
     }
 
     /// Whether it works on notes; else it answers questions.
     pub fn takes_notes(&self) -> bool {
+        matches!(self, Protocol::MedGuards(_) | Protocol::BaseLlm(_))
+    }
+
+    /// How many models it has where none are named: MedGuards fills every slot with one, as its paper does.
+    pub fn default_models(&self) -> usize {
         match self {
-            Protocol::MedMad(_)
-            | Protocol::NoDebate(_)
-            | Protocol::SingleLlm(_)
-            | Protocol::HealthcareAgent(_)
-            | Protocol::MedAgents(_)
-            | Protocol::MdAgents(_)
-            | Protocol::Reconcile(_) => false,
+            Protocol::MedGuards(_) => 1,
+            _ => self.models(),
         }
     }
 
@@ -212,6 +235,8 @@ impl Protocol {
             Protocol::MedAgents(settings) => settings.max_calls(),
             Protocol::MdAgents(settings) => settings.max_calls(),
             Protocol::Reconcile(settings) => settings.max_calls(),
+            Protocol::MedGuards(settings) => settings.max_calls(),
+            Protocol::BaseLlm(_) => base_llm::protocol::TRIES,
         }
     }
 }
@@ -224,6 +249,8 @@ pub enum System {
     MedAgents(MedAgents),
     MdAgents(Box<MdAgents>),
     Reconcile(Reconcile),
+    MedGuards(Box<MedGuards>),
+    BaseLlm(BaseLlm),
 }
 
 impl System {
@@ -243,6 +270,10 @@ impl System {
                 System::MdAgents(Box::new(MdAgents::new(settings, prompts)?))
             }
             Protocol::Reconcile(settings) => System::Reconcile(Reconcile::new(settings, prompts)?),
+            Protocol::MedGuards(settings) => {
+                System::MedGuards(Box::new(MedGuards::new(settings, prompts)?))
+            }
+            Protocol::BaseLlm(settings) => System::BaseLlm(BaseLlm::new(settings, prompts)?),
         })
     }
 
@@ -257,34 +288,49 @@ impl System {
         item: &Item,
         run: u32,
     ) -> Result<ItemRecord, PanelError> {
-        let Item::Question(question) = item else {
-            return Err(PanelError::NotAQuestion {
-                item: item.id().to_owned(),
-            });
-        };
-        let case = Case::new(panel, dataset, question, run)?;
-        match self {
-            System::MedMad(system) => system.answer(case),
-            System::SingleLlm(system) => system.answer(case),
-            System::HealthcareAgent(system) => system.answer(case),
-            System::MedAgents(system) => system.answer(case),
-            System::MdAgents(system) => system.answer(case),
-            System::Reconcile(system) => system.answer(case),
-        }
+        let question = |question| Case::new(panel, dataset, question, run);
+        let note = |note| Case::of_note(panel, dataset, note, run);
+        Ok(match (self, item) {
+            (System::MedMad(system), Item::Question(one)) => system.answer(question(one)?)?.into(),
+            (System::SingleLlm(system), Item::Question(one)) => {
+                system.answer(question(one)?)?.into()
+            }
+            (System::HealthcareAgent(system), Item::Question(one)) => {
+                system.answer(question(one)?)?.into()
+            }
+            (System::MedAgents(system), Item::Question(one)) => {
+                system.answer(question(one)?)?.into()
+            }
+            (System::MdAgents(system), Item::Question(one)) => {
+                system.answer(question(one)?)?.into()
+            }
+            (System::Reconcile(system), Item::Question(one)) => {
+                system.answer(question(one)?)?.into()
+            }
+            (System::MedGuards(system), Item::Note(one)) => system.check(note(one))?.into(),
+            (System::BaseLlm(system), Item::Note(one)) => system.check(note(one))?.into(),
+            (_, item) => {
+                return Err(PanelError::OtherItem {
+                    item: item.id().to_owned(),
+                });
+            }
+        })
     }
 
     /// The prompts that are known before anything was answered, on an item of this dataset: the seat, and what it is asked.
     pub fn opening(&self, dataset: &str, item: &Item) -> Vec<(usize, Vec<Message>)> {
-        let Item::Question(question) = item else {
-            return Vec::new();
-        };
-        match self {
-            System::MedMad(system) => system.opening(question),
-            System::SingleLlm(system) => system.opening(dataset, question),
-            System::HealthcareAgent(system) => system.opening(question),
-            System::MedAgents(system) => system.opening(question),
-            System::MdAgents(system) => system.opening(question),
-            System::Reconcile(system) => system.opening(question),
+        match (self, item) {
+            (System::MedMad(system), Item::Question(question)) => system.opening(question),
+            (System::SingleLlm(system), Item::Question(question)) => {
+                system.opening(dataset, question)
+            }
+            (System::HealthcareAgent(system), Item::Question(question)) => system.opening(question),
+            (System::MedAgents(system), Item::Question(question)) => system.opening(question),
+            (System::MdAgents(system), Item::Question(question)) => system.opening(question),
+            (System::Reconcile(system), Item::Question(question)) => system.opening(question),
+            (System::MedGuards(system), Item::Note(note)) => system.opening(note),
+            (System::BaseLlm(system), Item::Note(note)) => system.opening(note),
+            _ => Vec::new(),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::protocol::{Protocol, System};
-use crate::data::{Choice, Question};
+use crate::data::{Choice, Item, Note, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
-use crate::run::records::{CallRecord, ItemRecord};
+use crate::run::records::{AnswerRecord, CallRecord, ItemRecord, NoteRecord};
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
@@ -28,19 +28,36 @@ pub fn answer(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
+    match work(protocol, &question.clone().into(), script) {
+        (ItemRecord::Answer(record), calls) => (record, calls),
+        (ItemRecord::Note(record), _) => panic!("{record:?}"),
+    }
+}
+
+/// As [`answer`], of a note.
+pub fn check(protocol: &Protocol, note: &Note, script: Script) -> (NoteRecord, Vec<CallRecord>) {
+    match work(protocol, &note.clone().into(), script) {
+        (ItemRecord::Note(record), calls) => (record, calls),
+        (ItemRecord::Answer(record), _) => panic!("{record:?}"),
+    }
+}
+
+fn work(protocol: &Protocol, item: &Item, script: Script) -> (ItemRecord, Vec<CallRecord>) {
     let seats = protocol.seats();
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
     let system = System::new(protocol, &PromptSet::embedded()).unwrap();
-    let item = system
-        .answer(&panel, "medqa", &question.clone().into(), 1)
-        .unwrap();
+    let record = system.answer(&panel, "medqa", item, 1).unwrap();
     let calls: Vec<CallRecord> = calls.try_iter().collect();
-    assert_eq!(item.calls as usize, calls.len());
+    let counted = match &record {
+        ItemRecord::Answer(record) => record.calls,
+        ItemRecord::Note(record) => record.calls,
+    };
+    assert_eq!(counted as usize, calls.len());
     let keys: HashSet<_> = calls.iter().map(CallRecord::key).collect();
     assert_eq!(keys.len(), calls.len(), "two calls with one key");
-    (item, calls)
+    (record, calls)
 }
 
 /// As [`answer`], where prompts and replies hold no braces around a name: none may be left to fill in.
@@ -48,7 +65,7 @@ pub fn answer_filled(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let (item, calls) = answer(protocol, question, script);
     for message in calls.iter().flat_map(|call| &call.messages) {
         let prompt = message.content.replace(&question.question, "");

@@ -33,7 +33,7 @@ order=("$wardround" run --recipe "$recipe" --data-dir "$data" --limit "$items" -
 [ -n "${ENCODER:-}" ] && order+=(--encoder "$ENCODER")
 
 calls() {
-    cat "$folder"/cells/*/calls.jsonl 2>/dev/null | wc -l
+    { cat "$folder"/cells/*/calls.jsonl 2>/dev/null || true; } | wc -l
 }
 
 # Twice, once some calls more are made, the run is killed where it stands.

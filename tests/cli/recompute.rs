@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use wardround::run::records::ItemRecord;
 
 use crate::binary::Scratch;
 
@@ -96,7 +97,9 @@ fn the_script_finds_a_wrong_vote() {
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
     let mut contents = wardround::run::contents::Contents::read(&scratch.path("out")).unwrap();
-    let item = &mut contents.items.records[0];
+    let ItemRecord::Answer(item) = &mut contents.items.records[0] else {
+        panic!("{:?}", contents.items.records[0]);
+    };
     item.rounds[0].weights[2] += 0.2;
     crate::tampering::seal_anew(&contents, &scratch.path("out"));
     scratch.wardround("verify out").succeeded();

@@ -119,7 +119,10 @@ fn a_panel_may_be_half_here_and_half_elsewhere() {
     );
     scratch.wardround(run).succeeded();
     let contents = Contents::read(&scratch.path("out")).unwrap();
-    assert_eq!(contents.items.records[0].rounds[0].answers[1], "C");
+    assert_eq!(
+        contents.answers().into_values().next().unwrap().rounds[0].answers[1],
+        "C"
+    );
     let remote: Vec<bool> = contents
         .plan
         .panel

@@ -1,7 +1,7 @@
 """Regenerates every golden in this folder: `python make.py [KIND]...`, all kinds by default.
 
 Reference: Hugging Face transformers and sentence-transformers on PyTorch, CPU, one thread, eager attention; numpy, scipy and
-scikit-learn for metrics. Kinds, and what each file holds: README.md.
+scikit-learn for metrics; CPython's difflib, NLTK, jieba and the ROUGE packages for text. Kinds, and what each file holds: README.md.
 """
 
 import sys
@@ -15,6 +15,7 @@ import metrics
 import models
 import ops
 import sampler
+import text
 
 HERE = Path(__file__).parent
 MAKERS = {
@@ -24,6 +25,7 @@ MAKERS = {
     "ops": ops.make,
     "encoders": encoders.make,
     "metrics": metrics.make,
+    "text": text.make,
 }
 
 

@@ -15,7 +15,7 @@ use crate::report::flag::Flag;
 use crate::report::panel::{Panel, places};
 use crate::report::step::steps;
 use crate::run::contents::Contents;
-use crate::run::records::{CallRecord, ItemRecord, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
 
 /// Characters that all texts of answers may have together.
 const TEXTS: usize = 3_000_000;
@@ -155,8 +155,8 @@ impl Browser {
     fn items(&mut self, contents: &Contents, pool: &mut Pool) -> Vec<Vec<Option<Item>>> {
         let plan = &contents.plan;
         let panel = Panel::new(&plan.panel);
-        let outcomes = contents.outcomes();
-        let outcomes: HashMap<(u32, &str), &ItemRecord> = outcomes
+        let outcomes = contents.answers();
+        let outcomes: HashMap<(u32, &str), &AnswerRecord> = outcomes
             .values()
             .map(|item| ((item.run, item.item.as_str()), *item))
             .collect();
@@ -180,7 +180,7 @@ impl Browser {
 
     fn item(
         &mut self,
-        item: &ItemRecord,
+        item: &AnswerRecord,
         calls: &[&CallRecord],
         panel: Panel<'_>,
         pool: &mut Pool,
@@ -279,9 +279,9 @@ fn datasets(
     for call in contents.calls.records.iter().filter(|call| call.run == 1) {
         calls.entry(&call.item).or_default().push(call);
     }
-    let items = &contents.items.records;
-    let gold: HashMap<&str, Option<&str>> = items
-        .iter()
+    let answers = contents.answers();
+    let gold: HashMap<&str, Option<&str>> = answers
+        .values()
         .map(|item| (item.item.as_str(), item.gold.as_deref()))
         .collect();
     let of = |id: &String| {

@@ -8,7 +8,7 @@ use crate::data::Question;
 use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{FinishReason, ItemRecord, Message, Parse, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, FinishReason, Message, Parse, RoundRecord, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::decoding::Decoding;
 use crate::systems::form::{self, STEPS};
@@ -40,8 +40,8 @@ impl HealthcareAgent {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
-        let question = case.question;
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+        let question = case.item;
         let follow_ups = self.follow_ups(&case)?;
         let concluded = self.concluded(question);
 
@@ -95,7 +95,7 @@ impl HealthcareAgent {
 
     /// What should be known before answering, where the planner says so.
     fn follow_ups(&self, case: &Case<'_>) -> Result<Vec<String>, PanelError> {
-        let messages = self.messages.planner(case.question);
+        let messages = self.messages.planner(case.item);
         let words = form::word(&[parse::DIAGNOSE, parse::INQUIRY]);
         let ask = self.ask(0, Stage::Aside, "planner", messages, words);
         let plan = case.ask(ask, &parse::plan)?;
@@ -104,7 +104,7 @@ impl HealthcareAgent {
         }
         let question = self.decoding.string();
         let questions = form::array(question, FOLLOW_UPS, FOLLOW_UPS);
-        let messages = self.messages.inquiry(case.question);
+        let messages = self.messages.inquiry(case.item);
         let grammar = form::record(vec![("questions", questions)]);
         let ask = self.ask(0, Stage::Aside, "inquiry", messages, grammar);
         let inquiry = case.ask(ask, &|text, finish_reason| {
@@ -185,7 +185,7 @@ mod tests {
     const DRAFT: &str = r#"{"explanation": "rash {feedback}", "answer": "C"}"#;
 
     /// A doctor who plans so, and revises the draft to `last`.
-    fn run(plan: &'static str, last: &'static str) -> (ItemRecord, Vec<CallRecord>) {
+    fn run(plan: &'static str, last: &'static str) -> (AnswerRecord, Vec<CallRecord>) {
         let script = Script::new(move |key, _| {
             let text = match key.purpose.as_str() {
                 "planner" => plan,

@@ -9,7 +9,7 @@ use super::settings::{AGENTS, EXPERTS, MODERATOR, RECRUITER, Settings, agent_nam
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{CallRecord, FinishReason, ItemRecord, Message, Parse, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, FinishReason, Message, Parse, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::Shape;
 use crate::systems::form::{answer, array, choice, object};
@@ -38,7 +38,7 @@ impl MdAgents {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
         let complexity = self.complexity(&case)?;
         let (first, decision) = match complexity.as_str() {
             "basic" => (vec![self.answer_alone(&case)?], None),
@@ -76,14 +76,14 @@ impl MdAgents {
     fn complexity(&self, case: &Case<'_>) -> Result<String, PanelError> {
         let fields = vec![("complexity", choice(&LEVELS))];
         let step = self.record_step(Stage::Aside, "complexity", fields);
-        let messages = fill_case(&self.messages.complexity, case.question, &[]);
+        let messages = fill_case(&self.messages.complexity, case.item, &[]);
         let call = case.ask(step.ask(MODERATOR, "moderator", messages), &read_complexity)?;
         Ok(field(&call.record, "complexity"))
     }
 
     fn answer_alone(&self, case: &Case<'_>) -> Result<CallRecord, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "answer");
-        let messages = fill_case(&self.messages.basic, case.question, &[]);
+        let messages = fill_case(&self.messages.basic, case.item, &[]);
         case.ask(step.ask(0, agent_name(0), messages), &self.reader())
     }
 
@@ -97,7 +97,7 @@ impl MdAgents {
         let fields = vec![("experts", array(expert, EXPERTS, EXPERTS))];
         let step = self.record_step(Stage::Aside, "recruitment", fields);
         let count = [("count", &*EXPERTS.to_string())];
-        let messages = fill_case(&self.messages.experts, case.question, &count);
+        let messages = fill_case(&self.messages.experts, case.item, &count);
         let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_experts)?;
         let experts: Vec<Expert> = recruited(&call.record, "experts");
 
@@ -107,7 +107,7 @@ impl MdAgents {
                 ("role", expert.role.as_str()),
                 ("expertise", &expert.expertise),
             ];
-            let messages = fill_case(&self.messages.opinion, case.question, &values);
+            let messages = fill_case(&self.messages.opinion, case.item, &values);
             step.ask(at % AGENTS, format!("expert-{}", at + 1), messages)
         });
         let opinions = case.ask_all(asks.collect(), &self.reader())?;
@@ -138,7 +138,7 @@ impl MdAgents {
         said: (&str, &str),
     ) -> Result<CallRecord, PanelError> {
         let step = self.opinion_step(case, Stage::Final, "decision");
-        let messages = fill_case(templates, case.question, &[said]);
+        let messages = fill_case(templates, case.item, &[said]);
         case.ask(step.ask(MODERATOR, "moderator", messages), &self.reader())
     }
 
@@ -150,7 +150,7 @@ impl MdAgents {
     ) -> Step {
         let fields = vec![
             ("explanation", self.settings.decoding.string()),
-            ("answer", answer(case.question)),
+            ("answer", answer(case.item)),
         ];
         self.record_step(stage, purpose, fields)
     }

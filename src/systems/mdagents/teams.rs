@@ -57,7 +57,7 @@ impl MdAgents {
             ("count", &*TEAMS.to_string()),
             ("members", &*MEMBERS.to_string()),
         ];
-        let messages = fill_case(&self.messages.teams, case.question, &counts);
+        let messages = fill_case(&self.messages.teams, case.item, &counts);
         let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_teams)?;
         Ok(recruited(&call.record, "teams"))
     }
@@ -164,7 +164,7 @@ impl MdAgents {
             0 => format!("team-{}-lead", team_at + 1),
             assistant => format!("team-{}-assistant-{assistant}", team_at + 1),
         };
-        let messages = fill_case(templates, case.question, &values);
+        let messages = fill_case(templates, case.item, &values);
         step.ask(seat_of(team_at, member_at), name, messages)
     }
 }

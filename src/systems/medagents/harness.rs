@@ -7,7 +7,7 @@ use super::specialties;
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{CallRecord, FinishReason, ItemRecord, Message, Parse, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, FinishReason, Message, Parse, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
@@ -52,7 +52,7 @@ impl Harness {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
@@ -104,7 +104,7 @@ impl Harness {
             purpose: "specialties",
             shape: self.decoding.record(vec![("fields", names)]),
         };
-        let values = [("question", case.question.question.as_str())];
+        let values = [("question", case.item.question.as_str())];
         let ask = step.ask(GATHERER, "gatherer", self.gatherer.fill(&values));
         let call = case.ask(ask, &specialties::read)?;
         let names = call.record["fields"].as_array().into_iter().flatten();
@@ -128,13 +128,13 @@ impl Harness {
             stage,
             round,
             purpose: "analysis",
-            shape: self.opinion_shape(case.question),
+            shape: self.opinion_shape(case.item),
         };
-        let options = option_lines(case.question);
+        let options = option_lines(case.item);
         let asks = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [
                 ("specialty", specialty.as_str()),
-                ("question", &case.question.question),
+                ("question", &case.item.question),
                 ("options", &options),
             ];
             step.ask(doctor, doctor_name(doctor), self.analysis.fill(&values))
@@ -195,7 +195,7 @@ impl Harness {
             shape: self.decoding.record(vec![
                 ("agree", form::choice(&["yes", "no"])),
                 ("reason", self.decoding.string()),
-                ("answer", form::answer(case.question)),
+                ("answer", form::answer(case.item)),
             ]),
         };
         let asks = specialties.iter().enumerate().map(|(doctor, specialty)| {
@@ -215,11 +215,11 @@ impl Harness {
             stage: Stage::Final,
             round,
             purpose: "decision",
-            shape: self.opinion_shape(case.question),
+            shape: self.opinion_shape(case.item),
         };
-        let options = option_lines(case.question);
+        let options = option_lines(case.item);
         let values = [
-            ("question", case.question.question.as_str()),
+            ("question", case.item.question.as_str()),
             ("options", &options),
             ("synthesis", synthesis),
         ];

@@ -13,7 +13,7 @@ use crate::data::Question;
 use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{CallRecord, ItemRecord, Message, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, Message, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
@@ -92,7 +92,7 @@ impl Original {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
         let (on_question, on_options) = self.recruit(&case)?;
         let first = self.analyse_question(&case, &on_question)?;
         let second = self.analyse_options(&case, &on_options, &first)?;
@@ -145,7 +145,7 @@ impl Original {
             step("question-domains", QUESTION_EXPERTS),
             step("option-domains", OPTION_EXPERTS),
         ];
-        let asks = self.opening(case.question).into_iter().zip(&steps);
+        let asks = self.opening(case.item).into_iter().zip(&steps);
         let asks = asks.map(|((member, messages), step)| step.ask(member, "gatherer", messages));
         let calls = case.ask_all(asks.collect(), &read_domains)?;
         let experts = |call: usize, kind: &str, count: usize, seats_taken: usize| {
@@ -164,7 +164,7 @@ impl Original {
 
     /// The analyses of the question, as the others are shown them.
     fn analyse_question(&self, case: &Case<'_>, experts: &[Expert]) -> Result<String, PanelError> {
-        let values = [("question", case.question.question.as_str())];
+        let values = [("question", case.item.question.as_str())];
         self.analyse(case, experts, &self.question_analysis, &values)
     }
 
@@ -175,9 +175,9 @@ impl Original {
         experts: &[Expert],
         analyses: &str,
     ) -> Result<String, PanelError> {
-        let options = option_lines(case.question);
+        let options = option_lines(case.item);
         let values = [
-            ("question", case.question.question.as_str()),
+            ("question", case.item.question.as_str()),
             ("options", &options),
             ("analyses", analyses),
         ];
@@ -233,7 +233,7 @@ impl Original {
             step.ask(META, "meta", self.report.fill(&values)),
             &read_report,
         )?;
-        Ok(self.report_of(case.question, &call))
+        Ok(self.report_of(case.item, &call))
     }
 
     /// A vote of all experts, and the advice of those that are against the report.
@@ -286,11 +286,11 @@ impl Original {
             step.ask(META, "meta", self.revision.fill(&values)),
             &read_report,
         )?;
-        Ok(self.report_of(case.question, &call))
+        Ok(self.report_of(case.item, &call))
     }
 
     fn decide(&self, case: &Case<'_>, round: u32, report: &str) -> Result<CallRecord, PanelError> {
-        let letters: String = case.question.letters().collect();
+        let letters: String = case.item.letters().collect();
         let regex = format!("Option: \\[[{letters}]\\]");
         let step = self.step(Stage::Final, round, "decision", regex, REPORT_TOKENS);
         let messages = self.answer.fill(&[("report", report)]);

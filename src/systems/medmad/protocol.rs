@@ -13,7 +13,7 @@ use crate::data::Question;
 use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{FinishReason, ItemRecord, Message, Parse, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, FinishReason, Message, Parse, RoundRecord, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::permutation::permutation;
 
@@ -39,8 +39,8 @@ impl MedMad {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
-        let question = case.question;
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+        let question = case.item;
         let mut records = self.ask(&case, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
         })?;
@@ -88,7 +88,7 @@ impl MedMad {
         round: u32,
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
-        let letters: Vec<char> = case.question.letters().collect();
+        let letters: Vec<char> = case.item.letters().collect();
         let schema = schema(&letters, &self.settings).to_string();
         // No tokenizer needs more tokens than bytes.
         let worst_case = worst_case_bytes(&letters, &self.settings);

@@ -9,7 +9,7 @@ use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::run::records::{
-    CallRecord, FinishReason, ItemRecord, Message, Parse, RoundRecord, Stage,
+    AnswerRecord, CallRecord, FinishReason, Message, Parse, RoundRecord, Stage,
 };
 use crate::systems::case::{Case, Verdict};
 use crate::systems::form;
@@ -35,13 +35,13 @@ impl Reconcile {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
-        let first = self.messages.initial(case.question);
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+        let first = self.messages.initial(case.item);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_record(&case, 0, &opinions, String::new())];
         for round in 1..=self.settings.max_rounds {
             let groups = self.messages.groups(&opinions);
-            let messages = self.messages.discussion(case.question, &groups);
+            let messages = self.messages.discussion(case.item, &groups);
             opinions = self.ask(&case, round, messages)?;
             rounds.push(round_record(&case, round, &opinions, groups));
             // Tested after a discussion, never before: agents that agree at once discuss once all the same.
@@ -89,7 +89,7 @@ impl Reconcile {
             purpose,
             shape: decoding.record(vec![
                 ("reasoning", decoding.string()),
-                ("answer", form::answer(case.question)),
+                ("answer", form::answer(case.item)),
                 ("confidence", form::confidence()),
             ]),
         };
@@ -153,7 +153,7 @@ mod tests {
     /// Runs the table on one question; agent `i` says `script(round, i)`.
     fn run(
         script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
-    ) -> (ItemRecord, Vec<CallRecord>) {
+    ) -> (AnswerRecord, Vec<CallRecord>) {
         let script = Script::new(move |key, _| {
             let agent = Settings::agents().iter().position(|a| *a == key.agent);
             script(key.round, agent.unwrap())

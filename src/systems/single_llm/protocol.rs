@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{ItemRecord, Message, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, Message, RoundRecord, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::form::{self, STEPS};
 
@@ -35,8 +35,8 @@ impl SingleLlm {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<ItemRecord, PanelError> {
-        let question = case.question;
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+        let question = case.item;
         let letters: Vec<char> = question.letters().collect();
         let thought = self.thought(question);
         let asks = (0..self.settings.samples).map(|sample| Ask {
@@ -152,7 +152,7 @@ mod tests {
     use crate::systems::single_llm::settings::Method;
 
     /// What a system makes of samples that say these texts, in order.
-    fn run(name: &str, pairs: &[&str], said: &[&str]) -> (ItemRecord, Vec<CallRecord>) {
+    fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerRecord, Vec<CallRecord>) {
         let samples = format!("samples={}", said.len());
         let pairs = [pairs, &[samples.as_str()]].concat();
         let protocol = Protocol::parse(name, &pairs).unwrap();

@@ -27,7 +27,7 @@ fn usual(key: &CallKey, complexity: &str) -> String {
 fn run_with(
     pairs: &[&str],
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let protocol = Protocol::parse("mdagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
@@ -35,7 +35,7 @@ fn run_with(
 
 fn run(
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     run_with(&[], script)
 }
 

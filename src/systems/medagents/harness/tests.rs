@@ -26,7 +26,7 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 
 fn run(
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let protocol = Protocol::MedAgents(Settings::default());
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)

@@ -24,7 +24,7 @@ fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
 
 fn run(
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (ItemRecord, Vec<CallRecord>) {
+) -> (AnswerRecord, Vec<CallRecord>) {
     let protocol = Protocol::parse("medagents", &["form=original"]).unwrap();
     assert_eq!(protocol.max_calls(), 56);
     let script = Script::new(move |key, _| script(key));

@@ -1,0 +1,19 @@
+//! What runs on notes came to: what was detected, located and corrected, and how the agents got there (MedGuards, §4 and Appendix A).
+
+mod confidence;
+mod consensus;
+mod correction;
+mod detection;
+mod figures;
+mod quality;
+mod reading;
+mod stages;
+
+pub use confidence::{Confidence, LowPair};
+pub use consensus::{Consensus, Settled};
+pub use correction::{Correction, Kpcs, Measured};
+pub use detection::{ByType, Confusion, Detection, Localisation};
+pub use figures::NoteFigures;
+pub use quality::{Learned, MEASURES, Quality, Scorers};
+pub use reading::{NotesReading, Verdict};
+pub use stages::StageCost;

@@ -1,0 +1,116 @@
+//! One note, one model: asked once, and once more where its answer cannot be read.
+
+use super::parse::{Reading, read};
+use super::settings::Settings;
+use crate::data::Note;
+use crate::engine::Grammar;
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet};
+use crate::run::records::{
+    DetectionRecord, LocalisationRecord, Message, NoteRecord, Source, Stage,
+};
+use crate::systems::case::{Case, messages};
+use crate::systems::form::MAX_CHAR_BYTES;
+use crate::systems::medguards::texts::numbered;
+use crate::systems::step::Step;
+
+/// The one seat's agent.
+pub const AGENT: &str = "solo";
+/// How often a model is asked.
+pub const TRIES: u32 = 2;
+
+/// A model alone with a note.
+pub struct BaseLlm {
+    settings: Settings,
+    prompt: String,
+}
+
+impl BaseLlm {
+    /// # Errors
+    /// When an overridden prompt lost what is filled in.
+    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<BaseLlm, PromptError> {
+        let name = format!("base_llm/prompt-{}.txt", settings.prompt);
+        Ok(BaseLlm {
+            settings: settings.clone(),
+            prompt: prompts.get(&name, &[])?.to_owned(),
+        })
+    }
+
+    /// A note on which the model says nothing readable counts as right, as it does for MEDEC.
+    ///
+    /// # Errors
+    /// When a call could not be made or recorded.
+    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteRecord, PanelError> {
+        let note = case.item;
+        let mut record = case.open();
+        let mut reading = Reading::Unreadable;
+        for sample in 0..TRIES {
+            let mut ask = self.step(note).ask(0, AGENT, self.messages(note));
+            ask.sample = sample;
+            let call = case.ask(ask, &|text, _| self.read(text, note).record())?;
+            reading = self.read(&call.text, note);
+            if reading != Reading::Unreadable {
+                break;
+            }
+        }
+        let flag = match &reading {
+            Reading::Correct => Some(false),
+            Reading::Wrong { .. } => Some(true),
+            Reading::Unreadable => None,
+        };
+        record.flag = Some(flag == Some(true));
+        record.detection = Some(DetectionRecord {
+            source: Source::Single,
+            agents: vec![AGENT.to_owned()],
+            flags: vec![flag],
+            confidences: vec![None],
+        });
+        if let Reading::Wrong {
+            sentence_id,
+            correction,
+        } = reading
+        {
+            record.sentence = note.sentences[sentence_id].clone();
+            record.sentence_id = Some(sentence_id);
+            record.exact_sentence_id = Some(sentence_id);
+            record.correction = Some(correction).filter(|text| !text.is_empty());
+            record.localisation = Some(LocalisationRecord {
+                source: Source::Single,
+                agents: vec![AGENT.to_owned()],
+                opinions: vec![sentence_id.to_string()],
+                sentence_ids: vec![Some(sentence_id)],
+                confidences: vec![None],
+            });
+        }
+        record.calls = case.calls();
+        Ok(record)
+    }
+
+    /// What the model is asked.
+    pub fn opening(&self, note: &Note) -> Vec<(usize, Vec<Message>)> {
+        vec![(0, self.messages(note))]
+    }
+
+    fn messages(&self, note: &Note) -> Vec<Message> {
+        messages("", format!("{}\n\n{}", self.prompt, numbered(note)))
+    }
+
+    fn read(&self, text: &str, note: &Note) -> Reading {
+        read(text, note.sentences.len(), self.settings.release_compat)
+    }
+
+    fn step(&self, note: &Note) -> Step {
+        let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
+        let lengths = note.sentences.iter().map(|one| one.chars().count());
+        let chars = lengths.max().unwrap_or(0) + self.settings.decoding.record_chars;
+        let regex = format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|"));
+        let longest = "CORRECT".len() + MAX_CHAR_BYTES * chars;
+        let grammar = Some(Grammar::Regex(regex));
+        Step {
+            stage: Stage::Final,
+            round: 0,
+            purpose: "correction",
+            shape: self.settings.decoding.within(grammar, longest),
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! MedGuards on scripted models: every way through a note, and how many calls each takes.
+
+use super::settings::Structure;
+use crate::data::{Note, NoteError, NoteGold};
+use crate::panel::scripted::Script;
+use crate::run::records::{CallRecord, NoteRecord, Parse, Source, Stage};
+use crate::systems::protocol::Protocol;
+use crate::systems::scripted::check;
+use crate::text::Language;
+
+const WRONG: &str = "Beta blockers were given for the attack.";
+
+fn note() -> Note {
+    let sentences = [
+        "A 30-year-old woman came with wheezing.",
+        WRONG,
+        "She went home.",
+    ];
+    Note {
+        id: "ms-1".into(),
+        text: sentences.join(" "),
+        sentences: sentences.map(str::to_owned).to_vec(),
+        language: Language::English,
+        gold: Some(NoteGold {
+            error: Some(NoteError {
+                sentence_id: 1,
+                sentence: WRONG.into(),
+                correction: "Beta agonists were given for the attack.".into(),
+                kind: Some("pharmacotherapy".into()),
+                keywords: vec!["agonists".into()],
+                difficulty: None,
+                reasoning: None,
+            }),
+        }),
+    }
+}
+
+/// What each agent says; an agent who is not named must not be asked.
+fn run(settings: &[&str], said: &[(&str, &str)]) -> (NoteRecord, Vec<CallRecord>) {
+    let protocol = Protocol::parse("medguards", settings).unwrap();
+    let said: Vec<(String, String)> = said
+        .iter()
+        .map(|(agent, text)| (agent.to_string(), text.to_string()))
+        .collect();
+    let script = Script::new(move |key, _| {
+        let found = said.iter().find(|(agent, _)| *agent == key.agent);
+        found
+            .unwrap_or_else(|| panic!("{key} was not expected"))
+            .1
+            .clone()
+    });
+    check(&protocol, &note(), script)
+}
+
+fn label(word: &str, confidence: u32) -> String {
+    format!("<think>because</think>\n{word}\n<confidence>{confidence}</confidence>")
+}
+
+fn result(words: &str, confidence: u32) -> String {
+    format!(
+        "<think>look there</think>\n<result>{words}</result>\n<confidence>{confidence}</confidence>"
+    )
+}
+
+fn agents(calls: &[CallRecord]) -> Vec<&str> {
+    calls.iter().map(|call| call.agent.as_str()).collect()
+}
+
+fn prompt(calls: &[CallRecord], agent: &str) -> String {
+    let call = calls.iter().find(|call| call.agent == agent).unwrap();
+    assert_eq!(call.messages.len(), 1);
+    call.messages[0].content.clone()
+}
+
+#[test]
+fn a_note_that_both_take_for_right_costs_two_calls() {
+    let (right, sure) = (label("CORRECT", 90), label("CORRECT", 70));
+    let (record, calls) = run(&[], &[("det1", &right), ("det2", &sure)]);
+    assert_eq!(agents(&calls), ["det1", "det2"]);
+    assert_eq!(record.flag, Some(false));
+    let detection = record.detection.unwrap();
+    assert_eq!(detection.source, Source::Agreement);
+    assert_eq!(detection.confidences, [Some(0.9), Some(0.7)]);
+    assert_eq!((record.localisation, record.correction), (None, None));
+    assert!(prompt(&calls, "det1").starts_with("The following is a medical narrative"));
+    assert!(prompt(&calls, "det2").contains("diagnosis (put more focus)"));
+    for agent in ["det1", "det2"] {
+        assert!(prompt(&calls, agent).ends_with(&format!(" tags.\n\n{}", note().text)));
+    }
+}
+
+#[test]
+fn agreement_everywhere_costs_five_calls() {
+    let wrong = label("INCORRECT", 80);
+    let (first, second) = (result(WRONG, 60), result("Beta blockers were given", 50));
+    let fixed = result("Beta agonists were given for the attack.", 95);
+    let (record, calls) = run(
+        &[],
+        &[
+            ("det1", &wrong),
+            ("det2", &wrong),
+            ("loc1", &first),
+            ("loc2", &second),
+            ("corr1", &fixed),
+        ],
+    );
+    assert_eq!(agents(&calls), ["det1", "det2", "loc1", "loc2", "corr1"]);
+    assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)));
+    assert_eq!(
+        (record.sentence.as_str(), record.exact_sentence_id),
+        (WRONG, Some(1))
+    );
+    assert_eq!(
+        record.correction.unwrap(),
+        "Beta agonists were given for the attack."
+    );
+    assert_eq!(record.confidence, Some(0.95));
+    let localisation = record.localisation.unwrap();
+    assert_eq!(localisation.source, Source::Agreement);
+    assert_eq!(localisation.sentence_ids, [Some(1), Some(1)]);
+    assert_eq!(localisation.opinions[1], "Beta blockers were given");
+    assert!(prompt(&calls, "loc1").starts_with("You are Agent A,"));
+    assert!(prompt(&calls, "loc2").starts_with("You are Agent B,"));
+    let correction = prompt(&calls, "corr1");
+    assert!(correction.ends_with(&format!(
+        "Predicted Erroneous Sentence: {WRONG}. Corrected Sentence:"
+    )));
+    assert!(calls.iter().all(|call| call.parse == Parse::Ok));
+}
+
+#[test]
+fn two_who_differ_are_arbitrated_at_both_stages() {
+    let (right, wrong) = (label("CORRECT", 90), label("INCORRECT", 40));
+    let (first, second) = (result("She went home.", 30), result(WRONG, 80));
+    let fixed = result("Better.", 60);
+    let said = [
+        ("det1", right.as_str()),
+        ("det2", &wrong),
+        ("det3", &wrong),
+        ("loc1", &first),
+        ("loc2", &second),
+        ("loc3", &second),
+        ("corr1", &fixed),
+    ];
+    let (record, calls) = run(&[], &said);
+    assert_eq!(calls.len(), 7);
+    assert_eq!(record.detection.unwrap().source, Source::Arbitration);
+    assert_eq!(record.localisation.unwrap().source, Source::Arbitration);
+    assert_eq!(record.sentence_id, Some(1));
+    assert_eq!(calls[2].stage, Stage::Final);
+    let arbiter = prompt(&calls, "det3");
+    assert!(arbiter.starts_with(
+        "You are a medical expert reviewing the clinical text and two junior doctors."
+    ));
+    assert!(arbiter.contains(&format!(
+        "Original Text:\n\n{}\n\nAgent1 OUTPUT:\n\n",
+        note().text
+    )));
+    assert!(arbiter.contains("<think>because</think>\nCORRECT\n<confidence>90</confidence>"));
+    let arbiter = prompt(&calls, "loc3");
+    assert!(arbiter.contains(
+        "\"Agent A Opinion:\nShe went home.\nReasoning: look there\nConfidence: 30\n\nAgent B Opinion:\n"
+    ));
+}
+
+#[test]
+fn the_four_switches_take_reasons_and_confidence_from_the_arbiters() {
+    let (right, wrong) = (label("CORRECT", 90), label("INCORRECT", 40));
+    let (first, second) = (result("She went home.", 30), result(WRONG, 80));
+    let said = [
+        ("det1", right.as_str()),
+        ("det2", &wrong),
+        ("det3", &wrong),
+        ("loc1", &first),
+        ("loc2", &second),
+        ("loc3", &second),
+        ("corr1", &second),
+    ];
+    let shown = |settings: &[&str]| {
+        let (_, calls) = run(settings, &said);
+        let (detection, localisation) = (prompt(&calls, "det3"), prompt(&calls, "loc3"));
+        [
+            detection.contains("because"),
+            detection.contains("<confidence>90"),
+            localisation.contains("look there"),
+            localisation.contains("Confidence: 30"),
+        ]
+    };
+    assert_eq!(shown(&[]), [true; 4]);
+    let keys = [
+        "det_reasoning",
+        "det_confidence",
+        "loc_reasoning",
+        "loc_confidence",
+    ];
+    for (which, key) in keys.into_iter().enumerate() {
+        let mut expected = [true; 4];
+        expected[which] = false;
+        assert_eq!(shown(&[&format!("{key}=off")]), expected, "{key}");
+    }
+    // The published code passes whole outputs at detection, sentences alone at localisation.
+    assert_eq!(shown(&["release_compat=on"]), [true, true, false, false]);
+}
+
+#[test]
+fn one_who_cannot_be_read_agrees_with_nobody() {
+    let (wrong, refusal) = (label("INCORRECT", 80), "I cannot help with that.");
+    let (said, none) = (result(WRONG, 80), result("NAN", 80));
+    let base = [("det1", refusal), ("det2", refusal), ("det3", &wrong)];
+    let (record, calls) = run(&[], &[base[0], base[1], ("det3", refusal)]);
+    assert_eq!((record.flag, calls.len()), (None, 3));
+    assert_eq!(record.detection.unwrap().flags, [None; 3]);
+    assert_eq!(record.localisation, None);
+    assert_eq!(calls[0].parse, Parse::Fallback);
+
+    let mut all = base.to_vec();
+    all.extend([
+        ("loc1", refusal),
+        ("loc2", refusal),
+        ("loc3", &said),
+        ("corr1", refusal),
+    ]);
+    let (record, calls) = run(&[], &all);
+    assert_eq!((record.sentence_id, calls.len()), (Some(1), 7));
+    assert!(prompt(&calls, "loc3").contains("Agent A Opinion:\nERROR\n"));
+    // A refusal without tags is all that there is, and counts as the correction.
+    assert_eq!(record.correction.as_deref(), Some(refusal));
+
+    let mut all = base.to_vec();
+    all.extend([
+        ("loc1", none.as_str()),
+        ("loc2", refusal),
+        ("loc3", refusal),
+    ]);
+    let (record, _) = run(&[], &all);
+    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+    let localisation = record.localisation.unwrap();
+    assert_eq!(localisation.opinions, ["NAN", "", ""]);
+    assert_eq!((record.sentence.as_str(), record.correction), ("", None));
+}
+
+#[test]
+fn both_nan_is_agreement_and_nothing_is_corrected() {
+    let (wrong, none) = (label("INCORRECT", 80), result("NAN", 80));
+    let said = [
+        ("det1", wrong.as_str()),
+        ("det2", &wrong),
+        ("loc1", &none),
+        ("loc2", "NAN"),
+    ];
+    let (record, calls) = run(&[], &said);
+    assert_eq!(calls.len(), 4);
+    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+    assert_eq!(record.localisation.unwrap().source, Source::Agreement);
+    assert_eq!(record.correction, None);
+}
+
+#[test]
+fn malformed_tags_are_mended_or_told() {
+    let wrong = label("INCORRECT", 80);
+    let over_lines =
+        "<think>x</think><RESULT>\nBeta blockers were\ngiven for the attack.\n</RESULT>";
+    let open = "<result>Beta agonists were giv";
+    let (record, calls) = run(
+        &[],
+        &[
+            ("det1", "<think>it is CORRECT, or is it?</think> INCORRECT"),
+            ("det2", &wrong),
+            ("loc1", over_lines),
+            ("loc2", over_lines),
+            ("corr1", open),
+        ],
+    );
+    assert_eq!(record.detection.unwrap().confidences, [None, Some(0.8)]);
+    assert_eq!(
+        (record.sentence_id, record.exact_sentence_id),
+        (Some(1), None)
+    );
+    assert_eq!((record.correction, calls[4].parse), (None, Parse::Fallback));
+}
+
+#[test]
+fn the_majority_votes_and_of_three_the_first_counts() {
+    let (right, wrong) = (label("CORRECT", 90), label("INCORRECT", 40));
+    let ids = [
+        result("A 30-year-old woman came with wheezing.", 30),
+        result(WRONG, 80),
+        result("She went home.", 80),
+    ];
+    let vote = |third: &str, locators: [&str; 3]| {
+        let said = [
+            ("det1", right.as_str()),
+            ("det2", &wrong),
+            ("det3", third),
+            ("loc1", locators[0]),
+            ("loc2", locators[1]),
+            ("loc3", locators[2]),
+            ("corr1", &ids[0]),
+        ];
+        run(&["arbitration=vote"], &said)
+    };
+    let (record, calls) = vote(&wrong, [&ids[0], &ids[1], &ids[1]]);
+    assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)));
+    assert_eq!(record.detection.unwrap().source, Source::Vote);
+    // The third has read nobody: it is asked as the first is.
+    assert_eq!(prompt(&calls, "det3"), prompt(&calls, "det1"));
+    assert_eq!(prompt(&calls, "loc3"), prompt(&calls, "loc1"));
+    assert_eq!(calls[2].stage, Stage::Initial);
+
+    let (record, _) = vote(&wrong, [&ids[0], &ids[1], &ids[2]]);
+    assert_eq!(record.sentence_id, Some(0));
+    let (record, calls) = vote("no label", [&ids[0], &ids[1], &ids[2]]);
+    assert_eq!((record.flag, calls.len()), (Some(false), 3));
+    let (record, _) = vote(&wrong, ["nothing", "NAN", "<result>NAN</result>"]);
+    assert_eq!((record.flag, record.sentence_id), (Some(true), None));
+}
+
+#[test]
+fn hard_localisation_takes_numbers_of_numbered_sentences() {
+    let wrong = label("INCORRECT", 80);
+    let (one, beyond, fixed) = (result("1", 80), result("3", 80), result("Better.", 70));
+    let said = [
+        ("det1", wrong.as_str()),
+        ("det2", &wrong),
+        ("loc1", &one),
+        ("loc2", &beyond),
+        ("loc3", &one),
+        ("corr1", &fixed),
+    ];
+    let (record, calls) = run(&["localisation=hard"], &said);
+    assert_eq!(
+        (record.sentence_id, record.exact_sentence_id),
+        (Some(1), Some(1))
+    );
+    assert_eq!(record.sentence, WRONG);
+    let localisation = record.localisation.unwrap();
+    assert_eq!(localisation.sentence_ids, [Some(1), None, Some(1)]);
+    let locator = prompt(&calls, "loc1");
+    assert!(locator.contains("give its number alone"));
+    assert!(locator.ends_with(&format!("\n1 {WRONG}\n2 She went home.")));
+    assert!(!prompt(&calls, "det1").contains("\n1 "));
+}
+
+#[test]
+fn every_structure_asks_its_agents() {
+    let wrong = label("INCORRECT", 80);
+    let place = result(WRONG, 80);
+    let fixed = result("Better.", 70);
+    let again = result("Best.", 75);
+    let everything = format!(
+        "<think>x</think>\nINCORRECT\n<result>{WRONG}</result>\n<correction>Better.</correction>\n<confidence>70</confidence>"
+    );
+    let combined = everything.replace("INCORRECT\n", "");
+    let cases: [(u32, &[(&str, &str)], &str); 6] = [
+        (1, &[("det1", &everything)], "Better."),
+        (2, &[("det1", &place), ("corr1", &fixed)], "Better."),
+        (
+            3,
+            &[("det1", &wrong), ("loc1", &place), ("corr1", &fixed)],
+            "Better.",
+        ),
+        (
+            3,
+            &[("det1", &wrong), ("det2", &wrong), ("loc1", &combined)],
+            "Better.",
+        ),
+        (
+            5,
+            &[
+                ("det1", &wrong),
+                ("det2", &wrong),
+                ("loc1", &place),
+                ("loc2", &place),
+                ("corr1", &fixed),
+            ],
+            "Better.",
+        ),
+        (
+            6,
+            &[
+                ("det1", &wrong),
+                ("det2", &wrong),
+                ("loc1", &place),
+                ("loc2", &place),
+                ("corr1", &fixed),
+                ("corr2", &again),
+            ],
+            "Best.",
+        ),
+    ];
+    let structures = [
+        Structure::One,
+        Structure::Two,
+        Structure::Three,
+        Structure::Four,
+        Structure::Seven,
+        Structure::Eight,
+    ];
+    for (structure, (count, said, correction)) in structures.into_iter().zip(cases) {
+        let (record, calls) = run(&[&format!("agents={}", structure.agents())], said);
+        assert_eq!(calls.len() as u32, count, "{structure:?}");
+        assert!(count <= structure.agents());
+        assert_eq!(
+            (record.flag, record.sentence_id),
+            (Some(true), Some(1)),
+            "{structure:?}"
+        );
+        assert_eq!(
+            record.correction.as_deref(),
+            Some(correction),
+            "{structure:?}"
+        );
+        assert!(record.detection.is_some() && record.localisation.is_some());
+        let first = prompt(&calls, "det1");
+        assert!(
+            first.contains(&note().text) && !first.contains('{'),
+            "{first}"
+        );
+    }
+}
+
+#[test]
+fn a_combined_answer_may_find_nothing_or_be_unreadable() {
+    let nothing = "<think>x</think>\nCORRECT\n<result>NAN</result>\n<correction>NAN</correction>\n<confidence>70</confidence>";
+    let (record, _) = run(&["agents=1"], &[("det1", nothing)]);
+    assert_eq!((record.flag, record.localisation), (Some(false), None));
+    let (record, _) = run(&["agents=1"], &[("det1", "no idea")]);
+    assert_eq!((record.flag, record.correction), (None, None));
+    let (record, calls) = run(&["agents=2"], &[("det1", "NAN")]);
+    assert_eq!((record.flag, calls.len()), (Some(false), 1));
+    let (record, _) = run(&["agents=2"], &[("det1", "no idea")]);
+    assert_eq!(record.flag, None);
+    let wrong = label("INCORRECT", 80);
+    let said = [
+        ("det1", wrong.as_str()),
+        ("det2", &wrong),
+        ("loc1", "no idea"),
+    ];
+    let (record, _) = run(&["agents=4"], &said);
+    assert_eq!(
+        (record.flag, record.sentence_id, record.correction),
+        (Some(true), None, None)
+    );
+}
+
+#[test]
+fn a_second_corrector_who_says_nothing_leaves_the_proposal() {
+    let wrong = label("INCORRECT", 80);
+    let (place, fixed) = (result(WRONG, 80), result("Better.", 70));
+    let said = [
+        ("det1", wrong.as_str()),
+        ("det2", &wrong),
+        ("loc1", &place),
+        ("loc2", &place),
+        ("corr1", &fixed),
+        ("corr2", ""),
+    ];
+    let (record, calls) = run(&["agents=8"], &said);
+    assert_eq!(record.correction.as_deref(), Some("Better."));
+    assert_eq!(record.confidence, Some(0.7));
+    assert!(prompt(&calls, "corr2").contains("Proposed Correction: Better.."));
+}
+
+#[test]
+fn the_base_model_is_asked_again_where_it_cannot_be_read() {
+    let protocol = Protocol::parse("base-llm", &["prompt=2"]).unwrap();
+    let ask = |replies: [&'static str; 2]| {
+        let script = Script::new(move |key, _| replies[key.sample as usize].to_owned());
+        check(&protocol, &note(), script)
+    };
+    let (record, calls) = ask(["1 Beta agonists were given.", "never"]);
+    assert_eq!(
+        (record.flag, record.sentence_id, calls.len()),
+        (Some(true), Some(1), 1)
+    );
+    assert_eq!(
+        record.correction.as_deref(),
+        Some("Beta agonists were given.")
+    );
+    assert!(prompt(&calls, "solo").contains("\n1 Beta blockers"));
+    let (record, calls) = ask(["hm", "CORRECT"]);
+    assert_eq!((record.flag, calls.len()), (Some(false), 2));
+    let (record, _) = ask(["hm", "hm"]);
+    assert_eq!(record.flag, Some(false));
+    assert_eq!(record.detection.unwrap().flags, [None]);
+}
