@@ -19,6 +19,7 @@ pub mod encoder;
 pub mod engine;
 pub mod exit;
 pub mod hub;
+pub mod mediqa_corr;
 pub mod metrics;
 pub mod model;
 pub mod notes;
