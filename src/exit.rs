@@ -23,6 +23,7 @@ use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
 use crate::run::merge::MergeError;
+use crate::scorers::ScorerError;
 use crate::synth::SynthError;
 use crate::systems::settings::SettingsError;
 
@@ -80,6 +81,8 @@ pub enum Failure {
     #[error(transparent)]
     Encoder(#[from] EncoderError),
     #[error(transparent)]
+    Scorer(#[from] ScorerError),
+    #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
     Synth(#[from] SynthError),
@@ -121,7 +124,9 @@ impl Failure {
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
-            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) => ARTEFACT,
+            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) | Failure::Scorer(_) => {
+                ARTEFACT
+            }
             _ => USAGE,
         }
     }
@@ -142,6 +147,7 @@ impl Failure {
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),
+            Failure::Scorer(error) => error.hint(),
             Failure::Report(error) => error.hint(),
             Failure::Ops(error) => error.hint(),
             _ => None,

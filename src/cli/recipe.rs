@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::crew::Crew;
 use super::interrupt;
-use super::options::MachineFlags;
+use super::options::{MachineFlags, ScorerFlags};
 use super::prepare::{Order, Prepared, Share};
 use super::summary::{self, count};
 use super::workplace::Workplace;
@@ -15,7 +15,6 @@ use crate::data::subset::Subset;
 use crate::encoder::Encoder;
 use crate::exit::Failure;
 use crate::hub::HubOptions;
-use crate::notes::LearnedScores;
 use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
 use crate::recipe::file::{Analysis, ids};
@@ -37,6 +36,7 @@ pub struct RecipeRun {
     pub hub: HubOptions,
     /// The folder of all-MiniLM-L6-v2.
     pub encoder: Option<PathBuf>,
+    pub scorers: ScorerFlags,
     pub dry_run: bool,
     pub quiet: bool,
 }
@@ -67,12 +67,13 @@ impl RecipeRun {
         let encoder = self.open_encoder()?;
         self.begun.begin(&self.out)?;
         let finished = self.work(cells, prepared, crew)?;
+        let learned = self.scorers.learn(finished.iter().map(|(_, run)| run))?;
         let results = RecipeResults::of(
             &self.begun.name,
             recipe,
             &finished,
             encoder.as_ref(),
-            &LearnedScores::default(),
+            &learned,
         )?;
         results.write(&self.out)?;
         super::report::write_recipe(recipe, &results, &finished, &self.out)?;

@@ -1,15 +1,19 @@
 //! `score`: a file of answers by the rules of a shared task.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::options::ScorerFlags;
 use crate::bench::output;
 use crate::console;
 use crate::data::{self, Format};
 use crate::exit::Failure;
 use crate::mediqa_corr::score::{Learned, Reference, compare};
 use crate::mediqa_corr::submission::Submission;
+use crate::notes::{self, Pairs};
+use crate::text::Language;
 
 #[derive(Debug, Args)]
 pub struct Score {
@@ -39,6 +43,8 @@ struct MediqaCorr {
         default_value = "medec"
     )]
     gold_format: Format,
+    #[command(flatten)]
+    scorers: ScorerFlags,
     /// How the figures are printed
     #[arg(
         long,
@@ -87,7 +93,30 @@ impl MediqaCorr {
                 self.run.display()
             ));
         }
-        let figures = compare(&references, &submission).figures(&Learned::default())?;
+        let agreement = compare(&references, &submission);
+        let mut pairs = Pairs::new();
+        for pair in &agreement.pairs {
+            // The shared task is in English.
+            let english = pairs
+                .entry(Language::English.name())
+                .or_insert_with(|| (Language::English, BTreeSet::new()));
+            let (reference, candidate) = (pair.reference.to_owned(), pair.candidate.to_owned());
+            english.1.insert((reference, candidate));
+        }
+        let scores = self.scorers.score(&pairs)?;
+        let of_pairs = |score: fn(&notes::Learned) -> Option<f64>| {
+            let scored = agreement.pairs.iter().map(|pair| {
+                let key = (pair.reference.to_owned(), pair.candidate.to_owned());
+                score(scores.get(&key)?)
+            });
+            scored
+                .collect::<Option<Vec<f64>>>()
+                .filter(|_| !scores.is_empty())
+        };
+        let figures = agreement.figures(&Learned {
+            bertscore: of_pairs(|one| one.bertscore),
+            bleurt: of_pairs(|one| one.bleurt),
+        })?;
         let text = match self.format {
             FigureFormat::Md => figures.markdown(),
             FigureFormat::Json => output::json(&figures)?,
