@@ -8,6 +8,7 @@ use super::reading::{NotesReading, keywords};
 use crate::metrics::kpcs::{kpcs, kpcs_gated};
 use crate::metrics::over_runs::OverRuns;
 use crate::run::records::NoteRecord;
+use crate::text::Language;
 
 /// Table 12's weights of the keywords.
 pub const ALPHAS: [f64; 3] = [0.2, 0.5, 0.8];
@@ -113,9 +114,6 @@ impl Correction {
                 })?,
             })
         };
-        let has_learned = learned
-            .values()
-            .any(|one| one.bertscore.is_some() && one.bleurt.is_some());
         let kpcs = match has_learned {
             true => ALPHAS.into_iter().filter_map(of_alpha).collect(),
             false => Vec::new(),

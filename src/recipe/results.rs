@@ -52,6 +52,9 @@ pub struct CellResult {
     pub method: String,
     pub dataset: String,
     pub system: String,
+    /// Those that the agents have, each once, in the order of the seats.
+    #[serde(default)]
+    pub models: Vec<String>,
     /// One a run.
     pub accuracy: Vec<f64>,
     /// `null` where no question has gold.
@@ -112,6 +115,7 @@ impl CellResult {
             method: cell.method.name.clone(),
             dataset: cell.dataset.name.clone(),
             system: contents.plan.system.clone(),
+            models: models(contents),
             mean: shares.as_ref().map(|shares| shares.mean),
             std: shares.as_ref().and_then(|shares| shares.std),
             accuracy: shares.map_or(Vec::new(), |shares| shares.per_run),
@@ -134,6 +138,16 @@ impl CellResult {
             head: head(&contents.path)?,
         })
     }
+}
+
+fn models(contents: &Contents) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for member in &contents.plan.panel {
+        if !models.contains(&member.backbone) {
+            models.push(member.backbone.clone());
+        }
+    }
+    models
 }
 
 fn head(directory: &Path) -> Result<String, RecipeError> {

@@ -3,6 +3,7 @@
 mod browser;
 mod figures;
 pub mod notes;
+mod notes_figures;
 pub mod tables;
 
 use minijinja::context;
@@ -37,6 +38,8 @@ struct Page<'a> {
     runs: u32,
     methods: usize,
     datasets: usize,
+    /// Whether there are questions to be browsed; notes stand on their cells' own pages.
+    has_items: bool,
     /// Characters after which the items' texts are cut.
     cut: usize,
     sections: Vec<Section<'a>>,
@@ -133,6 +136,7 @@ pub fn render(
         runs: plan.map_or(recipe.runs, |plan| plan.runs),
         methods: recipe.method.len(),
         datasets: recipe.dataset.len(),
+        has_items: !cells.iter().any(|(cell, _)| cell.protocol.takes_notes()),
         cut: browser.cut,
         sections: sections(recipe, results, cells, &browser),
         making: methods(recipe, cells),
@@ -168,6 +172,8 @@ fn sections<'a>(
                 let bars = group("", figures::accuracy(recipe, results));
                 sweep.into_iter().chain([bars]).collect()
             }
+            "notes" => vec![group("", notes_figures::accuracy(recipe, results))],
+            "consensus" => vec![group("", notes_figures::consensus(recipe, results))],
             "netgain" => vec![group("", figures::net_gain(recipe, results))],
             "paired" => vec![group("", figures::paired(recipe, results))],
             "collapse" => collapse(recipe, results),

@@ -20,7 +20,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         return Vec::new();
     }
     let mut tables = vec![figures(recipe, &cells)];
-    tables.extend(improvements(recipe, &results.improvements));
+    tables.extend(improvements(recipe, results));
     tables.push(read(recipe, &cells));
     tables.extend(kpcs(recipe, &cells));
     tables.extend(consensus(recipe, &cells));
@@ -38,17 +38,18 @@ fn spread(over: Option<&OverRuns>) -> Cell {
     })
 }
 
+/// A cell's heading, and its label: a recipe does not know which models it runs.
 fn names(recipe: &Recipe, cell: &CellResult) -> (String, Cell) {
     let group = dataset(recipe, &cell.dataset).to_owned();
-    let entry = recipe.method.iter().find(|one| one.name == cell.method);
-    let label = method(recipe, &cell.method);
-    // Where a heading names the model, a label may say no more than what guards it.
-    let label = match entry.map(|one| one.group.as_str()) {
-        None | Some("" | "Ours") => label.to_owned(),
-        Some(heading) if heading == label => label.to_owned(),
-        Some(heading) => format!("{heading}: {label}"),
-    };
-    (group, Cell::text(label))
+    (group, Cell::text(full(recipe, cell)))
+}
+
+pub fn full(recipe: &Recipe, cell: &CellResult) -> String {
+    format!(
+        "{}: {}",
+        cell.models.join(", "),
+        method(recipe, &cell.method)
+    )
 }
 
 /// The name of the stemmed or plain ROUGE-1 that the paper has for a dataset.
@@ -174,14 +175,19 @@ fn figures(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Table {
 /// What is said where weights of metrics are missing.
 pub const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateScore, KPCS) were not computed wherever a dash stands: give the folder of their weights with --scorers DIR.";
 
-fn improvements(recipe: &Recipe, rows: &[ImprovementRow]) -> Option<Table> {
+fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let rows = &results.improvements;
+    let full = |name: &str, dataset: &str| {
+        let cell = super::tables::cell(results, name, dataset);
+        cell.map_or(name.to_owned(), |cell| full(recipe, cell))
+    };
     let row = |row: &ImprovementRow| Row {
         group: dataset(recipe, &row.dataset).to_owned(),
         cells: vec![
             Cell::text(format!(
                 "{} against {}",
-                method_in_full(recipe, &row.method),
-                method_in_full(recipe, &row.baseline)
+                full(&row.method, &row.dataset),
+                full(&row.baseline, &row.dataset)
             )),
             Cell::share(Some(row.average[0])),
             Cell::share(Some(row.average[1])),
@@ -217,16 +223,6 @@ fn improvements(recipe: &Recipe, rows: &[ImprovementRow]) -> Option<Table> {
             "Averages over the columns named at the end, corrections over all notes. Δ% is their sum over the baseline's, less 1. Both P-values are two-sided.".to_owned(),
         ],
     })
-}
-
-fn method_in_full(recipe: &Recipe, name: &str) -> String {
-    let entry = recipe.method.iter().find(|one| one.name == name);
-    match entry {
-        Some(entry) if !entry.group.is_empty() && entry.group != entry.label => {
-            format!("{} {}", entry.group, entry.label)
-        }
-        _ => method(recipe, name).to_owned(),
-    }
 }
 
 /// What detection and localisation hide: unread answers, exact sentences, precision and recall.
@@ -313,7 +309,7 @@ fn kpcs(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Option<Table>
     })
 }
 
-fn source(source: Source) -> &'static str {
+pub fn settled_by(source: Source) -> &'static str {
     match source {
         Source::Single => "one agent",
         Source::Agreement => "agreement",
@@ -332,7 +328,7 @@ fn consensus(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Option<T
                     cells: vec![
                         label,
                         Cell::text(&stage.stage),
-                        Cell::text(source(settled.source)),
+                        Cell::text(settled_by(settled.source)),
                         Cell::Count(settled.n),
                         Cell::share(Some(settled.share)),
                         Cell::Count(settled.n_right),

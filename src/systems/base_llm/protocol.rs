@@ -109,7 +109,7 @@ impl BaseLlm {
         Step {
             stage: Stage::Final,
             round: 0,
-            purpose: "correction",
+            purpose: "answer",
             shape: self.settings.decoding.within(grammar, longest),
         }
     }
