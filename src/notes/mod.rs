@@ -11,9 +11,9 @@ mod stages;
 
 pub use confidence::{Confidence, LowPair};
 pub use consensus::{Consensus, Settled};
-pub use correction::{Correction, Kpcs, Measured};
+pub use correction::{Correction, Kpcs, Measured, quality};
 pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use figures::NoteFigures;
-pub use quality::{Learned, MEASURES, Quality, Scorers};
-pub use reading::{NotesReading, Verdict};
-pub use stages::StageCost;
+pub use quality::{Learned, LearnedScores, MEASURES, Quality, Scorers};
+pub use reading::{NotesReading, Verdict, verdict};
+pub use stages::{Prices, StageCost};
