@@ -19,7 +19,7 @@ mod voice;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 
-use super::table::Table;
+use super::table::{Kind, Table};
 use super::{ReportError, SCRIPT, STYLE, content_policy, environment};
 use crate::data::{Format, ItemKind};
 use crate::notes::{LearnedScores, Prices};
@@ -49,7 +49,14 @@ pub fn render(contents: &Contents, scoring: &Scoring) -> Result<String, ReportEr
     let environment = environment()?;
     let figures = figures::all(&page.figures);
     let tables = tables::all(&page.figures, &scoring.prices);
-    let titled = |table: &Table| context! { title => &table.title, html => Value::from_safe_string(table.html()) };
+    let titled = |table: &Table| {
+        context! {
+            title => &table.title,
+            // What has words in its cells, or many columns, needs the page's width.
+            wide => table.columns.len() > 6 || table.columns[1..].iter().any(|one| one.kind == Kind::Text),
+            html => Value::from_safe_string(table.html()),
+        }
+    };
     let context = context! {
         page => Value::from(Serde(&page)),
         figures => Value::from(Serde(&figures)),

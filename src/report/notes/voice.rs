@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::report::case::Verdict;
 use crate::report::made::Made;
+use crate::report::prompts::user_message;
 use crate::report::read::{plain, text, told};
-use crate::run::records::{CallRecord, NoteRecord};
+use crate::run::records::{CallRecord, NoteRecord, Source};
 use crate::systems::medguards::parse::thought;
 
 /// Fields of a call's record that a card has a place for; others are listed by name.
@@ -27,6 +28,8 @@ pub struct Voice<'a> {
     named: Cow<'a, str>,
     correction: Cow<'a, str>,
     others: Vec<Pair<'a>>,
+    /// What it was asked, of one who had read others.
+    shown: Option<&'a str>,
     made: Made<'a>,
 }
 
@@ -37,7 +40,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Voice<'a> {
-    /// `prompt` is the number of the call's prompt in the appendix.
+    /// `prompt` is the number of the call's prompt in the appendix, whose words are those of another note.
     pub fn new(call: &'a CallRecord, note: &NoteRecord, prompt: usize) -> Voice<'a> {
         let (said, verdict) = said(call, note);
         let confidence = call.record["confidence"].as_f64();
@@ -60,6 +63,7 @@ impl<'a> Voice<'a> {
                     text: told(value),
                 })
                 .collect(),
+            shown: user_message(call).filter(|_| arbitrates(call, note)),
             made: Made::new(call, prompt),
         }
     }
@@ -101,6 +105,22 @@ fn said(call: &CallRecord, note: &NoteRecord) -> (String, Verdict) {
     (words.to_owned(), Verdict::Ungraded)
 }
 
+/// Whether a call settled a stage after reading what others had said.
+fn arbitrates(call: &CallRecord, note: &NoteRecord) -> bool {
+    let settled = match call.purpose.as_str() {
+        "detection" => note
+            .detection
+            .as_ref()
+            .map(|one| (one.source, one.agents.last())),
+        "localisation" => note
+            .localisation
+            .as_ref()
+            .map(|one| (one.source, one.agents.last())),
+        _ => None,
+    };
+    settled == Some((Source::Arbitration, Some(&call.agent)))
+}
+
 /// The sentence that the item's line says this agent meant.
 fn sentence_meant(call: &CallRecord, note: &NoteRecord) -> Option<usize> {
     let localisation = note.localisation.as_ref()?;
@@ -112,9 +132,22 @@ fn sentence_meant(call: &CallRecord, note: &NoteRecord) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::notes::fixtures::{called, gold, located, note};
-    use crate::run::records::Source;
+    use crate::report::notes::fixtures::{called, detected, gold, located, note};
     use serde_json::json;
+
+    #[test]
+    fn what_an_arbiter_read_is_shown() {
+        let mut settled = note("x");
+        let shown = |note: &NoteRecord, agent: &str| {
+            let call = called("x", agent, "detection");
+            Voice::new(&call, note, 1).shown.is_some()
+        };
+        for (source, is_shown) in [(Source::Arbitration, true), (Source::Vote, false)] {
+            settled.detection = Some(detected(source, &[Some(true), Some(false), Some(true)]));
+            assert_eq!(shown(&settled, "det3"), is_shown);
+            assert!(!shown(&settled, "det1"));
+        }
+    }
 
     #[test]
     fn a_record_is_told_in_a_few_words_and_judged() {
