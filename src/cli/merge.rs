@@ -9,6 +9,7 @@ use super::{report, workplace};
 use crate::console;
 use crate::encoder::Encoder;
 use crate::exit::{Failure, resume};
+use crate::notes::LearnedScores;
 use crate::recipe::begun::Begun;
 use crate::recipe::results::RecipeResults;
 use crate::recipe::shards;
@@ -50,7 +51,13 @@ impl Merge {
             report::write(contents, &contents.path)?;
         }
         let recipe = &begun.recipe;
-        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref())?;
+        let results = RecipeResults::of(
+            &begun.name,
+            recipe,
+            &finished,
+            encoder.as_ref(),
+            &LearnedScores::default(),
+        )?;
         results.write(&self.out)?;
         report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;

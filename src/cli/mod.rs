@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
 mod bench;
+mod check;
 mod compare;
 mod crew;
 mod demo;
@@ -42,6 +43,8 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions
     Run(Box<run::Run>),
+    /// Check one note for an error: where it is, what would be right, how sure the agents are
+    Check(Box<check::Check>),
     /// Write the page of a run again
     Report(report::Report),
     /// Check a run's hash chains, plan and results
@@ -74,6 +77,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Demo(demo) => demo.run(),
         Verb::Run(run) => run.run(),
+        Verb::Check(check) => check.run(),
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),

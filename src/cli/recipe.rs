@@ -1,6 +1,6 @@
 //! `run --recipe`: every cell of a paper's table or figure that is not there yet, then the table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::data::subset::Subset;
 use crate::encoder::Encoder;
 use crate::exit::Failure;
 use crate::hub::HubOptions;
+use crate::notes::LearnedScores;
 use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
 use crate::recipe::file::{Analysis, ids};
@@ -66,7 +67,13 @@ impl RecipeRun {
         let encoder = self.open_encoder()?;
         self.begun.begin(&self.out)?;
         let finished = self.work(cells, prepared, crew)?;
-        let results = RecipeResults::of(&self.begun.name, recipe, &finished, encoder.as_ref())?;
+        let results = RecipeResults::of(
+            &self.begun.name,
+            recipe,
+            &finished,
+            encoder.as_ref(),
+            &LearnedScores::default(),
+        )?;
         results.write(&self.out)?;
         super::report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;
@@ -107,7 +114,7 @@ impl RecipeRun {
             share: begun.shard.map_or(Share::All, Share::Shard),
             runs: begun.recipe.runs,
             panel: cell.panel.clone(),
-            slots: BTreeMap::new(),
+            slots: cell.slots.clone(),
             protocol: cell.protocol.clone(),
             seed: begun.seed,
             free: begun.recipe.free,

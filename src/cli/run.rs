@@ -27,7 +27,7 @@ use crate::systems::protocol::Protocol;
 use crate::systems::settings::set_pairs;
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
-const DEFAULT_SEED: u64 = 42;
+pub const DEFAULT_SEED: u64 = 42;
 
 #[derive(Debug, Args)]
 pub struct Run {

@@ -1,9 +1,6 @@
 //! How alike a correction is to the gold one, by every measure whose weights are at hand.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
 
 use crate::metrics::MetricsError;
 use crate::metrics::rouge::Rouge;
@@ -40,15 +37,6 @@ pub struct Quality {
 pub struct Learned {
     pub bertscore: Option<f64>,
     pub bleurt: Option<f64>,
-}
-
-/// Folders of the weights of learned measures.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scorers {
-    /// The model that BERTScore takes for the notes' language.
-    pub bertscore: Option<PathBuf>,
-    /// BLEURT-20.
-    pub bleurt: Option<PathBuf>,
 }
 
 /// What learned measures say, by reference and candidate.

@@ -9,6 +9,7 @@ mod determinism;
 mod fresh_start;
 mod limits;
 mod multi_agent;
+mod notes;
 mod recipes;
 mod recompute;
 #[cfg(feature = "remote")]
