@@ -283,6 +283,14 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_notes_are_of_notes_alone() {
+        let out = tempfile::tempdir().unwrap();
+        let results = write_finished(out.path());
+        assert_eq!(results.notes, None);
+        assert!(!results.text().unwrap().contains("notes"));
+    }
+
+    #[test]
     fn without_gold_there_is_no_accuracy() {
         let out = tempfile::tempdir().unwrap();
         let mut plan = plan();
