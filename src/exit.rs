@@ -12,6 +12,8 @@ use crate::data::DataError;
 use crate::encoder::EncoderError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
+use crate::mediqa_corr::SubmissionError;
+use crate::metrics::MetricsError;
 use crate::model::ModelError;
 use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
@@ -67,6 +69,10 @@ pub enum Failure {
     Run(#[from] RunError),
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
+    #[error(transparent)]
+    Submission(#[from] SubmissionError),
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
@@ -131,6 +137,8 @@ impl Failure {
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
             Failure::Comparison(error) => error.hint(),
+            Failure::Submission(error) => error.hint(),
+            Failure::Metrics(error) => error.hint(),
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),

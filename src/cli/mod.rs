@@ -19,6 +19,7 @@ mod recipe;
 mod replay;
 mod report;
 mod run;
+mod score;
 mod summary;
 mod synthetic;
 mod tokenize;
@@ -55,6 +56,8 @@ enum Verb {
     Compare(compare::Compare),
     /// Make the shards of a run, or of a recipe, one
     Merge(merge::Merge),
+    /// Score a file of answers by the rules of a shared task
+    Score(score::Score),
     /// List, fetch, verify or synthesise models
     Models(models::Models),
     /// Complete one prompt
@@ -83,6 +86,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Replay(replay) => replay.run(),
         Verb::Compare(compare) => compare.run(),
         Verb::Merge(merge) => merge.run(),
+        Verb::Score(score) => score.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

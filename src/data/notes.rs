@@ -27,8 +27,8 @@
 //! | `id` | unique in the file, a string or an integer; where it is missing, the record's number from 1 |
 //!
 //! Where sentences are missing, a text that numbers them 0, 1, 2, … is split at the numbers; any other is split at line
-//! ends, and after . ! ? before a blank, or 。 ！ ？, but not after a common abbreviation or a single letter and its full
-//! stop. The notices say how many notes were.
+//! ends, and after . ! ? before a blank, or 。 ！ ？, but not after a common abbreviation. The notices say how many notes
+//! were.
 //!
 //! Files are UTF-8, with or without a byte order mark, with either line end. A missing field may also be `null`, in CSV
 //! an empty cell or no column at all. Any other field is refused: it may be a misspelt one.
@@ -174,9 +174,8 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
 fn gold(row: &Row, sentences: &[&str]) -> Result<NoteGold, DataError> {
     row.refuse_others(&GOLD_FIELDS)?;
     if !is_wrong(row)? {
-        let others = GOLD_FIELDS[1..].iter();
-        let given = others.filter(|field| row.get(field).is_some()).next();
-        return match given {
+        let mut others = GOLD_FIELDS[1..].iter();
+        return match others.find(|field| row.get(field).is_some()) {
             Some(field) => Err(row.wrong(field, "is given, where the flag is 0")),
             None => Ok(NoteGold { error: None }),
         };

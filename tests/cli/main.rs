@@ -2,6 +2,7 @@
 
 mod bad_checkpoints;
 mod bad_data;
+mod bad_notes;
 mod baselines;
 mod binary;
 mod comparing;
@@ -16,6 +17,7 @@ mod recompute;
 mod remote;
 mod report;
 mod run_directory;
+mod scoring;
 mod shards;
 mod signals;
 mod tampering;
