@@ -7,11 +7,13 @@ use serde_json::json;
 
 use crate::console;
 use crate::exit::Failure;
+use crate::notes::{NoteFigures, NotesReading, Prices};
 use crate::recipe::Recipe;
 use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
 use crate::recipe::error::RecipeError;
 use crate::recipe::results::RecipeResults;
+use crate::report::notes::{self, Scoring};
 use crate::report::recipe::tables;
 use crate::report::table::Table;
 use crate::run::contents::Contents;
@@ -27,7 +29,8 @@ pub struct Report {
     /// Print the tables instead of writing the page
     #[arg(long, env = "WARDROUND_REPORT_FORMAT", value_enum)]
     format: Option<TableFormat>,
-    /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost
+    /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes detection, confusion,
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost
     #[arg(
         long,
         env = "WARDROUND_REPORT_TABLE",
@@ -35,6 +38,33 @@ pub struct Report {
         requires = "format"
     )]
     table: Option<String>,
+    /// Dollars for a million tokens of prompts, of completions, and of prompts that were cached, by which a run on notes is priced
+    #[arg(
+        long,
+        env = "WARDROUND_REPORT_PRICES",
+        value_name = "PROMPT,COMPLETION,CACHED",
+        default_value = "0.10,0.40,0.025",
+        value_parser = prices
+    )]
+    prices: Prices,
+}
+
+fn prices(text: &str) -> Result<Prices, String> {
+    let prices: Result<Vec<f64>, _> = text.split(',').map(|price| price.trim().parse()).collect();
+    match prices.as_deref() {
+        Ok(&[prompt, completion, cached])
+            if [prompt, completion, cached]
+                .iter()
+                .all(|price| price.is_finite() && *price >= 0.0) =>
+        {
+            Ok(Prices {
+                prompt,
+                completion,
+                cached,
+            })
+        }
+        _ => Err("three prices are needed, as in 0.10,0.40,0.025".to_owned()),
+    }
 }
 
 /// How tables are printed.
@@ -53,7 +83,10 @@ impl Report {
         let begun = Begun::read(&self.directory)?;
         match (&self.format, begun) {
             (None, Some(begun)) => self.write_recipe(&begun)?,
-            (None, None) => write(&Contents::read(&self.directory)?, &self.directory)?,
+            (None, None) => {
+                let contents = Contents::read(&self.directory)?;
+                write_scored(&contents, &self.directory, &self.scoring())?;
+            }
             (Some(format), begun) => {
                 let tables = self.tables(begun.as_ref())?;
                 return print(&tables, *format);
@@ -62,6 +95,14 @@ impl Report {
         Ok(console::say(
             self.directory.join(FILE).display().to_string(),
         )?)
+    }
+
+    /// What the figures of notes need besides the records.
+    fn scoring(&self) -> Scoring {
+        Scoring {
+            prices: self.prices,
+            ..Scoring::default()
+        }
     }
 
     fn write_recipe(&self, begun: &Begun) -> Result<(), Failure> {
@@ -90,8 +131,7 @@ impl Report {
             Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let answers = contents.answers().into_values();
-                crate::report::tables(&contents.plan, answers, &contents.calls.records)?
+                run_tables(&contents, &self.scoring())?
             }
         };
         let Some(name) = &self.table else {
@@ -125,10 +165,33 @@ fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
     Ok(console::write(&text)?)
 }
 
+fn run_tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Failure> {
+    if notes::are_planned(&contents.plan) {
+        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.learned);
+        return Ok(notes::tables::all(&figures, &scoring.prices));
+    }
+    let answers = contents.answers().into_values();
+    Ok(crate::report::tables(
+        &contents.plan,
+        answers,
+        &contents.calls.records,
+    )?)
+}
+
 /// Writes the page of a run, finished or not, into its directory.
 pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
-    let answers = contents.answers().into_values();
-    let page = crate::report::render(&contents.plan, answers, &contents.calls.records)?;
+    write_scored(contents, directory, &Scoring::default())
+}
+
+/// The same; what is learned and priced bears on the page of a run on notes.
+fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
+    let page = match notes::are_planned(&contents.plan) {
+        true => notes::render(contents, scoring)?,
+        false => {
+            let answers = contents.answers().into_values();
+            crate::report::render(&contents.plan, answers, &contents.calls.records)?
+        }
+    };
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
 }
 

@@ -6,10 +6,13 @@ use super::crew::Crew;
 use super::prepare::Prepared;
 use super::report;
 use crate::console;
+use crate::metrics::over_runs::OverRuns;
 use crate::model::available_memory;
+use crate::notes::NoteFigures;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
 use crate::run::plan::Plan;
+use crate::run::records::Source;
 use crate::run::results::Results;
 use crate::systems::protocol::System;
 
@@ -27,6 +30,9 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
         count(results.n_runs as usize, "run")
     ))?;
     console::say(format!("accuracy   {accuracy}"))?;
+    if let Some(figures) = &results.notes {
+        tell_notes(figures)?;
+    }
     let tokens = &results.tokens;
     console::say(format!(
         "calls      {} ({} ok, {} repaired, {} fallback)",
@@ -41,6 +47,51 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
     }
     console::say(format!("head       {}", results.head))?;
     console::say(format!("report     {}", out.join(report::FILE).display()))
+}
+
+/// What a run on notes came to.
+fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
+    let shown = |figure: Option<&OverRuns>| figure.map_or("none".to_owned(), OverRuns::to_string);
+    if let Some(detection) = &figures.detection {
+        let of_read = shown(detection.accuracy_of_read.as_ref());
+        console::say(format!(
+            "detection  {}; {of_read} of what could be read; F1 {}",
+            detection.accuracy,
+            shown(detection.f1.as_ref())
+        ))?;
+    }
+    if let Some(localisation) = &figures.localisation {
+        console::say(format!(
+            "sentences  {} by likeness; {} word for word",
+            localisation.accuracy, localisation.accuracy_exact
+        ))?;
+    }
+    let rouge = figures
+        .correction
+        .as_ref()
+        .and_then(|one| one.measure("rouge1"));
+    if let Some(rouge) = rouge {
+        console::say(format!(
+            "ROUGE-1    {} over the pairs; composite {}",
+            shown(rouge.subset.as_ref()),
+            rouge.composite
+        ))?;
+    }
+    for stage in &figures.consensus {
+        let agreed = stage
+            .settled
+            .iter()
+            .find(|one| one.source == Source::Agreement);
+        if let Some(agreed) = agreed {
+            console::say(format!(
+                "agreement  {}: {:.4} of {}",
+                stage.stage,
+                agreed.share,
+                count(stage.n, "note")
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 /// `1 item`, `2 items`.

@@ -39,10 +39,11 @@ impl<'a> NotesReading<'a> {
                 .insert(&record.item, record);
         }
         let is_graded = |item: &&String| {
-            by_run.values().all(|run| {
-                let record = run.get(item.as_str());
-                record.is_some_and(|record| record.gold.is_some())
-            })
+            !by_run.is_empty()
+                && by_run.values().all(|run| {
+                    let record = run.get(item.as_str());
+                    record.is_some_and(|record| record.gold.is_some())
+                })
         };
         let items = contents.plan.dataset.items.iter();
         let notes: Vec<&str> = items.filter(is_graded).map(String::as_str).collect();
@@ -91,6 +92,7 @@ pub fn keywords(record: &NoteRecord) -> Vec<String> {
     }
 }
 
+/// Of one note.
 pub fn verdict(record: &NoteRecord) -> Verdict {
     let gold = record.gold.as_ref();
     let is_read = record.flag.is_some() && record.error.is_none();

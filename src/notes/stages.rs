@@ -66,9 +66,9 @@ pub fn stage_costs(reading: &NotesReading<'_>) -> Vec<StageCost> {
             .entry((place.unwrap_or(ORDER.len()), purpose))
             .or_insert_with(|| empty(purpose));
         sum.calls += 1;
-        sum.prompt_tokens += call.usage.prompt_tokens as f64 / notes;
-        sum.cached_tokens += call.usage.cached_tokens as f64 / notes;
-        sum.completion_tokens += call.usage.completion_tokens as f64 / notes;
+        sum.prompt_tokens += call.usage.prompt_tokens as f64;
+        sum.cached_tokens += call.usage.cached_tokens as f64;
+        sum.completion_tokens += call.usage.completion_tokens as f64;
         let is_first = call.stage == crate::run::records::Stage::Initial;
         let slowest = longest
             .entry((&call.item, call.run, purpose, is_first))
@@ -77,6 +77,10 @@ pub fn stage_costs(reading: &NotesReading<'_>) -> Vec<StageCost> {
     }
     let mut stages: Vec<StageCost> = sums.into_values().collect();
     for stage in &mut stages {
+        // Whole numbers until here: no order of the calls changes a bit.
+        stage.prompt_tokens /= notes;
+        stage.cached_tokens /= notes;
+        stage.completion_tokens /= notes;
         let of_stage = longest.iter().filter(|(key, _)| key.2 == stage.stage);
         let elapsed_ms: u64 = of_stage.map(|(_, elapsed_ms)| elapsed_ms).sum();
         stage.latency_seconds = elapsed_ms as f64 / 1000.0 / notes;

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::case::Verdict;
+use super::made::Made;
 use super::panel::role_title;
 use super::read::{entries, plain, text, texts, told};
-use crate::run::records::{CallRecord, FinishReason, Parse};
+use crate::run::records::CallRecord;
 
 /// The fields of MED-MAD's record (C.2); a record's other fields are listed by name.
 const FIELDS: [&str; 7] = [
@@ -29,24 +30,11 @@ pub struct Card<'a> {
     agent: &'a str,
     role: Option<&'static str>,
     backbone: &'a str,
-    purpose: &'a str,
-    sample: u32,
     said: Said<'a>,
     /// The record's own answer, where normalisation made another of it.
     as_written: Option<Cow<'a, str>>,
     record: Record<'a>,
-    parse: Parse,
-    cut_short: Option<&'static str>,
-    raw: &'a str,
-    seed: u64,
-    elapsed_ms: u64,
-    prompt_tokens: usize,
-    cached_tokens: usize,
-    completion_tokens: usize,
-    forced_tokens: usize,
-    max_tokens: Option<usize>,
-    constrained: bool,
-    prompt: usize,
+    made: Made<'a>,
 }
 
 /// What a call came to in its round's vote.
@@ -105,34 +93,11 @@ impl<'a> Card<'a> {
             agent: &call.agent,
             role: role_title(&call.agent),
             backbone: &call.backbone,
-            purpose: &call.purpose,
-            sample: call.sample,
             as_written: Some(written).filter(|w| *w != said.answer && !w.is_empty()),
             said,
             record: Record::new(&call.record),
-            parse: call.parse,
-            cut_short: cut_short(call.finish_reason),
-            raw: &call.text,
-            seed: call.seed,
-            elapsed_ms: call.elapsed_ms,
-            prompt_tokens: call.usage.prompt_tokens,
-            cached_tokens: call.usage.cached_tokens,
-            completion_tokens: call.usage.completion_tokens,
-            forced_tokens: call.usage.forced_tokens,
-            max_tokens: call.sampling.max_tokens,
-            constrained: call.sampling.constrained,
-            prompt,
+            made: Made::new(call, prompt),
         }
-    }
-}
-
-/// How a completion ended, where it did not end by itself.
-fn cut_short(reason: FinishReason) -> Option<&'static str> {
-    match reason {
-        FinishReason::Stop => None,
-        FinishReason::Length => Some("cut at the token limit"),
-        FinishReason::Constraint => Some("ended by the grammar"),
-        FinishReason::Cancelled => Some("cancelled"),
     }
 }
 

@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
             .map_or(&[][..], |question| &question.options);
         let stem = question.as_ref().map(|question| question.stem);
         Case {
-            anchor: anchor(item),
+            anchor: anchor(&item.dataset, item.run, &item.item),
             id: &item.item,
             run: item.run,
             gold,
@@ -160,7 +160,7 @@ impl<'a> Case<'a> {
         let others = others.iter().filter(|other| other.run != self.run);
         let elsewhere = |other: &&'a AnswerRecord| Elsewhere {
             run: other.run,
-            anchor: anchor(other),
+            anchor: anchor(&other.dataset, other.run, &other.item),
             answer: Mark::new(&other.answer, other.gold.as_deref()),
         };
         self.elsewhere = others.map(elsewhere).collect();
@@ -242,13 +242,8 @@ fn rounds<'a>(
 }
 
 /// The item's own address in the page: unique, stable, and plain enough to be typed.
-fn anchor(item: &AnswerRecord) -> String {
-    format!(
-        "{}/{}/{}",
-        spell(&item.dataset),
-        item.run,
-        spell(&item.item)
-    )
+pub fn anchor(dataset: &str, run: u32, item: &str) -> String {
+    format!("{}/{run}/{}", spell(dataset), spell(item))
 }
 
 /// A name in an address: letters, digits, and what else is plain.
@@ -262,7 +257,8 @@ pub fn spell(name: &str) -> String {
     name.bytes().map(spell).collect()
 }
 
-fn excerpt(stem: &str) -> String {
+/// The beginning of a text, on one line.
+pub fn excerpt(stem: &str) -> String {
     let line = stem.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(EXCERPT_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

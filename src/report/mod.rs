@@ -15,7 +15,9 @@ pub mod figure;
 #[cfg(test)]
 mod fixtures;
 mod flag;
+mod made;
 mod making;
+pub mod notes;
 mod page;
 mod panel;
 mod prompts;
@@ -41,14 +43,19 @@ use crate::run::records::{AnswerRecord, CallRecord};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 12] = [
+    ("layout.html", include_str!("layout.html")),
     ("page.html", include_str!("page.html")),
+    ("notes.html", include_str!("notes/page.html")),
+    ("note.html", include_str!("notes/case.html")),
+    ("voice.html", include_str!("notes/voice.html")),
     ("recipe.html", include_str!("recipe/page.html")),
     ("accuracy.html", include_str!("accuracy.html")),
     ("making.html", include_str!("making.html")),
     ("case.html", include_str!("case.html")),
     ("round.html", include_str!("round.html")),
     ("card.html", include_str!("card.html")),
+    ("made.html", include_str!("made.html")),
 ];
 
 /// Why a report could not be written.

@@ -31,17 +31,17 @@ pub struct Page<'a> {
     runs: Vec<u32>,
     /// Items times runs that the plan asks for.
     planned: usize,
-    filters: Vec<Filter>,
+    filters: Vec<Filter<Flag>>,
     cases: Vec<Case<'a>>,
     prompts: Vec<Prompt<'a>>,
 }
 
 /// A filter of the list, and how many cases it leaves.
 #[derive(Serialize)]
-struct Filter {
-    flag: Flag,
-    label: &'static str,
-    count: usize,
+pub struct Filter<F> {
+    pub flag: F,
+    pub label: &'static str,
+    pub count: usize,
 }
 
 impl<'a> Page<'a> {
@@ -132,7 +132,7 @@ fn answering(cases: &[Case]) -> String {
     }
 }
 
-fn filters(cases: &[Case]) -> Vec<Filter> {
+fn filters(cases: &[Case]) -> Vec<Filter<Flag>> {
     let filter = |flag: Flag| Filter {
         flag,
         label: flag.label(),
@@ -142,19 +142,19 @@ fn filters(cases: &[Case]) -> Vec<Filter> {
 }
 
 /// The plan's order of items; an item that the plan does not name comes last.
-struct Order<'a> {
+pub struct Order<'a> {
     places: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Order<'a> {
-    fn new(plan: &'a Plan) -> Order<'a> {
+    pub fn new(plan: &'a Plan) -> Order<'a> {
         let items = plan.dataset.items.iter().enumerate();
         Order {
             places: items.map(|(place, id)| (id.as_str(), place)).collect(),
         }
     }
 
-    fn place(&self, item: &str) -> usize {
+    pub fn place(&self, item: &str) -> usize {
         self.places.get(item).copied().unwrap_or(usize::MAX)
     }
 
@@ -174,7 +174,8 @@ impl<'a> Order<'a> {
         items
     }
 
-    fn calls(&self, calls: &'a [CallRecord]) -> Vec<&'a CallRecord> {
+    /// Item by item, as the calls were made.
+    pub fn calls(&self, calls: &'a [CallRecord]) -> Vec<&'a CallRecord> {
         let mut calls: Vec<&CallRecord> = calls.iter().collect();
         calls.sort_by_cached_key(|call| {
             let item = (&call.dataset, call.run, self.place(&call.item), &call.item);

@@ -16,6 +16,7 @@ use super::link::ItemKey;
 use super::private_file;
 use super::records::{ItemRecord, Parse};
 use crate::metrics::over_runs::OverRuns;
+use crate::notes::{LearnedScores, NoteFigures, NotesReading};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -42,6 +43,9 @@ pub struct Results {
     pub ties: usize,
     /// Over the questions of all runs that did not error; `null` where there is none.
     pub mean_rounds_run: Option<f64>,
+    /// Of a run on notes, without what learned measures say; absent of one on questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NoteFigures>,
     /// Wall time of the session that finished the run; an interrupted one before it is not in it. Of a merged
     /// run, the sum of its shards'.
     pub elapsed_ms: u64,
@@ -149,6 +153,7 @@ impl Results {
             parse,
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run,
+            notes: note_figures(contents),
             elapsed_ms,
             finished_at,
             heads: contents.heads(),
@@ -173,6 +178,13 @@ impl Results {
         let body = text.strip_suffix(&field).unwrap_or(&text);
         Ok(sha256_hex(format!("{body}\n}}\n").as_bytes()))
     }
+}
+
+/// `None` where no line is a note's.
+fn note_figures(contents: &Contents) -> Option<NoteFigures> {
+    let mut records = contents.items.records.iter();
+    let has_notes = records.any(|record| matches!(record, ItemRecord::Note(_)));
+    has_notes.then(|| NoteFigures::of(&NotesReading::of(contents), &LearnedScores::new()))
 }
 
 fn refuse_unfinished(
@@ -268,6 +280,14 @@ mod tests {
         assert_eq!((results.parse.repaired, results.parse.fallback), (1, 1));
         assert_eq!(results.mean_rounds_run, Some(1.0));
         assert_eq!(results.heads.item_lines, 7);
+    }
+
+    #[test]
+    fn figures_of_notes_are_of_notes_alone() {
+        let out = tempfile::tempdir().unwrap();
+        let results = write_finished(out.path());
+        assert_eq!(results.notes, None);
+        assert!(!results.text().unwrap().contains("notes"));
     }
 
     #[test]

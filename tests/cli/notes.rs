@@ -167,3 +167,92 @@ fn the_gate_follows_the_answer_and_out_keeps_the_run() {
         .wardround_reading("", "check --panel qwen3")
         .refused(2, &["stdin:1: field `text` is empty"]);
 }
+
+#[test]
+fn a_run_on_notes_has_its_own_page_tables_and_figures() {
+    let scratch = scratch();
+    let run = "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --runs 2 --out out";
+    let told = scratch.wardround(run);
+    let told = &told.succeeded().stdout;
+    for line in [
+        "\naccuracy   ",
+        "\ndetection  ",
+        "\nsentences  ",
+        "\nROUGE-1    ",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    for words in [
+        "every answer on this page is noise",
+        "Decision support, not a diagnosis.",
+        "no paper reports on them",
+        "The Arabic notes were put to the English prompts, unchanged.",
+        "Malaria is treated with",
+        "not computed: give --bertscore DIR and --bleurt DIR",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+
+    let results = std::fs::read(scratch.path("out/results.json")).unwrap();
+    let results: Value = serde_json::from_slice(&results).unwrap();
+    let detection = &results["notes"]["detection"]["accuracy"]["mean"];
+    assert_eq!(detection, &results["accuracy"]["mean"]);
+    let json = scratch.wardround("report out --format json");
+    let json: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
+    let tables = json["tables"].as_array().unwrap();
+    let names: Vec<&str> = tables
+        .iter()
+        .map(|table| table["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "detection",
+        "confusion",
+        "localisation",
+        "correction",
+        "consensus",
+        "cost",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert_eq!(&tables[0]["rows"][0]["share"]["mean"], detection);
+    let csv = scratch.wardround("report out --format csv --table cost --prices 0,1,0");
+    let csv = &csv.succeeded().stdout;
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let row = reader.records().next().unwrap().unwrap();
+    let [completion, dollars] = [5, 6].map(|field| row[field].parse::<f64>().unwrap());
+    assert_eq!((&row[0], dollars), ("detection", completion / 1e6));
+    let markdown = scratch.wardround("report out --format md --table consensus");
+    assert!(markdown.succeeded().stdout.contains("| *detection* |"));
+    scratch
+        .wardround("report out --format md --prices 1,2")
+        .refused(2, &["three prices are needed"]);
+    scratch
+        .wardround("report out --format md --table accuracy")
+        .refused(
+            2,
+            &["out has no table accuracy", "hint: it has detection, "],
+        );
+
+    std::fs::remove_file(scratch.path("out/report.html")).unwrap();
+    scratch.wardround("report out").succeeded();
+    let again = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert_eq!(again, page);
+}
+
+#[test]
+fn a_changed_figure_of_notes_is_found() {
+    let scratch = scratch();
+    scratch
+        .wardround("run base-llm --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
+        .succeeded();
+    scratch.wardround("verify out").succeeded();
+    let path = scratch.path("out/results.json");
+    let sound = std::fs::read_to_string(&path).unwrap();
+    let changed = sound.replacen("\"n_graded\": 2", "\"n_graded\": 3", 1);
+    assert_ne!(changed, sound);
+    std::fs::write(&path, changed).unwrap();
+    scratch
+        .wardround("verify out")
+        .refused(3, &["results.json, line ", "n_graded"]);
+}

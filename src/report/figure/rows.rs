@@ -45,6 +45,8 @@ pub enum Mark {
         value: f64,
         std: Option<f64>,
     },
+    /// From zero, one after another: each one's colour and value.
+    Stack(Vec<(usize, f64)>),
     Interval {
         mean: f64,
         low: f64,
@@ -67,6 +69,7 @@ impl Mark {
                 let std = std.unwrap_or(0.0);
                 vec![0.0, value.signum() * (value.abs() + std)]
             }
+            Mark::Stack(parts) => vec![0.0, parts.iter().map(|(_, value)| value).sum()],
             Mark::Interval { mean, low, high } | Mark::Paper { mean, low, high } => {
                 vec![*mean, *low, *high]
             }
@@ -89,6 +92,17 @@ impl Mark {
                     + &std.map_or(String::new(), |std| {
                         whisker("error", value - std, value + std)
                     })
+            }
+            Mark::Stack(parts) => {
+                let mut from = 0.0;
+                let parts = parts.iter().map(|(series, value)| {
+                    let (left, right) = (at(from), at(from + value));
+                    from += value;
+                    let class = format!("fill s{series}");
+                    // A hair's breadth tells neighbours apart where colours do not.
+                    rectangle(&class, [left, middle - 5.0], [right - left - 1.0, 10.0])
+                });
+                parts.collect()
             }
             Mark::Interval { mean, low, high } => {
                 whisker(&format!("stroke s{series}"), *low, *high)
@@ -250,6 +264,17 @@ mod tests {
             )
         );
         assert!(drawing.body.contains(">0.5000</text>"));
+    }
+
+    #[test]
+    fn parts_of_a_stack_follow_each_other() {
+        let drawing = rows(vec![lane(vec![Mark::Stack(vec![(0, 0.5), (2, 0.25)])])]);
+        for part in [
+            "class=\"fill s0\" x=\"14\" y=\"20.5\" width=\"152\"",
+            "class=\"fill s2\" x=\"167\" y=\"20.5\" width=\"75.5\"",
+        ] {
+            assert!(drawing.body.contains(part), "{}", drawing.body);
+        }
     }
 
     #[test]

@@ -351,7 +351,8 @@ fn every_structure_asks_its_agents() {
         "<think>x</think>\nINCORRECT\n<result>{WRONG}</result>\n<correction>Better.</correction>\n<confidence>70</confidence>"
     );
     let combined = everything.replace("INCORRECT\n", "");
-    let cases: [(u32, &[(&str, &str)], &str); 6] = [
+    type Expected<'a> = (u32, &'a [(&'a str, &'a str)], &'a str);
+    let cases: [Expected<'_>; 6] = [
         (1, &[("det1", &everything)], "Better."),
         (2, &[("det1", &place), ("corr1", &fixed)], "Better."),
         (
