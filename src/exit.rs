@@ -17,6 +17,7 @@ use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
 use crate::panel::PanelError;
 use crate::prompts::PromptError;
+use crate::rating::RatingError;
 use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
@@ -68,6 +69,8 @@ pub enum Failure {
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
     #[error(transparent)]
+    Rating(#[from] RatingError),
+    #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
     Recipe(#[from] RecipeError),
@@ -112,6 +115,7 @@ impl Failure {
             Failure::Hub(error) => hub_code(error),
             Failure::Run(error) => blame_code(error.blame()),
             Failure::Comparison(ComparisonError::Run(error)) => blame_code(error.blame()),
+            Failure::Rating(RatingError::Run(error)) => blame_code(error.blame()),
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
@@ -131,6 +135,7 @@ impl Failure {
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
             Failure::Comparison(error) => error.hint(),
+            Failure::Rating(error) => error.hint(),
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),

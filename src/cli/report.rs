@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::console;
 use crate::exit::Failure;
+use crate::rating::joined::RunRatings;
 use crate::recipe::Recipe;
 use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
@@ -27,7 +28,7 @@ pub struct Report {
     /// Print the tables instead of writing the page
     #[arg(long, env = "WARDROUND_REPORT_FORMAT", value_enum)]
     format: Option<TableFormat>,
-    /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost
+    /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost, ratings, raters, rated
     #[arg(
         long,
         env = "WARDROUND_REPORT_TABLE",
@@ -39,7 +40,7 @@ pub struct Report {
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TableFormat {
+pub(super) enum TableFormat {
     /// Markdown, rounded
     Md,
     /// A line a row, every digit; before each of several tables a line with # and its name
@@ -91,7 +92,10 @@ impl Report {
             None => {
                 let contents = Contents::read(&self.directory)?;
                 let answers = contents.answers().into_values();
-                crate::report::tables(&contents.plan, answers, &contents.calls.records)?
+                let records = &contents.calls.records;
+                let mut tables = crate::report::tables(&contents.plan, answers, records)?;
+                tables.extend(ratings(&contents)?);
+                tables
             }
         };
         let Some(name) = &self.table else {
@@ -108,7 +112,8 @@ impl Report {
     }
 }
 
-fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
+/// Prints tables to stdout.
+pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
     let separate = |print: &dyn Fn(&Table) -> String| {
         let printed: Vec<String> = tables.iter().map(print).collect();
         printed.join("\n")
@@ -128,8 +133,15 @@ fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
 /// Writes the page of a run, finished or not, into its directory.
 pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
     let answers = contents.answers().into_values();
-    let page = crate::report::render(&contents.plan, answers, &contents.calls.records)?;
+    let (plan, records) = (&contents.plan, &contents.calls.records);
+    let page = crate::report::render(plan, answers, records, &ratings(contents)?)?;
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
+}
+
+/// What clinicians said of a run, where any did.
+fn ratings(contents: &Contents) -> Result<Vec<Table>, Failure> {
+    let ratings = RunRatings::read(contents)?;
+    Ok(ratings.map_or(Vec::new(), |ratings| ratings.tables()))
 }
 
 /// Writes the page of a recipe, all of whose cells have run, into its folder.
