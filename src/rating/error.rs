@@ -93,8 +93,12 @@ impl RatingError {
             RatingError::Score { .. }
             | RatingError::UnknownEntry { .. }
             | RatingError::RepeatedEntry { .. } => "export the file again from the page",
-            RatingError::NoRater { .. } => "fill in the rater's initials on the page, and export again",
-            RatingError::SameRater { .. } => "give one file a rater, and every rater initials of their own",
+            RatingError::NoRater { .. } => {
+                "fill in the rater's initials on the page, and export again"
+            }
+            RatingError::SameRater { .. } => {
+                "give one file a rater, and every rater initials of their own"
+            }
             RatingError::NotRated { .. } => "`--join` takes the run directories that were exported",
             RatingError::JoinedBefore { .. } => "move it away to join these ratings",
             RatingError::OtherRun { .. } => "remove it, and join its own ratings",

@@ -99,9 +99,8 @@ impl RunRatings {
         }
         let ratings: RunRatings = read_json(path, KIND, "file of a run's ratings")?;
         let n_raters = ratings.raters.len();
-        let is_whole = |entry: &Rated| {
-            entry.scores.len() == n_raters && entry.comments.len() == n_raters
-        };
+        let is_whole =
+            |entry: &Rated| entry.scores.len() == n_raters && entry.comments.len() == n_raters;
         if !ratings.entries.iter().all(is_whole) {
             return Err(RatingError::NotRead {
                 path: path.to_owned(),

@@ -97,7 +97,11 @@ mod tests {
     #[test]
     fn white_space_may_differ_and_words_may_be_of_any_script() {
         assert_eq!(
-            marked("发烧 两天。\n\n  给予\t阿司匹林。", &["发烧 两天。", "给予 阿司匹林。"], Some(1)),
+            marked(
+                "发烧 两天。\n\n  给予\t阿司匹林。",
+                &["发烧 两天。", "给予 阿司匹林。"],
+                Some(1)
+            ),
             ["发烧 两天。\n\n  ", "给予\t阿司匹林。", ""]
         );
     }
@@ -105,7 +109,11 @@ mod tests {
     #[test]
     fn a_sentence_that_the_text_spells_otherwise_is_marked_among_the_sentences() {
         assert_eq!(
-            marked("Fever… pulse 90", &["Fever.", "Pulse 90.", "Well."], Some(1)),
+            marked(
+                "Fever… pulse 90",
+                &["Fever.", "Pulse 90.", "Well."],
+                Some(1)
+            ),
             ["Fever.\n", "Pulse 90.", "\nWell.\n"]
         );
         assert_eq!(marked("x", &[" "], Some(0)), ["", " ", "\n"]);

@@ -47,7 +47,9 @@ pub fn read_all(key: &Key, paths: &[impl AsRef<Path>]) -> Result<Vec<Rater>, Rat
     for path in paths.iter().map(AsRef::as_ref) {
         let rater = Rater::read(key, path)?;
         let name = rater.name.to_lowercase();
-        let known = raters.iter().position(|one| one.name.to_lowercase() == name);
+        let known = raters
+            .iter()
+            .position(|one| one.name.to_lowercase() == name);
         if let Some(first) = known {
             return Err(RatingError::SameRater {
                 rater: rater.name,

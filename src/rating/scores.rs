@@ -132,3 +132,82 @@ pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<Pair>, RatingErr
     }
     Ok(pairs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rated(run: usize, scores: &[Option<u8>]) -> Rated {
+        Rated {
+            code: String::new(),
+            item: String::new(),
+            run,
+            scores: scores.to_vec(),
+            comments: vec![String::new(); scores.len()],
+        }
+    }
+
+    #[test]
+    fn unrated_entries_are_counted_and_are_not_zero() {
+        let entries = [
+            rated(0, &[Some(3), Some(2)]),
+            rated(0, &[Some(0), None]),
+            rated(0, &[None, Some(1)]),
+        ];
+        let mos = Mos::of(&entries.iter().collect::<Vec<_>>(), 2);
+        assert_eq!((mos.n_entries, mos.n_unrated), (3, 2));
+        assert_eq!(mos.by_rater, [Some(1.5), Some(1.5)]);
+        assert_eq!(mos.mean, Some(1.5));
+        assert_eq!(mos.normalised(), Some(0.5));
+        let none = rated(0, &[None, Some(2)]);
+        let mos = Mos::of(&[&none], 2);
+        assert_eq!(mos.by_rater, [None, Some(2.0)]);
+        let nobody = Mos::of(&[&rated(0, &[None])], 1);
+        assert_eq!((nobody.mean, nobody.normalised()), (None, None));
+        assert_eq!(Mos::of(&[], 1).mean, None);
+    }
+
+    /// The paper's 57.5 %: 46 of 80.
+    #[test]
+    fn agreement_is_the_share_of_identical_scores() {
+        let entry = |place: u8| {
+            let left = place % 4;
+            let right = if place < 46 { left } else { (left + 1) % 4 };
+            rated(0, &[Some(left), Some(right)])
+        };
+        let entries: Vec<Rated> = (0..80).map(entry).collect();
+        let names = ["A".to_owned(), "B".to_owned()];
+        let pairs = pairs(&names, &entries).unwrap();
+        assert_eq!(pairs.len(), 1);
+        assert_eq!((pairs[0].n_both, pairs[0].n_identical), (80, 46));
+        assert_eq!(pairs[0].agreement, Some(0.575));
+        assert!(pairs[0].kappa.unwrap() < 0.575);
+    }
+
+    #[test]
+    fn pairs_are_over_what_both_rated() {
+        let entries = [
+            rated(0, &[Some(1), Some(1), None]),
+            rated(0, &[Some(2), None, None]),
+            rated(0, &[Some(1), Some(1), None]),
+        ];
+        let names = ["A", "B", "C"].map(str::to_owned);
+        let pairs = pairs(&names, &entries).unwrap();
+        let told: Vec<(&str, &str, usize)> = pairs
+            .iter()
+            .map(|pair| (&*pair.first, &*pair.other, pair.n_both))
+            .collect();
+        assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);
+        assert_eq!((pairs[0].agreement, pairs[0].kappa), (Some(1.0), None));
+        assert_eq!((pairs[1].agreement, pairs[1].kappa_quadratic), (None, None));
+    }
+
+    #[test]
+    fn two_apart_is_disputed() {
+        assert!(rated(0, &[Some(0), Some(2)]).is_disputed());
+        assert!(rated(0, &[Some(1), None, Some(3)]).is_disputed());
+        assert!(!rated(0, &[Some(1), Some(2)]).is_disputed());
+        assert!(!rated(0, &[Some(3), None]).is_disputed());
+        assert!(!rated(0, &[None, None]).is_disputed());
+    }
+}

@@ -121,15 +121,17 @@ impl NoteShown {
             marked: spell_hidden(&marked),
             after: spell_hidden(&after),
             correction: correction.map(spell_hidden),
-            gold: note.gold.as_ref().filter(|_| gold).map(|gold| {
-                match &gold.error {
+            gold: note
+                .gold
+                .as_ref()
+                .filter(|_| gold)
+                .map(|gold| match &gold.error {
                     None => "The note has no error.".to_owned(),
                     Some(error) => spell_hidden(&format!(
                         "{}\nis corrected to\n{}",
                         error.sentence, error.correction
                     )),
-                }
-            }),
+                }),
         }
     }
 }

@@ -96,7 +96,9 @@ pub fn agreement(pairs: &[Pair]) -> Table {
 fn disputed(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
     let disputed: Vec<&Rated> = entries.iter().filter(|entry| entry.is_disputed()).collect();
     let mut table = listed(raters, &disputed);
-    let runs = disputed.iter().map(|entry| Cell::text(&key.runs[entry.run].path));
+    let runs = disputed
+        .iter()
+        .map(|entry| Cell::text(&key.runs[entry.run].path));
     table.columns.insert(2, Column::new("run", Kind::Text));
     for (row, run) in table.rows.iter_mut().zip(runs) {
         row.cells.insert(2, run);
@@ -123,8 +125,16 @@ fn listed(raters: &[String], entries: &[&Rated]) -> Table {
         Column::new("item", Kind::Text),
         Column::new("entry", Kind::Text),
     ];
-    columns.extend(raters.iter().map(|rater| Column::under("score", rater, Kind::Number)));
-    columns.extend(raters.iter().map(|rater| Column::under("comment", rater, Kind::Text)));
+    columns.extend(
+        raters
+            .iter()
+            .map(|rater| Column::under("score", rater, Kind::Number)),
+    );
+    columns.extend(
+        raters
+            .iter()
+            .map(|rater| Column::under("comment", rater, Kind::Text)),
+    );
     let row = |entry: &&Rated| {
         let mut cells = vec![Cell::text(&entry.item), Cell::text(&entry.code)];
         let scores = entry.scores.iter();

@@ -9,6 +9,7 @@ mod determinism;
 mod fresh_start;
 mod limits;
 mod multi_agent;
+mod rating;
 mod recipes;
 mod recompute;
 #[cfg(feature = "remote")]
