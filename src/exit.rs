@@ -12,6 +12,8 @@ use crate::data::DataError;
 use crate::encoder::EncoderError;
 use crate::engine::EngineError;
 use crate::hub::HubError;
+use crate::mediqa_corr::SubmissionError;
+use crate::metrics::MetricsError;
 use crate::model::ModelError;
 use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
@@ -22,6 +24,7 @@ use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
 use crate::run::merge::MergeError;
+use crate::scorers::ScorerError;
 use crate::synth::SynthError;
 use crate::systems::settings::SettingsError;
 
@@ -71,11 +74,17 @@ pub enum Failure {
     #[error(transparent)]
     Rating(#[from] RatingError),
     #[error(transparent)]
+    Submission(#[from] SubmissionError),
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     #[error(transparent)]
     Encoder(#[from] EncoderError),
+    #[error(transparent)]
+    Scorer(#[from] ScorerError),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
@@ -119,7 +128,9 @@ impl Failure {
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
-            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) => ARTEFACT,
+            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) | Failure::Scorer(_) => {
+                ARTEFACT
+            }
             _ => USAGE,
         }
     }
@@ -136,9 +147,12 @@ impl Failure {
             Failure::Run(error) => error.hint(),
             Failure::Comparison(error) => error.hint(),
             Failure::Rating(error) => error.hint(),
+            Failure::Submission(error) => error.hint(),
+            Failure::Metrics(error) => error.hint(),
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),
+            Failure::Scorer(error) => error.hint(),
             Failure::Report(error) => error.hint(),
             Failure::Ops(error) => error.hint(),
             _ => None,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{report, workplace};
 use crate::console;
@@ -26,6 +27,8 @@ pub struct Merge {
     /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
+    #[command(flatten)]
+    scorers: ScorerFlags,
 }
 
 impl Merge {
@@ -50,7 +53,9 @@ impl Merge {
             report::write(contents, &contents.path)?;
         }
         let recipe = &begun.recipe;
-        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref())?;
+        let learned = self.scorers.learn(finished.iter().map(|(_, run)| run))?;
+        let results =
+            RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref(), &learned)?;
         results.write(&self.out)?;
         report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;

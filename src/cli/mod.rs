@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
 
 mod bench;
+mod check;
 mod compare;
 mod crew;
 mod demo;
@@ -19,6 +20,7 @@ mod recipe;
 mod replay;
 mod report;
 mod run;
+mod score;
 mod summary;
 mod synthetic;
 mod tokenize;
@@ -43,6 +45,8 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions
     Run(Box<run::Run>),
+    /// Check one note for an error: where it is, what would be right, how sure the agents are
+    Check(Box<check::Check>),
     /// Write the page of a run again
     Report(report::Report),
     /// Check a run's hash chains, plan and results
@@ -55,6 +59,8 @@ enum Verb {
     Rate(rate::Rate),
     /// Make the shards of a run, or of a recipe, one
     Merge(merge::Merge),
+    /// Score a file of answers by the rules of a shared task
+    Score(score::Score),
     /// List, fetch, verify or synthesise models
     Models(models::Models),
     /// Complete one prompt
@@ -77,12 +83,14 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Demo(demo) => demo.run(),
         Verb::Run(run) => run.run(),
+        Verb::Check(check) => check.run(),
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),
         Verb::Compare(compare) => compare.run(),
         Verb::Rate(rate) => rate.run(),
         Verb::Merge(merge) => merge.run(),
+        Verb::Score(score) => score.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

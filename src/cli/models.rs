@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::options::HubFlags;
 use crate::console;
 use crate::exit::Failure;
-use crate::hub::{self, Card, HubOptions, Status};
+use crate::hub::{self, Card, HubOptions, Kind, Status};
 use crate::model::Family;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -91,10 +91,17 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
             Err(_) => "not here".to_owned(),
         };
         let gate = if card.gated { "gated" } else { "open" };
-        let size = gibibytes(usize::try_from(card.size_bytes()).unwrap_or(usize::MAX));
+        let kind = match card.kind {
+            Kind::Decoder => "decoder",
+            Kind::Encoder => "encoder",
+        };
+        let size = card.size_bytes().map_or_else(
+            || "unknown".to_owned(),
+            |size| gibibytes(usize::try_from(size).unwrap_or(usize::MAX)),
+        );
         console::say(format!(
-            "{:14} {:34} {:9} {gate:6} {:10} {state}",
-            card.name, card.repository, size, card.licence.name
+            "{:28} {kind} {:40} {size:9} {gate:6} {:18} {state}",
+            card.name, card.repository, card.licence.name
         ))?;
     }
     Ok(())

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::console;
 use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
+use crate::notes::{self, LearnedScores, Pairs};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
+use crate::run::contents::Contents;
 
 const DEFAULT_MAX_BATCH: u16 = 16;
 pub const MOST_DRAFT: i64 = 31;
@@ -31,6 +34,45 @@ impl HubFlags {
         options.offline = self.offline;
         options.quiet = quiet;
         Ok(options)
+    }
+}
+
+/// Weights of the metrics that compare texts.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ScorerFlags {
+    /// The weights of BERTScore and BLEURT, each in a folder named after its card: `models fetch bleurt-20 --to DIR/bleurt-20`
+    #[arg(long, env = "WARDROUND_SCORERS", value_name = "DIR")]
+    pub scorers: Option<PathBuf>,
+}
+
+impl ScorerFlags {
+    /// What the weights say of the corrections in these runs; nothing where there are none.
+    ///
+    /// # Errors
+    /// Weights that are missing altogether, or damaged.
+    pub fn learn<'a>(
+        &self,
+        runs: impl IntoIterator<Item = &'a Contents>,
+    ) -> Result<LearnedScores, Failure> {
+        self.score(&notes::pairs(runs))
+    }
+
+    /// The same of pairs at hand.
+    ///
+    /// # Errors
+    /// As [`ScorerFlags::learn`].
+    pub fn score(&self, pairs: &Pairs) -> Result<LearnedScores, Failure> {
+        let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
+            return Ok(LearnedScores::default());
+        };
+        let (scores, missing) = notes::learn(folder, pairs)?;
+        for card in missing {
+            console::note(format!(
+                "note: {} holds no {card}: what takes it is not computed",
+                folder.display()
+            ));
+        }
+        Ok(scores)
     }
 }
 

@@ -135,12 +135,20 @@ impl Order {
     /// Whatever is missing or malformed; items that the system does not take.
     pub fn read(&self) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
+        let mut dataset = data::load(&self.data, self.format)?;
+        dataset.items = self.subset.choose(dataset.items)?;
+        self.read_prompts(dataset)
+    }
+
+    /// As [`Order::read`], where the items are at hand.
+    ///
+    /// # Errors
+    /// Prompts that are missing or malformed.
+    pub fn read_prompts(&self, dataset: Dataset) -> Result<Inputs, Failure> {
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
-        let mut dataset = data::load(&self.data, self.format)?;
-        dataset.items = self.subset.choose(dataset.items)?;
         Ok(Inputs { prompts, dataset })
     }
 

@@ -1,12 +1,12 @@
 //! `run --recipe`: every cell of a paper's table or figure that is not there yet, then the table.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::crew::Crew;
 use super::interrupt;
-use super::options::MachineFlags;
+use super::options::{MachineFlags, ScorerFlags};
 use super::prepare::{Order, Prepared, Share};
 use super::summary::{self, count};
 use super::workplace::Workplace;
@@ -36,6 +36,7 @@ pub struct RecipeRun {
     pub hub: HubOptions,
     /// The folder of all-MiniLM-L6-v2.
     pub encoder: Option<PathBuf>,
+    pub scorers: ScorerFlags,
     pub dry_run: bool,
     pub quiet: bool,
 }
@@ -66,7 +67,14 @@ impl RecipeRun {
         let encoder = self.open_encoder()?;
         self.begun.begin(&self.out)?;
         let finished = self.work(cells, prepared, crew)?;
-        let results = RecipeResults::of(&self.begun.name, recipe, &finished, encoder.as_ref())?;
+        let learned = self.scorers.learn(finished.iter().map(|(_, run)| run))?;
+        let results = RecipeResults::of(
+            &self.begun.name,
+            recipe,
+            &finished,
+            encoder.as_ref(),
+            &learned,
+        )?;
         results.write(&self.out)?;
         super::report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;
@@ -107,7 +115,7 @@ impl RecipeRun {
             share: begun.shard.map_or(Share::All, Share::Shard),
             runs: begun.recipe.runs,
             panel: cell.panel.clone(),
-            slots: BTreeMap::new(),
+            slots: cell.slots.clone(),
             protocol: cell.protocol.clone(),
             seed: begun.seed,
             free: begun.recipe.free,

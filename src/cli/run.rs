@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::options::{HubFlags, MachineFlags, SubsetFlags};
+use super::options::{HubFlags, MachineFlags, ScorerFlags, SubsetFlags};
 use super::prepare::{Order, Share};
 use super::recipe::RecipeRun;
 use super::workplace::Workplace;
@@ -27,7 +27,7 @@ use crate::systems::protocol::Protocol;
 use crate::systems::settings::set_pairs;
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
-const DEFAULT_SEED: u64 = 42;
+pub const DEFAULT_SEED: u64 = 42;
 
 #[derive(Debug, Args)]
 pub struct Run {
@@ -51,6 +51,8 @@ pub struct Run {
     /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
+    #[command(flatten)]
+    scorers: ScorerFlags,
     /// The questions
     #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume", "recipe"])]
     data: Option<PathBuf>,
@@ -207,6 +209,7 @@ impl Run {
             max_in_flight: self.max_in_flight.map(usize::from),
             hub: self.hub.options(self.quiet)?,
             encoder: self.encoder,
+            scorers: self.scorers,
             dry_run: self.dry_run,
             quiet: self.quiet,
             begun,

@@ -192,12 +192,25 @@ pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
     if format == Format::Notes && path.is_dir() {
         return checked(path.to_owned(), format, notes::read_folder(path)?);
     }
+    if format == Format::Notes && path.extension().is_some_and(|extension| extension == "txt") {
+        return note(path, fs_err::read(path)?);
+    }
     let source = if path == Path::new(DEMO_PATH) {
         Source::new(path, include_bytes!("demo.jsonl").to_vec())?
     } else {
         Source::read(path)?
     };
     read(source, format)
+}
+
+/// One note, whose text this is; its id is the path's file name without the extension.
+///
+/// # Errors
+///
+/// A text that is empty or no UTF-8.
+pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
+    let source = Source::new(path, text)?;
+    checked(path.to_owned(), Format::Notes, notes::read_text(&source)?)
 }
 
 /// Eight questions of our own, in the plain format, built into the binary.

@@ -1,8 +1,8 @@
-//! The plain format for notes of your own: a folder of `.txt` files, JSON Lines, or CSV in a file whose name ends in
-//! `.csv`.
+//! The plain format for notes of your own: a `.txt` file or a folder of them, JSON Lines, or CSV in a file whose name
+//! ends in `.csv`.
 //!
-//! Of a folder, every `.txt` file is a note and its name without the extension the note's id, in the order of the
-//! names. Else one note a line:
+//! A `.txt` file is a note and its name without the extension the note's id; a folder's run in the order of the names.
+//! Else one note a line:
 //!
 //! ```json
 //! {"id": "ward-7", "text": "Fever for two days. Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
@@ -27,8 +27,8 @@
 //! | `id` | unique in the file, a string or an integer; where it is missing, the record's number from 1 |
 //!
 //! Where sentences are missing, a text that numbers them 0, 1, 2, … is split at the numbers; any other is split at line
-//! ends, and after . ! ? before a blank, or 。 ！ ？, but not after a common abbreviation or a single letter and its full
-//! stop. The notices say how many notes were.
+//! ends, and after . ! ? before a blank, or 。 ！ ？, but not after a common abbreviation. The notices say how many notes
+//! were.
 //!
 //! Files are UTF-8, with or without a byte order mark, with either line end. A missing field may also be `null`, in CSV
 //! an empty cell or no column at all. Any other field is refused: it may be a misspelt one.
@@ -84,14 +84,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     let (mut sources, mut notes) = (Vec::new(), Vec::new());
     for path in &paths {
         let source = Source::read(path)?;
-        let id = path.file_stem().unwrap_or_default().to_string_lossy();
-        let fields = [("id", id.as_ref()), ("text", source.text())];
-        let fields: Map<String, Value> = fields
-            .into_iter()
-            .map(|(field, text)| (field.to_owned(), text.into()))
-            .collect();
-        let row = Row::new(source.at_line(1), fields.into())?;
-        notes.push((row.place.clone(), note(&row, 0)?));
+        notes.push(whole(&source)?);
         sources.push(source);
     }
     let mut notices = Vec::new();
@@ -100,6 +93,27 @@ pub(super) fn read_folder(folder: &Path) -> Result<Draft, DataError> {
     }
     let (sources, split): (Vec<&Source>, _) = (sources.iter().collect(), notes.len());
     Ok(draft(folder, &sources, notes, split, notices))
+}
+
+/// A file that is one note.
+pub(super) fn read_text(source: &Source) -> Result<Draft, DataError> {
+    let notes = vec![whole(source)?];
+    Ok(draft(&source.path, &[source], notes, 1, Vec::new()))
+}
+
+fn whole(source: &Source) -> Result<(Place, Note), DataError> {
+    let id = source
+        .path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let fields = [("id", id.as_ref()), ("text", source.text())];
+    let fields: Map<String, Value> = fields
+        .into_iter()
+        .map(|(field, text)| (field.to_owned(), text.into()))
+        .collect();
+    let row = Row::new(source.at_line(1), fields.into())?;
+    Ok((row.place.clone(), note(&row, 0)?))
 }
 
 fn draft(
@@ -160,9 +174,8 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
 fn gold(row: &Row, sentences: &[&str]) -> Result<NoteGold, DataError> {
     row.refuse_others(&GOLD_FIELDS)?;
     if !is_wrong(row)? {
-        let others = GOLD_FIELDS[1..].iter();
-        let given = others.filter(|field| row.get(field).is_some()).next();
-        return match given {
+        let mut others = GOLD_FIELDS[1..].iter();
+        return match others.find(|field| row.get(field).is_some()) {
             Some(field) => Err(row.wrong(field, "is given, where the flag is 0")),
             None => Ok(NoteGold { error: None }),
         };

@@ -97,8 +97,8 @@ fn is_punctuation(c: char) -> bool {
 
 /// The sentences of running text, which ends one at every line end, and after . ! ? before a blank, or after 。 ！ ？.
 ///
-/// No full stop ends a sentence after a common abbreviation or a single letter. Closing quotes and brackets stay with
-/// the sentence.
+/// No full stop ends a sentence after a common abbreviation; one after a single letter does, as in `hepatitis A.`.
+/// Closing quotes and brackets stay with the sentence.
 pub(super) fn split(text: &str) -> Vec<&str> {
     text.lines()
         .flat_map(split_line)
@@ -132,9 +132,7 @@ fn split_line(line: &str) -> Vec<&str> {
 fn is_abbreviation(before: &str) -> bool {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or("");
     let word = word.trim_start_matches(['(', '[', '"']).to_lowercase();
-    let mut letters = word.chars();
-    let is_initial = letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none();
-    is_initial || ABBREVIATIONS.contains(&word.as_str())
+    ABBREVIATIONS.contains(&word.as_str())
 }
 
 #[cfg(test)]
@@ -198,7 +196,7 @@ mod tests {
     fn running_text_is_split_at_line_ends_and_after_ends_of_sentences() {
         assert_eq!(
             split(
-                "Seen by Dr. Lee at 8 a.m. today.  BP 38.3 C (e.g. high). Why?! \"So.\" End\r\n\r\nPlan: rest"
+                "Seen by Dr. Lee at 8 a.m. today.  BP 38.3 C (e.g. high). Why?! \"So.\" Hepatitis A. End\r\n\r\nPlan: rest"
             ),
             [
                 "Seen by Dr. Lee at 8 a.m.",
@@ -206,6 +204,7 @@ mod tests {
                 "BP 38.3 C (e.g. high).",
                 "Why?!",
                 "\"So.\"",
+                "Hepatitis A.",
                 "End",
                 "Plan: rest"
             ]

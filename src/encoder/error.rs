@@ -82,7 +82,7 @@ impl EncoderError {
 }
 
 /// What candle says, without the path that our own message names and the backtrace that RUST_BACKTRACE adds.
-pub(super) fn said(error: &candle_core::Error) -> String {
+pub(crate) fn said(error: &candle_core::Error) -> String {
     match error {
         candle_core::Error::WithBacktrace { inner, .. }
         | candle_core::Error::WithPath { inner, .. } => said(inner),

@@ -14,7 +14,8 @@ use candle_transformers::models::bert::BertModel;
 use tokenizers::{Tokenizer, TruncationParams};
 
 pub use error::EncoderError;
-use error::said;
+pub(crate) use error::said;
+
 use folder::{Folder, Pooling};
 
 /// An encoder on the CPU, in f32.

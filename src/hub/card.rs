@@ -4,7 +4,12 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 8] = [
+    include_str!("../../models/all-minilm-l6-v2.toml"),
+    include_str!("../../models/bert-base-chinese.toml"),
+    include_str!("../../models/bert-base-multilingual-cased.toml"),
+    include_str!("../../models/bleurt-20.toml"),
+    include_str!("../../models/deberta-xlarge-mnli.toml"),
     include_str!("../../models/gemma3-4b.toml"),
     include_str!("../../models/llama3.2-3b.toml"),
     include_str!("../../models/qwen3-4b.toml"),
@@ -18,17 +23,30 @@ static CARDS: LazyLock<Vec<Card>> = LazyLock::new(|| {
         .collect()
 });
 
+/// What a model is for, and so which of its repository's files are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A language model that a panel can be made of: the usual files of a checkpoint, whatever the card lists.
+    #[default]
+    Decoder,
+    /// A model that reads text and writes none, for metrics: the files that the card lists, and no others.
+    Encoder,
+}
+
 /// One model: `models/NAME.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
     /// What a panel calls the model.
     pub name: String,
+    #[serde(default)]
+    pub kind: Kind,
     /// The hub id, `org/name`.
     pub repository: String,
     /// The commit that the files and sums belong to.
     pub revision: String,
-    /// `gemma3`, `llama` or `qwen3`.
+    /// `gemma3`, `llama` or `qwen3`; of encoders `bert`, `bleurt` or `deberta`.
     pub family: String,
     /// The type of the published weights.
     pub dtype: String,
@@ -36,10 +54,10 @@ pub struct Card {
     pub gated: bool,
     /// The template's `enable_thinking` where a run does not say; absent where the template has no such switch.
     pub thinking: Option<bool>,
-    /// Where the chat template lies and what is peculiar to it.
-    pub template: String,
-    /// Where the sampling defaults come from.
-    pub decoding: String,
+    /// Where the chat template lies and what is peculiar to it; encoders have none.
+    pub template: Option<String>,
+    /// Where the sampling defaults come from; encoders have none.
+    pub decoding: Option<String>,
     pub licence: Licence,
     /// Every file that the model is run from.
     pub files: Vec<CardFile>,
@@ -62,9 +80,20 @@ pub struct Licence {
 pub struct CardFile {
     /// Relative to the repository.
     pub name: String,
-    pub size_bytes: u64,
+    /// Absent where it is not known.
+    pub size_bytes: Option<u64>,
     /// 64 hexadecimal digits; absent where the sum is not known.
     pub sha256: Option<String>,
+    /// Another form of the same file, which serves as well where the repository or the folder has not this one: of an
+    /// encoder's weights, safetensors or PyTorch's pickle.
+    pub instead: Option<String>,
+}
+
+impl CardFile {
+    /// The accepted names, the preferred one first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name.as_str()).chain(self.instead.as_deref())
+    }
 }
 
 impl Card {
@@ -86,8 +115,8 @@ impl Card {
         file.sha256.as_deref()
     }
 
-    /// All files together.
-    pub fn size_bytes(&self) -> u64 {
+    /// All files together; `None` where the size of one is not known.
+    pub fn size_bytes(&self) -> Option<u64> {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 }
@@ -118,16 +147,28 @@ mod tests {
         };
         for card in Card::all() {
             assert!(is_hex(&card.revision, 40), "{}", card.name);
-            assert!(["gemma3", "llama", "qwen3"].contains(&card.family.as_str()));
             assert_eq!(card.gated, card.licence.accept.is_some(), "{}", card.name);
             for file in &card.files {
-                assert!(file.size_bytes > 0, "{}", file.name);
+                assert!(file.size_bytes != Some(0), "{}", file.name);
                 assert!(
                     file.sha256.iter().all(|sum| is_hex(sum, 64)),
                     "{}",
                     file.name
                 );
             }
+        }
+    }
+
+    fn has(card: &Card, name: &str) -> bool {
+        card.files.iter().any(|file| file.name == name)
+    }
+
+    #[test]
+    fn decoders_have_shards_a_tokenizer_and_a_template() {
+        for card in Card::all().iter().filter(|card| card.kind == Kind::Decoder) {
+            assert!(["gemma3", "llama", "qwen3"].contains(&card.family.as_str()));
+            assert!(card.template.is_some() && card.decoding.is_some());
+            assert!(card.size_bytes().is_some(), "{}", card.name);
             let weights: Vec<_> = card
                 .files
                 .iter()
@@ -146,12 +187,35 @@ mod tests {
                 "tokenizer.json",
                 "model.safetensors.index.json",
             ] {
-                assert!(
-                    card.files.iter().any(|file| file.name == required),
-                    "{}",
-                    card.name
-                );
+                assert!(has(card, required), "{}", card.name);
             }
+            assert!(card.files.iter().all(|file| file.instead.is_none()));
+        }
+    }
+
+    #[test]
+    fn encoders_have_a_tokenizer_and_weights_in_either_form() {
+        let forms = ["model.safetensors", "pytorch_model.bin"];
+        let encoders: Vec<_> = Card::all()
+            .iter()
+            .filter(|card| card.kind == Kind::Encoder)
+            .collect();
+        assert_eq!(encoders.len(), 5);
+        for card in encoders {
+            assert!(["bert", "bleurt", "deberta"].contains(&card.family.as_str()));
+            assert!(card.template.is_none() && card.decoding.is_none());
+            let tokenizers: [&[&str]; 3] = [
+                &["tokenizer.json"],
+                &["vocab.json", "merges.txt"],
+                &["spm.model"],
+            ];
+            let whole = |names: &&[&str]| names.iter().all(|name| has(card, name));
+            assert_eq!(tokenizers.iter().filter(|names| whole(names)).count(), 1);
+            assert!(has(card, "config.json"), "{}", card.name);
+            let weights = card.files.iter().filter(|file| file.instead.is_some());
+            let names: Vec<Vec<&str>> = weights.map(|file| file.names().collect()).collect();
+            assert_eq!(names.len(), 1, "{}", card.name);
+            assert!(forms.iter().all(|form| names[0].contains(form)));
         }
     }
 
@@ -192,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused() {
-        let source = SOURCES[2].replace("gated = false", "gated = false\ngate = true");
+        let source = SOURCES[7].replace("gated = false", "gated = false\ngate = true");
         let error = toml::from_str::<Card>(&source).unwrap_err();
         assert!(error.to_string().contains("gate"), "{error}");
     }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Card, HubError};
+use super::{Card, HubError, Kind};
 
 pub const CONFIG: &str = "config.json";
 pub const GENERATION_CONFIG: &str = "generation_config.json";
@@ -42,8 +42,10 @@ pub struct CheckpointFiles {
     pub chat_template_json: Option<PathBuf>,
     /// Present where the weights are sharded.
     pub index: Option<PathBuf>,
-    /// The one safetensors file, or every shard in the order of their names.
+    /// The one file, or every shard in the order of their names; safetensors, of an encoder also PyTorch's pickle.
     pub weights: Vec<PathBuf>,
+    /// What else an encoder's card lists, in its order.
+    pub others: Vec<PathBuf>,
 }
 
 impl Checkpoint {
@@ -75,6 +77,7 @@ impl Checkpoint {
         ]
         .into_iter()
         .flatten()
+        .chain(&files.others)
         .chain(&files.weights)
         .map(|path| (self.relative_name(path), path.clone()))
         .collect()
@@ -97,6 +100,48 @@ impl Checkpoint {
 }
 
 impl CheckpointFiles {
+    /// Finds the files of `directory` that a model of this card is run from; without a card, a decoder's.
+    ///
+    /// # Errors
+    /// As [`CheckpointFiles::find`].
+    pub fn find_for(directory: &Path, card: Option<&Card>) -> Result<Self, HubError> {
+        match card {
+            Some(card) if card.kind == Kind::Encoder => Self::find_listed(directory, card),
+            _ => Self::find(directory),
+        }
+    }
+
+    /// Finds what an encoder's card lists.
+    fn find_listed(directory: &Path, card: &Card) -> Result<Self, HubError> {
+        let mut files = Self {
+            config: directory.join(CONFIG),
+            generation_config: None,
+            tokenizer: None,
+            tokenizer_config: None,
+            chat_template_jinja: None,
+            chat_template_json: None,
+            index: None,
+            weights: Vec::new(),
+            others: Vec::new(),
+        };
+        for file in &card.files {
+            let mut paths = file.names().map(|name| directory.join(name));
+            let path = paths.find(|path| path.is_file());
+            let path = path.ok_or_else(|| HubError::Incomplete {
+                directory: directory.to_owned(),
+                file: file.names().collect::<Vec<_>>().join(" or "),
+            })?;
+            match file.name.as_str() {
+                CONFIG => files.config = path,
+                TOKENIZER => files.tokenizer = Some(path),
+                TOKENIZER_CONFIG => files.tokenizer_config = Some(path),
+                name if is_weights(name) => files.weights.push(path),
+                _ => files.others.push(path),
+            }
+        }
+        Ok(files)
+    }
+
     /// Finds the files of `directory`. Where both forms of weights are there, the single file wins.
     ///
     /// # Errors
@@ -136,8 +181,14 @@ impl CheckpointFiles {
             chat_template_json: optional(CHAT_TEMPLATE_JSON),
             index,
             weights,
+            others: Vec::new(),
         })
     }
+}
+
+/// Whether a name is that of weights, in safetensors or PyTorch's pickle.
+fn is_weights(name: &str) -> bool {
+    name.ends_with(".safetensors") || name.ends_with(".bin")
 }
 
 /// The shards that an index names, sorted, each once.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::{Authority, Card};
+use super::{Authority, Card, Kind};
 
 /// Why a checkpoint could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -175,8 +175,15 @@ impl HubError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownModel { .. } => {
-                let cards: Vec<_> = Card::all().iter().map(|card| card.name.as_str()).collect();
-                Some(format!("the cards are {}; a path begins with ./ or /", cards.join(", ")))
+                let names = |kind: Kind| {
+                    let cards = Card::all().iter().filter(|card| card.kind == kind);
+                    cards.map(|card| card.name.as_str()).collect::<Vec<_>>().join(", ")
+                };
+                Some(format!(
+                    "the cards are {}; those of encoders {}; a path begins with ./ or /",
+                    names(Kind::Decoder),
+                    names(Kind::Encoder)
+                ))
             }
             Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
             Self::Incomplete { .. } | Self::NoWeights { .. } => {

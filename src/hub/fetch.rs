@@ -23,7 +23,7 @@ use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::{self, Checkpoint};
 use super::provenance::{PROVENANCE, Provenance};
 use super::source::open_snapshot;
-use super::{Authority, HubError, HubOptions, Repository, sha256_file};
+use super::{Authority, Card, HubError, HubOptions, Kind, Repository, sha256_file};
 
 mod client;
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod transfer;
 /// Whether this build can fetch at all.
 pub const AVAILABLE: bool = true;
 
-/// Fetches what a model is run from: configuration, tokenizer, template, weights.
+/// Fetches what a model is run from: configuration, tokenizer, template, weights; of an encoder, what its card lists.
 ///
 /// # Errors
 /// [`HubError::Forbidden`] before any connection where one is forbidden; else what the hub, the network, a sum or the
@@ -130,6 +130,22 @@ struct Fetch<'a> {
 
 impl Fetch<'_> {
     fn all(&mut self, listing: &Listing) -> Result<(), HubError> {
+        match self.repository.card {
+            Some(card) if card.kind == Kind::Encoder => self.listed(card, listing),
+            _ => self.decoder(listing),
+        }
+    }
+
+    /// What an encoder's card lists, each file in the first accepted form that the repository has.
+    fn listed(&mut self, card: &Card, listing: &Listing) -> Result<(), HubError> {
+        for file in &card.files {
+            let name = file.names().find(|name| listing.has(name));
+            self.file(name.unwrap_or(&file.name))?;
+        }
+        Ok(())
+    }
+
+    fn decoder(&mut self, listing: &Listing) -> Result<(), HubError> {
         for name in [checkpoint::CONFIG, checkpoint::TOKENIZER] {
             self.file(name)?;
         }

@@ -18,7 +18,7 @@ mod source;
 mod verify;
 
 pub use cache::{Cache, CachedRepository};
-pub use card::{Card, CardFile, Licence};
+pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::{Checkpoint, CheckpointFiles};
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
 pub use environment::{Environment, Token};

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use super::cache::{Cache, CachedRepository};
 use super::checkpoint::{Checkpoint, CheckpointFiles};
 use super::provenance::Provenance;
-use super::{Barrier, Card, Environment, HubError, NotCached, Repository, fetch as hub_fetch};
+use super::{
+    Barrier, Card, Environment, HubError, Kind, NotCached, Repository, fetch as hub_fetch,
+};
 
 /// What bears on finding a model besides its name.
 #[derive(Clone, Debug)]
@@ -148,11 +150,11 @@ fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
 }
 
 fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
-    let files = CheckpointFiles::find(path)?;
     let provenance = Provenance::read(path)?;
     let card = provenance
         .as_ref()
         .and_then(|provenance| Card::find(&provenance.repository));
+    let files = CheckpointFiles::find_for(path, card)?;
     let name = path
         .file_name()
         .unwrap_or(path.as_os_str())
@@ -197,7 +199,7 @@ fn look_up(repository: &Repository, cached: &CachedRepository) -> Result<Cached,
     }
 }
 
-/// Opens the files of a commit; a model of the hub comes with its tokenizer.
+/// Opens the files of a commit; a decoder of the hub comes with its tokenizer.json.
 ///
 /// # Errors
 /// As [`CheckpointFiles::find`].
@@ -212,9 +214,14 @@ pub fn open_snapshot(
         repository: Some(repository.id.clone()),
         revision: Some(commit.to_owned()),
         card: repository.card,
-        files: CheckpointFiles::find(directory)?,
+        files: CheckpointFiles::find_for(directory, repository.card)?,
     };
-    checkpoint.tokenizer()?;
+    if repository
+        .card
+        .is_none_or(|card| card.kind == Kind::Decoder)
+    {
+        checkpoint.tokenizer()?;
+    }
     Ok(checkpoint)
 }
 

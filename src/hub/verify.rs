@@ -104,11 +104,17 @@ impl KnownSums {
     fn of(checkpoint: &Checkpoint) -> Result<Self, HubError> {
         let own_revision =
             |card: &&super::Card| checkpoint.revision.as_ref() == Some(&card.revision);
+        // Where another form serves instead, the first is not missed.
+        let is_replaced = |file: &&super::CardFile| {
+            let is_here = |name: &str| checkpoint.directory.join(name).is_file();
+            !is_here(&file.name) && file.instead.as_deref().is_some_and(is_here)
+        };
         let card = checkpoint
             .card
             .filter(own_revision)
             .into_iter()
-            .flat_map(|card| &card.files);
+            .flat_map(|card| &card.files)
+            .filter(|file| !is_replaced(file));
         Ok(Self {
             card: card
                 .map(|file| (file.name.clone(), file.sha256.clone()))

@@ -119,6 +119,28 @@ pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, Metrics
     })
 }
 
+/// Twice the share of resamples whose mean is on the other side of 0 than most, both ends counted once more than they are, so that it is
+/// never 0: how surprising the mean of differences would be if there were none.
+///
+/// # Errors
+///
+/// As [`mean`].
+pub fn p_value(differences: &[f64], units: Option<&[usize]>) -> Result<f64, MetricsError> {
+    mean(differences, units)?;
+    let units = match units {
+        Some(units) => gather(differences, units),
+        None => {
+            let units = differences.iter();
+            units.map(|&sum| Unit { sum, size: 1 }).collect()
+        }
+    };
+    let means = resample(&units);
+    let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
+    let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
+    let tail = (1 + not_above.min(not_below)) as f64 / (1 + RESAMPLES) as f64;
+    Ok((2.0 * tail).min(1.0))
+}
+
 /// Questions that are drawn together: the sum of their values, and how many they are.
 struct Unit {
     sum: f64,
@@ -183,6 +205,18 @@ mod tests {
         );
         let one = mean(&[-1.0], None).unwrap();
         assert_eq!((one.low, one.high, one.n_units), (-1.0, -1.0, 1));
+    }
+
+    #[test]
+    fn a_difference_that_is_always_there_is_surprising_and_none_is_not() {
+        let always = p_value(&[0.1, 0.2, 0.3, 0.1], None).unwrap();
+        assert_eq!(always, 2.0 / 10_001.0);
+        assert_eq!(p_value(&[0.0; 5], None).unwrap(), 1.0);
+        let balanced: Vec<f64> = (0..40)
+            .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
+            .collect();
+        assert!(p_value(&balanced, None).unwrap() > 0.8);
+        assert!(p_value(&[], None).is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod kpcs;
 pub mod mcnemar;
 pub mod net_gain;
 pub mod over_runs;
+pub mod paired_t;
 pub mod rouge;
 pub mod rouge_chinese;
 pub mod rouge_score;

@@ -18,6 +18,8 @@ pub struct Cell<'a> {
     pub protocol: Protocol,
     /// The models, in the order of the system's roles; one for all where it is one.
     pub panel: Vec<String>,
+    /// Agents with a model of their own.
+    pub slots: BTreeMap<String, String>,
 }
 
 impl Cell<'_> {
@@ -62,6 +64,7 @@ pub fn cells<'a>(
                 method,
                 dataset,
                 panel: panel(recipe, method, protocol)?,
+                slots: slots(recipe, method)?,
                 protocol: protocol.clone(),
             });
         }
@@ -76,15 +79,30 @@ fn panel(
     protocol: &Protocol,
 ) -> Result<Vec<String>, RecipeError> {
     let Some(positions) = &method.panel else {
-        let models = recipe.panel.len().min(protocol.models());
+        let models = recipe.panel.len().min(protocol.default_models());
         return Ok(recipe.panel[..models].to_vec());
     };
-    let model = |&position: &usize| recipe.panel.get(position).cloned();
-    let models: Option<Vec<String>> = positions.iter().map(model).collect();
-    models.ok_or_else(|| RecipeError::Malformed {
+    let model = |position: &usize| model(recipe, method, *position);
+    positions.iter().map(model).collect()
+}
+
+fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, RecipeError> {
+    let slots = method.slots.iter();
+    slots
+        .map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?)))
+        .collect()
+}
+
+/// The recipe's model at a position; its only one at any.
+fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<String, RecipeError> {
+    let found = match &recipe.panel[..] {
+        [only] => Some(only),
+        panel => panel.get(position),
+    };
+    found.cloned().ok_or_else(|| RecipeError::Malformed {
         path: recipe.title.clone(),
         problem: format!(
-            "method {}: `panel` counts the recipe's {} models from 0",
+            "method {}: `panel` and `slots` count the recipe's {} models from 0",
             method.name,
             recipe.panel.len()
         ),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RecipeError;
 use crate::data::Format;
+use crate::notes::COLUMNS;
 
 macro_rules! embed {
     ($($name:literal),+ $(,)?) => {
@@ -14,7 +15,7 @@ macro_rules! embed {
     };
 }
 
-/// The recipes in the binary, in the order of the paper.
+/// The recipes in the binary, in the order of the papers: MED-MAD's, then MedGuards'.
 const EMBEDDED: &[(&str, &str)] = embed![
     "table1",
     "table1-api",
@@ -28,6 +29,24 @@ const EMBEDDED: &[(&str, &str)] = embed![
     "figure5",
     "figure6",
     "figure7",
+    "medguards-table1",
+    "medguards-table2",
+    "medguards-table3",
+    "medguards-table4",
+    "medguards-table5",
+    "medguards-table7",
+    "medguards-table8",
+    "medguards-table9",
+    "medguards-table10",
+    "medguards-table11",
+    "medguards-table12",
+    "medguards-table13",
+    "medguards-table16",
+    "medguards-figure2",
+    "medguards-figure3",
+    "medguards-figure4",
+    "medguards-figure5",
+    "medguards-figure6",
 ];
 
 macro_rules! embed_ids {
@@ -59,6 +78,9 @@ pub struct Recipe {
     pub paper: Paper,
     pub dataset: Vec<DatasetEntry>,
     pub method: Vec<MethodEntry>,
+    /// Systems of others, whose published figures stand beside: rows without runs.
+    #[serde(default)]
+    pub published: Vec<PublishedEntry>,
 }
 
 /// What is read off the cells beside their accuracy.
@@ -109,11 +131,26 @@ pub struct MethodEntry {
     pub system: String,
     /// Which of the recipe's models it takes, by position; without it, as many as the system takes.
     pub panel: Option<Vec<usize>>,
+    /// Agents that have one of the recipe's models of their own, by position.
+    #[serde(default)]
+    pub slots: BTreeMap<String, usize>,
     #[serde(default)]
     pub settings: toml::Table,
+    /// The method that it is set against, on notes.
+    pub against: Option<String>,
     /// The paper's mean and standard deviation, by dataset.
     #[serde(default)]
     pub paper: BTreeMap<String, [f64; 2]>,
+}
+
+/// A row of the paper that nothing here runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedEntry {
+    pub label: String,
+    pub group: String,
+    /// On notes, by dataset and by column of [`crate::notes::COLUMNS`].
+    pub figures: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 /// The paper's figures that belong to no cell.
@@ -214,6 +251,26 @@ impl Recipe {
                 .find(|name| !datasets.contains(&name.as_str()))
             {
                 return Err(format!("method {}: no dataset {unknown}", method.name));
+            }
+            if let Some(other) = &method.against
+                && !methods.contains(&other.as_str())
+            {
+                return Err(format!("method {}: no method {other}", method.name));
+            }
+        }
+        for row in &self.published {
+            let mut named = row.figures.keys();
+            if let Some(unknown) = named.find(|name| !datasets.contains(&name.as_str())) {
+                return Err(format!("{}: no dataset {unknown}", row.label));
+            }
+            let mut columns = row.figures.values().flat_map(BTreeMap::keys);
+            let is_known = |name: &str| COLUMNS.iter().any(|(column, _)| *column == name);
+            if let Some(unknown) = columns.find(|name| !is_known(name)) {
+                let known = COLUMNS.map(|(column, _)| column).join(", ");
+                return Err(format!(
+                    "{}: no column {unknown}; they are {known}",
+                    row.label
+                ));
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ pub mod begun;
 pub mod cells;
 pub mod error;
 pub mod file;
+pub mod improvement;
 pub mod reading;
 pub mod results;
 pub mod shards;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CollapseRow, NetGainRow, PairedRow};
 use super::cells::Cell;
+use super::improvement::{ImprovementRow, improvements};
 use super::reading::Reading;
 use super::{Recipe, RecipeError};
 use crate::encoder::Encoder;
@@ -13,6 +14,7 @@ use crate::metrics::bootstrap::{self, Estimate};
 use crate::metrics::calibration::{BINS, Calibration, calibration};
 use crate::metrics::cost::Cost;
 use crate::metrics::over_runs::OverRuns;
+use crate::notes::{LearnedScores, NoteFigures, NotesReading};
 use crate::run::contents::Contents;
 use crate::run::error::RunError;
 use crate::run::private_file;
@@ -40,6 +42,8 @@ pub struct RecipeResults {
     pub collapse: Vec<CollapseRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub improvements: Vec<ImprovementRow>,
 }
 
 /// A method on a dataset. Accuracies are fractions of 1; an item that errored is wrong.
@@ -66,6 +70,9 @@ pub struct CellResult {
     pub cost: Option<Cost>,
     /// Of the team's confidence.
     pub calibration: Option<Calibration>,
+    /// Of a cell on notes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NoteFigures>,
     /// The last hash of the run's results, which fixes all its bytes.
     pub head: String,
 }
@@ -73,10 +80,26 @@ pub struct CellResult {
 impl CellResult {
     /// # Errors
     /// A run without its results.
-    fn of(cell: &Cell<'_>, reading: &Reading<'_>) -> Result<CellResult, RecipeError> {
+    fn of(
+        cell: &Cell<'_>,
+        reading: &Reading<'_>,
+        learned: &LearnedScores,
+    ) -> Result<CellResult, RecipeError> {
         let contents = reading.contents;
-        let verdicts = reading.verdicts();
-        let graded = !reading.questions.is_empty();
+        let of_notes = NotesReading::of(contents);
+        let notes = cell
+            .protocol
+            .takes_notes()
+            .then(|| NoteFigures::of(&of_notes, learned));
+        let verdicts = match notes {
+            Some(_) => {
+                let runs = of_notes.verdicts().into_iter();
+                runs.map(|run| run.iter().map(|one| one.is_detected).collect())
+                    .collect()
+            }
+            None => reading.verdicts(),
+        };
+        let graded = !(reading.questions.is_empty() && of_notes.notes.is_empty());
         let shares = OverRuns::of_shares(&verdicts);
         let interval = match graded {
             true => Some(bootstrap::mean(&bootstrap::run_means(&verdicts)?, None)?),
@@ -107,6 +130,7 @@ impl CellResult {
                 true => None,
                 false => Some(calibration(&predictions, BINS)?),
             },
+            notes,
             head: head(&contents.path)?,
         })
     }
@@ -133,10 +157,11 @@ impl RecipeResults {
         recipe: &Recipe,
         cells: &[(Cell<'_>, Contents)],
         encoder: Option<&Encoder>,
+        learned: &LearnedScores,
     ) -> Result<RecipeResults, RecipeError> {
         let results = cells
             .iter()
-            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents)))
+            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents), learned))
             .collect::<Result<Vec<_>, _>>()?;
         let readings: Vec<_> = results
             .iter()
@@ -159,6 +184,7 @@ impl RecipeResults {
             paired,
             collapse,
             cases,
+            improvements: improvements(cells, learned)?,
         })
     }
 

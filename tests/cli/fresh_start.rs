@@ -105,8 +105,18 @@ fn a_model_is_made_listed_and_verified() {
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(cards, ["gemma3-4b", "llama3.2-3b", "qwen3-4b"]);
-    assert_eq!(listed.stdout.matches("not here").count(), 3, "{listed:#?}");
+    let expected = [
+        "all-minilm-l6-v2",
+        "bert-base-chinese",
+        "bert-base-multilingual-cased",
+        "bleurt-20",
+        "deberta-xlarge-mnli",
+        "gemma3-4b",
+        "llama3.2-3b",
+        "qwen3-4b",
+    ];
+    assert_eq!(cards, expected);
+    assert_eq!(listed.stdout.matches("not here").count(), 8, "{listed:#?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bad_checkpoints;
 mod bad_data;
+mod bad_notes;
 mod baselines;
 mod binary;
 mod comparing;
@@ -9,6 +10,7 @@ mod determinism;
 mod fresh_start;
 mod limits;
 mod multi_agent;
+mod notes;
 mod rating;
 mod recipes;
 mod recompute;
@@ -16,6 +18,7 @@ mod recompute;
 mod remote;
 mod report;
 mod run_directory;
+mod scoring;
 mod shards;
 mod signals;
 mod tampering;

@@ -53,6 +53,8 @@ pub struct FakeHub {
 
 /// What the hub serves; a file longer than 64 bytes counts as large.
 pub struct Repository {
+    /// The hub id.
+    pub id: &'static str,
     pub files: Vec<(&'static str, Vec<u8>)>,
     pub faults: Vec<(&'static str, Fault)>,
 }
@@ -143,7 +145,7 @@ fn answer(
     }
     if let Some(revision) = request
         .path
-        .strip_prefix(&format!("/api/models/{REPOSITORY}/revision/"))
+        .strip_prefix(&format!("/api/models/{}/revision/", repository.id))
     {
         let siblings: Vec<_> = repository
             .files
@@ -158,7 +160,7 @@ fn answer(
         };
         return send(&mut stream, status, &[], listing.as_bytes());
     }
-    let resolve = format!("/{REPOSITORY}/resolve/{COMMIT}/");
+    let resolve = format!("/{}/resolve/{COMMIT}/", repository.id);
     let name = request
         .path
         .strip_prefix(&resolve)

@@ -2,6 +2,7 @@
 
 mod browser;
 mod figures;
+pub mod notes;
 pub mod tables;
 
 use minijinja::context;

@@ -11,7 +11,11 @@ use crate::report::{costs, reliability};
 
 /// Every table that has a row, each with the conditions of the runs under it.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
-    let mut tables = vec![accuracy(recipe, results)];
+    let of_notes = super::notes::all(recipe, results);
+    let mut tables = match of_notes.is_empty() {
+        true => vec![accuracy(recipe, results)],
+        false => of_notes,
+    };
     tables.extend(net_gain(recipe, results));
     tables.extend(paired(recipe, results));
     tables.extend(collapse(recipe, results));

@@ -1,0 +1,126 @@
+//! `score`: a file of answers by the rules of a shared task.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::options::ScorerFlags;
+use crate::bench::output;
+use crate::console;
+use crate::data::{self, Format};
+use crate::exit::Failure;
+use crate::mediqa_corr::score::{Learned, Reference, compare};
+use crate::mediqa_corr::submission::Submission;
+use crate::notes::{self, Pairs};
+use crate::text::Language;
+
+#[derive(Debug, Args)]
+pub struct Score {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// A submission to MEDIQA-CORR 2024: errors in clinical notes, found and corrected
+    MediqaCorr(MediqaCorr),
+}
+
+#[derive(Debug, Args)]
+struct MediqaCorr {
+    /// The submission, a note a line: ID FLAG SENTENCE-ID "CORRECTION"
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// The notes with their gold; every figure is over all of them
+    #[arg(long, env = "WARDROUND_GOLD", value_name = "FILE")]
+    gold: PathBuf,
+    /// What the gold's file is
+    #[arg(
+        long,
+        env = "WARDROUND_GOLD_FORMAT",
+        value_enum,
+        default_value = "medec"
+    )]
+    gold_format: Format,
+    #[command(flatten)]
+    scorers: ScorerFlags,
+    /// How the figures are printed
+    #[arg(
+        long,
+        env = "WARDROUND_OUTPUT_FORMAT",
+        value_enum,
+        default_value = "md"
+    )]
+    format: FigureFormat,
+}
+
+/// How figures are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FigureFormat {
+    /// Tables in Markdown, rounded
+    Md,
+    /// One object, every digit
+    Json,
+}
+
+impl Score {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.task {
+            Task::MediqaCorr(task) => task.run(),
+        }
+    }
+}
+
+impl MediqaCorr {
+    fn run(self) -> Result<(), Failure> {
+        let gold = data::load(&self.gold, self.gold_format)?;
+        for notice in &gold.notices {
+            console::note(format!("note: {notice}"));
+        }
+        let references = gold.notes().into_iter().map(Reference::of);
+        let references = references.collect::<Result<Vec<Reference>, _>>()?;
+        if references.is_empty() {
+            return Err(Failure::usage(
+                format!("{} holds no notes", self.gold.display()),
+                "give --gold-format medec, mederrbench or notes",
+            ));
+        }
+        let submission = Submission::read(&self.run)?;
+        for line in &submission.invalid_lines {
+            console::note(format!(
+                "note: {}:{line}: an invalid line, which counts as missing",
+                self.run.display()
+            ));
+        }
+        let agreement = compare(&references, &submission);
+        let mut pairs = Pairs::new();
+        for pair in &agreement.pairs {
+            // The shared task is in English.
+            let english = pairs
+                .entry(Language::English.name())
+                .or_insert_with(|| (Language::English, BTreeSet::new()));
+            let (reference, candidate) = (pair.reference.to_owned(), pair.candidate.to_owned());
+            english.1.insert((reference, candidate));
+        }
+        let scores = self.scorers.score(&pairs)?;
+        let of_pairs = |score: fn(&notes::Learned) -> Option<f64>| {
+            let scored = agreement.pairs.iter().map(|pair| {
+                let key = (pair.reference.to_owned(), pair.candidate.to_owned());
+                score(scores.get(&key)?)
+            });
+            scored
+                .collect::<Option<Vec<f64>>>()
+                .filter(|_| !scores.is_empty())
+        };
+        let figures = agreement.figures(&Learned {
+            bertscore: of_pairs(|one| one.bertscore),
+            bleurt: of_pairs(|one| one.bleurt),
+        })?;
+        let text = match self.format {
+            FigureFormat::Md => figures.markdown(),
+            FigureFormat::Json => output::json(&figures)?,
+        };
+        Ok(console::say(text.trim_end())?)
+    }
+}

@@ -1,0 +1,294 @@
+//! A submission: `[id] [flag] [sentence id] "[correction]"`, a note a line, read as the official scorer reads it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::SubmissionError;
+use super::template::expand;
+use crate::text::{is_whitespace, split_words};
+
+/// Stands for no correction.
+pub const NOTHING: &str = "NA";
+
+/// What a run says of one note, as written: the scorer compares flags and ids as texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    pub flag: String,
+    pub sentence_id: String,
+    /// `NA` wherever the flag is `0`.
+    pub correction: String,
+}
+
+/// The valid lines of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Submission {
+    /// By the note's id; of several lines with one id the last.
+    pub predictions: HashMap<String, Prediction>,
+    /// Numbers, from 1, of lines that are neither blank nor of the form; they count as missing.
+    pub invalid_lines: Vec<usize>,
+    /// Lines whose id came before.
+    pub n_repeated: usize,
+}
+
+impl Submission {
+    /// # Errors
+    ///
+    /// A file that cannot be read; as [`Submission::parse`].
+    pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
+        let text = String::from_utf8(fs_err::read(path)?);
+        let text = text.map_err(|_| SubmissionError::Encoding {
+            path: path.to_owned(),
+        })?;
+        Submission::parse(&text, path)
+    }
+
+    /// Reads the content of a file; the path is for the errors.
+    ///
+    /// # Errors
+    ///
+    /// A backslash at which the official scorer stops.
+    pub fn parse(text: &str, path: &Path) -> Result<Submission, SubmissionError> {
+        let mut submission = Submission::default();
+        let text = text.replace("\r\n", "\n");
+        for (number, line) in (1..).zip(text.split(['\n', '\r'])) {
+            let line = line.trim_matches(is_whitespace);
+            if line.is_empty() {
+                continue;
+            }
+            if !is_valid(line) {
+                submission.invalid_lines.push(number);
+                continue;
+            }
+            let expanded = expand(line).map_err(|escape| SubmissionError::Escape {
+                path: path.to_owned(),
+                line: number,
+                escape,
+            })?;
+            let (id, prediction) = prediction(&expanded);
+            let earlier = submission.predictions.insert(id, prediction);
+            submission.n_repeated += usize::from(earlier.is_some());
+        }
+        Ok(submission)
+    }
+}
+
+/// Whether all of the line is `[a-z0-9\-]+\s[0-9]+\s\-?[0-9]+\s.+`, one whitespace character each before a number.
+fn is_valid(line: &str) -> bool {
+    let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_digit = |c: char| c.is_ascii_digit();
+    let rest = some(line, is_id)
+        .and_then(blank)
+        .and_then(|rest| some(rest, is_digit))
+        .and_then(blank)
+        .and_then(|rest| some(rest.strip_prefix('-').unwrap_or(rest), is_digit))
+        .and_then(blank);
+    rest.is_some_and(|rest| !rest.is_empty())
+}
+
+/// What follows one such character at least, and all after it.
+fn some(text: &str, is_one: impl Fn(char) -> bool) -> Option<&str> {
+    let rest = text.trim_start_matches(is_one);
+    (rest.len() < text.len()).then_some(rest)
+}
+
+/// What follows one whitespace character.
+fn blank(text: &str) -> Option<&str> {
+    text.strip_prefix(is_whitespace)
+}
+
+fn prediction(line: &str) -> (String, Prediction) {
+    let mut words = split_words(line);
+    let mut next = || words.next().unwrap_or_default().to_owned();
+    let (id, flag, sentence_id) = (next(), next(), next());
+    let words: Vec<&str> = words.collect();
+    let joined = words.join(" ");
+    let correction = match flag == "0" {
+        true => NOTHING,
+        false => without_quotes(&joined),
+    };
+    let correction = correction.to_owned();
+    (
+        id,
+        Prediction {
+            flag,
+            sentence_id,
+            correction,
+        },
+    )
+}
+
+/// The text without quotes before and after it; of quotes alone the last stays.
+fn without_quotes(mut text: &str) -> &str {
+    while text.len() > 1
+        && let Some(rest) = text.strip_prefix('"')
+    {
+        text = rest;
+    }
+    while text.len() > 1
+        && let Some(rest) = text.strip_suffix('"')
+    {
+        text = rest;
+    }
+    text
+}
+
+/// What a system says of one note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    pub id: &'a str,
+    pub is_wrong: bool,
+    /// `None` is written -1.
+    pub sentence_id: Option<usize>,
+    /// `None`, or nothing but blanks, is written NA.
+    pub correction: Option<&'a str>,
+}
+
+/// The lines as a submission. Line breaks in a correction become blanks and its backslashes are doubled, for the
+/// scorer takes them for escapes.
+///
+/// # Errors
+///
+/// An id that the official scorer would not know for one.
+pub fn write(lines: &[Line<'_>]) -> Result<String, SubmissionError> {
+    lines.iter().map(write_line).collect()
+}
+
+fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
+    let words: Vec<&str> = split_words(line.correction.unwrap_or_default()).collect();
+    let correction = match words.is_empty() {
+        true => NOTHING.to_owned(),
+        false => format!("\"{}\"", words.join(" ").replace('\\', "\\\\")),
+    };
+    let sentence_id = line
+        .sentence_id
+        .map_or("-1".to_owned(), |id| id.to_string());
+    let flag = u8::from(line.is_wrong);
+    let written = format!("{} {flag} {sentence_id} {correction}", line.id);
+    match is_valid(&written) {
+        true => Ok(written + "\n"),
+        false => Err(SubmissionError::Id {
+            id: line.id.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Submission {
+        Submission::parse(text, Path::new("run.txt")).unwrap()
+    }
+
+    /// What a line says of the note `a-1`: flag, sentence id and correction.
+    #[track_caller]
+    fn said(line: &str) -> (String, String, String) {
+        let mut submission = parse(line);
+        assert!(submission.invalid_lines.is_empty(), "{line:?}");
+        let Prediction {
+            flag,
+            sentence_id,
+            correction,
+        } = submission.predictions.remove("a-1").unwrap();
+        (flag, sentence_id, correction)
+    }
+
+    #[track_caller]
+    fn corrects(line: &str, expected: &str) {
+        assert_eq!(said(line).2, expected, "{line:?}");
+    }
+
+    #[test]
+    fn blanks_are_closed_up_and_quotes_stripped() {
+        corrects("a-1 1 3 \"\"It  is\u{a0}so.\"\"\r\n", "It is so.");
+        corrects("  a-1\t1\u{1f}3  It is \"so\"  ", "It is \"so");
+        corrects("a-1 1 3 \"", "\"");
+        corrects("a-1 1 3 \"\"\"", "\"");
+        corrects("a-1 1 3 \" It", " It");
+    }
+
+    #[test]
+    fn flag_0_corrects_nothing_and_other_texts_stay_as_written() {
+        assert_eq!(said("a-1 0 4 Word."), ("0".into(), "4".into(), "NA".into()));
+        assert_eq!(said("a-1 00 04 W"), ("00".into(), "04".into(), "W".into()));
+        assert_eq!(said("a-1 1 -1 NA"), ("1".into(), "-1".into(), "NA".into()));
+    }
+
+    #[test]
+    fn lines_of_another_form_are_counted_with_their_places() {
+        let invalid = [
+            "A-1 1 2 Word",
+            "a_1 1 2 Word",
+            "a-1  1 2 Word",
+            "a-1 1  2 Word",
+            "a-1 -1 2 Word",
+            "a-1 1 --2 Word",
+            "a-1 1 2",
+            "a-1 1 Word",
+            "a-1 1 2.0 Word",
+            "a-1 1 ٢ Word",
+            "\u{feff}a-1 1 2 Word",
+            "1 2 Word",
+        ];
+        let submission = parse(&format!("\n{}\r\n \r b-2 1 0 Word", invalid.join("\n")));
+        assert_eq!(submission.invalid_lines, Vec::from_iter(2..=13));
+        assert_eq!(submission.predictions.len(), 1);
+        assert!(parse("").predictions.is_empty());
+    }
+
+    #[test]
+    fn of_lines_with_one_id_the_last_counts() {
+        let submission = parse("a-1 1 2 One\na-1 0 -1 NA\nb 1 1 x\na-1 1 3 Three\n");
+        assert_eq!(submission.predictions["a-1"].correction, "Three");
+        assert_eq!(
+            (submission.predictions.len(), submission.n_repeated),
+            (2, 2)
+        );
+    }
+
+    #[test]
+    fn backslashes_are_escapes() {
+        corrects(r"a-1 1 2 pH\n7.1 \\ x", r"pH 7.1 \ x");
+        corrects(r"a-1 1 2 \n", "");
+        let error = Submission::parse("\na-1 1 2 a\\d", Path::new("run.txt")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            r"run.txt:2: the backslash of `\d` cannot be read"
+        );
+        assert!(error.hint().unwrap().contains("double them"));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let line = |id, is_wrong, sentence_id, correction| Line {
+            id,
+            is_wrong,
+            sentence_id,
+            correction,
+        };
+        let text = write(&[
+            line(
+                "ms-test-0",
+                true,
+                Some(0),
+                Some("pH\r\n7.1 \\n  is \"it\"."),
+            ),
+            line("ms-test-1", false, None, None),
+            line("ms-test-2", true, None, Some(" ")),
+        ]);
+        let text = text.unwrap();
+        assert_eq!(
+            text,
+            "ms-test-0 1 0 \"pH 7.1 \\\\n is \"it\".\"\nms-test-1 0 -1 NA\nms-test-2 1 -1 NA\n"
+        );
+        let read = parse(&text);
+        assert_eq!(read.predictions.len(), 3);
+        assert_eq!(
+            read.predictions["ms-test-0"].correction,
+            "pH 7.1 \\n is \"it\"."
+        );
+        for id in ["Ward 7", "", "WARD-7"] {
+            assert!(write(&[line(id, false, None, None)]).is_err(), "{id}");
+        }
+    }
+}

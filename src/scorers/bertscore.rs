@@ -1,0 +1,317 @@
+//! BERTScore: the tokens of a candidate and a reference, each matched with the other's most similar one
+//! (arXiv:1904.09675, §3), as bert-score 0.3.13 computes it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{Device, Tensor};
+use candle_transformers::models::bert::{self, BertModel};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::ScorerError;
+use super::deberta::{self, Deberta};
+use super::folder::{CONFIG, Folder};
+use super::tokens::Tokens;
+
+/// Pairs whose states are in memory at a time.
+const PAIRS_AT_ONCE: usize = 32;
+
+/// How alike two texts are, or a baseline of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrecisionRecallF {
+    /// How well the candidate's tokens are found in the reference.
+    pub precision: f64,
+    /// How well the reference's tokens are found in the candidate.
+    pub recall: f64,
+    /// The harmonic mean; after rescaling no longer that of the other two.
+    pub f: f64,
+}
+
+impl PrecisionRecallF {
+    const ZERO: Self = Self {
+        precision: 0.0,
+        recall: 0.0,
+        f: 0.0,
+    };
+
+    /// `(x - b) / (1 - b)` for each figure and its baseline: about 0 for unrelated texts, 1 for equal ones.
+    pub fn rescaled(self, baseline: Self) -> Self {
+        let rescale = |figure: f64, baseline: f64| (figure - baseline) / (1.0 - baseline);
+        Self {
+            precision: rescale(self.precision, baseline.precision),
+            recall: rescale(self.recall, baseline.recall),
+            f: rescale(self.f, baseline.f),
+        }
+    }
+
+    /// Each figure held inside 0 and 1, as MEDIQA-CORR's scorer has it.
+    pub fn clipped(self) -> Self {
+        Self {
+            precision: self.precision.clamp(0.0, 1.0),
+            recall: self.recall.clamp(0.0, 1.0),
+            f: self.f.clamp(0.0, 1.0),
+        }
+    }
+}
+
+/// An encoder, and what bert-score uses of it.
+#[derive(Clone, Copy, Debug)]
+pub struct BertScoreModel {
+    /// The name of the card whose files are loaded.
+    pub card: &'static str,
+    /// `deberta` or `bert`.
+    pub family: &'static str,
+    /// Word embeddings: what tells the published encoders apart.
+    pub vocabulary: usize,
+    /// The layer whose states are compared, counted from 1.
+    pub layer: usize,
+    /// What unrelated texts score; where there is none, scores are not rescaled.
+    pub baseline: Option<PrecisionRecallF>,
+}
+
+impl BertScoreModel {
+    /// The baseline is row 40 of rescale_baseline/en/microsoft/deberta-xlarge-mnli.tsv in bert-score 0.3.13.
+    pub const ENGLISH: Self = Self {
+        card: "deberta-xlarge-mnli",
+        family: "deberta",
+        vocabulary: 50265,
+        layer: 40,
+        baseline: Some(PrecisionRecallF {
+            precision: 0.516_906_6,
+            recall: 0.517_028_8,
+            f: 0.515_019_2,
+        }),
+    };
+
+    /// bert-score has no baseline for Arabic.
+    pub const ARABIC: Self = Self {
+        card: "bert-base-multilingual-cased",
+        family: "bert",
+        vocabulary: 119_547,
+        layer: 9,
+        baseline: None,
+    };
+
+    /// Without a baseline, as MedGuards reports it.
+    pub const CHINESE: Self = Self {
+        card: "bert-base-chinese",
+        family: "bert",
+        vocabulary: 21128,
+        layer: 8,
+        baseline: None,
+    };
+}
+
+enum Encoder {
+    Bert(Box<BertModel>),
+    Deberta(Deberta),
+}
+
+/// A loaded encoder, on the CPU, in f32.
+pub struct BertScore {
+    encoder: Encoder,
+    tokens: Tokens,
+    baseline: Option<PrecisionRecallF>,
+}
+
+impl BertScore {
+    /// Loads config.json, the tokenizer (tokenizer.json, or vocab.json and merges.txt) and model.safetensors or
+    /// pytorch_model.bin; of the layers, those that are used.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing or damaged, or is of another model than `model`; the hint names the card.
+    pub fn load(folder: &Path, model: &BertScoreModel) -> Result<Self, ScorerError> {
+        let folder = Folder::open(folder, model.card)?;
+        let config: Value = folder.json(CONFIG)?;
+        folder.expect("model_type", &config["model_type"], &json!(model.family))?;
+        folder.expect(
+            "vocab_size",
+            &config["vocab_size"],
+            &json!(model.vocabulary),
+        )?;
+        let layers = &config["num_hidden_layers"];
+        if layers
+            .as_u64()
+            .is_none_or(|layers| layers < model.layer as u64)
+        {
+            return Err(ScorerError::Unsupported {
+                path: folder.path(CONFIG),
+                card: folder.card,
+                field: "num_hidden_layers",
+                value: layers.to_string(),
+                expected: format!("at least {}", model.layer),
+            });
+        }
+        let (encoder, positions) = match model.family {
+            "deberta" => {
+                let config = deberta::Config::read(folder, config)?;
+                let load = |weights| Deberta::load(weights, &config, model.layer);
+                let encoder = Encoder::Deberta(folder.weights("deberta", load)?);
+                (encoder, config.max_position_embeddings)
+            }
+            _ => {
+                let mut config: bert::Config = folder.json(CONFIG)?;
+                config.num_hidden_layers = model.layer;
+                let load = |weights| BertModel::load(weights, &config);
+                let encoder = Encoder::Bert(Box::new(folder.weights("bert", load)?));
+                (encoder, config.max_position_embeddings)
+            }
+        };
+        Ok(Self {
+            encoder,
+            tokens: Tokens::read(folder, model.vocabulary, folder.max_tokens(positions)?)?,
+            baseline: model.baseline,
+        })
+    }
+
+    /// A score for each pair of a reference and a candidate, rescaled where the model has a baseline, and not clipped.
+    /// White space around a text does not count. An empty text makes all three zero before rescaling, and so does bert-score.
+    /// A text that spells nothing but [CLS] and [SEP] weighs nothing: its figure is zero where bert-score's is not a number.
+    ///
+    /// # Errors
+    ///
+    /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
+    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, ScorerError> {
+        let mut scores = Vec::with_capacity(pairs.len());
+        for pairs in pairs.chunks(PAIRS_AT_ONCE) {
+            let mut texts: Vec<&str> = pairs
+                .iter()
+                .flat_map(|(reference, candidate)| [strip(reference), strip(candidate)])
+                .collect();
+            texts.sort_unstable();
+            texts.dedup();
+            let embedded: HashMap<&str, Embedded> = texts
+                .par_iter()
+                .map(|&text| Ok((text, self.embed(text)?)))
+                .collect::<Result<_, ScorerError>>()?;
+            for (reference, candidate) in pairs {
+                let (reference, candidate) =
+                    (&embedded[strip(reference)], &embedded[strip(candidate)]);
+                let raw = greedy_match(reference, candidate)?;
+                scores.push(self.baseline.map_or(raw, |baseline| raw.rescaled(baseline)));
+            }
+        }
+        Ok(scores)
+    }
+
+    /// The token ids of a text, [CLS] first and [SEP] last.
+    ///
+    /// # Errors
+    ///
+    /// The text cannot be tokenised.
+    pub fn tokens(&self, text: &str) -> Result<Vec<u32>, ScorerError> {
+        self.tokens.encode(strip(text))
+    }
+
+    /// The states that are compared, `[tokens][width]`.
+    ///
+    /// # Errors
+    ///
+    /// As [`BertScore::score`].
+    pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, ScorerError> {
+        Ok(self.encode(&self.tokens(text)?)?.to_vec2()?)
+    }
+
+    fn encode(&self, ids: &[u32]) -> Result<Tensor, ScorerError> {
+        Ok(match &self.encoder {
+            Encoder::Deberta(model) => model.states(ids)?,
+            Encoder::Bert(model) => {
+                let ids = Tensor::new(ids, &Device::Cpu)?.unsqueeze(0)?;
+                model.forward(&ids, &ids.zeros_like()?, None)?.squeeze(0)?
+            }
+        })
+    }
+
+    fn embed(&self, text: &str) -> Result<Embedded, ScorerError> {
+        let ids = self.tokens.encode(text)?;
+        let states = self.encode(&ids)?;
+        let lengths = states.sqr()?.sum_keepdim(1)?.sqrt()?;
+        Ok(Embedded {
+            directions: states.broadcast_div(&lengths)?,
+            counts: ids.iter().map(|&id| !self.tokens.is_mark(id)).collect(),
+        })
+    }
+}
+
+struct Embedded {
+    /// `[tokens, width]`, each of length 1.
+    directions: Tensor,
+    /// Whether a token is averaged over; [CLS] and [SEP] are matched with, and do not count.
+    counts: Vec<bool>,
+}
+
+/// §3 of the paper, without weights for rare words: the mean over a text's tokens of the best cosine in the other text.
+fn greedy_match(
+    reference: &Embedded,
+    candidate: &Embedded,
+) -> Result<PrecisionRecallF, ScorerError> {
+    if [reference, candidate]
+        .iter()
+        .any(|text| text.counts.len() == 2)
+    {
+        return Ok(PrecisionRecallF::ZERO);
+    }
+    // [candidate's tokens, reference's tokens]
+    let cosines = candidate.directions.matmul(&reference.directions.t()?)?;
+    let precision = mean(&cosines.max(1)?.to_vec1()?, &candidate.counts);
+    let recall = mean(&cosines.max(0)?.to_vec1()?, &reference.counts);
+    let f = match precision + recall {
+        0.0 => 0.0,
+        sum => 2.0 * precision * recall / sum,
+    };
+    Ok(PrecisionRecallF {
+        precision,
+        recall,
+        f,
+    })
+}
+
+/// The mean of what counts; zero where nothing does.
+fn mean(cosines: &[f32], counts: &[bool]) -> f64 {
+    let counted = cosines.iter().zip(counts).filter(|(_, counts)| **counts);
+    let counted: Vec<f64> = counted.map(|(&cosine, _)| f64::from(cosine)).collect();
+    match counted.len() {
+        0 => 0.0,
+        length => counted.iter().sum::<f64>() / length as f64,
+    }
+}
+
+/// As Python strips: four separators of ASCII are white space there.
+fn strip(text: &str) -> &str {
+    text.trim_matches(|letter: char| {
+        letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_at_its_baseline_rescales_to_zero_and_below_it_clips_to_zero() {
+        let baseline = BertScoreModel::ENGLISH.baseline.unwrap();
+        assert_eq!(baseline.rescaled(baseline), PrecisionRecallF::ZERO);
+        let below = PrecisionRecallF::ZERO.rescaled(baseline);
+        assert!((below.f + 1.061_94).abs() < 1e-5, "{below:?}");
+        assert_eq!(below.clipped(), PrecisionRecallF::ZERO);
+        let equal = PrecisionRecallF {
+            precision: 1.0,
+            recall: 1.0,
+            f: 1.0,
+        };
+        assert_eq!(equal.rescaled(baseline), equal);
+        let above = PrecisionRecallF {
+            f: 1.000_001,
+            ..equal
+        };
+        assert_eq!(above.clipped(), equal);
+    }
+
+    #[test]
+    fn texts_are_stripped_as_python_strips_them() {
+        assert_eq!(strip("\u{1f} \u{3000}a b\u{a0}\u{85}\n"), "a b");
+        assert_eq!(strip("\u{200b}"), "\u{200b}");
+    }
+}

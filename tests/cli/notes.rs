@@ -1,0 +1,169 @@
+//! Systems that work on notes, and `check`, through the binary.
+
+use serde_json::Value;
+use wardround::model::Family;
+use wardround::run::contents::Contents;
+
+use crate::binary::{Scratch, assert_equal_runs};
+
+const NOTES: &str = r#"{"id": "a", "text": "Fever for two days. Malaria is treated with aspirin. Seen again.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
+{"id": "b", "text": "Seen on the ward. Well.", "gold": {"flag": 0}}
+{"id": "c", "text": "رأى الطبيب المريض. أعطي الأسبرين."}
+"#;
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("notes.jsonl", NOTES);
+    scratch.write(
+        "bed-7.txt",
+        "Fever for two days. Malaria is treated with aspirin.\n",
+    );
+    scratch.model(Family::Qwen3);
+    scratch
+}
+
+#[test]
+fn every_structure_runs_verifies_and_replays() {
+    let scratch = scratch();
+    for agents in [1, 2, 3, 4, 7, 8] {
+        let out = format!("with-{agents}");
+        scratch
+            .wardround(format!(
+                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --set agents={agents} --out {out}"
+            ))
+            .succeeded();
+        scratch.wardround(format!("verify {out}")).succeeded();
+        scratch.wardround(format!("replay {out}")).succeeded();
+        let contents = Contents::read(&scratch.path(&out)).unwrap();
+        assert_eq!(contents.notes().len(), 3);
+        for record in contents.notes().into_values() {
+            assert!(
+                record.flag.is_some() && record.error.is_none(),
+                "{record:?}"
+            );
+            assert!(record.calls <= agents);
+            assert_eq!(record.gold.is_none(), record.item == "c");
+        }
+        assert!(
+            contents
+                .calls
+                .records
+                .iter()
+                .all(|call| call.sampling.constrained)
+        );
+    }
+}
+
+#[test]
+fn switches_and_the_base_model_run_to_an_end() {
+    let scratch = scratch();
+    let cases = [
+        ("medguards", "--set arbitration=vote"),
+        ("medguards", "--set localisation=hard"),
+        (
+            "medguards",
+            "--set aligner=lcs --set release_compat=on --free --set max_tokens=40",
+        ),
+        ("base-llm", "--set prompt=2"),
+        ("base-llm", "--free --set max_tokens=20"),
+    ];
+    for (number, (system, settings)) in cases.into_iter().enumerate() {
+        scratch
+            .wardround(format!(
+                "run {system} --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {settings} --out out-{number}"
+            ))
+            .succeeded();
+        scratch
+            .wardround(format!("verify out-{number}"))
+            .succeeded();
+    }
+}
+
+#[test]
+fn notes_in_any_company_give_the_same_bytes() {
+    let scratch = scratch();
+    let run = |out: &str, more: &str| {
+        scratch
+            .wardround(format!(
+                "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --runs 2 {more} --out {out}"
+            ))
+            .succeeded();
+    };
+    run("together", "--max-batch 16");
+    run("alone", "--max-batch 1 --max-in-flight 1 --threads 1");
+    assert_equal_runs(&scratch.path("together"), &scratch.path("alone"));
+}
+
+#[test]
+fn a_system_takes_what_it_is_for() {
+    let scratch = scratch();
+    scratch.questions(1);
+    scratch
+        .wardround("run medmad --data notes.jsonl --format notes --panel qwen3 --out out")
+        .refused(
+            2,
+            &[
+                "medmad answers questions, and notes holds notes",
+                "medguards",
+            ],
+        );
+    scratch
+        .wardround("run medguards --data questions.jsonl --format mcq --panel qwen3 --out out")
+        .refused(
+            2,
+            &["medguards checks notes, and mcq holds questions", "medec"],
+        );
+}
+
+#[test]
+fn check_says_the_same_of_a_file_and_of_stdin_and_writes_nothing() {
+    let scratch = scratch();
+    let before = std::fs::read_dir(scratch.path("")).unwrap().count();
+    let flags = "--panel qwen3 --set record_chars=8 --json";
+    let file = scratch.wardround(format!("check bed-7.txt {flags}"));
+    let text = std::fs::read_to_string(scratch.path("bed-7.txt")).unwrap();
+    let stdin = scratch.wardround_reading(&text, &format!("check {flags}"));
+    let read = |stdout: &str| serde_json::from_str::<Value>(stdout).unwrap();
+    let (file, stdin) = (
+        read(&file.succeeded().stdout),
+        read(&stdin.succeeded().stdout),
+    );
+    assert_eq!(
+        (&file["note"], &stdin["note"]),
+        (&"bed-7".into(), &"stdin".into())
+    );
+    assert!(file["has_error"].is_boolean());
+    assert!(file["notice"].as_str().unwrap().contains("not a diagnosis"));
+    assert_eq!(std::fs::read_dir(scratch.path("")).unwrap().count(), before);
+}
+
+#[test]
+fn the_gate_follows_the_answer_and_out_keeps_the_run() {
+    let scratch = scratch();
+    scratch.model(Family::Gemma3);
+    let mut seen = [false; 2];
+    for seed in 0..40 {
+        let flags = format!(
+            "--panel gemma3 --set record_chars=24 --set agents=3 --seed {seed} --json --gate"
+        );
+        let outcome = scratch.wardround(format!("check bed-7.txt {flags}"));
+        let finding: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let has_error = finding["has_error"].as_bool().unwrap();
+        assert_eq!(outcome.code, Some(i32::from(has_error)), "{finding}");
+        seen[usize::from(has_error)] = true;
+        if seen == [true; 2] {
+            break;
+        }
+    }
+    assert_eq!(seen, [true; 2], "random weights say both in 40 tries");
+    scratch
+        .wardround("check bed-7.txt --panel qwen3 --set record_chars=8 --out kept")
+        .succeeded();
+    scratch.wardround("verify kept").succeeded();
+    scratch
+        .wardround_reading("A note.", "check --panel qwen3 --out other")
+        .refused(2, &["a note from stdin cannot be kept", "give a file"]);
+    scratch
+        .wardround_reading("", "check --panel qwen3")
+        .refused(2, &["stdin:1: field `text` is empty"]);
+}
