@@ -19,6 +19,7 @@ use crate::ops::OpsError;
 use crate::ops::checkpoint::CheckpointError;
 use crate::panel::PanelError;
 use crate::prompts::PromptError;
+use crate::rating::RatingError;
 use crate::recipe::RecipeError;
 use crate::report::ReportError;
 use crate::run::error::{Blame, RunError};
@@ -71,6 +72,8 @@ pub enum Failure {
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
     #[error(transparent)]
+    Rating(#[from] RatingError),
+    #[error(transparent)]
     Submission(#[from] SubmissionError),
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -121,6 +124,7 @@ impl Failure {
             Failure::Hub(error) => hub_code(error),
             Failure::Run(error) => blame_code(error.blame()),
             Failure::Comparison(ComparisonError::Run(error)) => blame_code(error.blame()),
+            Failure::Rating(RatingError::Run(error)) => blame_code(error.blame()),
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
@@ -142,6 +146,7 @@ impl Failure {
             Failure::Panel(error) => error.hint(),
             Failure::Run(error) => error.hint(),
             Failure::Comparison(error) => error.hint(),
+            Failure::Rating(error) => error.hint(),
             Failure::Submission(error) => error.hint(),
             Failure::Metrics(error) => error.hint(),
             Failure::Merge(error) => error.hint(),

@@ -27,6 +27,7 @@ pub mod ops;
 pub mod panel;
 pub mod prompts;
 pub mod random;
+pub mod rating;
 pub mod recipe;
 pub mod report;
 pub mod run;

@@ -6,6 +6,7 @@ mod common;
 use serde_json::Value;
 use wardround::metrics::bootstrap::{Estimate, paired_difference};
 use wardround::metrics::calibration::{Prediction, calibration};
+use wardround::metrics::kappa::{Weights, cohen_kappa};
 use wardround::metrics::mcnemar::mcnemar;
 use wardround::metrics::net_gain::net_gain;
 use wardround::metrics::over_runs::OverRuns;
@@ -138,5 +139,26 @@ fn deviations_over_runs_equal_numpys() {
         near(figure.mean, number(&case["mean"]), tolerance, "mean");
         let std = figure.std.unwrap();
         assert!((std - number(&case["std"])).abs() <= tolerance, "{std}");
+    }
+}
+
+#[test]
+fn kappas_equal_scikit_learns() {
+    let (cases, tolerance) = cases("kappa");
+    for case in cases {
+        let scores = |side: &str| -> Vec<u8> {
+            let digits = case[side].as_str().unwrap().bytes();
+            digits.map(|digit| digit - b'0').collect()
+        };
+        let (first, second) = (scores("first"), scores("second"));
+        for (weights, field) in [
+            (Weights::None, "unweighted"),
+            (Weights::Quadratic, "quadratic"),
+        ] {
+            let found = cohen_kappa(&first, &second, weights).unwrap().unwrap();
+            // Near 0 the difference of two numbers near 1 keeps their error.
+            let off = (found - number(&case[field])).abs();
+            assert!(off <= tolerance, "{field}: {found}, not {}", case[field]);
+        }
     }
 }

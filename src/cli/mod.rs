@@ -15,6 +15,7 @@ mod models;
 mod options;
 mod prepare;
 mod progress;
+mod rate;
 mod recipe;
 mod replay;
 mod report;
@@ -54,6 +55,8 @@ enum Verb {
     Replay(replay::Replay),
     /// Set runs over the same questions side by side: what flips, whether by chance, at what cost
     Compare(compare::Compare),
+    /// Have clinicians rate what runs proposed, blinded, and score their ratings
+    Rate(rate::Rate),
     /// Make the shards of a run, or of a recipe, one
     Merge(merge::Merge),
     /// Score a file of answers by the rules of a shared task
@@ -85,6 +88,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Verify(verify) => verify.run(),
         Verb::Replay(replay) => replay.run(),
         Verb::Compare(compare) => compare.run(),
+        Verb::Rate(rate) => rate.run(),
         Verb::Merge(merge) => merge.run(),
         Verb::Score(score) => score.run(),
         Verb::Models(models) => models.run(),

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::options::ScorerFlags;
 use crate::console;
 use crate::exit::Failure;
-use crate::notes::{NoteFigures, NotesReading, Prices};
+use crate::notes::{NoteFigures, NotesReading, Prices, submission};
+use crate::rating::joined::RunRatings;
 use crate::recipe::Recipe;
 use crate::recipe::begun::Begun;
 use crate::recipe::cells::{Cell, cells};
@@ -18,6 +20,7 @@ use crate::report::recipe::tables;
 use crate::report::table::Table;
 use crate::run::contents::Contents;
 use crate::run::private_file;
+use crate::run::records::NoteRecord;
 
 /// The page's name in the run directory, and in a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -30,7 +33,7 @@ pub struct Report {
     #[arg(long, env = "WARDROUND_REPORT_FORMAT", value_enum)]
     format: Option<TableFormat>,
     /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost; ratings, raters, rated where clinicians rated it
     #[arg(
         long,
         env = "WARDROUND_REPORT_TABLE",
@@ -47,6 +50,16 @@ pub struct Report {
         value_parser = prices
     )]
     prices: Prices,
+    #[command(flatten)]
+    scorers: ScorerFlags,
+    /// Write the first run over its notes as a submission to MEDIQA-CORR 2024, and no page
+    #[arg(
+        long,
+        env = "WARDROUND_SUBMISSION",
+        value_name = "FILE",
+        conflicts_with = "format"
+    )]
+    submission: Option<PathBuf>,
 }
 
 fn prices(text: &str) -> Result<Prices, String> {
@@ -69,7 +82,7 @@ fn prices(text: &str) -> Result<Prices, String> {
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TableFormat {
+pub(super) enum TableFormat {
     /// Markdown, rounded
     Md,
     /// A line a row, every digit; before each of several tables a line with # and its name
@@ -80,12 +93,15 @@ enum TableFormat {
 
 impl Report {
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(file) = &self.submission {
+            return self.submit(file);
+        }
         let begun = Begun::read(&self.directory)?;
         match (&self.format, begun) {
             (None, Some(begun)) => self.write_recipe(&begun)?,
             (None, None) => {
                 let contents = Contents::read(&self.directory)?;
-                write_scored(&contents, &self.directory, &self.scoring())?;
+                write_scored(&contents, &self.directory, &self.scoring(&contents)?)?;
             }
             (Some(format), begun) => {
                 let tables = self.tables(begun.as_ref())?;
@@ -98,11 +114,28 @@ impl Report {
     }
 
     /// What the figures of notes need besides the records.
-    fn scoring(&self) -> Scoring {
-        Scoring {
+    fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
+        Ok(Scoring {
+            learned: self.scorers.learn([contents])?,
             prices: self.prices,
-            ..Scoring::default()
-        }
+        })
+    }
+
+    /// A run on notes as MEDIQA-CORR 2024 takes it.
+    fn submit(&self, file: &Path) -> Result<(), Failure> {
+        let contents = Contents::read(&self.directory)?;
+        let notes = contents.notes();
+        let records: Vec<&NoteRecord> = notes.into_values().collect();
+        let first = records.iter().map(|record| record.run).min();
+        let Some(first) = first else {
+            return Err(Failure::usage(
+                format!("{} is no run on notes", self.directory.display()),
+                "a submission takes a run of medguards or base-llm",
+            ));
+        };
+        let of_first = records.into_iter().filter(|record| record.run == first);
+        let text = submission(of_first)?;
+        Ok(private_file::write(file, text.as_bytes())?)
     }
 
     fn write_recipe(&self, begun: &Begun) -> Result<(), Failure> {
@@ -131,7 +164,9 @@ impl Report {
             Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                run_tables(&contents, &self.scoring())?
+                let mut tables = run_tables(&contents, &self.scoring(&contents)?)?;
+                tables.extend(ratings(&contents)?);
+                tables
             }
         };
         let Some(name) = &self.table else {
@@ -148,7 +183,8 @@ impl Report {
     }
 }
 
-fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
+/// Prints tables to stdout.
+pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
     let separate = |print: &dyn Fn(&Table) -> String| {
         let printed: Vec<String> = tables.iter().map(print).collect();
         printed.join("\n")
@@ -185,14 +221,21 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 
 /// The same; what is learned and priced bears on the page of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
+    let ratings = ratings(contents)?;
     let page = match notes::are_planned(&contents.plan) {
-        true => notes::render(contents, scoring)?,
+        true => notes::render(contents, scoring, &ratings)?,
         false => {
             let answers = contents.answers().into_values();
-            crate::report::render(&contents.plan, answers, &contents.calls.records)?
+            crate::report::render(&contents.plan, answers, &contents.calls.records, &ratings)?
         }
     };
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
+}
+
+/// What clinicians said of a run, where any did.
+fn ratings(contents: &Contents) -> Result<Vec<Table>, Failure> {
+    let ratings = RunRatings::read(contents)?;
+    Ok(ratings.map_or(Vec::new(), |ratings| ratings.tables()))
 }
 
 /// Writes the page of a recipe, all of whose cells have run, into its folder.

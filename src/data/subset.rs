@@ -121,7 +121,7 @@ fn pick<'a>(
 /// The first `limit` indices of a Fisher–Yates shuffle of `0..count`, driven by SplitMix64.
 ///
 /// Step `i` swaps place `i` with place `i + below(count - i)`.
-fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
+pub(crate) fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
     let mut random = SplitMix64::new(seed);
     let mut indices: Vec<usize> = (0..count).collect();
     let limit = limit.min(count);

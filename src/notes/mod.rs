@@ -11,6 +11,7 @@ mod learn;
 mod quality;
 mod reading;
 mod stages;
+mod submission;
 
 pub use columns::{COLUMNS, Column, columns};
 pub use confidence::{Confidence, LowPair};
@@ -23,3 +24,4 @@ pub use learn::{Pairs, bertscore_model, learn, pairs};
 pub use quality::{Learned, LearnedScores, MEASURES, Quality};
 pub use reading::{NotesReading, Verdict, verdict};
 pub use stages::{Prices, StageCost};
+pub use submission::submission;

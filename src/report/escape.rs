@@ -1,6 +1,7 @@
 //! Makes any text harmless inside an HTML page: markup is escaped, characters that hide or reorder text are spelled out.
 
 use minijinja::{Error, Output, State, Value};
+use serde::Serialize;
 
 /// Writes a template's value: what the template itself calls safe as it is, everything else escaped.
 pub fn write_value(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
@@ -43,6 +44,21 @@ pub fn spell_hidden(text: &str) -> String {
         }
     }
     spelled
+}
+
+/// JSON that an HTML script element may hold: nothing in it can end the element.
+///
+/// # Errors
+/// What does not write as JSON, such as a map whose keys are no strings.
+pub fn script_json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string(value)?;
+    // Outside of its strings, JSON has none of these.
+    Ok(json
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029"))
 }
 
 /// Controls, directional overrides and tag characters: a page drops them, or lets them reorder what follows.

@@ -6,11 +6,11 @@
 mod accuracy;
 mod card;
 mod case;
-mod content_policy;
+pub(crate) mod content_policy;
 mod costs;
 #[cfg(test)]
 mod debates;
-mod escape;
+pub(crate) mod escape;
 pub mod figure;
 #[cfg(test)]
 mod fixtures;
@@ -41,7 +41,7 @@ use crate::metrics::MetricsError;
 use crate::run::plan::Plan;
 use crate::run::records::{AnswerRecord, CallRecord};
 
-const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 const TEMPLATES: [(&str, &str); 12] = [
     ("layout.html", include_str!("layout.html")),
@@ -81,13 +81,14 @@ impl ReportError {
     }
 }
 
-/// The page for the records of a run, in any order; equal records give equal bytes.
+/// The page for the records of a run, in any order; equal records give equal bytes. `ratings` are what clinicians said of it.
 ///
 /// An item that was tried again may have several records: its answered one is shown, else one of its errors.
 pub fn render<'a>(
     plan: &'a Plan,
     items: impl IntoIterator<Item = &'a AnswerRecord>,
     calls: &'a [CallRecord],
+    ratings: &[Table],
 ) -> Result<String, ReportError> {
     let page = page::Page::new(plan, items, calls)?;
     let environment = environment()?;
@@ -102,6 +103,7 @@ pub fn render<'a>(
     let context = context! {
         page => Value::from(Serde(&page)),
         drawings => drawings.map(Value::from_safe_string).to_vec(),
+        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
         numbers => Value::from_safe_string(numbers),
         style => Value::from_safe_string(STYLE.into()),
         script => Value::from_safe_string(SCRIPT.into()),
@@ -132,7 +134,7 @@ fn page_tables(page: &page::Page) -> Vec<Table> {
     accuracy.chain(calibration).chain(cost).collect()
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+pub(crate) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -173,12 +175,12 @@ mod tests {
 
     fn page() -> String {
         let (plan, items, calls) = debates::records();
-        render(&plan, &items, &calls).unwrap()
+        render(&plan, &items, &calls, &[]).unwrap()
     }
 
     /// The page of one item with the plan's panel.
     fn page_of(item: AnswerRecord, calls: &[CallRecord]) -> String {
-        render(&debates::records().0, &[item], calls).unwrap()
+        render(&debates::records().0, &[item], calls, &[]).unwrap()
     }
 
     /// The part of the page that shows one case of one run.
@@ -192,10 +194,10 @@ mod tests {
     #[test]
     fn equal_records_give_equal_bytes_in_any_order() {
         let (plan, mut items, mut calls) = debates::records();
-        let page = render(&plan, &items, &calls).unwrap();
+        let page = render(&plan, &items, &calls, &[]).unwrap();
         items.reverse();
         calls.reverse();
-        assert_eq!(page, render(&plan, &items, &calls).unwrap());
+        assert_eq!(page, render(&plan, &items, &calls, &[]).unwrap());
     }
 
     #[test]
@@ -224,7 +226,7 @@ mod tests {
         assert!(!page.contains("is noise"));
         let (mut plan, items, calls) = debates::records();
         plan.synthetic = true;
-        let page = render(&plan, &items, &calls).unwrap();
+        let page = render(&plan, &items, &calls, &[]).unwrap();
         assert!(page.contains("every answer on this page is noise"));
     }
 
@@ -335,7 +337,7 @@ mod tests {
         failed.error = Some("the endpoint is gone".into());
         let plan = debates::records().0;
         for records in [[answered.clone(), failed.clone()], [failed, answered]] {
-            let page = render(&plan, &records, &[]).unwrap();
+            let page = render(&plan, &records, &[], &[]).unwrap();
             assert_eq!(page.matches("<details class=\"case\"").count(), 1);
             assert!(!page.contains("the endpoint is gone"));
         }
@@ -369,7 +371,7 @@ mod tests {
         plan.panel.truncate(2);
         let two = item("x", Some("A"), vec![round(0, ["A", "B"])], "A");
         let calls = ["sym", "ddx", "passer-by"].map(|agent| call("x", agent, 0));
-        let page = render(&plan, &[two], &calls).unwrap();
+        let page = render(&plan, &[two], &calls, &[]).unwrap();
         assert!(page.contains("panel of 2"));
         assert_eq!(page.matches("<article class=\"card\">").count(), 3);
         let mut five = debates::records().0;
@@ -380,7 +382,7 @@ mod tests {
             vec![round(0, ["A", "B", "C", "D", "E"])],
             "A",
         );
-        let page = render(&five, &[split], &[]).unwrap();
+        let page = render(&five, &[split], &[], &[]).unwrap();
         assert!(page.contains("panel of 5"));
     }
 

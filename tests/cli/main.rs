@@ -11,6 +11,7 @@ mod fresh_start;
 mod limits;
 mod multi_agent;
 mod notes;
+mod rating;
 mod recipes;
 mod recompute;
 #[cfg(feature = "remote")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy
 import scipy.stats
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import brier_score_loss, cohen_kappa_score
 
 from files import write_records
 
@@ -18,7 +18,7 @@ APART = 4 * (2 * 0.025 * 0.975 / RESAMPLES) ** 0.5 / scipy.stats.norm.pdf(scipy.
 
 
 def make(folder: Path) -> None:
-    records = [*bootstraps(), *net_gains(), *mcnemars(), *calibrations(), *deviations()]
+    records = [*bootstraps(), *net_gains(), *mcnemars(), *calibrations(), *deviations(), *kappas()]
     write_records(folder / "metrics.json", {"tolerance": 1e-12}, "cases", records)
     print(f"metrics: {len(records)}")
 
@@ -167,3 +167,23 @@ def deviations() -> list[dict]:
         {"figure": "over_runs", "per_run": row, "mean": float(numpy.mean(row)), "std": float(numpy.std(row, ddof=1))}
         for row in rows
     ]
+
+
+def kappas() -> list[dict]:
+    """Two raters' scores of 0 to 3: the second repeats the first but for some, which are drawn anew."""
+    records = []
+    for index, (entries, kept) in enumerate([(80, 0.575), (80, 0.9), (80, 0), (20, 0.5), (7, 0.4), (300, 0.7)]):
+        generator = numpy.random.default_rng([7, index])
+        first = generator.choice(4, entries, p=[0.35, 0.2, 0.15, 0.3])
+        second = numpy.where(generator.random(entries) < kept, first, generator.integers(0, 4, entries))
+        records.append(
+            {
+                "figure": "kappa",
+                "first": "".join(map(str, first)),
+                "second": "".join(map(str, second)),
+                "identical": int((first == second).sum()),
+                "unweighted": float(cohen_kappa_score(first, second)),
+                "quadratic": float(cohen_kappa_score(first, second, weights="quadratic", labels=range(4))),
+            }
+        )
+    return records

@@ -44,7 +44,11 @@ pub fn are_planned(plan: &Plan) -> bool {
 ///
 /// # Errors
 /// None but a bug in the templates.
-pub fn render(contents: &Contents, scoring: &Scoring) -> Result<String, ReportError> {
+pub fn render(
+    contents: &Contents,
+    scoring: &Scoring,
+    ratings: &[Table],
+) -> Result<String, ReportError> {
     let page = page::Page::new(contents, scoring);
     let environment = environment()?;
     let figures = figures::all(&page.figures);
@@ -60,6 +64,7 @@ pub fn render(contents: &Contents, scoring: &Scoring) -> Result<String, ReportEr
     let context = context! {
         page => Value::from(Serde(&page)),
         figures => Value::from(Serde(&figures)),
+        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
         tables => tables.iter().map(titled).collect::<Vec<_>>(),
         style => Value::from_safe_string(STYLE.into()),
         script => Value::from_safe_string(SCRIPT.into()),

@@ -10,7 +10,7 @@ use crate::recipe::Recipe;
 use crate::recipe::cells::Cell;
 use crate::recipe::reading;
 use crate::report::case::{question, spell};
-use crate::report::escape::spell_hidden;
+use crate::report::escape::{script_json, spell_hidden};
 use crate::report::flag::Flag;
 use crate::report::panel::{Panel, places};
 use crate::report::step::steps;
@@ -232,19 +232,12 @@ impl Browser {
         Round(record.round, record.stage, agents, letters.collect(), texts)
     }
 
-    /// JSON that an HTML script element may hold: nothing in it can end the element.
+    /// JSON that a script element may hold.
     ///
     /// # Errors
     /// None that is known; a map's key would have to be no string.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        let json = serde_json::to_string(self)?;
-        // Outside of its strings, JSON has none of these.
-        Ok(json
-            .replace('<', "\\u003c")
-            .replace('>', "\\u003e")
-            .replace('&', "\\u0026")
-            .replace('\u{2028}', "\\u2028")
-            .replace('\u{2029}', "\\u2029"))
+        script_json(self)
     }
 
     /// A question's text and options by the dataset's place and its id.

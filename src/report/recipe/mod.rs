@@ -333,7 +333,10 @@ fn links(recipe: &Recipe, results: &RecipeResults, cells: &[(Cell<'_>, Contents)
             page: page_of(cell),
             label: format!(
                 "{} on {}",
-                tables::method(recipe, &cell.method.name),
+                match result.filter(|result| result.notes.is_some()) {
+                    Some(result) => notes::full(recipe, result),
+                    None => tables::method(recipe, &cell.method.name).to_owned(),
+                },
                 tables::dataset(recipe, &cell.dataset.name)
             ),
             head: head.get(..12).unwrap_or(head).to_owned(),

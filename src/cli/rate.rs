@@ -1,0 +1,156 @@
+//! `rate`: a blinded page for clinicians, and what their scores come to.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::report::{self, TableFormat};
+use crate::console;
+use crate::exit::Failure;
+use crate::rating::draw::{self, Order};
+use crate::rating::joined::RunRatings;
+use crate::rating::key::{self, Key};
+use crate::rating::scores::{Rated, pairs};
+use crate::rating::{RatingError, page, rater, tables};
+use crate::run::contents::Contents;
+use crate::run::private_file;
+
+#[derive(Debug, Args)]
+pub struct Rate {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Make a page on which clinicians rate what runs proposed, without knowing which run did
+    Export(Export),
+    /// Unblind the raters' files: mean opinion scores, agreement, Cohen's kappa
+    Score(Score),
+}
+
+#[derive(Debug, Args)]
+struct Export {
+    /// Finished run directories over the same notes, or the same questions
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The new folder, for rate.html and rate-key.json; raters get the first and must not see the second
+    #[arg(long, env = "WARDROUND_OUT", value_name = "DIR")]
+    out: PathBuf,
+    /// Notes, or questions, whose outcome is rated for every run
+    #[arg(
+        long,
+        visible_alias = "items",
+        env = "WARDROUND_RATE_NOTES",
+        value_name = "N",
+        default_value = "20",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    notes: u32,
+    /// What draws and shuffles them
+    #[arg(long, env = "WARDROUND_SEED", default_value = "42")]
+    seed: u64,
+    /// Show raters the reference, too; the paper's rated by their own judgement
+    #[arg(long, env = "WARDROUND_SHOW_GOLD")]
+    show_gold: bool,
+    /// The data that the runs ran on, where it is not where their plans say
+    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "PATH")]
+    data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Score {
+    /// The rate-key.json that was written beside the page
+    key: PathBuf,
+    /// The files that the page exported, one a rater
+    #[arg(required = true, value_name = "RATINGS")]
+    ratings: Vec<PathBuf>,
+    /// Run directories that keep their ratings, as ratings.json, and show them in their reports from now on
+    #[arg(long, env = "WARDROUND_JOIN", value_name = "RUN", num_args = 1.., value_delimiter = ',')]
+    join: Vec<PathBuf>,
+    /// How the tables are printed
+    #[arg(
+        long,
+        env = "WARDROUND_OUTPUT_FORMAT",
+        value_enum,
+        default_value = "md"
+    )]
+    format: TableFormat,
+}
+
+impl Rate {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Export(export) => export.run(),
+            Verb::Score(score) => score.run(),
+        }
+    }
+}
+
+impl Export {
+    fn run(self) -> Result<(), Failure> {
+        refuse_taken(&self.out)?;
+        let (runs, dataset) = draw::read(&self.runs, self.data.as_deref())?;
+        let order = Order {
+            n_items: self.notes as usize,
+            seed: self.seed,
+            show_gold: self.show_gold,
+        };
+        let (sheet, key) = draw::draw(&runs, &dataset, &order)?;
+        let page = page::render(&sheet)?;
+        private_file::create_directory(&self.out)?;
+        key.write(&self.out.join(key::FILE))?;
+        private_file::write(&self.out.join(page::FILE), page.as_bytes())?;
+        let n_items = key.entries.len() / key.runs.len();
+        if n_items < order.n_items {
+            let (wanted, kind) = (order.n_items, sheet.kind);
+            console::note(format!(
+                "note: {n_items} {kind}, not {wanted}: every run finished no more"
+            ));
+        }
+        console::note(format!(
+            "note: keep {} from the raters: it tells which run is behind each entry",
+            key::FILE
+        ));
+        Ok(console::say(
+            self.out.join(page::FILE).display().to_string(),
+        )?)
+    }
+}
+
+fn refuse_taken(out: &Path) -> Result<(), Failure> {
+    let is_free = match fs_err::exists(out)? {
+        false => true,
+        true => out.is_dir() && fs_err::read_dir(out)?.next().is_none(),
+    };
+    match is_free {
+        true => Ok(()),
+        false => Err(RatingError::OutputTaken {
+            path: out.to_owned(),
+        }
+        .into()),
+    }
+}
+
+impl Score {
+    fn run(self) -> Result<(), Failure> {
+        let key = Key::read(&self.key)?;
+        let raters = rater::read_all(&key, &self.ratings)?;
+        let entries = Rated::all(&key, &raters);
+        let names: Vec<String> = raters.into_iter().map(|rater| rater.name).collect();
+        let pairs = pairs(&names, &entries)?;
+        // All of them are checked before the first is written.
+        let joined = self.join.iter().map(|path| {
+            let contents = Contents::read(path)?;
+            let ratings = RunRatings::of(&contents, &key, &names, &entries, &pairs)?;
+            ratings.refuse_others(&contents)?;
+            Ok((contents, ratings))
+        });
+        let joined = joined.collect::<Result<Vec<_>, RatingError>>()?;
+        for (contents, ratings) in &joined {
+            ratings.write(contents)?;
+            report::write(contents, &contents.path)?;
+        }
+        report::print(&tables::all(&key, &names, &entries, &pairs), self.format)
+    }
+}
