@@ -13,6 +13,7 @@ mod multi_agent;
 mod notes;
 mod recipes;
 mod recompute;
+mod recompute_notes;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;
