@@ -131,7 +131,9 @@ impl<'a> Reading<'a> {
         let plan = &self.contents.plan;
         let items = plan.dataset.items.len() * plan.runs as usize;
         let outcomes = self.contents.outcomes();
-        let right = outcomes.values().filter(|item| item.correct() == Some(true));
+        let right = outcomes
+            .values()
+            .filter(|item| item.correct() == Some(true));
         Cost::of(calls, items, right.count())
     }
 }

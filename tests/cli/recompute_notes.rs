@@ -54,8 +54,16 @@ fn tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     }
     let panel = scratch.panel();
     for (table, killed_in, told) in [
-        ("medguards-table2", "gemma-medguards-medec", "6 runs, 18 notes, "),
-        ("medguards-table3", "gemma-medguards-arabic", "18 runs, 54 notes, "),
+        (
+            "medguards-table2",
+            "gemma-medguards-medec",
+            "6 runs, 18 notes, ",
+        ),
+        (
+            "medguards-table3",
+            "gemma-medguards-arabic",
+            "18 runs, 54 notes, ",
+        ),
     ] {
         let folder = scratch.path(table);
         let run = format!(
@@ -68,13 +76,47 @@ fn tables_on_real_notes_are_killed_taken_up_and_recomputed() {
         child.wait().unwrap();
         scratch.wardround(&run).succeeded();
         agrees(&folder, told);
+        // Noise has no word in common with the gold; what nearly is the gold has figures to compare.
+        for cell in std::fs::read_dir(folder.join("cells")).unwrap() {
+            let cell = cell.unwrap().path();
+            if cell.to_string_lossy().contains("-base-") {
+                nearly_right(&cell);
+            }
+        }
+        scratch.wardround(&run).succeeded();
+        agrees(&folder, told);
     }
+}
+
+/// Of a model alone, makes every correction of a wrong note the gold one with its last words lost and one put before, and seals all anew.
+fn nearly_right(out: &Path) {
+    let mut contents = Contents::read(out).unwrap();
+    let mut changed = 0;
+    for item in &mut contents.items.records {
+        let ItemRecord::Note(note) = item else {
+            panic!("{item:?}");
+        };
+        let gold = note.gold.as_ref().unwrap().correction.clone();
+        let (Some(gold), Some(id)) = (gold, note.sentence_id) else {
+            continue;
+        };
+        let kept = gold.chars().count() * 3 / 4;
+        let correction: String = "Once ".chars().chain(gold.chars().take(kept)).collect();
+        let correction = correction.trim().to_owned();
+        let mut calls = contents.calls.records.iter_mut();
+        let call = calls.rfind(|call| call.item == note.item).unwrap();
+        call.text = format!("{id} {correction}");
+        note.correction = Some(correction);
+        changed += 1;
+    }
+    assert!(changed > 0, "{} locates nothing", out.display());
+    seal_anew(&contents, out);
 }
 
 #[test]
 fn every_structure_and_switch_is_recomputed() {
     let scratch = Scratch::new();
-    scratch.model(Family::Llama);
+    let panel = scratch.panel();
     let notes = r#"{"id": "a", "text": "Fever. Malaria is treated with aspirin. Seen.", "sentences": ["Fever.", "Malaria is treated with aspirin.", "Seen."], "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
 {"id": "b", "text": "Seen on the ward. Well.", "sentences": ["Seen on the ward.", "Well."], "gold": {"flag": 0}}
 {"id": "c", "text": "0 رأى الطبيب المريض. 1 أعطي الأسبرين."}
@@ -96,7 +138,7 @@ fn every_structure_and_switch_is_recomputed() {
     for (number, case) in cases.into_iter().enumerate() {
         let out = format!("out-{number}");
         let run = format!(
-            "run {case} --data notes.jsonl --format notes --panel llama --runs 2 --set record_chars=8 --quiet --out {out}"
+            "run {case} --data notes.jsonl --format notes --panel {panel} --runs 2 --set record_chars=8 --quiet --out {out}"
         );
         scratch.wardround(run).succeeded();
         agrees(&scratch.path(&out), "1 runs, 6 notes, ");
@@ -125,10 +167,14 @@ fn the_script_finds_what_no_call_says() {
     // Sealed anew, the forgery verifies.
     let forged = |change: &dyn Fn(&mut NoteRecord), told: &str| {
         let mut contents = sound.clone();
-        let located = contents.items.records.iter_mut().find_map(|item| match item {
-            ItemRecord::Note(note) if note.sentence_id.is_some() => Some(note),
-            _ => None,
-        });
+        let located = contents
+            .items
+            .records
+            .iter_mut()
+            .find_map(|item| match item {
+                ItemRecord::Note(note) if note.sentence_id.is_some() => Some(note),
+                _ => None,
+            });
         change(located.expect("random weights locate something in eight notes"));
         seal_anew(&contents, &out);
         scratch.wardround("verify out").succeeded();
