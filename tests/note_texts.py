@@ -282,7 +282,10 @@ IRREGULAR = {
     for form in forms.split()
 }  # fmt: skip
 # Longest first: of a step's endings the longest that fits is the one that counts.
-STEP_2 = "ational ate|ization ize|iveness ive|fulness ful|ousness ous|biliti ble|tional tion|entli ent|ousli ous|ation ate|alism al|aliti al|iviti ive|fulli ful|enci ence|anci ance|izer ize|ator ate|bli ble|eli e"
+STEP_2 = (
+    "ational ate|ization ize|iveness ive|fulness ful|ousness ous|biliti ble|tional tion|entli ent|ousli ous|ation ate|alism al|aliti al|"
+    "iviti ive|fulli ful|enci ence|anci ance|izer ize|ator ate|bli ble|eli e"
+)
 STEP_3 = "icate ic|ative |alize al|iciti ic|ical ic|ness |ful "
 STEP_4 = "ement|ance|ence|able|ible|ment|ant|ent|ism|ate|iti|ous|ive|ize|ion|al|er|ic|ou"
 

@@ -77,19 +77,18 @@ fn tables_on_real_notes_are_killed_taken_up_and_recomputed() {
         scratch.wardround(&run).succeeded();
         agrees(&folder, told);
         // Noise has no word in common with the gold; what nearly is the gold has figures to compare.
-        for cell in std::fs::read_dir(folder.join("cells")).unwrap() {
-            let cell = cell.unwrap().path();
-            if cell.to_string_lossy().contains("-base-") {
-                nearly_right(&cell);
-            }
-        }
+        let cells = std::fs::read_dir(folder.join("cells")).unwrap();
+        let cells = cells.map(|cell| cell.unwrap().path());
+        let alone = cells.filter(|cell| cell.to_string_lossy().contains("-base-"));
+        assert!(alone.map(|cell| nearly_right(&cell)).sum::<usize>() > 0);
         scratch.wardround(&run).succeeded();
         agrees(&folder, told);
     }
 }
 
 /// Of a model alone, makes every correction of a wrong note the gold one with its last words lost and one put before, and seals all anew.
-fn nearly_right(out: &Path) {
+/// Says how many it made.
+fn nearly_right(out: &Path) -> usize {
     let mut contents = Contents::read(out).unwrap();
     let mut changed = 0;
     for item in &mut contents.items.records {
@@ -109,8 +108,8 @@ fn nearly_right(out: &Path) {
         note.correction = Some(correction);
         changed += 1;
     }
-    assert!(changed > 0, "{} locates nothing", out.display());
     seal_anew(&contents, out);
+    changed
 }
 
 #[test]
@@ -143,6 +142,65 @@ fn every_structure_and_switch_is_recomputed() {
         scratch.wardround(run).succeeded();
         agrees(&scratch.path(&out), "1 runs, 6 notes, ");
     }
+}
+
+#[test]
+fn a_recipe_on_arabic_notes_has_no_figure_of_english_stems() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Gemma3);
+    let note = |id: usize| {
+        let gold = match id % 2 {
+            0 => r#"{"flag": 0}"#,
+            _ => r#"{"flag": 1, "sentence_id": 1, "correction": "أعطي الأرتيسونات."}"#,
+        };
+        format!(
+            r#"{{"id": "{id}", "text": "رأى الطبيب المريض. أعطي الأسبرين.", "sentences": ["رأى الطبيب المريض.", "أعطي الأسبرين."], "gold": {gold}}}"#
+        )
+    };
+    let notes: Vec<String> = (0..4).map(note).collect();
+    scratch.write("notes.jsonl", notes.join("\n"));
+    let recipe = r#"title = "Own notes"
+text = "Alone and guarded."
+runs = 2
+free = false
+panel = ["gemma3"]
+analyses = []
+[[dataset]]
+name = "own"
+label = "Own"
+file = "notes.jsonl"
+format = "notes"
+[[method]]
+name = "alone"
+label = "Alone"
+group = "Gemma"
+system = "base-llm"
+[[method]]
+name = "guarded"
+label = "Guarded"
+group = "Gemma"
+system = "medguards"
+against = "alone"
+"#;
+    scratch.write("own.toml", recipe);
+    scratch
+        .wardround(format!(
+            "run --recipe own.toml --data-dir . --panel gemma3 {TINY} --out own"
+        ))
+        .succeeded();
+    let results = std::fs::read(scratch.path("own/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_slice(&results).unwrap();
+    for cell in results["cells"].as_array().unwrap() {
+        let measures = cell["notes"]["correction"]["measures"].as_array().unwrap();
+        let names: Vec<&str> = measures
+            .iter()
+            .map(|one| one["measure"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["rouge1", "rouge2", "rougeL"]);
+        let accuracy = cell["mean"].as_f64().unwrap();
+        assert_eq!(cell["cost"]["n_correct"], (accuracy * 8.0).round() as u64);
+    }
+    agrees(&scratch.path("own"), "2 runs, 16 notes, ");
 }
 
 #[test]
