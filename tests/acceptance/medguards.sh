@@ -11,7 +11,7 @@
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 data=$1 out=$2 items=${3:-}
@@ -36,7 +36,7 @@ sums() {
     (cd "$1" && find . -name '*.jsonl' -o -name results.json | sort | xargs sha256sum)
 }
 
-# The calls of a table on one note, by which the run is killed at about a third and two thirds of it.
+# A recipe on so many notes in all, killed each time that three calls a note more are made.
 table() {
     local recipe=$1 notes=$2 folder=$out/$1 kill process before
     local order=("$wardround" run --recipe "$recipe" --data-dir "$data" --runs 1 --constrained --set record_chars=24
