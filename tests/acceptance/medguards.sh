@@ -11,7 +11,7 @@
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 data=$1 out=$2 items=${3:-}
