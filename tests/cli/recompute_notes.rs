@@ -115,7 +115,7 @@ fn nearly_right(out: &Path) -> usize {
 #[test]
 fn every_structure_and_switch_is_recomputed() {
     let scratch = Scratch::new();
-    let panel = scratch.panel();
+    scratch.model(Family::Gemma3);
     let notes = r#"{"id": "a", "text": "Fever. Malaria is treated with aspirin. Seen.", "sentences": ["Fever.", "Malaria is treated with aspirin.", "Seen."], "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
 {"id": "b", "text": "Seen on the ward. Well.", "sentences": ["Seen on the ward.", "Well."], "gold": {"flag": 0}}
 {"id": "c", "text": "0 رأى الطبيب المريض. 1 أعطي الأسبرين."}
@@ -137,7 +137,7 @@ fn every_structure_and_switch_is_recomputed() {
     for (number, case) in cases.into_iter().enumerate() {
         let out = format!("out-{number}");
         let run = format!(
-            "run {case} --data notes.jsonl --format notes --panel {panel} --runs 2 --set record_chars=8 --quiet --out {out}"
+            "run {case} --data notes.jsonl --format notes --panel gemma3 --runs 2 --set record_chars=8 --quiet --out {out}"
         );
         scratch.wardround(run).succeeded();
         agrees(&scratch.path(&out), "1 runs, 6 notes, ");
@@ -206,7 +206,7 @@ against = "alone"
 #[test]
 fn the_script_finds_what_no_call_says() {
     let scratch = Scratch::new();
-    scratch.model(Family::Llama);
+    scratch.model(Family::Gemma3);
     let note = |id: usize| {
         format!(
             r#"{{"id": "{id}", "text": "Fever. Seen on ward {id}.", "sentences": ["Fever.", "Seen on ward {id}."], "gold": {{"flag": 1, "sentence_id": 0, "correction": "None."}}}}"#
@@ -216,7 +216,7 @@ fn the_script_finds_what_no_call_says() {
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
         .wardround(format!(
-            "run medguards --data notes.jsonl --format notes --panel llama {TINY} --out out"
+            "run medguards --data notes.jsonl --format notes --panel gemma3 --set record_chars=8 --quiet --out out"
         ))
         .succeeded();
     let out = scratch.path("out");
