@@ -212,15 +212,15 @@ fn the_script_finds_what_no_call_says() {
             r#"{{"id": "{id}", "text": "Fever. Seen on ward {id}.", "sentences": ["Fever.", "Seen on ward {id}."], "gold": {{"flag": 1, "sentence_id": 0, "correction": "None."}}}}"#
         )
     };
-    let notes: Vec<String> = (0..8).map(note).collect();
+    let notes: Vec<String> = (0..16).map(note).collect();
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
         .wardround(format!(
-            "run medguards --data notes.jsonl --format notes --panel gemma3 --set record_chars=8 --quiet --out out"
+            "run medguards --data notes.jsonl --format notes --panel gemma3 --set agents=2 --set record_chars=8 --quiet --out out"
         ))
         .succeeded();
     let out = scratch.path("out");
-    agrees(&out, "1 runs, 8 notes, ");
+    agrees(&out, "1 runs, 16 notes, ");
     let sound = Contents::read(&out).unwrap();
     // Sealed anew, the forgery verifies.
     let forged = |change: &dyn Fn(&mut NoteRecord), told: &str| {
@@ -233,7 +233,7 @@ fn the_script_finds_what_no_call_says() {
                 ItemRecord::Note(note) if note.sentence_id.is_some() => Some(note),
                 _ => None,
             });
-        change(located.expect("random weights locate something in eight notes"));
+        change(located.expect("random weights locate something in sixteen notes"));
         seal_anew(&contents, &out);
         scratch.wardround("verify out").succeeded();
         differs(&out, told);
@@ -246,5 +246,5 @@ fn the_script_finds_what_no_call_says() {
         "run 1.correction: found 'None.'",
     );
     seal_anew(&sound, &out);
-    agrees(&out, "1 runs, 8 notes, ");
+    agrees(&out, "1 runs, 16 notes, ");
 }
