@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::over_runs::mean_and_std;
 
+/// The share of the mean by which equal differences may differ.
+const ROUNDING: f64 = 1e-12;
+
 /// A test over `n` differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,10 +18,11 @@ pub struct PairedT {
     pub p_value: f64,
 }
 
-/// `None` for fewer than two differences, and where all are equal: then nothing varies that could be tested.
+/// `None` for fewer than two differences, and where all are equal: then nothing varies that could be tested. Those that rounding alone
+/// parts count as equal.
 pub fn paired_t(differences: &[f64]) -> Option<PairedT> {
     let (mean, std) = mean_and_std(differences)?;
-    let std = std.filter(|std| *std > 0.0)?;
+    let std = std.filter(|std| *std > mean.abs() * ROUNDING)?;
     let n = differences.len();
     let t = mean / (std / (n as f64).sqrt());
     Some(PairedT {
@@ -101,5 +105,8 @@ mod tests {
         assert_eq!(paired_t(&[0.1]), None);
         assert_eq!(paired_t(&[0.5, 0.5, 0.5]), None);
         assert_eq!(paired_t(&[]), None);
+        let rounded = [0.5 - 1.0 / 3.0, 2.0 / 3.0 - 0.5, 1.0 / 6.0];
+        assert!(rounded[0] != rounded[1]);
+        assert_eq!(paired_t(&rounded), None);
     }
 }

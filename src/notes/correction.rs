@@ -85,13 +85,27 @@ impl Correction {
         let measured = |measure: &str, score: &dyn Fn(&NoteRecord, &Quality) -> Option<f64>| {
             measured(reading, &qualities, measure, score)
         };
+        // Without its weights, or its language, a measure has no figure, even where no note is a pair.
+        let bertscore = learned.values().any(|one| one.bertscore.is_some());
+        let bleurt = learned.values().any(|one| one.bleurt.is_some());
+        let mut records = reading.runs.iter().flatten();
+        let is_english = records.any(|record| record.language == Language::English);
+        let has = |measure: &str| match measure {
+            "bertscore" => bertscore,
+            "bleurt" => bleurt,
+            "aggregate" => bertscore && bleurt,
+            _ => is_english || !measure.ends_with("stemmed"),
+        };
         let mut measures: Vec<Measured> = MEASURES
             .iter()
+            .filter(|(name, _)| has(name))
             .filter_map(|(name, _)| measured(name, &|_, quality| quality.get(name)))
             .collect();
-        measures.extend(measured("aggregate", &|_, quality| {
-            quality.aggregate(is_medec)
-        }));
+        if has("aggregate") {
+            measures.extend(measured("aggregate", &|_, quality| {
+                quality.aggregate(is_medec)
+            }));
+        }
         let of_alpha = |alpha: f64| {
             let words = |record: &NoteRecord| keywords(record);
             Some(Kpcs {
@@ -114,7 +128,7 @@ impl Correction {
                 })?,
             })
         };
-        let kpcs = match has_learned {
+        let kpcs = match has("aggregate") {
             true => ALPHAS.into_iter().filter_map(of_alpha).collect(),
             false => Vec::new(),
         };

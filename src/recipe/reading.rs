@@ -130,8 +130,11 @@ impl<'a> Reading<'a> {
         });
         let plan = &self.contents.plan;
         let items = plan.dataset.items.len() * plan.runs as usize;
-        let right = self.verdicts().iter().flatten().filter(|one| **one).count();
-        Cost::of(calls, items, right)
+        let outcomes = self.contents.outcomes();
+        let right = outcomes
+            .values()
+            .filter(|item| item.correct() == Some(true));
+        Cost::of(calls, items, right.count())
     }
 }
 

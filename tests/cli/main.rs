@@ -14,6 +14,7 @@ mod notes;
 mod rating;
 mod recipes;
 mod recompute;
+mod recompute_notes;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;

@@ -1,0 +1,460 @@
+"""Recomputes runs on notes, one or a recipe's folder of them, from their logs alone, and compares to the last digit.
+
+    python3 tests/recompute_notes.py OUT
+
+Shares no code with the program. From plan.toml, the texts in calls.jsonl and the sentences of the data file that the plan names, it
+computes each note's outcome again: labels, confidences, who agreed and who settled it, sentences by likeness, corrections. From items.jsonl
+it computes every figure of notes in results.json: detection, localisation, correction, consensus, confidence, the cost of each stage,
+intervals, and what a method gains over another. A check that lacks something says so: the data file, for Chinese words the package jieba,
+for BERTScore and BLEURT their models. Exits 1 with the first difference. Python 3.11 or later; else the standard library only.
+"""
+
+import json
+import math
+import sys
+import tomllib
+from array import array
+from functools import cache, reduce
+from operator import add, mul
+from pathlib import Path
+
+import note_texts as texts
+from note_outcomes import Checked, left_out, notes_of, same
+from recompute_recipe import RESAMPLES, SEED, Difference, below, over_runs, quantile, split_mix
+
+SOURCES = ["single", "agreement", "arbitration", "vote"]
+STAGES = ["detection", "localisation", "correction"]
+PLAIN, STEMMED = ["rouge1", "rouge2", "rougeL"], ["rouge1_stemmed", "rouge2_stemmed", "rougeL_stemmed"]
+LEARNED = {"bertscore", "bleurt", "aggregate", "kpcs"}
+
+
+def total(values):
+    """One after the other: Python's own sum rounds once, at the end."""
+    return reduce(add, values, 0.0)
+
+
+def mean(values):
+    return total(values) / len(values)
+
+
+# A run directory.
+
+
+class Run:
+    def __init__(self, directory):
+        self.directory = directory
+        self.plan = tomllib.loads((directory / "plan.toml").read_text())
+        # Lines end at "\n" alone: a text may hold other characters that Python takes for the end of one.
+        lines = lambda name: [json.loads(line) for line in (directory / name).read_text().split("\n") if line]
+        self.calls = lines("calls.jsonl")
+        self.last = {(item["run"], item["item"]): item for item in lines("items.jsonl")}
+        self.dataset = self.plan["dataset"]
+        runs = range(1, self.plan["runs"] + 1)
+        planned = {(run, item) for run in runs for item in self.dataset["items"]}
+        same(f"{directory}: notes", sorted(self.last), sorted(planned))
+        self.check_outcomes()
+        graded = [item for item in self.dataset["items"] if all(self.last[run, item]["gold"] is not None for run in runs)]
+        self.runs = [[self.last[run, item] for item in graded] for run in runs]
+        self.graded = graded
+
+    def check_outcomes(self):
+        notes = notes_of(self.dataset["path"], self.dataset["format"], self.dataset["sha256"])
+        by_note = {}
+        for call in self.calls:
+            made = by_note.setdefault((call["run"], call["item"]), {})
+            same(f"{self.directory}: call {call['seq']} comes twice", (call["agent"], call["sample"]) in made, False)
+            made[call["agent"], call["sample"]] = call
+        for (run, name), item in self.last.items():
+            where = f"{self.directory}: item {name}, run {run}"
+            sentences, gold = (notes or {}).get(name, (None, None))
+            if gold is not None:
+                same(f"{where}: gold", item["gold"], gold)
+            if item["error"] is not None:
+                continue
+            note = Checked(item, by_note.get((run, name), {}), sentences, self.plan["settings"])
+            if self.plan["system"] == "medguards":
+                note.medguards()
+            elif sentences is not None:
+                note.base_llm()
+            else:
+                continue
+            same(where, {key: item[key] for key in note.outcome}, note.outcome)
+            same(f"{where}: calls", (item["calls"], sorted(note.calls)), (len(note.used), sorted(note.used)))
+
+    def each(self, of):
+        return [[of(item) for item in run] for run in self.runs]
+
+
+# What is right of a note.
+
+
+def is_read(item):
+    return item["flag"] is not None and item["error"] is None
+
+
+def is_detected(item):
+    return is_read(item) and item["flag"] == item["gold"]["flag"]
+
+
+def says_nan(place):
+    said = [opinion == "NAN" for opinion in place["opinions"]]
+    return sum(said) > 1 or said[0] if place["source"] == "vote" else said[-1]
+
+
+def is_located(item, field="sentence_id"):
+    place = item["localisation"]
+    speaks = place is None or item["sentence_id"] is not None or says_nan(place)
+    return is_read(item) and item[field] == item["gold"]["sentence_id"] and speaks
+
+
+def is_located_exactly(item):
+    return is_located(item, "exact_sentence_id") and item["sentence_id"] == item["exact_sentence_id"]
+
+
+def sides(item):
+    """Reference and candidate; () where neither side corrects, None where one alone does."""
+    if not is_read(item):
+        return None
+    both = item["gold"]["correction"], item["correction"]
+    return both if None not in both else () if both == (None, None) else None
+
+
+# The figures of notes.
+
+
+def shares(runs):
+    return over_runs([sum(run) / len(run) for run in runs]) if runs and all(runs) else None
+
+
+def all_or_none(values):
+    return over_runs(values) if values and None not in values else None
+
+
+def detection(run):
+    names = "true_positives false_positives true_negatives false_negatives unread_positives unread_negatives".split()
+    tables = []
+    for notes in run.runs:
+        pairs = [(item["gold"]["flag"], item["flag"] if item["error"] is None else None) for item in notes]
+        kinds = (True, True), (False, True), (False, False), (True, False), (True, None), (False, None)
+        tables.append(dict(zip(names, (sum(pair == kind for pair in pairs) for kind in kinds))))
+    precisions, recalls, fs = [], [], []
+    for table in tables:
+        right, flagged = table["true_positives"], table["true_positives"] + table["false_positives"]
+        wrong = right + table["false_negatives"] + table["unread_positives"]
+        precision, recall = (right / flagged if flagged else None), (right / wrong if wrong else None)
+        both = None if None in (precision, recall) else precision + recall
+        precisions.append(precision)
+        recalls.append(recall)
+        fs.append(both and 2.0 * precision * recall / both)
+    kinds = [item["gold"]["type"] for item in run.runs[0]]
+    by_type = []
+    for kind in sorted({kind for kind in kinds if kind is not None}, key=str.encode):
+        of_kind = [[item for item, other in zip(notes, kinds) if other == kind] for notes in run.runs]
+        row = {"type": kind, "n": len(of_kind[0])}
+        for name, is_right in (("detected", is_detected), ("located", is_located)):
+            row[name] = shares([list(map(is_right, notes)) for notes in of_kind])
+        by_type.append(row)
+    return {
+        "accuracy": shares(run.each(is_detected)),
+        "accuracy_of_read": shares([[is_detected(item) for item in notes if is_read(item)] for notes in run.runs]),
+        "confusion": {name: sum(table[name] for table in tables) for name in names},
+        "precision": all_or_none(precisions),
+        "recall": all_or_none(recalls),
+        "f1": all_or_none(fs),
+        "by_type": by_type,
+    }
+
+
+def localisation(run):
+    of_errors = [[is_located(item) for item in notes if item["gold"]["flag"]] for notes in run.runs]
+    return {
+        "accuracy": shares(run.each(is_located)),
+        "accuracy_exact": shares(run.each(is_located_exactly)),
+        "of_errors": shares(of_errors),
+    }
+
+
+@cache
+def rouges(reference, candidate, language, stemmed):
+    """ROUGE-1, -2 and -L; None for what a language has not, or for want of jieba."""
+    if stemmed:
+        return texts.rouge_of_stems(candidate, reference) if language == "english" else None
+    if language == "chinese":
+        if not texts.jieba:
+            left_out.add("ROUGE of Chinese, for want of jieba")
+            return None
+        return texts.rouge_of_chinese(candidate, reference)
+    return texts.rouge(candidate, reference)
+
+
+def parts(run, measure):
+    """Each note's score and whether it is a pair: 1 where neither side corrects, 0 where one alone does. None without a score."""
+    stemmed = measure in STEMMED
+    place = (STEMMED if stemmed else PLAIN).index(measure)
+    scores = []
+    for notes in run.runs:
+        scores.append([])
+        for item in notes:
+            both = sides(item)
+            found = rouges(*both, item["language"], stemmed) if both else None
+            if both and found is None:
+                return None
+            scores[-1].append((found[place] if both else float(both == ()), bool(both)))
+    return scores
+
+
+def check_correction(where, found, run):
+    kinds = run.each(sides)
+    same(f"{where}.n_pairs", found["n_pairs"], [sum(bool(one) for one in notes) for notes in kinds])
+    same(f"{where}.n_correct_na", found["n_correct_na"], [notes.count(()) for notes in kinds])
+    keywords = [item["gold"]["keywords"] for notes in run.runs for item in notes]
+    same(f"{where}.keywords_are_changed_words", found["keywords_are_changed_words"], not any(keywords))
+    languages = {item["language"] for notes in run.runs for item in notes}
+    of_pairs = {item["language"] for notes in run.runs for item in notes if sides(item)}
+    expected = PLAIN + (STEMMED if "english" in languages and of_pairs <= {"english"} else [])
+    names = [one["measure"] for one in found["measures"]]
+    same(f"{where}.measures", [name for name in names if name not in LEARNED], expected)
+    for one in found["measures"]:
+        scores = parts(run, one["measure"]) if one["measure"] not in LEARNED else None
+        if one["measure"] in LEARNED:
+            left_out.add("BERTScore, BLEURT and what takes them")
+        if scores is None:
+            continue
+        pairs = [[score for score, is_pair in notes if is_pair] for notes in scores]
+        subset = all_or_none([mean(notes) if notes else None for notes in pairs])
+        composite = over_runs([mean([score for score, _ in notes]) for notes in scores])
+        expected = {"measure": one["measure"], "subset": subset, "composite": composite}
+        same(f"{where}.{one['measure']}", one, expected)
+
+
+def consensus(run):
+    rows = []
+    for stage, is_right in (("detection", is_detected), ("localisation", is_located)):
+        seen = [(item[stage]["source"], is_right(item)) for notes in run.runs for item in notes if item[stage] is not None]
+        settled = []
+        for source in SOURCES:
+            right = [one for other, one in seen if other == source]
+            if right:
+                n = len(right)
+                counts = {"source": source, "n": n, "n_right": sum(right)}
+                settled.append(counts | {"share": n / len(seen), "accuracy": sum(right) / n})
+        if seen:
+            rows.append({"stage": stage, "n": len(seen), "settled": settled})
+    return rows
+
+
+def confidence(run):
+    pairs = []
+    for item in (item for notes in run.runs for item in notes):
+        record = item["detection"]
+        stated = record["confidences"][:2] if record else []
+        if len(stated) == 2 and None not in stated:
+            pairs.append((stated, record["source"] == "agreement", is_detected(item)))
+    agreed = [(stated, is_right) for stated, agrees, is_right in pairs if agrees]
+
+    def means(taken):
+        return [mean([stated[agent] for stated in taken]) for agent in (0, 1)] if taken else None
+
+    def low(bound):
+        these = [(agrees, is_right) for stated, agrees, is_right in pairs if max(stated) < bound]
+        counts = {"n_agreed": sum(agrees for agrees, _ in these), "n_right": sum(is_right for _, is_right in these)}
+        return {"below": bound, "n": len(these)} | counts
+
+    return pairs and {
+        "n_agreed": len(agreed),
+        "all": means([stated for stated, _ in agreed]),
+        "right": means([stated for stated, is_right in agreed if is_right]),
+        "wrong": means([stated for stated, is_right in agreed if not is_right]),
+        "low": [low(bound) for bound in (0.90, 0.85, 0.80)],
+    } or None
+
+
+def stages(run):
+    notes = float(len(run.dataset["items"]) * run.plan["runs"])
+    place = lambda purpose: (STAGES.index(purpose) if purpose in STAGES else len(STAGES), purpose)
+    rows = []
+    for purpose in sorted({call["purpose"] for call in run.calls}, key=place):
+        calls = [call for call in run.calls if call["purpose"] == purpose]
+        row = {"stage": purpose, "calls": len(calls)}
+        for name in ("prompt_tokens", "cached_tokens", "completion_tokens"):
+            row[name] = total(call["usage"][name] / notes for call in calls)
+        longest = {}
+        for call in calls:
+            key = call["item"], call["run"], call["stage"] == "initial"
+            longest[key] = max(longest.get(key, 0), call["elapsed_ms"])
+        rows.append(row | {"latency_seconds": sum(longest.values()) / 1000.0 / notes})
+    if rows:
+        sums = {name: total(row[name] for row in rows) for name in rows[0] if name not in ("stage", "calls")}
+        rows.append({"stage": "all", "calls": len(run.calls)} | sums)
+    return rows
+
+
+def check_stages(where, found, expected):
+    same(f"{where}: names", [row["stage"] for row in found], [row["stage"] for row in expected])
+    for row, other in zip(found, expected):
+        for name, value in other.items():
+            # Whether each call is divided by the notes or their sum is, the last bits differ.
+            if not isinstance(value, float) or not math.isclose(row[name], value, rel_tol=1e-12):
+                same(f"{where}: {name} of {row['stage']}", row[name], value)
+
+
+def check_notes(where, found, run):
+    same(f"{where}.n_graded", found["n_graded"], len(run.graded))
+    if run.graded:
+        same(f"{where}.detection", found["detection"], detection(run))
+        same(f"{where}.localisation", found["localisation"], localisation(run))
+        check_correction(f"{where}.correction", found["correction"], run)
+    else:
+        same(where, [found[name] for name in STAGES], [None] * 3)
+    same(f"{where}.consensus", found["consensus"], consensus(run))
+    same(f"{where}.confidence", found["confidence"], confidence(run))
+    check_stages(f"{where}.stages", found["stages"], stages(run))
+
+
+# Recipes: intervals, and what a method gains.
+
+
+@cache
+def draws(count):
+    random = split_mix(SEED)
+    return [array("I", (below(random, count) for _ in range(count))) for _ in range(RESAMPLES)]
+
+
+def estimate(values):
+    """The mean with its interval, and the two-sided P-value that it is 0."""
+    means = sorted(total(map(values.__getitem__, sample)) / len(values) for sample in draws(len(values)))
+    tails = sum(one <= 0.0 for one in means), sum(one >= 0.0 for one in means)
+    interval = {"mean": mean(values), "low": quantile(means, 0.025), "high": quantile(means, 0.975)}
+    p_value = min(2.0 * ((1 + min(tails)) / (1 + RESAMPLES)), 1.0)
+    return interval | {"n_questions": len(values), "n_units": len(values)}, p_value
+
+
+def over_notes(runs):
+    """Each note's mean over the runs."""
+    return [total(float(run[note]) for run in runs) / len(runs) for note in range(len(runs[0]))]
+
+
+def columns(run):
+    measure = "rouge1_stemmed" if run.dataset["format"] == "medec" else "rouge1"
+    scores = parts(run, measure)
+    found = {"detection": over_notes(run.each(is_detected)), "localisation": over_notes(run.each(is_located))}
+    return found | {"rouge1": scores and over_notes([[score for score, _ in notes] for notes in scores])}
+
+
+def student(t, degrees):
+    """Two-sided P-value, by Simpson's rule over the angle: t is √degrees·tan, and the density cos^(degrees − 1)."""
+    angle, steps = math.atan(abs(t) / math.sqrt(degrees)), 2000
+
+    def area(end):
+        weights = [1] + [4, 2] * (steps // 2 - 1) + [4, 1]
+        density = [math.cos(end * place / steps) ** (degrees - 1) for place in range(steps + 1)]
+        return sum(map(mul, weights, density)) * end / steps / 3
+
+    return 1.0 - area(angle) / area(math.pi / 2)
+
+
+def check_gain(row, own, base):
+    where = f"{row['method']} over {row['baseline']} on {row['dataset']}"
+    same(f"{where}: notes", own.graded, base.graded)
+    own, base = columns(own), columns(base)
+    missing = [name for name in row["columns"] if own.get(name) is None or base.get(name) is None]
+    if missing:
+        left_out.add(f"gains on {row['dataset']}, which take {', '.join(missing)}")
+        return
+    same(f"{where}: columns", row["columns"], [name for name in own if own[name] and base[name]])
+    pairs = [(own[name], base[name]) for name in row["columns"]]
+    means = [(mean(a), mean(b)) for a, b in pairs]
+    sums, count = [total(side) for side in zip(*means)], float(len(pairs))
+    same(f"{where}: average", row["average"], [one / count for one in sums])
+    same(f"{where}: Δ%", row["delta_percent"], 100.0 * (sums[0] / sums[1] - 1.0) if sums[1] > 0 else None)
+    by_column = [a - b for a, b in means]
+    spread = over_runs(by_column)["std"]
+    # Equal differences are not tested, though rounding may part them in their last bits.
+    if row["paired_t"] is None:
+        same(f"{where}: paired t", bool(spread and spread > 1e-12 * abs(mean(by_column))), False)
+    else:
+        same(f"{where}: n", row["paired_t"]["n"], len(pairs))
+        t = mean(by_column) / (spread / math.sqrt(count))
+        same(f"{where}: t", row["paired_t"]["t"], t)
+        p = student(t, len(pairs) - 1)
+        # By another formula, of other roundings.
+        if not math.isclose(row["paired_t"]["p_value"], p, abs_tol=1e-12):
+            raise Difference(f"{where}: p of the paired t-test: found {row['paired_t']['p_value']}, recomputed {p}")
+    by_note = [total((a[note] - b[note]) / count for a, b in pairs) for note in range(len(pairs[0][0]))]
+    difference, p_value = estimate(by_note)
+    same(f"{where}: difference", row["difference"], difference)
+    same(f"{where}: bootstrap_p", row["bootstrap_p"], p_value)
+
+
+def check_cell(found, run):
+    where = f"cell {found['method']}-{found['dataset']}"
+    accuracy = shares(run.each(is_detected))
+    expected = {
+        "system": run.plan["system"],
+        "accuracy": accuracy["per_run"] if accuracy else [],
+        "mean": accuracy and accuracy["mean"],
+        "std": accuracy and accuracy["std"],
+        "interval": estimate(over_notes(run.each(is_detected)))[0] if accuracy else None,
+    }
+    same(where, {key: found[key] for key in expected}, expected)
+    same(f"{where}: n_correct", found["cost"]["n_correct"], sum(map(sum, run.each(is_detected))))
+    check_counts(where, found, run)
+    same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
+    check_notes(f"{where}: notes", found["notes"], run)
+
+
+def check_counts(where, found, run):
+    expected = {
+        "n_items": len(run.dataset["items"]),
+        "n_runs": run.plan["runs"],
+        "n_errors": sum(item["error"] is not None for item in run.last.values()),
+        "calls": len(run.calls),
+    }
+    same(where, {key: found[key] for key in expected}, expected)
+
+
+def check_run(directory):
+    run = Run(directory)
+    results = json.loads((directory / "results.json").read_text())
+    check_counts("results", results, run)
+    same("results: accuracy", results["accuracy"], shares(run.each(is_detected)))
+    for name in ("prompt", "cached", "completion", "forced"):
+        same(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in run.calls))
+    for how in ("ok", "repaired", "fallback"):
+        same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
+    if results.get("notes"):
+        check_notes("results: notes", results["notes"], run)
+    return run
+
+
+def check_recipe(folder):
+    recipe = tomllib.loads((folder / "recipe.toml").read_text())["recipe"]
+    results = json.loads((folder / "results.json").read_text())
+    pairs = [(method, dataset["name"]) for dataset in recipe["dataset"] for method in recipe["method"]]
+    runs = {(method["name"], dataset): check_run(folder / "cells" / f"{method['name']}-{dataset}") for method, dataset in pairs}
+    same("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(runs))
+    for cell in results["cells"]:
+        check_cell(cell, runs[cell["method"], cell["dataset"]])
+    against = [(method["name"], method["against"], dataset) for method, dataset in pairs if method.get("against")]
+    rows = results.get("improvements", [])
+    same("gains", sorted((row["method"], row["baseline"], row["dataset"]) for row in rows), sorted(against))
+    for row in rows:
+        check_gain(row, runs[row["method"], row["dataset"]], runs[row["baseline"], row["dataset"]])
+    return list(runs.values())
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    out = Path(sys.argv[1])
+    try:
+        runs = check_recipe(out) if (out / "recipe.toml").is_file() else [check_run(out)]
+    except Difference as difference:
+        sys.exit(str(difference))
+    notes, calls = sum(len(run.last) for run in runs), sum(len(run.calls) for run in runs)
+    beside = f"; left out: {'; '.join(sorted(left_out))}" if left_out else ""
+    print(f"{out}: {len(runs)} runs, {notes} notes, {calls} calls recomputed, equal to the last digit{beside}")
+
+
+if __name__ == "__main__":
+    main()
