@@ -75,7 +75,7 @@ pub fn pairing(record: &NoteRecord) -> Pairing<'_> {
 impl Correction {
     /// `None` without graded notes.
     pub fn of(reading: &NotesReading<'_>, learned: &LearnedScores) -> Option<Correction> {
-        let qualities = reading.map(|record| Some(quality(record, learned)?));
+        let qualities = reading.map(|record| quality(record, learned));
         let is_medec = reading.is_medec();
         let count = |is: fn(&Pairing<'_>) -> bool| -> Vec<usize> {
             let runs = reading.runs.iter();
