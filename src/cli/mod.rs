@@ -43,7 +43,7 @@ pub struct Arguments {
 enum Verb {
     /// Run a debate of three tiny synthetic models on questions of our own
     Demo(demo::Demo),
-    /// Run a system on a file of questions
+    /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
     /// Check one note for an error: where it is, what would be right, how sure the agents are
     Check(Box<check::Check>),

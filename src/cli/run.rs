@@ -1,4 +1,4 @@
-//! `run`: a system on a file of questions, into a run directory.
+//! `run`: a system on a file of questions or notes, into a run directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct Run {
     /// Run every cell of a table or figure that is not in --out yet, then print it: table1, figure5, …, or a file
     #[arg(long, env = "WARDROUND_RECIPE", value_name = "RECIPE", conflicts_with_all = ["system", "plan", "data"], requires = "data_dir")]
     recipe: Option<String>,
-    /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, mmlu_pro/professional_medicine.jsonl
+    /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(
         long,
         env = "WARDROUND_DATA_DIR",
@@ -53,7 +53,7 @@ pub struct Run {
     encoder: Option<PathBuf>,
     #[command(flatten)]
     scorers: ScorerFlags,
-    /// The questions
+    /// The questions, or the notes
     #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "resume", "recipe"])]
     data: Option<PathBuf>,
     /// What the file is

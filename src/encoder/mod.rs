@@ -147,7 +147,7 @@ fn tokenizer(folder: &Folder) -> Result<Tokenizer, EncoderError> {
     }
 }
 
-/// `states` is `[tokens][width]`; all of them count, [CLS] and [SEP] too.
+/// `states` is `[tokens][width]`; all of them count, `[CLS]` and `[SEP]` too.
 fn pool(states: &[Vec<f32>], pooling: Pooling) -> Vec<f64> {
     let pooled = match pooling {
         Pooling::Cls => &states[..1],

@@ -168,7 +168,7 @@ impl BertScore {
 
     /// A score for each pair of a reference and a candidate, rescaled where the model has a baseline, and not clipped.
     /// White space around a text does not count. An empty text makes all three zero before rescaling, and so does bert-score.
-    /// A text that spells nothing but [CLS] and [SEP] weighs nothing: its figure is zero where bert-score's is not a number.
+    /// A text that spells nothing but `[CLS]` and `[SEP]` weighs nothing: its figure is zero where bert-score's is not a number.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl BertScore {
         Ok(scores)
     }
 
-    /// The token ids of a text, [CLS] first and [SEP] last.
+    /// The token ids of a text, `[CLS]` first and `[SEP]` last.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl BertScore {
 struct Embedded {
     /// `[tokens, width]`, each of length 1.
     directions: Tensor,
-    /// Whether a token is averaged over; [CLS] and [SEP] are matched with, and do not count.
+    /// Whether a token is averaged over; `[CLS]` and `[SEP]` are matched with, and do not count.
     counts: Vec<bool>,
 }
 

@@ -101,7 +101,7 @@ impl Bleurt {
         pairs.par_iter().map(score).collect()
     }
 
-    /// [CLS] reference [SEP] candidate [SEP] as token ids, and each token's segment. A pair that is too long loses the
+    /// `[CLS]` reference `[SEP]` candidate `[SEP]` as token ids, and each token's segment. A pair that is too long loses the
     /// last token of its longer text, of two as long the candidate's, until it fits.
     pub fn tokens(&self, reference: &str, candidate: &str) -> (Vec<u32>, Vec<u32>) {
         let (mut first, mut second) = (self.encode(reference), self.encode(candidate));

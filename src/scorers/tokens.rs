@@ -1,4 +1,4 @@
-//! Text to token ids between [CLS] and [SEP]: by a tokenizer.json, or by GPT-2's vocab.json and merges.txt.
+//! Text to token ids between `[CLS]` and `[SEP]`: by a tokenizer.json, or by GPT-2's vocab.json and merges.txt.
 
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ impl Tokens {
         })
     }
 
-    /// [CLS], the text's first tokens, [SEP].
+    /// `[CLS]`, the text's first tokens, `[SEP]`.
     pub(super) fn encode(&self, text: &str) -> Result<Vec<u32>, ScorerError> {
         let encoding = self.tokenizer.encode_fast(text, false);
         let encoding = encoding.map_err(|error| ScorerError::Text {
@@ -75,7 +75,7 @@ impl Tokens {
         Ok(first.chain(kept).chain([&self.sep]).copied().collect())
     }
 
-    /// Whether a token is [CLS] or [SEP], wherever it stands.
+    /// Whether a token is `[CLS]` or `[SEP]`, wherever it stands.
     pub(super) fn is_mark(&self, id: u32) -> bool {
         id == self.cls || id == self.sep
     }

@@ -215,9 +215,7 @@ fn the_script_finds_what_no_call_says() {
     let notes: Vec<String> = (0..16).map(note).collect();
     scratch.write("notes.jsonl", notes.join("\n"));
     scratch
-        .wardround(format!(
-            "run medguards --data notes.jsonl --format notes --panel gemma3 --set agents=2 --set record_chars=8 --quiet --out out"
-        ))
+        .wardround("run medguards --data notes.jsonl --format notes --panel gemma3 --set agents=2 --set record_chars=8 --quiet --out out")
         .succeeded();
     let out = scratch.path("out");
     agrees(&out, "1 runs, 16 notes, ");

@@ -8,7 +8,7 @@ use crate::notes::{Learned, NoteFigures, NotesReading};
 use crate::run::records::{Parse, Source};
 
 fn page() -> String {
-    render(&records(), &Scoring::default()).unwrap()
+    render(&records(), &Scoring::default(), &[]).unwrap()
 }
 
 /// The part of the page that shows one note of one run.
@@ -33,7 +33,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = page();
     records.items.records.reverse();
     records.calls.records.reverse();
-    assert_eq!(page, render(&records, &Scoring::default()).unwrap());
+    assert_eq!(page, render(&records, &Scoring::default(), &[]).unwrap());
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn asks_for_nothing_and_says_what_it_is() {
     assert!(!page.contains("is noise"));
     let mut records = records();
     records.plan.synthetic = true;
-    let page = render(&records, &Scoring::default()).unwrap();
+    let page = render(&records, &Scoring::default(), &[]).unwrap();
     assert!(page.contains("every answer on this page is noise"));
 }
 
@@ -90,6 +90,7 @@ fn what_models_and_notes_say_stays_text() {
     let page = render(
         &contents(plan, vec![victim, failed], vec![attack]),
         &Scoring::default(),
+        &[],
     );
     let page = page.unwrap();
     for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
@@ -250,7 +251,7 @@ fn tables_equal_the_figures() {
         cost.last().unwrap()["a note: prompt tokens"],
         all.prompt_tokens
     );
-    let page = render(&records, &Scoring::default()).unwrap();
+    let page = render(&records, &Scoring::default(), &[]).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
     }
@@ -264,7 +265,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
         let tables = tables::all(&figures, &scoring.prices);
         (
             rows(&tables, "correction"),
-            render(&records, scoring).unwrap(),
+            render(&records, scoring, &[]).unwrap(),
         )
     };
     let row = |rows: &[Value], measure: &str| {
@@ -350,11 +351,12 @@ fn without_gold_or_without_records_there_is_a_page() {
             note.gold = None;
         }
     }
-    let page = render(&ungraded, &Scoring::default()).unwrap();
+    let page = render(&ungraded, &Scoring::default(), &[]).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
     let empty = render(
         &contents(plan(), Vec::new(), Vec::new()),
         &Scoring::default(),
+        &[],
     )
     .unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
@@ -371,6 +373,7 @@ fn a_prompt_of_other_words_is_shown_whole() {
     let page = render(
         &contents(plan(), vec![checked], vec![call]),
         &Scoring::default(),
+        &[],
     )
     .unwrap();
     assert!(page.contains("The note could not be told from its prompt"));
