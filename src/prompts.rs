@@ -25,6 +25,7 @@ const EMBEDDED: &[(&str, &str)] = embed![
     "healthcareagent/planner.txt",
     "healthcareagent/preliminary.txt",
     "healthcareagent/system.txt",
+    "keywords/keywords.txt",
     "mdagents/basic-system.txt",
     "mdagents/basic-user.txt",
     "mdagents/complexity-system.txt",

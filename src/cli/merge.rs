@@ -53,9 +53,8 @@ impl Merge {
             report::write(contents, &contents.path)?;
         }
         let recipe = &begun.recipe;
-        let learned = self.scorers.learn(finished.iter().map(|(_, run)| run))?;
-        let results =
-            RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref(), &learned)?;
+        let gauge = self.scorers.gauge(finished.iter().map(|(_, run)| run))?;
+        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref(), &gauge)?;
         results.write(&self.out)?;
         report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;

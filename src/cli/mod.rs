@@ -9,6 +9,7 @@ mod doctor;
 mod generate;
 mod inspect;
 mod interrupt;
+mod keywords;
 mod logprobs;
 mod merge;
 mod models;
@@ -45,6 +46,8 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
+    /// Have a model name the keywords of wrong notes, for KPCS
+    Keywords(Box<keywords::Keywords>),
     /// Check one note for an error: where it is, what would be right, how sure the agents are
     Check(Box<check::Check>),
     /// Write the page of a run again
@@ -83,6 +86,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Demo(demo) => demo.run(),
         Verb::Run(run) => run.run(),
+        Verb::Keywords(keywords) => keywords.run(),
         Verb::Check(check) => check.run(),
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),

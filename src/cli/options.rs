@@ -10,7 +10,7 @@ use crate::data::subset::Subset;
 use crate::exit::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
-use crate::notes::{self, LearnedScores, Pairs};
+use crate::notes::{self, Gauge, LearnedScores, Pairs};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
@@ -43,24 +43,54 @@ pub struct ScorerFlags {
     /// The weights of BERTScore and BLEURT, each in a folder named after its card: `models fetch bleurt-20 --to DIR/bleurt-20`
     #[arg(long, env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
+    /// One more weight of the keywords in KPCS, beside 0.2, 0.5 and 0.8
+    #[arg(long, env = "WARDROUND_ALPHA", value_name = "SHARE", value_parser = share)]
+    pub alpha: Option<f64>,
+    /// What corrections must name, as the verb `keywords` writes it [default: what the notes' file says, else the words that the gold changes]
+    #[arg(long, env = "WARDROUND_KEYWORDS", value_name = "FILE")]
+    pub keywords: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
 }
 
 impl ScorerFlags {
-    /// What the weights say of the corrections in these runs; nothing where there are none.
+    /// What the corrections in these runs are measured by.
+    ///
+    /// # Errors
+    /// Weights that are missing altogether, or damaged; a file of keywords that is none.
+    pub fn gauge<'a>(
+        &self,
+        runs: impl IntoIterator<Item = &'a Contents>,
+    ) -> Result<Gauge, Failure> {
+        let mut gauge = Gauge {
+            learned: self.score(&notes::pairs(runs))?,
+            ..Gauge::default()
+        };
+        gauge.alphas.extend(self.alpha);
+        gauge.alphas.sort_by(f64::total_cmp);
+        gauge.alphas.dedup();
+        if let Some(path) = &self.keywords {
+            let text = fs_err::read_to_string(path)?;
+            gauge.keywords = serde_json::from_str(&text).map_err(|error| {
+                Failure::usage(
+                    format!("{}: {error}", path.display()),
+                    "one object is expected, of note ids and lists of keywords, as `wardround keywords` writes it",
+                )
+            })?;
+        }
+        Ok(gauge)
+    }
+
+    /// What the weights say of pairs; nothing without them.
     ///
     /// # Errors
     /// Weights that are missing altogether, or damaged.
-    pub fn learn<'a>(
-        &self,
-        runs: impl IntoIterator<Item = &'a Contents>,
-    ) -> Result<LearnedScores, Failure> {
-        self.score(&notes::pairs(runs))
-    }
-
-    /// The same of pairs at hand.
-    ///
-    /// # Errors
-    /// As [`ScorerFlags::learn`].
     pub fn score(&self, pairs: &Pairs) -> Result<LearnedScores, Failure> {
         let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
             return Ok(LearnedScores::default());

@@ -67,13 +67,13 @@ impl RecipeRun {
         let encoder = self.open_encoder()?;
         self.begun.begin(&self.out)?;
         let finished = self.work(cells, prepared, crew)?;
-        let learned = self.scorers.learn(finished.iter().map(|(_, run)| run))?;
+        let gauge = self.scorers.gauge(finished.iter().map(|(_, run)| run))?;
         let results = RecipeResults::of(
             &self.begun.name,
             recipe,
             &finished,
             encoder.as_ref(),
-            &learned,
+            &gauge,
         )?;
         results.write(&self.out)?;
         super::report::write_recipe(recipe, &results, &finished, &self.out)?;

@@ -116,7 +116,7 @@ impl Report {
     /// What the figures of notes need besides the records.
     fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
         Ok(Scoring {
-            learned: self.scorers.learn([contents])?,
+            gauge: self.scorers.gauge([contents])?,
             prices: self.prices,
         })
     }
@@ -203,7 +203,7 @@ pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure
 
 fn run_tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Failure> {
     if notes::are_planned(&contents.plan) {
-        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.learned);
+        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.gauge);
         return Ok(notes::tables::all(&figures, &scoring.prices));
     }
     let answers = contents.answers().into_values();

@@ -1,7 +1,7 @@
 //! The columns of MedGuards' tables, note by note: what a cell is compared by.
 
 use super::correction::{parts, quality};
-use super::quality::{LearnedScores, Quality};
+use super::quality::{Gauge, Quality};
 use super::reading::{NotesReading, keywords};
 use crate::metrics::kpcs::{ALPHA, kpcs};
 use crate::metrics::over_runs::OverRuns;
@@ -46,7 +46,7 @@ impl Column {
 }
 
 /// Those of [`COLUMNS`] whose weights are at hand; none without graded notes. ROUGE-1 is that of the published code: with stems for MEDEC.
-pub fn columns(reading: &NotesReading<'_>, learned: &LearnedScores) -> Vec<Column> {
+pub fn columns(reading: &NotesReading<'_>, gauge: &Gauge) -> Vec<Column> {
     if reading.notes.is_empty() {
         return Vec::new();
     }
@@ -62,7 +62,7 @@ pub fn columns(reading: &NotesReading<'_>, learned: &LearnedScores) -> Vec<Colum
             subset: None,
         }
     };
-    let qualities = reading.map(|record| quality(record, learned));
+    let qualities = reading.map(|record| quality(record, &gauge.learned));
     let is_medec = reading.is_medec();
     let of_correction =
         |name, score: &dyn Fn(&NoteRecord, &Quality) -> Option<f64>| -> Option<Column> {
@@ -87,7 +87,7 @@ pub fn columns(reading: &NotesReading<'_>, learned: &LearnedScores) -> Vec<Colum
     };
     // Without its weights a measure has no column, even where no note is a pair.
     let has = |measure: &'static str| {
-        let mut scores = learned.values();
+        let mut scores = gauge.learned.values();
         scores.any(|one| match measure {
             "bertscore" => one.bertscore.is_some(),
             _ => one.bleurt.is_some(),
@@ -100,7 +100,7 @@ pub fn columns(reading: &NotesReading<'_>, learned: &LearnedScores) -> Vec<Colum
         of_correction("kpcs", &|record, quality| {
             let correction = record.correction.as_deref()?;
             let similarity = quality.aggregate(is_medec)?;
-            Some(kpcs(&keywords(record), correction, similarity, ALPHA).unwrap_or(0.0))
+            Some(kpcs(&keywords(record, gauge), correction, similarity, ALPHA).unwrap_or(0.0))
         })
     });
     let corrections = [

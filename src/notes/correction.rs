@@ -3,15 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::quality::{LearnedScores, MEASURES, Quality};
+use super::quality::{Gauge, LearnedScores, MEASURES, Quality};
 use super::reading::{NotesReading, keywords};
 use crate::metrics::kpcs::{kpcs, kpcs_gated};
 use crate::metrics::over_runs::OverRuns;
 use crate::run::records::NoteRecord;
 use crate::text::Language;
-
-/// Table 12's weights of the keywords.
-pub const ALPHAS: [f64; 3] = [0.2, 0.5, 0.8];
 
 /// Corrections beside the gold ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +71,8 @@ pub fn pairing(record: &NoteRecord) -> Pairing<'_> {
 
 impl Correction {
     /// `None` without graded notes.
-    pub fn of(reading: &NotesReading<'_>, learned: &LearnedScores) -> Option<Correction> {
+    pub fn of(reading: &NotesReading<'_>, gauge: &Gauge) -> Option<Correction> {
+        let learned = &gauge.learned;
         let qualities = reading.map(|record| quality(record, learned));
         let is_medec = reading.is_medec();
         let count = |is: fn(&Pairing<'_>) -> bool| -> Vec<usize> {
@@ -107,7 +105,7 @@ impl Correction {
             }));
         }
         let of_alpha = |alpha: f64| {
-            let words = |record: &NoteRecord| keywords(record);
+            let words = |record: &NoteRecord| keywords(record, gauge);
             Some(Kpcs {
                 alpha,
                 eq9: measured("kpcs", &|record, quality| {
@@ -129,7 +127,7 @@ impl Correction {
             })
         };
         let kpcs = match has("aggregate") {
-            true => ALPHAS.into_iter().filter_map(of_alpha).collect(),
+            true => gauge.alphas.iter().copied().filter_map(of_alpha).collect(),
             false => Vec::new(),
         };
         let golds = reading.runs.iter().flatten();
@@ -139,7 +137,8 @@ impl Correction {
             n_correct_na: count(|one| matches!(one, Pairing::BothNothing)),
             measures,
             kpcs,
-            keywords_are_changed_words: golds.all(|gold| gold.keywords.is_empty()),
+            keywords_are_changed_words: gauge.keywords.is_empty()
+                && golds.all(|gold| gold.keywords.is_empty()),
         })
     }
 

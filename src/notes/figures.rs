@@ -6,7 +6,7 @@ use super::confidence::{Confidence, confidence};
 use super::consensus::{Consensus, consensus};
 use super::correction::Correction;
 use super::detection::{Detection, Localisation};
-use super::quality::LearnedScores;
+use super::quality::Gauge;
 use super::reading::NotesReading;
 use super::stages::{StageCost, stage_costs};
 
@@ -24,13 +24,13 @@ pub struct NoteFigures {
 }
 
 impl NoteFigures {
-    /// `learned` holds what BERTScore and BLEURT say of the pairs; empty without their weights.
-    pub fn of(reading: &NotesReading<'_>, learned: &LearnedScores) -> NoteFigures {
+    /// BERTScore, BLEURT and what is made of them are there where the gauge has their scores.
+    pub fn of(reading: &NotesReading<'_>, gauge: &Gauge) -> NoteFigures {
         NoteFigures {
             n_graded: reading.notes.len(),
             detection: Detection::of(reading),
             localisation: Localisation::of(reading),
-            correction: Correction::of(reading, learned),
+            correction: Correction::of(reading, gauge),
             consensus: consensus(reading),
             confidence: confidence(reading),
             stages: stage_costs(reading),

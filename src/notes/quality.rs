@@ -42,6 +42,28 @@ pub struct Learned {
 /// What learned measures say, by reference and candidate.
 pub type LearnedScores = BTreeMap<(String, String), Learned>;
 
+/// What corrections are measured by, beside the notes themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauge {
+    /// Empty without the weights of BERTScore and BLEURT.
+    pub learned: LearnedScores,
+    /// The keywords' weights in KPCS.
+    pub alphas: Vec<f64>,
+    /// Keywords of notes by their ids, where others than the file's, or the changed words, are to count.
+    pub keywords: BTreeMap<String, Vec<String>>,
+}
+
+impl Default for Gauge {
+    /// Table 12's weights.
+    fn default() -> Gauge {
+        Gauge {
+            learned: LearnedScores::new(),
+            alphas: vec![0.2, 0.5, 0.8],
+            keywords: BTreeMap::new(),
+        }
+    }
+}
+
 impl Quality {
     /// # Errors
     /// None but a bug: empty texts score 0.

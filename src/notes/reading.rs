@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::quality::Gauge;
 use crate::data::Format;
 use crate::run::contents::Contents;
 use crate::run::records::{CallRecord, LocalisationRecord, NoteRecord, Source};
@@ -78,8 +79,12 @@ impl<'a> NotesReading<'a> {
     }
 }
 
-/// What a correction of this note must name: what its file says, else the words that the gold correction changes.
-pub fn keywords(record: &NoteRecord) -> Vec<String> {
+/// What a correction of this note must name: what was given for it, else what its file says, else the words that the gold correction
+/// changes.
+pub fn keywords(record: &NoteRecord, gauge: &Gauge) -> Vec<String> {
+    if let Some(given) = gauge.keywords.get(&record.item) {
+        return given.clone();
+    }
     let Some(gold) = &record.gold else {
         return Vec::new();
     };

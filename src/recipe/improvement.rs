@@ -6,7 +6,7 @@ use super::RecipeError;
 use super::cells::Cell;
 use crate::metrics::bootstrap::{self, Estimate};
 use crate::metrics::paired_t::{PairedT, paired_t};
-use crate::notes::{Column, LearnedScores, NotesReading, columns};
+use crate::notes::{Column, Gauge, NotesReading, columns};
 use crate::run::contents::Contents;
 
 /// A method beside the one that it is set against, over the columns that both have.
@@ -35,7 +35,7 @@ pub struct ImprovementRow {
 /// Runs over different notes.
 pub fn improvements(
     cells: &[(Cell<'_>, Contents)],
-    learned: &LearnedScores,
+    gauge: &Gauge,
 ) -> Result<Vec<ImprovementRow>, RecipeError> {
     let mut rows = Vec::new();
     for (cell, contents) in cells {
@@ -55,7 +55,7 @@ pub fn improvements(
                 problem: format!("its notes are not those of {}", other.path.display()),
             });
         }
-        let [own, base] = readings.map(|reading| columns(&reading, learned));
+        let [own, base] = readings.map(|reading| columns(&reading, gauge));
         rows.extend(row(cell, against, &own, &base)?);
     }
     Ok(rows)

@@ -14,7 +14,7 @@ use crate::metrics::bootstrap::{self, Estimate};
 use crate::metrics::calibration::{BINS, Calibration, calibration};
 use crate::metrics::cost::Cost;
 use crate::metrics::over_runs::OverRuns;
-use crate::notes::{LearnedScores, NoteFigures, NotesReading};
+use crate::notes::{Gauge, NoteFigures, NotesReading};
 use crate::run::contents::Contents;
 use crate::run::error::RunError;
 use crate::run::private_file;
@@ -86,14 +86,14 @@ impl CellResult {
     fn of(
         cell: &Cell<'_>,
         reading: &Reading<'_>,
-        learned: &LearnedScores,
+        gauge: &Gauge,
     ) -> Result<CellResult, RecipeError> {
         let contents = reading.contents;
         let of_notes = NotesReading::of(contents);
         let notes = cell
             .protocol
             .takes_notes()
-            .then(|| NoteFigures::of(&of_notes, learned));
+            .then(|| NoteFigures::of(&of_notes, gauge));
         let verdicts = match notes {
             Some(_) => {
                 let runs = of_notes.verdicts().into_iter();
@@ -171,11 +171,11 @@ impl RecipeResults {
         recipe: &Recipe,
         cells: &[(Cell<'_>, Contents)],
         encoder: Option<&Encoder>,
-        learned: &LearnedScores,
+        gauge: &Gauge,
     ) -> Result<RecipeResults, RecipeError> {
         let results = cells
             .iter()
-            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents), learned))
+            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents), gauge))
             .collect::<Result<Vec<_>, _>>()?;
         let readings: Vec<_> = results
             .iter()
@@ -198,7 +198,7 @@ impl RecipeResults {
             paired,
             collapse,
             cases,
-            improvements: improvements(cells, learned)?,
+            improvements: improvements(cells, gauge)?,
         })
     }
 

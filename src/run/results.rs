@@ -16,7 +16,7 @@ use super::link::ItemKey;
 use super::private_file;
 use super::records::{ItemRecord, Parse};
 use crate::metrics::over_runs::OverRuns;
-use crate::notes::{LearnedScores, NoteFigures, NotesReading};
+use crate::notes::{Gauge, NoteFigures, NotesReading};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -184,7 +184,7 @@ impl Results {
 fn note_figures(contents: &Contents) -> Option<NoteFigures> {
     let mut records = contents.items.records.iter();
     let has_notes = records.any(|record| matches!(record, ItemRecord::Note(_)));
-    has_notes.then(|| NoteFigures::of(&NotesReading::of(contents), &LearnedScores::new()))
+    has_notes.then(|| NoteFigures::of(&NotesReading::of(contents), &Gauge::default()))
 }
 
 fn refuse_unfinished(

@@ -71,6 +71,6 @@ table medguards-table3 "$((3 * ${items:-168}))"
 
 # As the shared task scores it.
 if "$wardround" report --help | grep -q -e --submission; then
-    "$wardround" report "$out/medguards-table2/cells/llama-medguards-medec" --submission "$out/submission.txt" >"$out/submission.log"
+    "$wardround" report "$out/medguards-table2/cells/b-medguards-medec" --submission "$out/submission.txt" >"$out/submission.log"
     "$wardround" score mediqa-corr "$out/submission.txt" --gold "$data/medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv"
 fi

@@ -256,3 +256,43 @@ fn a_changed_figure_of_notes_is_found() {
         .wardround("verify out")
         .refused(3, &["results.json, line ", "n_graded"]);
 }
+
+#[test]
+fn a_models_keywords_are_those_that_the_gold_correction_has() {
+    let scratch = scratch();
+    scratch
+        .wardround("keywords --data notes.jsonl --format notes --panel qwen3 --out keywords.json")
+        .succeeded();
+    let found: Value =
+        serde_json::from_slice(&std::fs::read(scratch.path("keywords.json")).unwrap()).unwrap();
+    let found = found.as_object().unwrap();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["a"]);
+    for keyword in found["a"].as_array().unwrap() {
+        assert!("Malaria is treated with artesunate.".contains(keyword.as_str().unwrap()));
+    }
+    scratch
+        .wardround("run base-llm --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
+        .succeeded();
+    scratch
+        .wardround("report out --keywords keywords.json --alpha 0.3")
+        .succeeded();
+    scratch.write("broken.json", "{\"a\": \"one\"}");
+    scratch
+        .wardround("report out --keywords broken.json")
+        .refused(2, &["broken.json: ", "`wardround keywords` writes it"]);
+    scratch
+        .wardround("report out --alpha 1.5")
+        .refused(2, &["0 to 1"]);
+    scratch.write("one.txt", "a 1 1 \"Malaria is treated with quinine.\"\n");
+    scratch.write("gold.jsonl", NOTES.lines().next().unwrap());
+    scratch
+        .wardround(
+            "score mediqa-corr one.txt --gold gold.jsonl --gold-format notes --scorers nowhere",
+        )
+        .refused(3, &["bleurt-20", "models fetch"]);
+    scratch
+        .wardround("report out --submission run.txt")
+        .succeeded();
+    let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();
+    assert_eq!(submission.lines().count(), 3, "{submission}");
+}

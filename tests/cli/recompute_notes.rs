@@ -56,12 +56,12 @@ fn tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     for (table, killed_in, told) in [
         (
             "medguards-table2",
-            "gemma-medguards-medec",
+            "a-medguards-medec",
             "6 runs, 18 notes, ",
         ),
         (
             "medguards-table3",
-            "gemma-medguards-arabic",
+            "a-medguards-arabic",
             "18 runs, 54 notes, ",
         ),
     ] {

@@ -22,15 +22,14 @@ use minijinja::value::{Serde, Value};
 use super::table::{Kind, Table};
 use super::{ReportError, SCRIPT, STYLE, content_policy, environment};
 use crate::data::{Format, ItemKind};
-use crate::notes::{LearnedScores, Prices};
+use crate::notes::{Gauge, Prices};
 use crate::run::contents::Contents;
 use crate::run::plan::Plan;
 
 /// What a run's records do not hold and its figures need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scoring {
-    /// What BERTScore and BLEURT say of the corrections; empty without their weights.
-    pub learned: LearnedScores,
+    pub gauge: Gauge,
     pub prices: Prices,
 }
 

@@ -50,7 +50,7 @@ struct Headline {
 impl<'a> Page<'a> {
     pub fn new(contents: &'a Contents, scoring: &Scoring) -> Page<'a> {
         let plan = &contents.plan;
-        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.learned);
+        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.gauge);
         let order = Order::new(plan);
         let mut notes: Vec<&NoteRecord> = contents.notes().into_values().collect();
         notes.sort_by_key(|note| (&note.dataset, note.run, order.place(&note.item), &note.item));
@@ -72,7 +72,13 @@ impl<'a> Page<'a> {
         let case = |&note: &&'a NoteRecord| {
             let calls = calls_of.get(&(&note.dataset, note.run, &note.item));
             let calls = calls.map_or(&[][..], Vec::as_slice);
-            let mut case = Case::new(note, calls, &scoring.learned, &instructions, &mut prompts);
+            let mut case = Case::new(
+                note,
+                calls,
+                &scoring.gauge.learned,
+                &instructions,
+                &mut prompts,
+            );
             if let Some(others) = runs_of.get(&(&note.dataset, &note.item)) {
                 case.compare(others);
             }

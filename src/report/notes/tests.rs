@@ -183,7 +183,7 @@ fn other_languages_run_in_their_own_direction() {
 #[test]
 fn tables_equal_the_figures() {
     let records = records();
-    let figures = NoteFigures::of(&NotesReading::of(&records), &LearnedScores::new());
+    let figures = NoteFigures::of(&NotesReading::of(&records), &Gauge::default());
     let tables = tables::all(&figures, &Prices::default());
     let detection = figures.detection.as_ref().unwrap();
     let shown = rows(&tables, "detection");
@@ -261,7 +261,7 @@ fn tables_equal_the_figures() {
 fn a_measure_without_weights_is_empty_and_loud() {
     let records = records();
     let told = |scoring: &Scoring| {
-        let figures = NoteFigures::of(&NotesReading::of(&records), &scoring.learned);
+        let figures = NoteFigures::of(&NotesReading::of(&records), &scoring.gauge);
         let tables = tables::all(&figures, &scoring.prices);
         (
             rows(&tables, "correction"),
@@ -307,7 +307,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
                 bertscore: Some(0.5),
                 bleurt: Some(0.25),
             };
-            scoring.learned.insert((wanted, given), learned);
+            scoring.gauge.learned.insert((wanted, given), learned);
         }
     }
     let (rows, page) = told(&scoring);
@@ -320,7 +320,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
 #[test]
 fn prices_are_what_is_given() {
     let records = records();
-    let figures = NoteFigures::of(&NotesReading::of(&records), &LearnedScores::new());
+    let figures = NoteFigures::of(&NotesReading::of(&records), &Gauge::default());
     let free = Prices {
         prompt: 0.0,
         completion: 2.0,
