@@ -189,7 +189,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
         "no paper reports on them",
         "The Arabic notes were put to the English prompts, unchanged.",
         "Malaria is treated with",
-        "not computed: give --bertscore DIR and --bleurt DIR",
+        "not computed: give --scorers DIR",
     ] {
         assert!(page.contains(words), "{words}");
     }

@@ -36,23 +36,21 @@ pub fn all(figures: &NoteFigures, prices: &Prices) -> Vec<Table> {
     tables.into_iter().flatten().collect()
 }
 
+/// What stands where a measure has no weights.
+const NOT_COMPUTED: &str = "not computed: give --scorers DIR";
+
 /// What is said where BERTScore, BLEURT or both have no weights.
 pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
     let correction = figures.correction.as_ref()?;
-    let missing = [
-        ("bertscore", "BERTScore", "--bertscore DIR"),
-        ("bleurt", "BLEURT", "--bleurt DIR"),
-    ]
-    .into_iter()
-    .filter(|(name, ..)| correction.measure(name).is_none());
-    let (names, flags): (Vec<&str>, Vec<&str>) =
-        missing.map(|(_, name, flag)| (name, flag)).unzip();
+    let missing = [("bertscore", "BERTScore"), ("bleurt", "BLEURT")]
+        .into_iter()
+        .filter(|(name, _)| correction.measure(name).is_none());
+    let names: Vec<&str> = missing.map(|(_, name)| name).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "{}, and with {} AggregateScore and KPCS: not computed: give {}",
+            "{}, and with {} AggregateScore and KPCS: {NOT_COMPUTED}",
             names.join(" and "),
             if names.len() == 1 { "it" } else { "them" },
-            flags.join(" and "),
         )
     })
 }
@@ -231,9 +229,7 @@ fn correction_table(correction: &Correction, n_graded: usize) -> Table {
     };
     let remark = |name: &str| match (correction.measure(name), name) {
         (Some(_), _) => "",
-        (None, "bertscore") => "not computed: give --bertscore DIR",
-        (None, "bleurt") => "not computed: give --bleurt DIR",
-        (None, "aggregate") => "not computed: give --bertscore DIR and --bleurt DIR",
+        (None, "bertscore" | "bleurt" | "aggregate") => NOT_COMPUTED,
         (None, _) => "English alone has its stems",
     };
     let names = MEASURES
@@ -257,14 +253,13 @@ fn correction_table(correction: &Correction, n_graded: usize) -> Table {
         ));
     }
     if correction.kpcs.is_empty() {
-        let remark = "not computed: give --bertscore DIR and --bleurt DIR";
-        rows.push(row("KPCS, Eq. 9".to_owned(), None, remark));
-        rows.push(row("KPCS, gated".to_owned(), None, remark));
+        rows.push(row("KPCS, Eq. 9".to_owned(), None, NOT_COMPUTED));
+        rows.push(row("KPCS, gated".to_owned(), None, NOT_COMPUTED));
     }
     let keywords = match correction.keywords_are_changed_words {
         true => "KPCS' keywords are the words that the gold correction changes.",
         false => {
-            "KPCS' keywords are those that the notes' file names; where it names none, the words that the gold correction changes."
+            "KPCS' keywords are those given with --keywords, else those that the notes' file names, matched to the letter; where there are none, the words that the gold correction changes."
         }
     };
     let counts = format!(

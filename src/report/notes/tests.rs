@@ -273,7 +273,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
         row.unwrap_or_else(|| panic!("{measure}")).clone()
     };
     let (rows, page) = told(&Scoring::default());
-    assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: give --bertscore DIR and --bleurt DIR"));
+    assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: give --scorers DIR"));
     for measure in [
         "BERTScore",
         "BLEURT",
