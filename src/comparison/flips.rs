@@ -8,7 +8,7 @@ use crate::metrics::over_runs::OverRuns;
 use crate::recipe::reading::Reading;
 use crate::run::contents::Contents;
 use crate::run::link::ItemKey;
-use crate::run::records::AnswerRecord;
+use crate::run::records::ItemRecord;
 
 /// A question that one run of the first answers rightly and the paired run of the other wrongly, or the reverse.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,7 +18,7 @@ pub struct Flip {
     pub run: u32,
     pub direction: Direction,
     pub gold: String,
-    /// The letters of the first and of the other; empty where there was none, as where the item errored.
+    /// What the first says and the other: a letter, or whether the note has an error; empty where it says nothing.
     pub from: String,
     pub to: String,
 }
@@ -43,12 +43,12 @@ pub fn flips(first: &Reading<'_>, other: &Reading<'_>) -> Vec<Flip> {
             };
             let (from, to) = (first.item(run, question), other.item(run, question));
             flips.push(Flip {
-                item: from.item.clone(),
-                run: from.run,
+                item: from.item().to_owned(),
+                run: from.run(),
                 direction,
-                gold: from.gold.clone().unwrap_or_default(),
-                from: from.answer.clone(),
-                to: to.answer.clone(),
+                gold: from.gold().unwrap_or_default().to_owned(),
+                from: from.says().to_owned(),
+                to: to.says().to_owned(),
             });
         }
     }
@@ -73,16 +73,16 @@ pub fn agreement(first: &Contents, other: &Contents) -> Option<OverRuns> {
     OverRuns::of_shares(&runs)
 }
 
-/// The letters that were chosen, by run and question.
+/// What was said, by run and question.
 fn answers(contents: &Contents) -> BTreeMap<u32, BTreeMap<String, String>> {
-    let outcomes: BTreeMap<ItemKey, &AnswerRecord> = contents.answers();
+    let outcomes: BTreeMap<ItemKey, &ItemRecord> = contents.outcomes();
     let runs: BTreeSet<u32> = outcomes.keys().map(|key| key.run).collect();
     let mut answers: BTreeMap<u32, BTreeMap<String, String>> =
         runs.into_iter().map(|run| (run, BTreeMap::new())).collect();
     for (key, record) in outcomes {
-        if !record.answer.is_empty() {
+        if !record.says().is_empty() {
             let run = answers.entry(key.run).or_default();
-            run.insert(key.item, record.answer.clone());
+            run.insert(key.item, record.says().to_owned());
         }
     }
     answers

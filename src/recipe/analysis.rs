@@ -300,15 +300,15 @@ pub fn cases(recipe: &Recipe, cells: &Readings<'_>) -> Vec<CaseRow> {
                 let right = last.item(run, question);
                 let item = |reading: &Reading<'_>| {
                     let same = reading.questions.iter().position(|other| other == name);
-                    same.map(|question| reading.item(run, question).answer.clone())
+                    same.map(|question| reading.item(run, question).says().to_owned())
                 };
                 let answers: Vec<Option<String>> =
                     others.iter().map(|(_, reading)| item(reading)).collect();
                 let shared = answers.iter().all(|answer| *answer == answers[0]);
                 let wrong = answers.first().and_then(Option::as_deref);
-                let is_wrong = wrong
-                    .is_some_and(|wrong| !wrong.is_empty() && Some(wrong) != right.gold.as_deref());
-                if right.correct == Some(true) && shared && is_wrong {
+                let is_wrong =
+                    wrong.is_some_and(|wrong| !wrong.is_empty() && Some(wrong) != right.gold());
+                if right.correct() == Some(true) && shared && is_wrong {
                     rows.push(case(&dataset.name, run, question, &here));
                 }
             }
@@ -324,23 +324,20 @@ fn case(
     cells: &[&(&CellResult, Reading<'_>)],
 ) -> CaseRow {
     let methods = cells.iter().map(|(cell, reading)| {
-        let item = reading.item(run, question);
+        let rounds = reading.answer(run, question).map(|one| one.rounds.iter());
+        let rounds = rounds.into_iter().flatten();
         CaseMethod {
             method: cell.method.clone(),
-            rounds: item
-                .rounds
-                .iter()
-                .map(|round| round.answers.clone())
-                .collect(),
-            answer: item.answer.clone(),
+            rounds: rounds.map(|round| round.answers.clone()).collect(),
+            answer: reading.item(run, question).says().to_owned(),
         }
     });
     let item = cells[0].1.item(run, question);
     CaseRow {
         dataset: dataset.to_owned(),
-        item: item.item.clone(),
-        run: item.run,
-        gold: item.gold.clone().unwrap_or_default(),
+        item: item.item().to_owned(),
+        run: item.run(),
+        gold: item.gold().unwrap_or_default().to_owned(),
         methods: methods.collect(),
     }
 }

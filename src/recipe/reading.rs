@@ -9,14 +9,14 @@ use crate::metrics::calibration::Prediction;
 use crate::metrics::cost::{Call, Cost};
 use crate::metrics::similarity::trajectory_text;
 use crate::run::contents::Contents;
-use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
+use crate::run::records::{AnswerRecord, CallRecord, ItemRecord, RoundRecord, Stage};
 
-/// The graded part of a finished run: `[runs][questions]` over the questions with gold, in the plan's order.
+/// The graded part of a finished run: `[runs][questions]` over the questions, or notes, with gold, in the plan's order.
 pub struct Reading<'a> {
     pub contents: &'a Contents,
     /// The questions' ids.
     pub questions: Vec<&'a str>,
-    runs: Vec<Vec<&'a AnswerRecord>>,
+    runs: Vec<Vec<&'a ItemRecord>>,
     calls: HashMap<(u32, &'a str), Vec<&'a CallRecord>>,
 }
 
@@ -34,18 +34,18 @@ pub enum When {
 impl<'a> Reading<'a> {
     /// Questions without gold are left out, and so is what a later line of the same item replaced.
     pub fn of(contents: &'a Contents) -> Reading<'a> {
-        let outcomes = contents.answers();
-        let mut by_run: BTreeMap<u32, HashMap<&str, &AnswerRecord>> = BTreeMap::new();
+        let outcomes = contents.outcomes();
+        let mut by_run: BTreeMap<u32, HashMap<&str, &ItemRecord>> = BTreeMap::new();
         for record in outcomes.into_values() {
             by_run
-                .entry(record.run)
+                .entry(record.run())
                 .or_default()
-                .insert(&record.item, record);
+                .insert(record.item(), record);
         }
         let is_graded = |item: &&String| {
             by_run.values().all(|run| {
                 run.get(item.as_str())
-                    .is_some_and(|record| record.gold.is_some())
+                    .is_some_and(|record| record.correct().is_some())
             })
         };
         let items = contents.plan.dataset.items.iter();
@@ -64,15 +64,21 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Of answers; a run on notes has none.
     fn map<T>(&self, value: impl Fn(&'a AnswerRecord) -> T) -> Vec<Vec<T>> {
         let runs = self.runs.iter();
-        runs.map(|run| run.iter().map(|record| value(record)).collect())
-            .collect()
+        runs.map(|run| {
+            let answers = run.iter().filter_map(|record| answer(record));
+            answers.map(&value).collect()
+        })
+        .collect()
     }
 
-    /// Whether the final answers are right; an item that errored is wrong.
+    /// Whether the final answers, or the flags, are right; an item that errored is wrong.
     pub fn verdicts(&self) -> Vec<Vec<bool>> {
-        self.map(|record| record.error.is_none() && record.correct == Some(true))
+        let is_right = |record: &&ItemRecord| record.correct() == Some(true);
+        let runs = self.runs.iter();
+        runs.map(|run| run.iter().map(is_right).collect()).collect()
     }
 
     /// Whether Round 0 alone would have been right.
@@ -107,13 +113,19 @@ impl<'a> Reading<'a> {
     }
 
     /// The line of a question in a run, both counted from 0.
-    pub fn item(&self, run: usize, question: usize) -> &'a AnswerRecord {
+    pub fn item(&self, run: usize, question: usize) -> &'a ItemRecord {
         self.runs[run][question]
+    }
+
+    /// The same of a question; `None` of a note.
+    pub fn answer(&self, run: usize, question: usize) -> Option<&'a AnswerRecord> {
+        answer(self.item(run, question))
     }
 
     /// Stated confidence of the team, and whether it was right, over all runs; errored items state none.
     pub fn predictions(&self) -> Vec<Prediction> {
         let records = self.runs.iter().flatten();
+        let records = records.filter_map(|record| answer(record));
         let answered = records.filter(|record| record.error.is_none());
         answered
             .map(|record| (record.team_confidence, record.correct == Some(true)))
@@ -135,6 +147,13 @@ impl<'a> Reading<'a> {
             .values()
             .filter(|item| item.correct() == Some(true));
         Cost::of(calls, items, right.count())
+    }
+}
+
+fn answer(record: &ItemRecord) -> Option<&AnswerRecord> {
+    match record {
+        ItemRecord::Answer(record) => Some(record),
+        ItemRecord::Note(_) => None,
     }
 }
 

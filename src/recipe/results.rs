@@ -89,20 +89,10 @@ impl CellResult {
         gauge: &Gauge,
     ) -> Result<CellResult, RecipeError> {
         let contents = reading.contents;
-        let of_notes = NotesReading::of(contents);
-        let notes = cell
-            .protocol
-            .takes_notes()
-            .then(|| NoteFigures::of(&of_notes, gauge));
-        let verdicts = match notes {
-            Some(_) => {
-                let runs = of_notes.verdicts().into_iter();
-                runs.map(|run| run.iter().map(|one| one.is_detected).collect())
-                    .collect()
-            }
-            None => reading.verdicts(),
-        };
-        let graded = !(reading.questions.is_empty() && of_notes.notes.is_empty());
+        let of_notes = || NoteFigures::of(&NotesReading::of(contents), gauge);
+        let notes = cell.protocol.takes_notes().then(of_notes);
+        let verdicts = reading.verdicts();
+        let graded = !reading.questions.is_empty();
         let shares = OverRuns::of_shares(&verdicts);
         let interval = match graded {
             true => Some(bootstrap::mean(&bootstrap::run_means(&verdicts)?, None)?),

@@ -186,6 +186,22 @@ impl ItemRecord {
         }
     }
 
+    /// What it says in a word: a letter, or whether the note has an error; empty where it says nothing.
+    pub fn says(&self) -> &str {
+        match self {
+            ItemRecord::Answer(record) => &record.answer,
+            ItemRecord::Note(record) => record.flag.map_or("", flag_in_words),
+        }
+    }
+
+    /// What it should say.
+    pub fn gold(&self) -> Option<&str> {
+        match self {
+            ItemRecord::Answer(record) => record.gold.as_deref(),
+            ItemRecord::Note(record) => record.gold.as_ref().map(|gold| flag_in_words(gold.flag)),
+        }
+    }
+
     /// Whether the answer, or the flag, is the gold one; what errored or gave none is wrong. `None` without gold.
     pub fn correct(&self) -> Option<bool> {
         let is_right = match self {
@@ -204,6 +220,13 @@ impl ItemRecord {
             ItemRecord::Answer(record) => record.error.as_deref(),
             ItemRecord::Note(record) => record.error.as_deref(),
         }
+    }
+}
+
+fn flag_in_words(has_error: bool) -> &'static str {
+    match has_error {
+        true => "error",
+        false => "no error",
     }
 }
 

@@ -296,3 +296,33 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();
     assert_eq!(submission.lines().count(), 3, "{submission}");
 }
+
+#[test]
+fn runs_on_notes_are_compared_by_their_flags() {
+    let scratch = scratch();
+    for (system, out) in [("medguards", "guarded"), ("base-llm", "alone")] {
+        scratch
+            .wardround(format!(
+                "run {system} --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out {out}"
+            ))
+            .succeeded();
+    }
+    let told = scratch.wardround("compare guarded alone --format json");
+    let told: Value = serde_json::from_str(&told.succeeded().stdout).unwrap();
+    assert_eq!(
+        (&told["n_questions"], &told["n_graded"]),
+        (&3.into(), &2.into())
+    );
+    for (run, row) in ["guarded", "alone"]
+        .into_iter()
+        .zip(told["runs"].as_array().unwrap())
+    {
+        let contents = Contents::read(&scratch.path(run)).unwrap();
+        let right = contents
+            .outcomes()
+            .into_values()
+            .filter(|one| one.correct() == Some(true));
+        let share = right.count() as f64 / 2.0;
+        assert_eq!(row["accuracy"]["mean"].as_f64(), Some(share), "{row}");
+    }
+}
