@@ -290,7 +290,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
             row["remark"]
                 .as_str()
                 .unwrap()
-                .starts_with("not computed: give --b"),
+                .starts_with("not computed: give --scorers"),
             "{row}"
         );
     }
