@@ -12,7 +12,7 @@ use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::prepare::{Order, Share};
 use super::run::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::console;
-use crate::data::{Format, Item, NoteError};
+use crate::data::{Format, Item, ItemKind, NoteError};
 use crate::exit::Failure;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
@@ -61,6 +61,12 @@ pub struct Keywords {
 
 impl Keywords {
     pub fn run(self) -> Result<(), Failure> {
+        if self.format.kind() != ItemKind::Notes {
+            return Err(Failure::usage(
+                format!("keywords are of notes, and {} holds questions", self.format),
+                "the formats of notes are medec, mederrbench and notes",
+            ));
+        }
         let out = self.out.clone();
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,

@@ -4,7 +4,6 @@ use super::correction::{parts, quality};
 use super::quality::{Gauge, Quality};
 use super::reading::{NotesReading, keywords};
 use crate::metrics::kpcs::{ALPHA, kpcs};
-use crate::metrics::over_runs::OverRuns;
 use crate::run::records::NoteRecord;
 
 /// The columns in the order of Table 2: what recipes call them, and what people do.
@@ -23,17 +22,9 @@ pub struct Column {
     pub name: &'static str,
     /// `[runs][notes]`, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
     pub values: Vec<Vec<f64>>,
-    /// Of a correction: the mean over the pairs alone.
-    pub subset: Option<OverRuns>,
 }
 
 impl Column {
-    /// The means over the notes.
-    pub fn over_runs(&self) -> Option<OverRuns> {
-        let mean = |run: &Vec<f64>| run.iter().sum::<f64>() / run.len() as f64;
-        OverRuns::of(self.values.iter().map(mean).collect())
-    }
-
     /// Each note's mean over the runs.
     pub fn by_note(&self) -> Vec<f64> {
         let notes = self.values.first().map_or(0, Vec::len);
@@ -59,7 +50,6 @@ pub fn columns(reading: &NotesReading<'_>, gauge: &Gauge) -> Vec<Column> {
         Column {
             name,
             values: verdicts.iter().map(run).collect(),
-            subset: None,
         }
     };
     let qualities = reading.map(|record| quality(record, &gauge.learned));
@@ -67,19 +57,7 @@ pub fn columns(reading: &NotesReading<'_>, gauge: &Gauge) -> Vec<Column> {
     let of_correction =
         |name, score: &dyn Fn(&NoteRecord, &Quality) -> Option<f64>| -> Option<Column> {
             let values = parts(reading, &qualities, score)?;
-            let of_pairs = |(values, qualities): (&Vec<f64>, &Vec<Option<Quality>>)| {
-                let pairs = values.iter().zip(qualities);
-                let pairs = pairs.filter(|(_, quality)| quality.is_some());
-                let scores: Vec<f64> = pairs.map(|(value, _)| *value).collect();
-                let n = scores.len() as f64;
-                (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / n)
-            };
-            let subset = values.iter().zip(&qualities).map(of_pairs);
-            Some(Column {
-                name,
-                subset: subset.collect::<Option<Vec<_>>>().and_then(OverRuns::of),
-                values,
-            })
+            Some(Column { name, values })
         };
     let rouge1 = match is_medec {
         true => "rouge1_stemmed",

@@ -340,6 +340,18 @@ pub enum Source {
     Vote,
 }
 
+impl Source {
+    /// As tables and figures say it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Source::Single => "one agent alone",
+            Source::Agreement => "agreement",
+            Source::Arbitration => "arbitration",
+            Source::Vote => "vote",
+        }
+    }
+}
+
 /// How it was decided whether the note has an error. Vectors run over `agents`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

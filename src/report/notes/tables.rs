@@ -6,7 +6,6 @@ use crate::notes::{
     Prices, StageCost,
 };
 use crate::report::table::{Cell, Column, Kind, Row, Table};
-use crate::run::records::Source;
 
 /// Those that there are figures for.
 pub fn all(figures: &NoteFigures, prices: &Prices) -> Vec<Table> {
@@ -284,21 +283,12 @@ fn correction_table(correction: &Correction, n_graded: usize) -> Table {
     )
 }
 
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Single => "one agent alone",
-        Source::Agreement => "agreement",
-        Source::Arbitration => "arbitration",
-        Source::Vote => "vote",
-    }
-}
-
 fn consensus_table(stages: &[Consensus]) -> Table {
     let of_stage = |stage: &Consensus| {
         let row = |settled: &crate::notes::Settled| Row {
             group: stage.stage.clone(),
             cells: vec![
-                Cell::text(source(settled.source)),
+                Cell::text(settled.source.in_words()),
                 Cell::Count(settled.n),
                 Cell::share(Some(settled.share)),
                 Cell::Count(settled.n_right),

@@ -7,7 +7,6 @@ use crate::recipe::Recipe;
 use crate::recipe::improvement::ImprovementRow;
 use crate::recipe::results::{CellResult, RecipeResults};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
-use crate::run::records::Source;
 
 /// Every table that has a row; none where the recipe is on questions.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
@@ -309,15 +308,6 @@ fn kpcs(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Option<Table>
     })
 }
 
-pub fn settled_by(source: Source) -> &'static str {
-    match source {
-        Source::Single => "one agent",
-        Source::Agreement => "agreement",
-        Source::Arbitration => "arbitration",
-        Source::Vote => "vote",
-    }
-}
-
 fn consensus(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Option<Table> {
     let rows = cells.iter().flat_map(|(cell, notes)| {
         notes.consensus.iter().flat_map(|stage| {
@@ -328,7 +318,7 @@ fn consensus(recipe: &Recipe, cells: &[(&CellResult, &NoteFigures)]) -> Option<T
                     cells: vec![
                         label,
                         Cell::text(&stage.stage),
-                        Cell::text(settled_by(settled.source)),
+                        Cell::text(settled.source.in_words()),
                         Cell::Count(settled.n),
                         Cell::share(Some(settled.share)),
                         Cell::Count(settled.n_right),

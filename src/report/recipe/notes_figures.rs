@@ -1,7 +1,7 @@
 //! The figures of a recipe on notes: the columns that need no weights, and who settled each stage (MedGuards, Figures 2 to 6).
 
 use super::figures::{Figures, Key};
-use super::notes::{full, settled_by};
+use super::notes::full;
 use crate::metrics::over_runs::OverRuns;
 use crate::notes::NoteFigures;
 use crate::recipe::Recipe;
@@ -87,7 +87,7 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Figures {
         let stage = |stage: &crate::notes::Consensus| {
             let lane = |settled: &crate::notes::Settled| Lane {
                 series: settled.source as usize,
-                said: format!("{} {:.4}", settled_by(settled.source), settled.share),
+                said: format!("{} {:.4}", settled.source.in_words(), settled.share),
                 marks: vec![Mark::Bar {
                     value: settled.share,
                     std: None,
@@ -114,7 +114,7 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Figures {
         key: keys
             .into_iter()
             .filter(used)
-            .map(|source| key(source as usize, settled_by(source)))
+            .map(|source| key(source as usize, source.in_words()))
             .collect(),
     }
 }
