@@ -41,6 +41,8 @@ for family in qwen3 gemma3 llama; do
   # Fast.
   step "bench-$family" "$wardround" bench --model "$full" --device cuda -p 512,4096 -n 128 --depth 0,4096 \
     --batch 1,2,4,8,16,32,64 --format json
+  # What the same bytes in any company cost.
+  step "bench-fast-$family" "$wardround" bench --model "$full" --device cuda --fast -p 512,4096 -n 128 --batch 1,64 --format json
   step "bench-q8_0-$family" "$wardround" bench --model "$full" --device cuda --quant q8_0 -p 4096 -n 128 --batch 1,8,64 --format json
   step "bench-q4_k-$family" "$wardround" bench --model "$full" --device cuda --quant q4_k -p 4096 -n 128 --batch 1,8,64 --format json
 done

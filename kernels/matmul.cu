@@ -5,17 +5,21 @@
 //   matmul_small_<format>_<epilogue>_R   ≤ R    (ceil(n / small_outputs(R)), 1, 1)       128      small_shared_bytes(R)
 //   matmul_medium_<format>_<epilogue>    any    (ceil(rows/64), ceil(n/128), 1 or 4)     256      LARGE_SHARED_BYTES
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
+//   matmul_warpgroup_<…>_<…>_B           any    (ceil(rows/B), ceil(n/128), 1)           256      WarpgroupShared<B>::BYTES
 //
-// R is 8, 16, 32 or 64. gridDim.z = 4 is for fewer blocks than the device has room for.
+// R is 8, 16, 32 or 64. gridDim.z = 4 is for fewer blocks than the device has room for. B is 128 or 256; the warpgroups'
+// kernels are for compute capability 9.0, and do nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
+#include "matmul_warpgroup.cuh"
 
 // weights, scales, units: see `Weights`; x: bf16 [rows][x_stride]; n: outputs, gates and ups counted; k_tiles: K/32
-// rounded up; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
+// rounded up; chunk_tiles: see `Chunks`; out: f32 [rows][out_stride], or bf16 where the epilogue is a gate.
 #define MATMUL_PARAMETERS                                                                                           \
     const unsigned char *weights, const unsigned char *scales, const unsigned char *units, const Bf16 *x,           \
-        int x_stride, int rows, int n, int k_tiles, void *out, int out_stride
-#define MATMUL_ARGUMENTS {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}
+        int x_stride, int rows, int n, int k_tiles, int chunk_tiles, void *out, int out_stride
+#define MATMUL_ARGUMENTS                                                                                            \
+    {weights, scales, units, k_tiles}, {x, x_stride, rows}, {out, out_stride, rows, n}, {k_tiles, chunk_tiles}
 
 #define MATMUL_SMALL(format, Format, epilogue, Epilogue_, most_rows)                                               \
     extern "C" __global__ void __launch_bounds__(matmul::SMALL_THREADS, 2)                                         \
@@ -41,13 +45,25 @@
     }                                                                                                              \
     TWIN_KERNEL(matmul_large_##format##_##epilogue)
 
+#define MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, rows_of_cta)                                          \
+    extern "C" __global__ void __launch_bounds__(matmul::WARPGROUP_THREADS, 1)                                     \
+        matmul_warpgroup_##format##_##epilogue##_##rows_of_cta(MATMUL_PARAMETERS) {                                \
+        if constexpr (HAS_WGMMA) {                                                                                 \
+            matmul::multiply_by_warpgroups<matmul::Format, matmul::Epilogue::Epilogue_, rows_of_cta>(              \
+                MATMUL_ARGUMENTS);                                                                                 \
+        }                                                                                                          \
+    }                                                                                                              \
+    TWIN_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
+
 #define MATMUL_EPILOGUE(format, Format, epilogue, Epilogue_) \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 8)     \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 32)    \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 64)    \
     MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)       \
-    MATMUL_LARGE(format, Format, epilogue, Epilogue_)
+    MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
+    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \
+    MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 256)
 
 #define MATMUL_FORMAT(format, Format)           \
     MATMUL_EPILOGUE(format, Format, f32, F32)   \

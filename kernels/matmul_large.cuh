@@ -51,24 +51,13 @@ struct Block {
         Group::copy(memory + slot * STAGE + warp * Group::BYTES, group, tile, end, lane);
     }
 
-    // Rows of 128 bytes, eight pieces; odd rows have their halves exchanged, so that two rows' reads of one half meet
-    // in no bank.
     __device__ __forceinline__ void copy_x(int slot, int tile) const {
-        unsigned char *to = memory + slot * STAGE + X_AT;
-        const int piece = threadIdx.x % 8;
-#pragma unroll
-        for (int pass = 0; pass < ROWS * 8 / LARGE_THREADS; ++pass) {
-            const int row = pass * (LARGE_THREADS / 8) + threadIdx.x / 8, from_row = blockIdx.x * ROWS + row;
-            const bool valid = from_row < activations.rows && tile + piece / 4 < end;
-            const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32;
-            copy_async_16(to + row * 128 + (piece ^ row % 2 * 4) * 16, from + piece * 8, valid);
-        }
+        copy_rows<ROWS, LARGE_THREADS>(memory + slot * STAGE + X_AT, activations, tile, end);
     }
 
     __device__ __forceinline__ void multiply(int slot, int index, float (&sums)[2][ROW_TILES][4]) const {
         const unsigned char *stage = memory + slot * STAGE;
-        const int row = warp / 4 * (ROWS / 2) + lane / 4, piece = index * 4 + lane % 4;
-        const unsigned char *x = stage + X_AT + row * 128 + (piece ^ row % 2 * 4) * 16;
+        const unsigned char *x = stage + X_AT + place_in_stage(warp / 4 * (ROWS / 2) + lane % 8, index * 4 + lane / 8);
         Fragment weights[2];
 #pragma unroll
         for (int group = 0; group < 2; ++group) {
@@ -76,7 +65,7 @@ struct Block {
         }
         uint4 inputs[ROW_TILES];
 #pragma unroll
-        for (int m = 0; m < ROW_TILES; ++m) inputs[m] = *reinterpret_cast<const uint4 *>(x + m * 8 * 128);
+        for (int m = 0; m < ROW_TILES; ++m) inputs[m] = load_matrices(x + m * 8 * 128);
         // The second steps come after all first ones, so that none waits for a sum still in the making.
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
@@ -125,9 +114,8 @@ struct Block {
 // MAY_SPLIT: whether gridDim.z may be other than 1.
 template <class Format, Epilogue EPILOGUE, int ROW_TILES, bool MAY_SPLIT>
 __device__ __forceinline__ void multiply_large(const Weights &weights, const Activations &activations,
-                                               const Output &output, const Meeting &meeting) {
+                                               const Output &output, const Chunks &chunks, const Meeting &meeting) {
     let_dependents_start();
-    const Chunks chunks(weights.k_tiles);
     const bool split = MAY_SPLIT && gridDim.z != 1;
     const int begin = split ? blockIdx.z * chunks.length : 0;
     const int end = split ? min(begin + chunks.length, weights.k_tiles) : weights.k_tiles;

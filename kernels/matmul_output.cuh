@@ -6,18 +6,36 @@
 namespace matmul {
 
 // K is summed in at most four chunks of equal length, each by mma in ascending order from zero, and the chunks' sums
-// are added in order. The tree is a function of K alone, so a row has the same bits in every kernel and company.
+// are added in order. Where the length is a quarter of K, the tree is a function of K alone, and a row has the same bits
+// in every kernel and company. A greater length is for kernels that are given all of K.
 struct Chunks {
     int length, count;
 
-    __device__ __forceinline__ explicit Chunks(int k_tiles)
-        : length((k_tiles + 3) / 4), count((k_tiles + length - 1) / length) {}
+    __device__ __forceinline__ Chunks(int k_tiles, int length) : length(length), count((k_tiles + length - 1) / length) {}
 };
 
 struct Activations {
     const Bf16 *x;  // [rows][stride], padded with zeros to whole tiles
     int stride, rows;
 };
+
+// A stage of activations is rows of 64 inputs, 128 bytes in eight pieces. Pieces are exchanged as wgmma's swizzle of 128
+// bytes does, so that eight rows' reads of one piece meet in no bank; the stage is aligned to eight rows.
+__device__ __forceinline__ int place_in_stage(int row, int piece) { return row * 128 + (piece ^ row % 8) * 16; }
+
+// A CTA starts copying a stage: tiles `tile` and the next of the rows that are the CTA's; zeros where there are none, and
+// from tile `end` on.
+template <int ROWS, int THREADS>
+__device__ __forceinline__ void copy_rows(unsigned char *to, const Activations &activations, int tile, int end) {
+    const int piece = threadIdx.x % 8;
+#pragma unroll
+    for (int pass = 0; pass < ROWS * 8 / THREADS; ++pass) {
+        const int row = pass * (THREADS / 8) + threadIdx.x / 8, from_row = blockIdx.x * ROWS + row;
+        const bool valid = from_row < activations.rows && tile + piece / 4 < end;
+        const Bf16 *from = activations.x + static_cast<size_t>(from_row) * activations.stride + tile * 32;
+        copy_async_16(to + place_in_stage(row, piece), from + piece * 8, valid);
+    }
+}
 
 enum class Epilogue {
     F32,   // out f32 [rows][n]

@@ -44,9 +44,12 @@ struct Ring {
         }
     }
 
-    // Each lane copies what it will multiply itself: of row 8·m + g the inputs 8q … 8q+7 of each tile.
+    // Eight rows of a tile lie side by side, 64 bytes each; their pieces of sixteen are exchanged so that eight rows'
+    // reads of one piece meet in no bank.
+    static __device__ __forceinline__ int place(int row, int piece) { return row * 64 + (piece ^ row / 2 % 4) * 16; }
+
     __device__ __forceinline__ void copy_x(int slot, int tile) const {
-        unsigned char *to = memory + slot * STAGE + X_AT + lane * 16;
+        unsigned char *to = memory + slot * STAGE + X_AT + place(lane / 4, lane % 4);
         const Bf16 *from = activations.x + lane / 4 * activations.stride + tile * 32 + lane % 4 * 8;
 #pragma unroll
         for (int index = 0; index < TILES; ++index) {
@@ -77,10 +80,10 @@ struct Ring {
         for (int group = 0; group < GROUPS; ++group) {
             weights[group] = Group::fragment(stage + group * Group::BYTES, index, lane);
         }
-        const uint4 *x = reinterpret_cast<const uint4 *>(stage + X_AT + index * ROW_TILES * 512) + lane;
+        const unsigned char *x = stage + X_AT + index * ROW_TILES * 512 + place(lane % 8, lane / 8);
 #pragma unroll
         for (int m = 0; m < ROW_TILES; ++m) {
-            const uint4 inputs = x[m * 32];
+            const uint4 inputs = load_matrices(x + m * 512);
 #pragma unroll
             for (int group = 0; group < GROUPS; ++group) {
                 multiply_add(sums[group][m], weights[group].half[0], inputs.x, inputs.y);
@@ -95,7 +98,7 @@ struct Ring {
 
 template <class Format, Epilogue EPILOGUE, int ROW_TILES>
 __device__ __forceinline__ void multiply_small(const Weights &weights, const Activations &activations,
-                                               const Output &output) {
+                                               const Output &output, const Chunks &chunks) {
     using Ring = Ring<Format, ROW_TILES>;
     constexpr int GROUPS = Ring::GROUPS;
     // As much again as is in the ring, roughly, is called to the second cache: until the inputs are there the memory
@@ -103,7 +106,6 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
     constexpr int PREFETCHED = 8192 / Format::VALUES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int first_group = blockIdx.x * GROUPS, last_group = (output.n + 15) / 16 - 1;
-    const Chunks chunks(weights.k_tiles);
     const int begin = warp * chunks.length, end = min(begin + chunks.length, weights.k_tiles);
 
     let_dependents_start();

@@ -24,18 +24,15 @@ __device__ __forceinline__ void embed(const matmul::Weights &weights, const unsi
     const int quad_lane = threadIdx.x % 4, tile_lane = token % 8 * 4 + quad_lane, high_row = token % 16 / 8;
     float *out = residual + static_cast<size_t>(blockIdx.x) * hidden;
     for (int tile = threadIdx.x / 32; tile < weights.k_tiles; tile += WARPS) {
-        const matmul::Fragment fragment = Format::fragment(group.values + tile * Format::VALUES,
-                                                           group.scales + tile * Format::SCALES,
-                                                           group.units + tile / 8 * Format::UNITS, tile_lane);
-        const int input = tile * 32 + quad_lane * 8;
-        if (threadIdx.x % 32 >= 4 || input >= hidden) continue;
+        const matmul::Fragment fragment = Format::fragment(group.share<Format>(tile, tile_lane), tile_lane);
+        if (threadIdx.x % 32 >= 4) continue;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const unsigned low = high_row ? fragment.half[half][1] : fragment.half[half][0];
-            const unsigned high = high_row ? fragment.half[half][3] : fragment.half[half][2];
-            reinterpret_cast<float4 *>(out + input)[half] =
-                make_float4(__fmul_rn(low_bf16(low), factor), __fmul_rn(high_bf16(low), factor),
-                            __fmul_rn(low_bf16(high), factor), __fmul_rn(high_bf16(high), factor));
+        for (int eight = 0; eight < 4; ++eight) {
+            const int input = tile * 32 + eight * 8;
+            if (input >= hidden) break;
+            const unsigned pair = fragment.half[eight / 2][eight % 2 * 2 + high_row];
+            reinterpret_cast<float2 *>(out + input)[quad_lane] =
+                make_float2(__fmul_rn(low_bf16(pair), factor), __fmul_rn(high_bf16(pair), factor));
         }
     }
 }

@@ -81,13 +81,34 @@ __device__ __forceinline__ void await_copies() {
 #endif
 }
 
-// The CTA's dynamic shared memory, aligned to 16 bytes.
+// The CTA's dynamic shared memory, aligned to 1024 bytes where there is none of fixed size.
 __device__ __forceinline__ unsigned char *dynamic_shared() {
 #ifdef WARDROUND_TWIN
     return twin::dynamic_shared();
 #else
-    extern __shared__ uint4 dynamic_shared_memory[];
-    return reinterpret_cast<unsigned char *>(dynamic_shared_memory);
+    extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
+    return dynamic_shared_memory;
+#endif
+}
+
+// Four 8 × 8 matrices of bf16 from shared memory: lane 8·i + r says where row r of matrix i lies, sixteen bytes. Number i
+// of the result is, in lane 4·g + q, the pair 2q, 2q+1 of row g of matrix i.
+__device__ __forceinline__ uint4 load_matrices(const void *row) {
+#ifdef WARDROUND_TWIN
+    twin::require_aligned(row, 16);
+    const void *const *rows = twin::exchange(row);
+    const auto pair = [rows](unsigned matrix) {
+        return static_cast<const unsigned *>(rows[matrix * 8 + twin::lane / 4])[twin::lane % 4];
+    };
+    return {pair(0), pair(1), pair(2), pair(3)};
+#else
+    const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    uint4 value;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "r"(from)
+                 : "memory");
+    return value;
 #endif
 }
 

@@ -20,12 +20,22 @@ namespace {
 
 constexpr unsigned lanes = 32, most_threads = 1024;
 
+// An asynchronous product of a warp, and the second operand as it was when the product began.
+struct Product {
+    twin::AsyncProduct parts[lanes];
+    unsigned b[128][8];  // [column][pair of k]
+    unsigned group;
+};
+
 // `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
 struct Warp {
     unsigned first, present, live, arrived, stopped, meetings;
     twin::Combine combine;
     void *slots;
     alignas(64) unsigned char room[2][lanes * 64];
+    std::vector<Product> products;
+    unsigned group = 0;  // of the products not yet committed
+    bool begun = false;
 };
 
 struct Copy {
@@ -41,6 +51,12 @@ struct Fiber {
     unsigned lane;
     unsigned group = 0;  // of the copies not yet committed
     std::vector<Copy> copies;
+    bool unfenced = false;  // copies have landed of which products know nothing
+};
+
+// Dynamic shared memory is aligned to this.
+struct alignas(1024) SharedLine {
+    unsigned char bytes[1024];
 };
 
 // One OS thread's CTA.
@@ -51,7 +67,7 @@ struct Machine {
     unsigned warp_count = 0, live = 0, stopped = 0, barriers = 0;
     const twin::Kernel *kernel;
     void **arguments;
-    std::vector<uint4> shared;
+    std::vector<SharedLine> shared;
     unsigned char *stacks;
 
     Machine();
@@ -122,7 +138,9 @@ void run_threads() {
     for (;;) {
         machine->kernel->invoke(machine->arguments);
         Fiber &fiber = *current;
+        if (!fiber.warp->products.empty()) twin::fail("a thread returns before its products are done");
         fiber.copies.clear();
+        fiber.unfenced = false;
         fiber.warp->present &= ~(1u << fiber.lane);
         --fiber.warp->live;
         --machine->live;
@@ -156,7 +174,7 @@ void run_cta(unsigned threads) {
     }
     machine->live = threads;
     // What a CTA leaves in shared memory is no value to start from.
-    std::fill(machine->shared.begin(), machine->shared.end(), uint4{~0u, ~0u, ~0u, ~0u});
+    memset(machine->shared.data(), 0xFF, machine->shared.size() * sizeof(SharedLine));
     current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
     twin::lane = current->lane;
@@ -216,7 +234,10 @@ void twin::await_copies(unsigned pending) {
         memset(static_cast<unsigned char *>(copy.to) + copy.bytes, 0, copy.zeros);
     }
     copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(landed));
+    current->unfenced |= landed != 0;
 }
+
+void twin::fence_copies() { current->unfenced = false; }
 
 void twin::multiply_tiles(void *slots, unsigned) {
     // Two neighbouring outputs of a row, in one register of any x86-64.
@@ -250,6 +271,86 @@ void twin::multiply_tiles(void *slots, unsigned) {
     }
 }
 
+namespace {
+
+// The pairs of inputs of 128 columns, where a descriptor's address, distance of eight columns and swizzle say.
+void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
+    if (descriptor >> 62 != 1) twin::fail("a descriptor is not of 128 bytes' swizzle");
+    const uint64_t start = (descriptor & 0x3FFF) << 4, eight = (descriptor >> 32 & 0x3FFF) << 4;
+    for (unsigned column = 0; column < 128; ++column) {
+        for (unsigned pair = 0; pair < 8; ++pair) {
+            uint64_t at = start + column / 8 * eight + column % 8 * 128 + pair * 4;
+            at ^= (at >> 7 & 7) << 4;
+            if (at + 4 > machine->shared.size() * sizeof(SharedLine)) twin::fail("a product reads past shared memory");
+            memcpy(&b[column][pair], twin::dynamic_shared() + at, 4);
+        }
+    }
+}
+
+void finish(Product &product) {
+    unsigned now[128][8];
+    read_columns(product.parts[0].b, now);
+    if (memcmp(now, product.b, sizeof now) != 0) twin::fail("shared memory changed while a product read it");
+    twin::TileOperands operands[lanes];
+    for (unsigned tile = 0; tile < 16; ++tile) {
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            const twin::AsyncProduct &own = product.parts[lane];
+            const unsigned *column = product.b[tile * 8 + lane / 4];
+            memcpy(operands[lane].a, own.a, sizeof own.a);
+            operands[lane].b[0] = column[lane % 4];
+            operands[lane].b[1] = column[lane % 4 + 4];
+            memcpy(operands[lane].c, own.c + tile * 4, sizeof operands[lane].c);
+        }
+        twin::multiply_tiles(operands, ~0u);
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            memcpy(product.parts[lane].c + tile * 4, operands[lane].c, sizeof operands[lane].c);
+        }
+    }
+}
+
+}  // namespace
+
+void twin::begin_products() {
+    exchange(0, [](void *, unsigned) { current->warp->begun = true; });
+}
+
+void twin::multiply_async(const AsyncProduct &product) {
+    exchange(product, [](void *slots, unsigned present) {
+        Warp &warp = *current->warp;
+        if (present != ~0u) fail("a warp's lanes are not all there for a product");
+        if (!warp.begun) fail("a product without a fence since the last group");
+        for (unsigned thread = 0; thread < machine->warp_count * lanes; ++thread) {
+            if (machine->fibers[thread].unfenced) fail("copies have landed that are not fenced for products");
+        }
+        Product &started = warp.products.emplace_back();
+        memcpy(started.parts, slots, sizeof started.parts);
+        for (const AsyncProduct &lane : started.parts) {
+            if (lane.b != started.parts[0].b) fail("lanes name different operands of a product");
+        }
+        read_columns(started.parts[0].b, started.b);
+        started.group = warp.group;
+    });
+}
+
+void twin::commit_products() {
+    exchange(0, [](void *, unsigned) {
+        ++current->warp->group;
+        current->warp->begun = false;
+    });
+}
+
+void twin::await_products(unsigned pending) {
+    exchange(pending, [](void *slots, unsigned) {
+        Warp &warp = *current->warp;
+        const unsigned pending = *static_cast<unsigned *>(slots);
+        size_t done = 0;
+        for (; done < warp.products.size() && warp.products[done].group + pending < warp.group; ++done) {
+            finish(warp.products[done]);
+        }
+        warp.products.erase(warp.products.begin(), warp.products.begin() + static_cast<ptrdiff_t>(done));
+    });
+}
+
 // Whether this OS thread's kernels let their threads take turns in order (0) or at random, from a seed: what depends on
 // the order, for want of a barrier, then shows.
 extern "C" void wardround_twin_shuffle(uint64_t seed) { turns = seed; }
@@ -268,7 +369,7 @@ extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], c
     machine->arguments = arguments;
     if (threads > most_threads) twin::fail("a CTA has more threads than there can be");
     machine->warp_count = (threads + lanes - 1) / lanes;
-    machine->shared.resize((shared_bytes + sizeof(uint4) - 1) / sizeof(uint4));
+    machine->shared.resize((shared_bytes + sizeof(SharedLine) - 1) / sizeof(SharedLine));
     blockDim = {block[0], block[1], block[2]};
     gridDim = {grid[0], grid[1], grid[2]};
     for (unsigned each = 0; each < threads; ++each) {

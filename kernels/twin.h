@@ -58,6 +58,8 @@ unsigned char *dynamic_shared();
 void copy_later(void *to, const void *from, unsigned bytes, unsigned zeros);
 void commit_copies();
 void await_copies(unsigned pending);
+// Copies that have landed are for products only once they are fenced.
+void fence_copies();
 // Ends the process: a kernel did what the hardware would not survive.
 [[noreturn]] void fail(const char *what);
 
@@ -99,6 +101,19 @@ struct TileOperands {
 
 // A `Combine` over them: an output's sixteen products and what it held are summed in f64 and rounded once.
 void multiply_tiles(void *slots, unsigned present);
+
+// A lane's part in an asynchronous product of its warpgroup: see kernels/wgmma.cuh.
+struct AsyncProduct {
+    unsigned a[4];
+    float *c;
+    uint64_t b;
+};
+
+// Done when it is awaited; what it reads of shared memory must not have changed since.
+void multiply_async(const AsyncProduct &product);
+void begin_products();
+void commit_products();
+void await_products(unsigned pending);
 
 // A kernel by its name; `TWIN_KERNEL` enters one.
 struct Kernel {

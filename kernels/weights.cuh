@@ -1,7 +1,7 @@
 // A matmul's weights on their way from memory through shared memory into A fragments, in three formats.
 //
-// Tiles of 16 outputs (a group) × 32 inputs, [groups][k_tiles]; lane = 4·g + q owns outputs g and g+8 and the inputs
-// 8q … 8q+7. Half s of a tile is one m16n8k16 step; its a0, a1 are rows g, g+8 at inputs 8q+4s+{0,1}, a2, a3 at +{2,3}.
+// Tiles of 16 outputs (a group) × 32 inputs, [groups][k_tiles]. Half s of a tile, its inputs 16s … 16s+15, is one
+// step of k16; lane = 4·g + q owns outputs g and g+8: a0, a1 are rows g, g+8 at inputs 16s+2q+{0,1}, a2, a3 at +{8,9}.
 #pragma once
 
 #include "common.cuh"
@@ -22,6 +22,13 @@ struct Weights {
         const size_t block = static_cast<size_t>(group) * ((k_tiles + 7) / 8);
         return {values + tile * Format::VALUES, scales + tile * Format::SCALES, units + block * Format::UNITS, k_tiles};
     }
+
+    // A lane's share of a tile of the first group, from where it lies.
+    template <class Format>
+    __device__ __forceinline__ typename Format::Share share(int tile, int lane) const {
+        return Format::read(values + tile * Format::VALUES, scales + tile * Format::SCALES,
+                            units + tile / 8 * Format::UNITS, lane);
+    }
 };
 
 // A tile as the mma's first operand: a0 … a3 of its two steps.
@@ -29,23 +36,32 @@ struct Fragment {
     unsigned half[2][4];
 };
 
-// VALUES, SCALES and UNITS are a tile's bytes of each part; units are those of its 256 inputs. A fragment holds its
-// weights divided by ONE, a power of two, and results are to be multiplied by it: all roundings are the same.
+// VALUES, SCALES and UNITS are a tile's bytes of each part; units are those of its 256 inputs. A lane's `Share` is what
+// it reads of a tile. A fragment holds its weights divided by ONE, a power of two, and results are to be multiplied by
+// it: all roundings are the same.
 struct Bf16Weights {
     static constexpr int VALUES = 1024, SCALES = 0, UNITS = 0;
     static constexpr float ONE = 1;
 
     // values: [half][lane][4 × 2 bf16]
-    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *,
-                                                        const unsigned char *, int lane) {
+    struct Share {
+        uint4 half[2];
+    };
+
+    static __device__ __forceinline__ Share read(const unsigned char *values, const unsigned char *,
+                                                 const unsigned char *, int lane) {
+        const uint4 *from = reinterpret_cast<const uint4 *>(values) + lane;
+        return {{from[0], from[32]}};
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const Share &share, int) {
         Fragment fragment;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const uint4 pairs = reinterpret_cast<const uint4 *>(values)[half * 32 + lane];
-            fragment.half[half][0] = pairs.x;
-            fragment.half[half][1] = pairs.y;
-            fragment.half[half][2] = pairs.z;
-            fragment.half[half][3] = pairs.w;
+            fragment.half[half][0] = share.half[half].x;
+            fragment.half[half][1] = share.half[half].y;
+            fragment.half[half][2] = share.half[half].z;
+            fragment.half[half][3] = share.half[half].w;
         }
         return fragment;
     }
@@ -57,17 +73,26 @@ struct Q8Weights {
     static constexpr float ONE = 1;
 
     // values: i8 [half][lane][row g, g+8][4]; scales: f16 d [16 rows]
-    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
-                                                        const unsigned char *, int lane) {
+    struct Share {
+        uint2 half[2];
+        unsigned short scales[2];
+    };
+
+    static __device__ __forceinline__ Share read(const unsigned char *values, const unsigned char *scales,
+                                                 const unsigned char *, int lane) {
+        const uint2 *from = reinterpret_cast<const uint2 *>(values) + lane;
         const unsigned short *d = reinterpret_cast<const unsigned short *>(scales) + lane / 4;
-        const float scale[2] = {float_from_half(d[0]), float_from_half(d[8])};
+        return {{from[0], from[32]}, {d[0], d[8]}};
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const Share &share, int) {
+        const float scale[2] = {float_from_half(share.scales[0]), float_from_half(share.scales[1])};
         Fragment fragment;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const uint2 rows = reinterpret_cast<const uint2 *>(values)[half * 32 + lane];
 #pragma unroll
             for (int row = 0; row < 2; ++row) {
-                const unsigned offset_binary = (row == 0 ? rows.x : rows.y) ^ 0x80808080u;
+                const unsigned offset_binary = (row == 0 ? share.half[half].x : share.half[half].y) ^ 0x80808080u;
                 fragment.half[half][row] = pair(offset_binary, 0, scale[row]);
                 fragment.half[half][row + 2] = pair(offset_binary, 2, scale[row]);
             }
@@ -98,12 +123,24 @@ struct Q4Weights {
     static constexpr float ONE = 0x1p48f;
 
     // values: u4 [half][lane][row g, g+8][4]; scales: u8 [s, m][16 rows]; units: f16 [d, dmin][16 rows]
-    static __device__ __forceinline__ Fragment fragment(const unsigned char *values, const unsigned char *scales,
-                                                        const unsigned char *units, int lane) {
+    struct Share {
+        unsigned half[2];
+        unsigned short unit;
+        unsigned char scale;
+    };
+
+    static __device__ __forceinline__ Share read(const unsigned char *values, const unsigned char *scales,
+                                                 const unsigned char *units, int lane) {
+        const unsigned *from = reinterpret_cast<const unsigned *>(values) + lane;
+        const int mine = lane % 4 * 8 + lane / 4;
+        return {{from[0], from[32]}, reinterpret_cast<const unsigned short *>(units)[mine], scales[mine]};
+    }
+
+    static __device__ __forceinline__ Fragment fragment(const Share &share, int lane) {
         // The 32 products d·s and dmin·m of a tile: each lane forms one, and those of rows g and g+8 meet here.
-        const int q = lane % 4, mine = q * 8 + lane / 4;
-        const float unit = float_from_half(reinterpret_cast<const unsigned short *>(units)[mine]);
-        const float scale = __fsub_rn(__uint_as_float(0x4B000000u | scales[mine]), 0x1p23f);
+        const int q = lane % 4;
+        const float unit = float_from_half(share.unit);
+        const float scale = __fsub_rn(__uint_as_float(0x4B000000u | share.scale), 0x1p23f);
         constexpr float lowest = 0x1p126f / ONE * 0x1p23f;  // 2¹⁴⁹ / ONE
         const float factor = q == 0 ? lowest : q == 1 ? lowest / (1 << 16) : -1 / ONE;
         const float product = __fmul_rn(__fmul_rn(unit, scale), factor);
@@ -114,7 +151,7 @@ struct Q4Weights {
         Fragment fragment;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const unsigned rows = reinterpret_cast<const unsigned *>(values)[half * 32 + lane];
+            const unsigned rows = share.half[half];
             fragment.half[half][0] = pair<0, 0>(rows, first);
             fragment.half[half][1] = pair<16, 16>(rows, second);
             fragment.half[half][2] = pair<8, 0>(rows, first);
@@ -180,8 +217,9 @@ struct Stage {
     }
 
     static __device__ __forceinline__ Fragment fragment(const unsigned char *stage, int index, int lane) {
-        return Format::fragment(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES,
-                                stage + UNITS_AT + index * Format::UNITS, lane);
+        const auto share = Format::read(stage + index * Format::VALUES, stage + SCALES_AT + index * Format::SCALES,
+                                        stage + UNITS_AT + index * Format::UNITS, lane);
+        return Format::fragment(share, lane);
     }
 };
 

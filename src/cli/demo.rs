@@ -60,6 +60,7 @@ impl Demo {
                     device: "cpu".to_owned(),
                     dtype: WantedType::Auto,
                     quant: Quantisation::None,
+                    fast: false,
                     threads: None,
                 },
                 max_batch: None,

@@ -106,7 +106,7 @@ impl ScorerFlags {
     }
 }
 
-/// What computes. Of it --dtype and --quant alone change an answer.
+/// What computes. Of it --dtype, --quant and --fast alone change an answer.
 #[derive(Clone, Debug, Args)]
 pub struct ComputeFlags {
     /// What to compute on: cpu, cuda, several GPUs as cuda:0,cuda:1, or metal
@@ -128,6 +128,9 @@ pub struct ComputeFlags {
         value_name = "FORMAT"
     )]
     pub quant: Quantisation,
+    /// On a GPU, products faster than those whose bytes are the same in any company: no run can be repeated byte for byte
+    #[arg(long, env = "WARDROUND_FAST")]
+    pub fast: bool,
     /// Threads [default: one a core]
     #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -137,7 +140,14 @@ impl ComputeFlags {
     pub fn devices(&self) -> Result<Vec<Device>, Failure> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
-        Ok(Device::open(&self.device, threads)?)
+        let devices = Device::open(&self.device, threads)?;
+        match self.fast {
+            true => Ok(devices
+                .into_iter()
+                .map(Device::fast)
+                .collect::<Result<_, _>>()?),
+            false => Ok(devices),
+        }
     }
 
     /// The one device of a verb that runs one model.
@@ -158,7 +168,7 @@ impl ComputeFlags {
     }
 }
 
-/// What a panel runs on. None of it but --dtype, --quant and --context changes an answer.
+/// What a panel runs on. None of it but --dtype, --quant, --fast and --context changes an answer.
 #[derive(Clone, Debug, Args)]
 pub struct MachineFlags {
     #[command(flatten)]

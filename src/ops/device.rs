@@ -49,6 +49,19 @@ impl Device {
         Ok(Device::Cuda(Cuda::open(ordinal)?))
     }
 
+    /// The same device without the promise that a row's bits depend on its own inputs alone, where that makes it faster.
+    ///
+    /// # Errors
+    /// Any but a GPU of the CUDA backend.
+    pub fn fast(self) -> Result<Device, OpsError> {
+        match self {
+            Device::Cuda(gpu) => Ok(Device::Cuda(gpu.fast())),
+            Device::Cpu(_) | Device::Metal(_) => Err(OpsError::NotFaster {
+                device: self.kind(),
+            }),
+        }
+    }
+
     pub fn machine(&self) -> Machine {
         match self {
             Device::Cpu(_) => Machine::Cpu,

@@ -46,6 +46,8 @@ pub enum OpsError {
     DeviceName(String),
     #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
     MixedDevices { one: String, other: String },
+    #[error("{device} has nothing to gain from --fast")]
+    NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
     Precision { device: String, precision: String },
     #[error("{device} cannot keep weights in blocks (--quant {quantisation})")]
@@ -73,12 +75,16 @@ impl OpsError {
             OpsError::NoDevice { .. } => {
                 "`wardround doctor` lists what there is; --device cpu runs everywhere"
             }
+            OpsError::NotFaster { .. } => "leave --fast out, or take --device cuda",
             OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
             OpsError::Quantisation { .. } => "leave --quant at none, or take --device cpu",
         };
         Some(hint.to_owned())
     }
 }
+
+/// What the kind of a device ends with whose bits may depend on what it computes at once.
+pub const FAST: &str = " fast";
 
 /// Norms over each head of queries and keys, `[head_dim]` each.
 #[derive(Debug)]

@@ -30,6 +30,10 @@ impl Cuda {
         match self.0 {}
     }
 
+    pub fn fast(self) -> Cuda {
+        match self.0 {}
+    }
+
     pub fn available_memory(&self) -> usize {
         match self.0 {}
     }

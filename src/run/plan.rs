@@ -10,6 +10,7 @@ use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::private_file;
 use super::shard::{Shard, ShardPlan};
+use crate::ops::FAST;
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -156,6 +157,9 @@ impl MemberPlan {
 impl Plan {
     /// Why the run cannot be generated again, where it cannot.
     pub fn unrepeatable(&self) -> Option<String> {
+        if self.engine.device_kind.ends_with(FAST) {
+            return Some("--fast: none of it can be generated again byte for byte".to_owned());
+        }
         let member = self.panel.iter().find(|member| member.is_remote())?;
         let address = &member.backbone;
         Some(format!(

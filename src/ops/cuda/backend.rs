@@ -11,7 +11,7 @@ use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, Order};
 use crate::ops::{
-    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape,
+    Activation, AttentionShape, Backend, FAST, HeadNorms, Machine, Numbers, OpsError, PageShape,
     Precision, Rows,
 };
 
@@ -43,14 +43,13 @@ impl Matrix {
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
         let size = (x.rows, weights.outputs);
-        let multiprocessors = self.stream.multiprocessors();
         let matmul = self
             .kernels
-            .matmul(weights.format, epilogue, size, multiprocessors);
+            .matmul(weights.format, epilogue, size, self.room());
         self.launch_matmul(matmul, x, weights, out);
     }
 
-    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same.
+    /// `matmul` is one of those for the format of `weights`; whichever it is, the bits are the same unless `fast`.
     pub(super) fn launch_matmul(
         &self,
         matmul: Matmul,
@@ -70,6 +69,7 @@ impl Cuda {
             .int(x.rows)
             .int(weights.outputs)
             .int(weights.k_tiles())
+            .int(matmul.chunk_tiles(weights.k_tiles(), self.fast))
             .region(&out.region)
             .int(out.stride);
         match matmul {
@@ -198,7 +198,8 @@ impl Backend for Cuda {
     const MACHINE: Machine = Machine::Cuda;
 
     fn kind(&self) -> String {
-        self.stream.kind()
+        let kind = self.stream.kind();
+        if self.fast { kind + FAST } else { kind }
     }
 
     /// Engines on a GPU do not wait for one another: each has a stream.

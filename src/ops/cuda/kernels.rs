@@ -9,6 +9,8 @@ use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
 const SMALL_ROWS: [usize; 3] = [8, 16, 32];
+/// Rows of a CTA of each of the warpgroups' matmuls.
+const WARPGROUP_ROWS: [usize; 2] = [128, 256];
 /// Padded head dimensions that attention is compiled for.
 const DIMS: [usize; 4] = [32, 64, 128, 256];
 
@@ -35,8 +37,19 @@ pub struct Kernels {
     small: [[[Function; 3]; 3]; 3],
     medium: [[Function; 3]; 3],
     large: [[Function; 3]; 3],
+    /// By format, epilogue, rows of a CTA; machine code for compute capability 9.0 alone does anything.
+    warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
     pub multiply_tiles: Function,
+    pub multiply_warpgroup_tiles: Function,
+}
+
+/// What a choice of matmul takes of the GPU into account.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub multiprocessors: usize,
+    /// Whether warpgroups' kernels may be taken.
+    pub warpgroups: bool,
 }
 
 impl Kernels {
@@ -58,6 +71,10 @@ impl Kernels {
                 })
             })
         };
+        let warpgroup = |format: &str, epilogue: &str, rows: usize| {
+            let name = format!("matmul_warpgroup_{format}_{epilogue}_{rows}");
+            stream.function(&name, warpgroup_shared_bytes(rows))
+        };
         Ok(Kernels {
             embed: try_map(formats, |format| plain(&format!("embed_{format}")))?,
             rms_norm: plain("rms_norm")?,
@@ -74,8 +91,15 @@ impl Kernels {
             })?,
             medium: blocked("medium")?,
             large: blocked("large")?,
+            warpgroup: try_map(formats, |format| {
+                try_map(epilogues, |epilogue| {
+                    try_map(WARPGROUP_ROWS, |rows| warpgroup(format, epilogue, rows))
+                })
+            })?,
             draw: plain("draw")?,
             multiply_tiles: plain("multiply_tiles")?,
+            multiply_warpgroup_tiles: stream
+                .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,
         })
     }
 
@@ -92,14 +116,15 @@ impl Kernels {
         Some(self.attend_rows[place(&DIMS, dim)?])
     }
 
-    /// The matmul of `rows` rows with weights of `outputs` outputs, on a GPU of so many multiprocessors.
+    /// The matmul of `rows` rows with weights of `outputs` outputs, on such a GPU.
     pub fn matmul(
         &self,
         format: Format,
         epilogue: Epilogue,
         (rows, outputs): (usize, usize),
-        multiprocessors: usize,
+        room: Room,
     ) -> Matmul {
+        let multiprocessors = room.multiprocessors;
         let column = match epilogue {
             Epilogue::Plain => 0,
             Epilogue::Gated(Activation::Silu) => 1,
@@ -126,7 +151,18 @@ impl Kernels {
         };
         let large = blocks(128);
         if rows > DECODE_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
-            return Matmul::Large(launch(self.large[format as usize][column], large, 1));
+            if !room.warpgroups {
+                return Matmul::Large(launch(self.large[format as usize][column], large, 1));
+            }
+            // Twice the rows take twice as long and less of the second cache: where that costs no round more.
+            let rounds = |[x, y]: [usize; 2]| (x * y).div_ceil(multiprocessors);
+            let index = usize::from(2 * rounds(blocks(256)) <= rounds(large));
+            let each = WARPGROUP_ROWS[index];
+            let function = self.warpgroup[format as usize][column][index];
+            return Matmul::Large(Launch {
+                shared_bytes: warpgroup_shared_bytes(each),
+                ..launch(function, blocks(each), 1)
+            });
         }
         let medium = blocks(64);
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
@@ -142,7 +178,26 @@ pub enum Matmul {
     /// Where the grid's third dimension is above one, each chunk of inputs has a CTA of its own, and they meet in
     /// memory: it takes sums and tickets.
     Medium(Launch),
+    /// By warpgroups, or by warps.
     Large(Launch),
+}
+
+impl Matmul {
+    /// Tiles of inputs that are summed at once: a quarter of all, for the same bits in every kernel. Where bits may
+    /// differ, `fast`, all that a CTA is given.
+    pub fn chunk_tiles(&self, k_tiles: usize, fast: bool) -> usize {
+        match self {
+            Matmul::Medium(Launch {
+                grid: [_, _, 1], ..
+            })
+            | Matmul::Large(_)
+                if fast =>
+            {
+                k_tiles
+            }
+            _ => k_tiles.div_ceil(4),
+        }
+    }
 }
 
 /// Blocks of a medium matmul below which its chunks are split.
@@ -155,6 +210,15 @@ pub const SUMS_BYTES: usize = 131_072;
 
 /// See kernels/matmul_large.cuh.
 const BLOCK_SHARED_BYTES: usize = 98_304;
+
+/// Steps of activations and totals; see kernels/matmul_warpgroup.cuh.
+fn warpgroup_shared_bytes(rows: usize) -> usize {
+    let steps = if rows == 256 { 3 } else { 6 };
+    rows * 128 * (steps + 4)
+}
+
+/// See kernels/limits.cu.
+pub const WARPGROUP_TILE_BYTES: usize = 16_384;
 
 /// Rings of weights on their way; see kernels/matmul_small.cuh.
 fn small_shared_bytes(rows: usize) -> usize {

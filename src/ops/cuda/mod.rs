@@ -17,11 +17,12 @@ mod sampler;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod warpgroups;
 
 use std::sync::Arc;
 
 use driver::Stream;
-use kernels::Kernels;
+use kernels::{Kernels, Room};
 pub use matrix::Matrix;
 pub use stage::Stage;
 
@@ -37,6 +38,10 @@ pub struct Cuda {
     /// Where the chunks of a matmul that is split among CTAs meet, and zeros to count them by.
     sums: Arc<Region>,
     tickets: Arc<Region>,
+    /// Whether products of many rows are by warpgroups.
+    warpgroups: bool,
+    /// Whether a row's bits may depend on the rows beside it.
+    fast: bool,
 }
 
 impl Cuda {
@@ -53,13 +58,29 @@ impl Cuda {
             .build()
             .map_err(|error| OpsError::memory("threads", error))?;
         let [sums, tickets] = Cuda::meeting_place(&stream)?;
-        Ok(Cuda {
+        let mut gpu = Cuda {
             kernels: Arc::new(Kernels::load(&stream)?),
             stream,
             pool: Arc::new(pool),
             sums,
             tickets,
-        })
+            warpgroups: false,
+            fast: false,
+        };
+        gpu.warpgroups = gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+        Ok(gpu)
+    }
+
+    /// The same without the promise that a row's bits depend on its own inputs alone.
+    pub fn fast(self) -> Cuda {
+        Cuda { fast: true, ..self }
+    }
+
+    fn room(&self) -> Room {
+        Room {
+            multiprocessors: self.stream.multiprocessors(),
+            warpgroups: self.warpgroups,
+        }
     }
 
     fn meeting_place(stream: &Stream) -> Result<[Arc<Region>; 2], OpsError> {
@@ -85,7 +106,18 @@ impl Cuda {
 
     /// A line for each GPU that this process sees.
     pub fn describe_all() -> Vec<String> {
-        let describe = |ordinal| Some(Stream::open(ordinal).ok()?.describe());
+        let describe = |ordinal| {
+            let stream = Stream::open(ordinal).ok()?;
+            let products = match Cuda::open(ordinal) {
+                Ok(gpu) if gpu.warpgroups => "products by wgmma".to_owned(),
+                Ok(_) if stream.has_warpgroups() => {
+                    "products by mma.sync, for wgmma gave other bits".to_owned()
+                }
+                Ok(_) => "products by mma.sync".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            Some(format!("{}, {products}", stream.describe()))
+        };
         (0..).map_while(describe).collect()
     }
 

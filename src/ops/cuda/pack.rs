@@ -1,7 +1,7 @@
 //! Weights in the order that a warp reads them: tiles of 16 outputs × 32 inputs, a lane's share side by side.
 //!
-//! Lane 4·g + q of a tile has outputs g and g + 8, inputs 8q to 8q + 7: two steps of m16n8k16, each with four
-//! inputs of both outputs. The tensor cores' own order of inputs is permuted so, in weights and activations alike.
+//! A tile is two steps of sixteen inputs. Lane 4·g + q has outputs g and g + 8, and of each step the inputs 2q,
+//! 2q + 1, 2q + 8 and 2q + 9, as the tensor cores' first operand lies in registers.
 
 use half::bf16;
 
@@ -100,20 +100,20 @@ fn shares() -> impl Iterator<Item = (usize, usize, usize)> {
     (0..64).map(|index| (index / 32, index / 4 % 8, index % 4))
 }
 
-/// `[half][lane]` (output g, inputs 0, 1), (g + 8, 0, 1), (g, 2, 3), (g + 8, 2, 3) of the step's four.
+/// A lane's four inputs of a step, by their place in the tile.
+fn inputs_of(step: usize, q: usize) -> [usize; 4] {
+    [0, 1, 8, 9].map(|input| step * 16 + q * 2 + input)
+}
+
+/// `[half][lane]` (output g, inputs 0, 1), (g + 8, 0, 1), (g, 2, 3), (g + 8, 2, 3) of the lane's four.
 fn pack_bf16(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(weights.len() * OUTPUTS * 2);
     for tile in weights.chunks_exact(INPUTS) {
         for (step, g, q) in shares() {
-            let first = q * 8 + step * 4;
-            for (output, input) in [
-                (g, first),
-                (g + 8, first),
-                (g, first + 2),
-                (g + 8, first + 2),
-            ] {
-                for weight in [tile[input][output], tile[input + 1][output]] {
-                    packed.extend(bf16::from_f32(weight).to_le_bytes());
+            for inputs in inputs_of(step, q).as_chunks::<2>().0 {
+                for output in [g, g + 8] {
+                    let weights = inputs.map(|input| bf16::from_f32(tile[input][output]));
+                    packed.extend(weights.map(bf16::to_le_bytes).as_flattened());
                 }
             }
         }
@@ -121,16 +121,13 @@ fn pack_bf16(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
     packed
 }
 
-/// `[half][lane]` the step's four inputs of output g, then of g + 8.
+/// `[half][lane]` the lane's four inputs of output g, then of g + 8.
 fn pack_q8_0(tile: &[[i8; OUTPUTS]; INPUTS]) -> Vec<u8> {
     let share = |(step, g, q)| {
-        let inputs = &tile[q * 8 + step * 4..][..4];
         let of = move |output: usize| {
-            inputs
-                .iter()
-                .map(move |input| input[output].cast_unsigned())
+            inputs_of(step, q).map(|input| tile[input][output].cast_unsigned())
         };
-        of(g).chain(of(g + 8))
+        of(g).into_iter().chain(of(g + 8))
     };
     shares().flat_map(share).collect()
 }
@@ -138,12 +135,11 @@ fn pack_q8_0(tile: &[[i8; OUTPUTS]; INPUTS]) -> Vec<u8> {
 /// As [`pack_q8_0`], two inputs a byte, the lower one below.
 fn pack_q4_k(tile: &[[u8; OUTPUTS]; INPUTS]) -> Vec<u8> {
     let share = |(step, g, q)| {
-        let inputs = tile[q * 8 + step * 4..][..4].as_chunks::<2>().0;
         let of = move |output: usize| {
-            let pairs = inputs.iter();
-            pairs.map(move |[low, high]| low[output] | high[output] << 4)
+            let [a, b, c, d] = inputs_of(step, q).map(|input| tile[input][output]);
+            [a | b << 4, c | d << 4]
         };
-        of(g).chain(of(g + 8))
+        of(g).into_iter().chain(of(g + 8))
     };
     shares().flat_map(share).collect()
 }

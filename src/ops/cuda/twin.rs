@@ -80,6 +80,11 @@ impl Stream {
         132
     }
 
+    /// As an H200 has.
+    pub fn has_warpgroups(&self) -> bool {
+        true
+    }
+
     /// Threads of a CTA that draws; the result does not depend on them, and fewer are faster here.
     pub fn drawing_threads(&self) -> usize {
         128

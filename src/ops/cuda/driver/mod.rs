@@ -132,6 +132,11 @@ impl Stream {
         self.0.gpu.multiprocessors
     }
 
+    /// Whether this build's machine code for this GPU has products by warpgroups.
+    pub fn has_warpgroups(&self) -> bool {
+        self.0.gpu.capability == (9, 0)
+    }
+
     /// Threads of a CTA that draws; the result does not depend on them.
     pub fn drawing_threads(&self) -> usize {
         1024

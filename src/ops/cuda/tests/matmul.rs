@@ -5,16 +5,29 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::ops::Activation;
 use crate::ops::cuda::Matrix;
-use crate::ops::cuda::kernels::{Epilogue, Matmul};
+use crate::ops::cuda::kernels::{Epilogue, Matmul, Room};
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
 /// tile to more than a ring holds.
 pub const SHAPES: [(usize, usize); 4] = [(24, 32), (48, 96), (272, 160), (96, 4096)];
 /// Around what each kernel takes at most.
-pub const ROWS: [usize; 14] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200];
-const MOST_ROWS: usize = 200;
-/// Of an H200; and so few that every size is called large, and no kernel is split.
-pub const MULTIPROCESSORS: [usize; 2] = [132, 1];
+pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200, 260];
+const MOST_ROWS: usize = 260;
+/// An H200; and so few multiprocessors that every size is called large and no kernel is split, by warps and warpgroups.
+pub const ROOMS: [Room; 3] = [
+    Room {
+        multiprocessors: 132,
+        warpgroups: true,
+    },
+    Room {
+        multiprocessors: 1,
+        warpgroups: false,
+    },
+    Room {
+        multiprocessors: 1,
+        warpgroups: true,
+    },
+];
 
 pub const EPILOGUES: [Epilogue; 3] = [
     Epilogue::Plain,
@@ -81,18 +94,16 @@ impl Layer {
         gpu.numbers(&out, MOST_ROWS, kind)
     }
 
-    /// The last `rows` rows, by the kernel for a GPU of so many multiprocessors.
+    /// The last `rows` rows, by the kernel for such a GPU.
     pub fn multiply_last(
         &self,
         gpu: &Cuda,
         epilogue: Epilogue,
-        (rows, multiprocessors): (usize, usize),
+        (rows, room): (usize, Room),
     ) -> (Matmul, Vec<f32>) {
         let matrix = self.matrix(epilogue);
         let size = (rows, matrix.outputs);
-        let matmul = gpu
-            .kernels
-            .matmul(matrix.format, epilogue, size, multiprocessors);
+        let matmul = gpu.kernels.matmul(matrix.format, epilogue, size, room);
         let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
         gpu.launch_matmul(matmul, &x, matrix, &mut out);
         (matmul, gpu.numbers(&out, rows, kind))
@@ -167,25 +178,36 @@ fn check(kept: Quantisation) {
             }
             let width = all.len() / MOST_ROWS;
             for rows in ROWS {
-                for multiprocessors in MULTIPROCESSORS {
-                    let (matmul, found) =
-                        layer.multiply_last(&gpu, epilogue, (rows, multiprocessors));
+                for room in ROOMS {
+                    // This GPU may have none.
+                    let room = Room {
+                        warpgroups: room.warpgroups && gpu.warpgroups,
+                        ..room
+                    };
+                    let (matmul, found) = layer.multiply_last(&gpu, epilogue, (rows, room));
                     met.insert(match matmul {
                         Matmul::Small(_) => "small",
                         Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
                         Matmul::Medium(_) => "medium",
-                        Matmul::Large(_) => "large",
+                        Matmul::Large(_) if !room.warpgroups => "large",
+                        Matmul::Large(launch) if launch.grid[0] == rows.div_ceil(256) => {
+                            "warpgroups of 256 rows"
+                        }
+                        Matmul::Large(_) => "warpgroups of 128 rows",
                     });
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
-                        "{kept} {shape:?} {epilogue:?}, {rows} rows on {multiprocessors}"
+                        "{kept} {shape:?} {epilogue:?}, {rows} rows on {room:?}"
                     );
                 }
             }
         }
     }
-    let every = ["large", "medium", "medium, split", "small"];
-    assert_eq!(met, BTreeSet::from(every));
+    let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
+    if gpu.warpgroups {
+        every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
+    }
+    assert_eq!(met, every);
 }
 
 #[test]

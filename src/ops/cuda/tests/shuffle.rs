@@ -22,10 +22,10 @@ fn products_do_not_depend_on_the_order_of_threads() {
     for kept in KEPT {
         let layer = matmul::Layer::new(&gpu, (144, 544), kept);
         for epilogue in matmul::EPILOGUES {
-            for rows in [5, 16, 30, 33, 70] {
-                for multiprocessors in matmul::MULTIPROCESSORS {
-                    let what = format!("{kept} {epilogue:?}, {rows} rows on {multiprocessors}");
-                    let size = (rows, multiprocessors);
+            for rows in [5, 16, 30, 33, 70, 130] {
+                for room in matmul::ROOMS {
+                    let what = format!("{kept} {epilogue:?}, {rows} rows on {room:?}");
+                    let size = (rows, room);
                     assert_same(&gpu, &what, || layer.multiply_last(&gpu, epilogue, size).1);
                 }
             }

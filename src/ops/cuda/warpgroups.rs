@@ -1,0 +1,78 @@
+//! Whether this GPU's two kinds of products give the same bits: asked once, before wgmma is trusted with many rows.
+//!
+//! Both sum sixteen products and what was there by one rule, as far as is known of Hopper; nowhere is it promised.
+
+use half::bf16;
+
+use super::kernels::{Epilogue, Room};
+use super::{Buffer, Cuda, Matrix};
+use crate::ops::checkpoint::RawTensor;
+use crate::ops::sampling::philox;
+use crate::ops::{Backend, Numbers, OpsError, Precision, Quantisation, StoredType};
+
+/// Rows, outputs and inputs: every lane and both halves of a tile, sums of four chunks.
+const ROWS: usize = 256;
+const OUTPUTS: usize = 128;
+const INPUTS: usize = 512;
+
+impl Cuda {
+    /// Multiplies the same matrices by warps and by warpgroups, in blocks of 128 and of 256 rows.
+    ///
+    /// # Errors
+    /// When the GPU refuses.
+    pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
+        let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
+        let weights: Vec<u8> = numbers
+            .flat_map(|number| number.to_f32().to_le_bytes())
+            .collect();
+        let kept = Precision {
+            stored: StoredType::Bf16,
+            quantisation: Quantisation::None,
+        };
+        let weights = self.pack(&[RawTensor::from_f32_bytes(&weights)], INPUTS, kept)?;
+        let mut x = self.buffer(ROWS, INPUTS, Numbers::Narrow)?;
+        let numbers = scattered(ROWS * INPUTS, 2).into_iter();
+        let halves: Vec<u8> = numbers.flat_map(bf16::to_le_bytes).collect();
+        self.stream.write(&x.region, 0, &halves);
+        for rows in [ROWS / 2, ROWS] {
+            x.set_rows(rows);
+            let by_warps = self.multiply_by(false, &x, &weights)?;
+            if by_warps != self.multiply_by(true, &x, &weights)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The bits of a product by the kernels for many rows.
+    fn multiply_by(
+        &self,
+        warpgroups: bool,
+        x: &Buffer,
+        weights: &Matrix,
+    ) -> Result<Vec<u32>, OpsError> {
+        // On a GPU of one multiprocessor every size is a large one.
+        let room = Room {
+            multiprocessors: 1,
+            warpgroups,
+        };
+        let size = (x.rows, OUTPUTS);
+        let matmul = self
+            .kernels
+            .matmul(weights.format, Epilogue::Plain, size, room);
+        let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
+        self.launch_matmul(matmul, x, weights, &mut out);
+        let numbers = self.read(&out, x.rows)?;
+        Ok(numbers.into_iter().map(f32::to_bits).collect())
+    }
+}
+
+/// Numbers of both signs from 2⁻²⁰ to 2²⁰, so that sums lose what is far below their largest part.
+fn scattered(count: usize, seed: u64) -> Vec<bf16> {
+    let number = |index| {
+        let bits = philox(seed, index);
+        let exponent = 107 + (bits >> 8) % 41;
+        bf16::from_bits(((bits & 0x80) << 8 | exponent << 7 | bits & 0x7F) as u16)
+    };
+    (0..count as u64).map(number).collect()
+}
