@@ -85,7 +85,7 @@ void enter(Fiber &next) {
     twin::switch_stack(left, &next.stack);
 }
 
-// Turns are taken at random unless this is 0: xorshift's state.
+// Turns are taken at random unless this is 0, and copies may land at once: xorshift's state.
 constinit thread_local uint64_t turns = 0;
 
 unsigned random_below(unsigned count) {
@@ -219,8 +219,18 @@ void twin::barrier() {
 
 unsigned char *twin::dynamic_shared() { return reinterpret_cast<unsigned char *>(machine->shared.data()); }
 
+namespace {
+
+void land(const Copy &copy) {
+    memcpy(copy.to, copy.from, copy.bytes);
+    memset(static_cast<unsigned char *>(copy.to) + copy.bytes, 0, copy.zeros);
+}
+
+}  // namespace
+
 void twin::copy_later(void *to, const void *from, unsigned bytes, unsigned zeros) {
     current->copies.push_back({to, from, bytes, zeros, current->group});
+    if (turns != 0 && random_below(2) == 0) land(current->copies.back());
 }
 
 void twin::commit_copies() { ++current->group; }
@@ -229,9 +239,7 @@ void twin::await_copies(unsigned pending) {
     std::vector<Copy> &copies = current->copies;
     size_t landed = 0;
     for (; landed < copies.size() && copies[landed].group + pending < current->group; ++landed) {
-        const Copy &copy = copies[landed];
-        memcpy(copy.to, copy.from, copy.bytes);
-        memset(static_cast<unsigned char *>(copy.to) + copy.bytes, 0, copy.zeros);
+        land(copies[landed]);
     }
     copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(landed));
     current->unfenced |= landed != 0;

@@ -3,7 +3,8 @@
 // Force-included before a .cu file. Each CUDA thread of a CTA is a fiber of one OS thread and each `__shared__`
 // variable is thread-local, so launches from several OS threads do not meet. The twin is stricter than the hardware
 // where that finds mistakes: a warp's collectives must name the whole warp and be met by all its lanes that have not
-// returned, asynchronous copies land no sooner than they are awaited, and 16-byte accesses must be aligned.
+// returned, asynchronous copies and products are done no sooner than they are awaited (or, of copies, some at once, where
+// turns are taken at random), what a product reads must not change meanwhile, and 16-byte accesses must be aligned.
 #pragma once
 #define WARDROUND_TWIN 1
 
