@@ -1,5 +1,13 @@
 //! A table that prints itself: as Markdown, CSV, JSON, and as HTML for the page. Text forms round; CSV and JSON keep every digit.
 
+mod cell;
+mod column;
+#[cfg(test)]
+mod tests;
+
+pub use cell::Cell;
+pub use column::{Column, Kind};
+
 use serde_json::{Map, Value, json};
 
 use super::escape::escape;
@@ -16,87 +24,11 @@ pub struct Table {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// The heading that it shares with its neighbours; may be empty.
-    pub over: String,
-    pub label: String,
-    pub kind: Kind,
-}
-
-/// What a column holds, and so how many fields it takes in CSV.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Text,
-    Number,
-    /// A mean, its standard deviation, and how many values they are of.
-    Spread,
-    /// A mean and the ends of its interval.
-    Interval,
-}
-
-#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The heading that it stands under; may be empty.
     pub group: String,
     /// One for each column.
     pub cells: Vec<Cell>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    Nothing,
-    Text(String),
-    Count(usize),
-    /// A number and the digits that text shows of it.
-    Number(f64, usize),
-    Spread {
-        mean: f64,
-        std: Option<f64>,
-        n: Option<usize>,
-        /// Whether no other row does better.
-        best: bool,
-    },
-    /// With a sign, being a difference.
-    Interval {
-        mean: f64,
-        low: f64,
-        high: f64,
-    },
-}
-
-impl Column {
-    pub fn new(label: impl Into<String>, kind: Kind) -> Column {
-        let (over, label) = (String::new(), label.into());
-        Column { over, label, kind }
-    }
-
-    pub fn under(over: &str, label: impl Into<String>, kind: Kind) -> Column {
-        Column {
-            over: over.to_owned(),
-            ..Column::new(label, kind)
-        }
-    }
-
-    fn heading(&self) -> String {
-        match self.over.as_str() {
-            "" => self.label.clone(),
-            over => format!("{over}: {}", self.label),
-        }
-    }
-
-    /// The headings of its fields in CSV.
-    fn headings(&self) -> Vec<String> {
-        let heading = self.heading();
-        let parts: &[&str] = match self.kind {
-            Kind::Text | Kind::Number => &[""],
-            Kind::Spread => &["", " std", " n"],
-            Kind::Interval => &["", " low", " high"],
-        };
-        parts
-            .iter()
-            .map(|part| format!("{heading}{part}"))
-            .collect()
-    }
 }
 
 impl Row {
@@ -106,67 +38,12 @@ impl Row {
     }
 }
 
-impl Cell {
-    pub fn text(text: impl Into<String>) -> Cell {
-        Cell::Text(text.into())
-    }
-
-    /// A fraction of 1, as accuracies are shown.
-    pub fn share(value: Option<f64>) -> Cell {
-        value.map_or(Cell::Nothing, |value| Cell::Number(value, 4))
-    }
-
-    /// As a person reads it.
-    pub fn shown(&self) -> String {
-        match self {
-            Cell::Nothing => "–".to_owned(),
-            Cell::Text(text) => text.clone(),
-            Cell::Count(count) => count.to_string(),
-            Cell::Number(value, digits) => format!("{value:.digits$}"),
-            Cell::Spread { mean, std, n, .. } => {
-                let std = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-                let n = n.map_or(String::new(), |n| format!(" (n = {n})"));
-                format!("{mean:.4}{std}{n}")
-            }
-            Cell::Interval { mean, low, high } => format!("{mean:+.4} [{low:+.4}, {high:+.4}]"),
-        }
-    }
-
-    fn is_best(&self) -> bool {
-        matches!(self, Cell::Spread { best: true, .. })
-    }
-
-    /// As many as its column has headings.
-    fn fields(&self, kind: Kind) -> Vec<String> {
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        let mut fields = match self {
-            Cell::Nothing => Vec::new(),
-            Cell::Text(text) => vec![text.clone()],
-            Cell::Count(count) => vec![count.to_string()],
-            Cell::Number(value, _) => vec![value.to_string()],
-            Cell::Spread { mean, std, n, .. } => {
-                let n = n.map_or(String::new(), |n| n.to_string());
-                vec![mean.to_string(), number(*std), n]
-            }
-            Cell::Interval { mean, low, high } => [mean, low, high].map(f64::to_string).to_vec(),
-        };
-        fields.resize(Column::new("", kind).headings().len(), String::new());
-        fields
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Cell::Nothing => Value::Null,
-            Cell::Text(text) => json!(text),
-            Cell::Count(count) => json!(count),
-            Cell::Number(value, _) => json!(value),
-            Cell::Spread { mean, std, n, .. } => json!({"mean": mean, "std": std, "n": n}),
-            Cell::Interval { mean, low, high } => json!({"mean": mean, "low": low, "high": high}),
-        }
-    }
-}
-
 impl Table {
+    /// `None` without rows.
+    pub fn unless_empty(self) -> Option<Table> {
+        (!self.rows.is_empty()).then_some(self)
+    }
+
     fn has_groups(&self) -> bool {
         self.rows.iter().any(|row| !row.group.is_empty())
     }
@@ -316,120 +193,5 @@ impl Table {
             html += &format!("<th scope=\"col\"{class}>{}</th>", escape(&column.label));
         }
         html + "</tr>\n"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table() -> Table {
-        let spread = |mean, best| Cell::Spread {
-            mean,
-            std: Some(0.125),
-            n: Some(3),
-            best,
-        };
-        let row = |group: &str, cells| Row {
-            group: group.to_owned(),
-            cells,
-        };
-        Table {
-            name: "accuracy",
-            title: "Accuracy <all>".to_owned(),
-            columns: vec![
-                Column::new("method", Kind::Text),
-                Column::under("MedQA", "ours", Kind::Spread),
-                Column::under("MedQA", "less paper", Kind::Interval),
-            ],
-            rows: vec![
-                row(
-                    "Single",
-                    vec![
-                        Cell::text("a, \"b\" | c"),
-                        spread(1.0 / 3.0, true),
-                        Cell::Nothing,
-                    ],
-                ),
-                row(
-                    "Single",
-                    vec![
-                        Cell::text("<script>"),
-                        spread(0.25, false),
-                        Cell::Interval {
-                            mean: 0.1,
-                            low: -0.2,
-                            high: 0.4,
-                        },
-                    ],
-                ),
-                row("Panel", vec![Cell::text("d"), Cell::Nothing, Cell::Nothing]),
-            ],
-            notes: vec!["A note & more.".to_owned()],
-        }
-    }
-
-    #[test]
-    fn markdown_rounds_marks_the_best_and_keeps_its_columns() {
-        let text = table().markdown();
-        assert!(
-            text.contains("| method | MedQA: ours | MedQA: less paper |\n| --- | ---: | ---: |")
-        );
-        assert!(
-            text.contains(
-                "| *Single* |  |  |\n| a, \"b\" \\| c | **0.3333 ± 0.1250 (n = 3)** | – |"
-            )
-        );
-        assert!(text.contains("| +0.1000 [-0.2000, +0.4000] |\n| *Panel* |"));
-        assert!(text.ends_with("\nA note & more.\n"));
-    }
-
-    #[test]
-    fn csv_has_a_field_for_every_number_and_every_digit() {
-        let text = table().csv();
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let heads: Vec<String> = reader
-            .headers()
-            .unwrap()
-            .iter()
-            .map(str::to_owned)
-            .collect();
-        assert_eq!(heads[..3], ["group", "method", "MedQA: ours"]);
-        assert_eq!(
-            heads[5..],
-            [
-                "MedQA: less paper",
-                "MedQA: less paper low",
-                "MedQA: less paper high"
-            ]
-        );
-        let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-        assert_eq!(&records[0][1], "a, \"b\" | c");
-        assert_eq!(records[0][2].parse::<f64>().unwrap(), 1.0 / 3.0);
-        assert_eq!(
-            (&records[0][3], &records[0][4], &records[0][5]),
-            ("0.125", "3", "")
-        );
-        assert_eq!(&records[1][7], "0.4");
-        assert_eq!(records.len(), 3);
-    }
-
-    #[test]
-    fn json_keeps_numbers_as_numbers() {
-        let json = table().json();
-        assert_eq!(json["rows"][0]["MedQA: ours"]["mean"], 1.0 / 3.0);
-        assert_eq!(json["rows"][0]["MedQA: less paper"], Value::Null);
-        assert_eq!(json["rows"][2]["group"], "Panel");
-    }
-
-    #[test]
-    fn html_escapes_and_spans_what_columns_share() {
-        let html = table().html();
-        assert!(html.contains("<th scope=\"row\">&lt;script&gt;</th>"));
-        assert!(
-            html.contains("<td colspan=\"1\"></td><th colspan=\"2\" scope=\"colgroup\">MedQA</th>")
-        );
-        assert!(html.contains("aria-label=\"Accuracy &lt;all&gt;\""));
-        assert!(!html.contains("<script>"));
     }
 }

@@ -1,0 +1,107 @@
+//! A cell: what it holds, and how that is written.
+
+use serde_json::{Value, json};
+
+use super::column::{Column, Kind};
+use crate::metrics::bootstrap::Estimate;
+use crate::metrics::over_runs::OverRuns;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    Nothing,
+    Text(String),
+    Count(usize),
+    /// A number and the digits that text shows of it.
+    Number(f64, usize),
+    Spread {
+        mean: f64,
+        std: Option<f64>,
+        n: Option<usize>,
+        /// Whether no other row does better.
+        best: bool,
+    },
+    /// With a sign, being a difference.
+    Interval {
+        mean: f64,
+        low: f64,
+        high: f64,
+    },
+}
+
+impl Cell {
+    pub fn text(text: impl Into<String>) -> Cell {
+        Cell::Text(text.into())
+    }
+
+    /// A fraction of 1, as accuracies are shown.
+    pub fn share(value: Option<f64>) -> Cell {
+        value.map_or(Cell::Nothing, |value| Cell::Number(value, 4))
+    }
+
+    /// A mean with its spread over the runs.
+    pub fn over_runs(figure: Option<&OverRuns>) -> Cell {
+        figure.map_or(Cell::Nothing, |figure| Cell::Spread {
+            mean: figure.mean,
+            std: figure.std,
+            n: Some(figure.per_run.len()),
+            best: false,
+        })
+    }
+
+    /// A difference with its interval.
+    pub fn estimate(estimate: &Estimate) -> Cell {
+        let Estimate {
+            mean, low, high, ..
+        } = *estimate;
+        Cell::Interval { mean, low, high }
+    }
+
+    /// As a person reads it.
+    pub fn shown(&self) -> String {
+        match self {
+            Cell::Nothing => "–".to_owned(),
+            Cell::Text(text) => text.clone(),
+            Cell::Count(count) => count.to_string(),
+            Cell::Number(value, digits) => format!("{value:.digits$}"),
+            Cell::Spread { mean, std, n, .. } => {
+                let std = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
+                let n = n.map_or(String::new(), |n| format!(" (n = {n})"));
+                format!("{mean:.4}{std}{n}")
+            }
+            Cell::Interval { mean, low, high } => format!("{mean:+.4} [{low:+.4}, {high:+.4}]"),
+        }
+    }
+
+    pub(super) fn is_best(&self) -> bool {
+        matches!(self, Cell::Spread { best: true, .. })
+    }
+
+    /// As many as its column has headings.
+    pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let mut fields = match self {
+            Cell::Nothing => Vec::new(),
+            Cell::Text(text) => vec![text.clone()],
+            Cell::Count(count) => vec![count.to_string()],
+            Cell::Number(value, _) => vec![value.to_string()],
+            Cell::Spread { mean, std, n, .. } => {
+                let n = n.map_or(String::new(), |n| n.to_string());
+                vec![mean.to_string(), number(*std), n]
+            }
+            Cell::Interval { mean, low, high } => [mean, low, high].map(f64::to_string).to_vec(),
+        };
+        fields.resize(Column::new("", kind).headings().len(), String::new());
+        fields
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Cell::Nothing => Value::Null,
+            Cell::Text(text) => json!(text),
+            Cell::Count(count) => json!(count),
+            Cell::Number(value, _) => json!(value),
+            Cell::Spread { mean, std, n, .. } => json!({"mean": mean, "std": std, "n": n}),
+            Cell::Interval { mean, low, high } => json!({"mean": mean, "low": low, "high": high}),
+        }
+    }
+}

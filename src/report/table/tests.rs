@@ -1,0 +1,109 @@
+//! A table as Markdown, CSV, JSON and HTML.
+
+use super::*;
+
+fn table() -> Table {
+    let spread = |mean, best| Cell::Spread {
+        mean,
+        std: Some(0.125),
+        n: Some(3),
+        best,
+    };
+    let row = |group: &str, cells| Row {
+        group: group.to_owned(),
+        cells,
+    };
+    Table {
+        name: "accuracy",
+        title: "Accuracy <all>".to_owned(),
+        columns: vec![
+            Column::new("method", Kind::Text),
+            Column::under("MedQA", "ours", Kind::Spread),
+            Column::under("MedQA", "less paper", Kind::Interval),
+        ],
+        rows: vec![
+            row(
+                "Single",
+                vec![
+                    Cell::text("a, \"b\" | c"),
+                    spread(1.0 / 3.0, true),
+                    Cell::Nothing,
+                ],
+            ),
+            row(
+                "Single",
+                vec![
+                    Cell::text("<script>"),
+                    spread(0.25, false),
+                    Cell::Interval {
+                        mean: 0.1,
+                        low: -0.2,
+                        high: 0.4,
+                    },
+                ],
+            ),
+            row("Panel", vec![Cell::text("d"), Cell::Nothing, Cell::Nothing]),
+        ],
+        notes: vec!["A note & more.".to_owned()],
+    }
+}
+
+#[test]
+fn markdown_rounds_marks_the_best_and_keeps_its_columns() {
+    let text = table().markdown();
+    assert!(text.contains("| method | MedQA: ours | MedQA: less paper |\n| --- | ---: | ---: |"));
+    assert!(
+        text.contains("| *Single* |  |  |\n| a, \"b\" \\| c | **0.3333 ± 0.1250 (n = 3)** | – |")
+    );
+    assert!(text.contains("| +0.1000 [-0.2000, +0.4000] |\n| *Panel* |"));
+    assert!(text.ends_with("\nA note & more.\n"));
+}
+
+#[test]
+fn csv_has_a_field_for_every_number_and_every_digit() {
+    let text = table().csv();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let heads: Vec<String> = reader
+        .headers()
+        .unwrap()
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(heads[..3], ["group", "method", "MedQA: ours"]);
+    assert_eq!(
+        heads[5..],
+        [
+            "MedQA: less paper",
+            "MedQA: less paper low",
+            "MedQA: less paper high"
+        ]
+    );
+    let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(&records[0][1], "a, \"b\" | c");
+    assert_eq!(records[0][2].parse::<f64>().unwrap(), 1.0 / 3.0);
+    assert_eq!(
+        (&records[0][3], &records[0][4], &records[0][5]),
+        ("0.125", "3", "")
+    );
+    assert_eq!(&records[1][7], "0.4");
+    assert_eq!(records.len(), 3);
+}
+
+#[test]
+fn json_keeps_numbers_as_numbers() {
+    let json = table().json();
+    assert_eq!(json["rows"][0]["MedQA: ours"]["mean"], 1.0 / 3.0);
+    assert_eq!(json["rows"][0]["MedQA: less paper"], Value::Null);
+    assert_eq!(json["rows"][2]["group"], "Panel");
+}
+
+#[test]
+fn html_escapes_and_spans_what_columns_share() {
+    let html = table().html();
+    assert!(html.contains("<th scope=\"row\">&lt;script&gt;</th>"));
+    assert!(
+        html.contains("<td colspan=\"1\"></td><th colspan=\"2\" scope=\"colgroup\">MedQA</th>")
+    );
+    assert!(html.contains("aria-label=\"Accuracy &lt;all&gt;\""));
+    assert!(!html.contains("<script>"));
+}
