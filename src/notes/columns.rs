@@ -1,7 +1,7 @@
 //! The columns of MedGuards' tables, note by note: what a cell is compared by.
 
 use super::correction::{parts, quality};
-use super::quality::{Gauge, Quality};
+use super::quality::{Gauge, Quality, rouge1};
 use super::reading::{NotesReading, keywords};
 use crate::metrics::kpcs::{ALPHA, kpcs};
 use crate::run::records::NoteRecord;
@@ -59,10 +59,6 @@ pub fn columns(reading: &NotesReading<'_>, gauge: &Gauge) -> Vec<Column> {
             let values = parts(reading, &qualities, score)?;
             Some(Column { name, values })
         };
-    let rouge1 = match is_medec {
-        true => "rouge1_stemmed",
-        false => "rouge1",
-    };
     // Without its weights a measure has no column, even where no note is a pair.
     let has = |measure: &'static str| {
         let mut scores = gauge.learned.values();
@@ -82,7 +78,7 @@ pub fn columns(reading: &NotesReading<'_>, gauge: &Gauge) -> Vec<Column> {
         })
     });
     let corrections = [
-        of_correction("rouge1", &|_, quality| quality.get(rouge1)),
+        of_correction("rouge1", &|_, quality| quality.get(rouge1(is_medec))),
         bertscore.flatten(),
         bleurt.flatten(),
         kpcs.flatten(),

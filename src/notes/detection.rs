@@ -100,6 +100,26 @@ impl Localisation {
 }
 
 impl Confusion {
+    /// Notes with an error.
+    pub fn errors(&self) -> usize {
+        self.true_positives + self.false_negatives + self.unread_positives
+    }
+
+    /// Notes without.
+    pub fn sound(&self) -> usize {
+        self.true_negatives + self.false_positives + self.unread_negatives
+    }
+
+    /// Notes that were said to have an error.
+    pub fn flagged(&self) -> usize {
+        self.true_positives + self.false_positives
+    }
+
+    /// Notes of which nothing was said that could be read.
+    pub fn unread(&self) -> usize {
+        self.unread_positives + self.unread_negatives
+    }
+
     fn add(self, other: &Confusion) -> Confusion {
         Confusion {
             true_positives: self.true_positives + other.true_positives,
@@ -112,16 +132,12 @@ impl Confusion {
     }
 
     fn precision(&self) -> Option<f64> {
-        share(
-            self.true_positives,
-            self.true_positives + self.false_positives,
-        )
+        share(self.true_positives, self.flagged())
     }
 
     /// An error whose flag could not be read was not found.
     fn recall(&self) -> Option<f64> {
-        let missed = self.false_negatives + self.unread_positives;
-        share(self.true_positives, self.true_positives + missed)
+        share(self.true_positives, self.errors())
     }
 
     fn f1(&self) -> Option<f64> {

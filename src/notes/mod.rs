@@ -21,7 +21,7 @@ pub use detection::{ByType, Confusion, Detection, Localisation};
 pub use figures::NoteFigures;
 pub use finding::{Finding, Word};
 pub use learn::{Pairs, bertscore_model, learn, pairs};
-pub use quality::{Gauge, Learned, LearnedScores, MEASURES, Quality};
+pub use quality::{Gauge, Learned, LearnedScores, MEASURES, Quality, rouge1};
 pub use reading::{NotesReading, Verdict, verdict};
 pub use stages::{Prices, StageCost};
 pub use submission::submission;

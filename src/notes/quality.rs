@@ -21,6 +21,14 @@ pub const MEASURES: [(&str, &str); 8] = [
     ("bleurt", "BLEURT"),
 ];
 
+/// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.
+pub fn rouge1(is_medec: bool) -> &'static str {
+    match is_medec {
+        true => "rouge1_stemmed",
+        false => "rouge1",
+    }
+}
+
 /// Scores of one pair, each from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quality {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::case::{Case, Verdict};
-use super::figure::{Drawing, Lane, Mark, Row as Bars, Rows};
+use super::figure::{Drawing, Lane, Row as Bars, Rows};
 use super::flag::Flag;
 use super::table::{self, Cell, Column, Kind, Table};
 use crate::metrics::over_runs::mean_and_std;
@@ -154,19 +154,12 @@ impl Accuracy {
                 Some((mean, std)) => (Some(mean), std),
                 None => (of.share_right(), None),
             };
-            let lane = |series, value: Option<f64>, std: Option<f64>| {
-                let value = value?;
-                let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-                Some(Lane {
-                    series,
-                    said: format!("{value:.4}{spread}"),
-                    marks: vec![Mark::Bar { value, std }],
-                })
-            };
-            let first = lane(1, of.share_right_at_first().filter(|_| self.went_on), None);
+            let first = of.share_right_at_first().filter(|_| self.went_on);
+            let first = first.map(|first| Lane::bar(1, first, None));
+            let last = right.map(|right| Lane::bar(0, right, std));
             Bars {
                 label,
-                lanes: first.into_iter().chain(lane(0, right, std)).collect(),
+                lanes: first.into_iter().chain(last).collect(),
             }
         };
         let graded = self.rows.iter().filter(|row| row.graded > 0);

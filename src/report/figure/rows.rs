@@ -37,6 +37,18 @@ pub struct Lane {
     pub marks: Vec<Mark>,
 }
 
+impl Lane {
+    /// A bar to a mean, with its deviation over the runs.
+    pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
+        let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
+        Lane {
+            series,
+            said: format!("{value:.4}{spread}"),
+            marks: vec![Mark::Bar { value, std }],
+        }
+    }
+}
+
 /// What is drawn in a lane. Deviations are to either side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {

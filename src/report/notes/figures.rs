@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::metrics::over_runs::OverRuns;
-use crate::notes::{ByType, Confusion, Consensus, Detection, Localisation, NoteFigures};
+use crate::notes::{ByType, Consensus, Detection, Localisation, NoteFigures};
 use crate::report::figure::{Lane, Mark, Row, Rows};
 use crate::run::records::Source;
 
@@ -96,17 +96,7 @@ fn consensus(stages: &[Consensus]) -> Figure {
 }
 
 fn bar(series: usize, figure: &OverRuns) -> Lane {
-    let std = figure
-        .std
-        .map_or(String::new(), |std| format!(" ± {std:.4}"));
-    Lane {
-        series,
-        said: format!("{:.4}{std}", figure.mean),
-        marks: vec![Mark::Bar {
-            value: figure.mean,
-            std: figure.std,
-        }],
-    }
+    Lane::bar(series, figure.mean, figure.std)
 }
 
 /// Figure 3: sentences by likeness beside the very words.
@@ -147,16 +137,11 @@ fn types(detection: &Detection) -> Figure {
             share(1, "located", &one.located),
         ],
     };
-    let Confusion {
-        true_negatives,
-        false_positives,
-        unread_negatives,
-        ..
-    } = detection.confusion;
-    let negatives = true_negatives + false_positives + unread_negatives;
+    let confusion = &detection.confusion;
+    let sound = confusion.sound();
     let mut rows: Vec<Row> = detection.by_type.iter().map(of_type).collect();
-    if negatives > 0 {
-        let passed = true_negatives as f64 / negatives as f64;
+    if sound > 0 {
+        let passed = confusion.true_negatives as f64 / sound as f64;
         rows.push(Row {
             label: "no error".to_owned(),
             lanes: vec![Lane {

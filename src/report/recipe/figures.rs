@@ -24,7 +24,7 @@ pub struct Figures {
     pub key: Vec<Key>,
 }
 
-fn series(number: usize, label: &str) -> Key {
+pub fn series(number: usize, label: &str) -> Key {
     Key {
         swatch: format!("s{number}"),
         label: label.to_owned(),
@@ -47,7 +47,7 @@ fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
 }
 
 /// A drawing for every dataset that has a row, named after it.
-fn each_dataset(
+pub fn each_dataset(
     recipe: &Recipe,
     description: &str,
     reach: &[f64],
@@ -68,7 +68,10 @@ fn each_dataset(
     recipe.dataset.iter().filter_map(drawing).collect()
 }
 
-fn cells<'a>(results: &'a RecipeResults, dataset: &str) -> impl Iterator<Item = &'a CellResult> {
+pub fn cells<'a>(
+    results: &'a RecipeResults,
+    dataset: &str,
+) -> impl Iterator<Item = &'a CellResult> {
     let cells = results.cells.iter();
     cells.filter(move |cell| cell.dataset == dataset)
 }
@@ -82,15 +85,11 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Figures {
             low: mean - std,
             high: mean + std,
         });
-        let bar = Mark::Bar {
-            value: mean,
-            std: cell.std,
-        };
-        let spread = cell.std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-        let marks = [bar].into_iter().chain(paper).collect();
+        let mut bar = Lane::bar(0, mean, cell.std);
+        bar.marks.extend(paper);
         Some(Row {
             label: tables::method(recipe, &cell.method).to_owned(),
-            lanes: vec![lane(0, format!("{mean:.4}{spread}"), marks)],
+            lanes: vec![bar],
         })
     };
     let description = "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.";
@@ -302,13 +301,7 @@ fn of_dataset<'a>(
 
 fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> Option<Row> {
     let bar = |(series, over): &(usize, Option<&OverRuns>)| {
-        let OverRuns { mean, std, .. } = (*over)?;
-        let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-        let mark = Mark::Bar {
-            value: *mean,
-            std: *std,
-        };
-        Some(lane(*series, format!("{mean:.4}{spread}"), vec![mark]))
+        over.map(|over| Lane::bar(*series, over.mean, over.std))
     };
     let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
     (!lanes.is_empty()).then(|| Row {

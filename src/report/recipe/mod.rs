@@ -3,7 +3,6 @@
 mod browser;
 mod figures;
 pub mod notes;
-mod notes_figures;
 pub mod tables;
 
 use minijinja::context;
@@ -172,8 +171,8 @@ fn sections<'a>(
                 let bars = group("", figures::accuracy(recipe, results));
                 sweep.into_iter().chain([bars]).collect()
             }
-            "notes" => vec![group("", notes_figures::accuracy(recipe, results))],
-            "consensus" => vec![group("", notes_figures::consensus(recipe, results))],
+            "notes" => vec![group("", notes::figures::accuracy(recipe, results))],
+            "consensus" => vec![group("", notes::figures::consensus(recipe, results))],
             "netgain" => vec![group("", figures::net_gain(recipe, results))],
             "paired" => vec![group("", figures::paired(recipe, results))],
             "collapse" => collapse(recipe, results),

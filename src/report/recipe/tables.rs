@@ -1,7 +1,5 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
-use crate::metrics::bootstrap::Estimate;
-use crate::metrics::over_runs::OverRuns;
 use crate::recipe::Recipe;
 use crate::recipe::analysis::CaseRow;
 use crate::recipe::file::Analysis;
@@ -163,10 +161,6 @@ fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
     cell.mean.is_some() && others().count() > 1 && others().all(|other| other.mean <= cell.mean)
 }
 
-fn estimate(estimate: &Estimate) -> Cell {
-    interval([estimate.mean, estimate.low, estimate.high])
-}
-
 fn interval([mean, low, high]: [f64; 3]) -> Cell {
     Cell::Interval { mean, low, high }
 }
@@ -181,13 +175,13 @@ pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         group: dataset(recipe, &row.dataset).to_owned(),
         cells: vec![
             Cell::text(method(recipe, &row.method)),
-            estimate(&row.estimate),
+            Cell::estimate(&row.estimate),
             mean(&row.wrong_to_right),
             mean(&row.right_to_wrong),
             row.paper.map_or(Cell::Nothing, interval),
         ],
     };
-    let table = Table {
+    Table {
         name: "netgain",
         title: "NetGain from Round 0 to the final answer".to_owned(),
         columns: vec![
@@ -201,8 +195,8 @@ pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         notes: vec![
             "Flips as shares of all questions; their difference is the NetGain, with its 95 % interval by bootstrap of questions over the means of the runs.".to_owned(),
         ],
-    };
-    (!table.rows.is_empty()).then_some(table)
+    }
+    .unless_empty()
 }
 
 /// Why two methods are compared, in words.
@@ -232,7 +226,7 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             cells: vec![
                 Cell::text(method(recipe, &row.method)),
                 Cell::text(method(recipe, &row.baseline)),
-                estimate(&row.difference),
+                Cell::estimate(&row.difference),
                 Cell::text(p_values.join(", ")),
                 against.map_or(Cell::Nothing, Cell::text),
                 row.paper
@@ -241,7 +235,7 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             ],
         }
     };
-    let table = Table {
+    Table {
         name: "paired",
         title: "Differences, paired by question".to_owned(),
         columns: vec![
@@ -256,19 +250,11 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         notes: vec![
             "Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions.".to_owned(),
         ],
-    };
-    (!table.rows.is_empty()).then_some(table)
+    }
+    .unless_empty()
 }
 
 pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let over_runs = |over: Option<&OverRuns>| {
-        over.map_or(Cell::Nothing, |over| Cell::Spread {
-            mean: over.mean,
-            std: over.std,
-            n: Some(over.per_run.len()),
-            best: false,
-        })
-    };
     let row = |row: &crate::recipe::analysis::CollapseRow| {
         let agreement = row.agreement.as_ref();
         let similarity = row.similarity.as_ref();
@@ -276,12 +262,12 @@ pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             group: dataset(recipe, &row.dataset).to_owned(),
             cells: vec![
                 Cell::text(method(recipe, &row.method)),
-                over_runs(agreement.map(|one| &one.agreement_at_0)),
-                over_runs(agreement.map(|one| &one.same_wrong_at_0)),
-                over_runs(agreement.map(|one| &one.same_wrong_at_final)),
-                over_runs(similarity.and_then(|one| one.initial.as_ref())),
-                over_runs(similarity.and_then(|one| one.first_round.as_ref())),
-                over_runs(similarity.and_then(|one| one.last.as_ref())),
+                Cell::over_runs(agreement.map(|one| &one.agreement_at_0)),
+                Cell::over_runs(agreement.map(|one| &one.same_wrong_at_0)),
+                Cell::over_runs(agreement.map(|one| &one.same_wrong_at_final)),
+                Cell::over_runs(similarity.and_then(|one| one.initial.as_ref())),
+                Cell::over_runs(similarity.and_then(|one| one.first_round.as_ref())),
+                Cell::over_runs(similarity.and_then(|one| one.last.as_ref())),
             ],
         }
     };
@@ -294,7 +280,7 @@ pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     if wants_similarity && results.collapse.iter().all(|row| row.similarity.is_none()) {
         notes.push("No encoder was given, so similarity was not measured.".to_owned());
     }
-    let table = Table {
+    Table {
         name: "collapse",
         title: "How alike trajectories are".to_owned(),
         columns: vec![
@@ -308,8 +294,8 @@ pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         ],
         rows: results.collapse.iter().map(row).collect(),
         notes,
-    };
-    (!table.rows.is_empty()).then_some(table)
+    }
+    .unless_empty()
 }
 
 /// A row for each method of each case; `None` where the recipe looks for no cases.

@@ -1,0 +1,105 @@
+//! The paper's columns: ours, then its own rows.
+
+use super::Entry;
+use crate::data::Format;
+use crate::metrics::kpcs::ALPHA;
+use crate::notes::{COLUMNS, Measured, rouge1};
+use crate::recipe::Recipe;
+use crate::report::notes::tables::measured;
+use crate::report::table::{Cell, Column, Kind, Row, Table};
+
+/// What is said where weights of metrics are missing.
+const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateScore, KPCS) were not computed wherever a dash stands: give the folder of their weights with --scorers DIR.";
+
+/// What a cell has of a measure; ROUGE-1 is the one that the paper has for the dataset.
+fn measure<'a>(recipe: &Recipe, entry: &Entry<'a>, name: &str) -> Option<&'a Measured> {
+    let correction = entry.notes.correction.as_ref()?;
+    match name {
+        "kpcs" => {
+            let half = correction.kpcs.iter().find(|one| one.alpha == ALPHA);
+            half.map(|one| &one.eq9)
+        }
+        "rouge1" => {
+            let mut datasets = recipe.dataset.iter();
+            let is_medec =
+                datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec);
+            correction.measure(rouge1(is_medec))
+        }
+        name => correction.measure(name),
+    }
+}
+
+/// One of [`COLUMNS`]: a share of all notes, or a measure over the pairs and over all notes.
+fn ours(recipe: &Recipe, entry: &Entry<'_>, name: &str) -> Vec<Cell> {
+    let (detection, localisation) = (&entry.notes.detection, &entry.notes.localisation);
+    match name {
+        "detection" => vec![Cell::over_runs(detection.as_ref().map(|one| &one.accuracy))],
+        "localisation" => vec![Cell::over_runs(
+            localisation.as_ref().map(|one| &one.accuracy),
+        )],
+        name => measured(measure(recipe, entry, name)).to_vec(),
+    }
+}
+
+pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
+    let mut columns = vec![Column::new("method", Kind::Text)];
+    for (name, label) in COLUMNS {
+        match name {
+            "detection" | "localisation" => columns.push(Column::new(label, Kind::Spread)),
+            _ => {
+                columns.push(Column::under(label, "pairs", Kind::Spread));
+                columns.push(Column::under(label, "all notes", Kind::Spread));
+            }
+        }
+    }
+    let row = |entry: &Entry<'_>| {
+        let cells = COLUMNS
+            .iter()
+            .flat_map(|(name, _)| ours(recipe, entry, name));
+        entry.row(cells)
+    };
+    let mut rows = Vec::new();
+    for dataset in &recipe.dataset {
+        let of_dataset = entries.iter();
+        let of_dataset = of_dataset.filter(|entry| entry.cell.dataset == dataset.name);
+        rows.extend(of_dataset.map(row));
+        for published in &recipe.published {
+            let Some(figures) = published.figures.get(&dataset.name) else {
+                continue;
+            };
+            let mut cells = vec![Cell::text(format!("paper: {}", published.label))];
+            for (name, _) in COLUMNS {
+                let figure = Cell::share(figures.get(name).copied());
+                match name {
+                    "detection" | "localisation" => cells.push(figure),
+                    _ => cells.extend([figure, Cell::Nothing]),
+                }
+            }
+            let group = dataset.label.clone();
+            rows.push(Row { group, cells });
+        }
+    }
+    let mut notes = vec![
+        "Pairs: the mean over notes that the gold and the system both correct. All notes: 1 where neither corrects, 0 where one does. The paper says that it counts the latter; its figures look like the former, and stand there.".to_owned(),
+    ];
+    let has = |name: &str| {
+        let mut entries = entries.iter();
+        entries.any(|entry| measure(recipe, entry, name).is_some())
+    };
+    if !(has("bertscore") && has("bleurt")) {
+        notes.push(NO_WEIGHTS.to_owned());
+    }
+    for entry in entries.iter().filter(|entry| entry.cell.n_errors > 0) {
+        notes.push(format!(
+            "{} on {}: {} errored, and count as wrong.",
+            entry.label, entry.dataset, entry.cell.n_errors
+        ));
+    }
+    Table {
+        name: "notes",
+        title: "Detection, localisation, correction".to_owned(),
+        columns,
+        rows,
+        notes,
+    }
+}
