@@ -21,7 +21,8 @@ use crate::run::clock;
 use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use crate::run::records::CallRecord;
 use crate::run::shard::{Shard, ShardPlan};
-use crate::systems::protocol::{Protocol, Seat, System};
+use crate::systems::protocol::{Protocol, Seat};
+use crate::systems::system::System;
 
 /// What a run is asked to be.
 pub struct Order {

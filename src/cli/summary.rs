@@ -14,7 +14,7 @@ use crate::panel::memory::{describe, gibibytes};
 use crate::run::plan::Plan;
 use crate::run::records::Source;
 use crate::run::results::Results;
-use crate::systems::protocol::System;
+use crate::systems::system::System;
 
 /// What a finished run came to.
 pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {

@@ -22,3 +22,4 @@ pub mod scripted;
 pub mod settings;
 pub mod single_llm;
 pub mod step;
+pub mod system;

@@ -1,24 +1,11 @@
-//! Which system runs, with its settings; and the system itself, ready to answer.
+//! Which system runs, with its settings.
 
-use super::base_llm::protocol::BaseLlm;
-use super::case::Case;
 use super::decoding::Decoding;
-use super::healthcareagent::protocol::HealthcareAgent;
-use super::mdagents::protocol::MdAgents;
-use super::medagents::protocol::MedAgents;
-use super::medguards::protocol::MedGuards;
-use super::medmad::protocol::MedMad;
-use super::reconcile::protocol::Reconcile;
 use super::settings::{SettingsError, set_pairs, set_table};
-use super::single_llm::protocol::SingleLlm;
 use super::single_llm::settings::Method;
 use super::{
     base_llm, healthcareagent, mdagents, medagents, medguards, medmad, reconcile, single_llm,
 };
-use crate::data::Item;
-use crate::panel::{Panel, PanelError};
-use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{ItemRecord, Message};
 
 /// A system with every switch resolved: what a plan names.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +35,14 @@ impl Seat {
     pub fn new(agent: impl Into<String>, model: usize) -> Seat {
         let agent = agent.into();
         Seat { agent, model }
+    }
+
+    /// Agents on the panel's models in their order, then others on its first.
+    pub fn in_order(agents: impl IntoIterator<Item = String>, others: &[&str]) -> Vec<Seat> {
+        let agents = agents.into_iter().enumerate();
+        let agents = agents.map(|(model, agent)| Seat::new(agent, model));
+        let others = others.iter().map(|agent| Seat::new(*agent, 0));
+        agents.chain(others).collect()
     }
 }
 
@@ -119,10 +114,7 @@ impl Protocol {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => settings.set(key, value),
             Protocol::SingleLlm(settings) => settings.set(key, value),
-            Protocol::HealthcareAgent(decoding) => match decoding.set(key, value)? {
-                true => Ok(()),
-                false => Err(SettingsError::unknown(key, &Decoding::KEYS)),
-            },
+            Protocol::HealthcareAgent(decoding) => decoding.set(key, value, &Decoding::KEYS),
             Protocol::MedAgents(settings) => settings.set(key, value),
             Protocol::MdAgents(settings) => settings.set(key, value),
             Protocol::Reconcile(settings) => settings.set(key, value),
@@ -178,10 +170,7 @@ impl Protocol {
     pub fn seats(&self) -> Vec<Seat> {
         match self {
             Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
-                let agents = settings.agents().into_iter().enumerate();
-                agents
-                    .map(|(model, agent)| Seat::new(agent, model))
-                    .collect()
+                Seat::in_order(settings.agents(), &[])
             }
             Protocol::SingleLlm(_) => vec![Seat::new(single_llm::protocol::AGENT, 0)],
             Protocol::HealthcareAgent(_) => vec![Seat::new(healthcareagent::protocol::AGENT, 0)],
@@ -241,121 +230,117 @@ impl Protocol {
     }
 }
 
-/// A system, ready to work on items.
-pub enum System {
-    MedMad(MedMad),
-    SingleLlm(SingleLlm),
-    HealthcareAgent(HealthcareAgent),
-    MedAgents(MedAgents),
-    MdAgents(Box<MdAgents>),
-    Reconcile(Reconcile),
-    MedGuards(Box<MedGuards>),
-    BaseLlm(BaseLlm),
-}
-
-impl System {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
-    pub fn new(protocol: &Protocol, prompts: &PromptSet) -> Result<System, PromptError> {
-        Ok(match protocol {
-            Protocol::MedMad(settings) | Protocol::NoDebate(settings) => {
-                System::MedMad(MedMad::new(settings, prompts)?)
-            }
-            Protocol::SingleLlm(settings) => System::SingleLlm(SingleLlm::new(settings, prompts)?),
-            Protocol::HealthcareAgent(settings) => {
-                System::HealthcareAgent(HealthcareAgent::new(settings, prompts)?)
-            }
-            Protocol::MedAgents(settings) => System::MedAgents(MedAgents::new(settings, prompts)?),
-            Protocol::MdAgents(settings) => {
-                System::MdAgents(Box::new(MdAgents::new(settings, prompts)?))
-            }
-            Protocol::Reconcile(settings) => System::Reconcile(Reconcile::new(settings, prompts)?),
-            Protocol::MedGuards(settings) => {
-                System::MedGuards(Box::new(MedGuards::new(settings, prompts)?))
-            }
-            Protocol::BaseLlm(settings) => System::BaseLlm(BaseLlm::new(settings, prompts)?),
-        })
-    }
-
-    /// Works on an item of this dataset.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded; an item of a kind that the system does not take.
-    pub fn answer(
-        &self,
-        panel: &Panel,
-        dataset: &str,
-        item: &Item,
-        run: u32,
-    ) -> Result<ItemRecord, PanelError> {
-        let question = |question| Case::new(panel, dataset, question, run);
-        let note = |note| Case::of_note(panel, dataset, note, run);
-        Ok(match (self, item) {
-            (System::MedMad(system), Item::Question(one)) => system.answer(question(one)?)?.into(),
-            (System::SingleLlm(system), Item::Question(one)) => {
-                system.answer(question(one)?)?.into()
-            }
-            (System::HealthcareAgent(system), Item::Question(one)) => {
-                system.answer(question(one)?)?.into()
-            }
-            (System::MedAgents(system), Item::Question(one)) => {
-                system.answer(question(one)?)?.into()
-            }
-            (System::MdAgents(system), Item::Question(one)) => {
-                system.answer(question(one)?)?.into()
-            }
-            (System::Reconcile(system), Item::Question(one)) => {
-                system.answer(question(one)?)?.into()
-            }
-            (System::MedGuards(system), Item::Note(one)) => system.check(note(one))?.into(),
-            (System::BaseLlm(system), Item::Note(one)) => system.check(note(one))?.into(),
-            (_, item) => {
-                return Err(PanelError::OtherItem {
-                    item: item.id().to_owned(),
-                });
-            }
-        })
-    }
-
-    /// The prompts that are known before anything was answered, on an item of this dataset: the seat, and what it is asked.
-    pub fn opening(&self, dataset: &str, item: &Item) -> Vec<(usize, Vec<Message>)> {
-        match (self, item) {
-            (System::MedMad(system), Item::Question(question)) => system.opening(question),
-            (System::SingleLlm(system), Item::Question(question)) => {
-                system.opening(dataset, question)
-            }
-            (System::HealthcareAgent(system), Item::Question(question)) => system.opening(question),
-            (System::MedAgents(system), Item::Question(question)) => system.opening(question),
-            (System::MdAgents(system), Item::Question(question)) => system.opening(question),
-            (System::Reconcile(system), Item::Question(question)) => system.opening(question),
-            (System::MedGuards(system), Item::Note(note)) => system.opening(note),
-            (System::BaseLlm(system), Item::Note(note)) => system.opening(note),
-            _ => Vec::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
+    /// Every setting of every system, each with another value than its default; those of the decoding come on top.
+    const OTHERS: [(&str, &str); 8] = [
+        (
+            "medmad",
+            "t_max=1 confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2",
+        ),
+        ("cot-sc", "samples=2 mab_compat=on"),
+        ("healthcareagent", ""),
+        ("medagents", "form=original max_rounds=2"),
+        ("mdagents", "truncate_chars=80 mab_compat=on"),
+        ("reconcile", "max_rounds=2 truncate_chars=80"),
+        (
+            "medguards",
+            "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
+        ),
+        ("base-llm", "prompt=2 release_compat=on"),
+    ];
+
     #[test]
-    fn healthcareagents_plan_names_every_setting_and_gives_them_back() {
-        let pairs = ["record_chars=32", "thinking=on", "max_tokens=900"];
-        let protocol = Protocol::parse("healthcareagent", &pairs).unwrap();
-        let table = protocol.to_table();
-        assert_eq!(table.len(), Decoding::KEYS.len());
-        assert_eq!(Protocol::from_table(protocol.name(), &table), Ok(protocol));
-        let error = Protocol::parse("healthcareagent", &["samples=2"]).unwrap_err();
-        assert!(error.hint().unwrap().contains("record_chars, thinking"));
+    fn plans_name_every_setting_and_give_them_back() {
+        for (name, own) in OTHERS {
+            let refused = Protocol::parse(name, &["none=1"]).unwrap_err();
+            let SettingsError::UnknownKey { known, .. } = refused else {
+                panic!("{name}: {refused}");
+            };
+            let known: BTreeSet<&str> = known.iter().copied().collect();
+            let decoding = ["record_chars=32", "thinking=on", "max_tokens=900"];
+            let pairs: Vec<&str> = own.split_whitespace().chain(decoding).collect();
+            let keys = pairs.iter().map(|pair| pair.split('=').next().unwrap());
+            assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
+            for pair in &pairs {
+                let changed = Protocol::parse(name, &[pair]).unwrap();
+                assert_ne!(changed, Protocol::named(name).unwrap(), "{name}: {pair}");
+            }
+            let protocol = Protocol::parse(name, &pairs).unwrap();
+            let text = toml::to_string(&protocol.to_table()).unwrap();
+            let table: toml::Table = text.parse().unwrap();
+            let written: BTreeSet<&str> = table.keys().map(String::as_str).collect();
+            assert_eq!(written, known, "{name}");
+            assert_eq!(Protocol::from_table(protocol.name(), &table), Ok(protocol));
+        }
     }
 
     #[test]
-    fn healthcareagents_doctor_sits_alone_and_speaks_seven_times_at_most() {
+    fn bad_settings_are_refused_by_name() {
+        let refused = |name, pair| Protocol::parse(name, &[pair]).unwrap_err();
+        for (name, pair, expected) in [
+            ("medmad", "t_max=-1", "a whole number from 0 to 100"),
+            ("medmad", "counterfactual=off", "on or paper or strict"),
+            ("medmad", "roles=sym,ddx", "one role or 3"),
+            ("cot", "samples=0", "a whole number from 1 to 100"),
+            (
+                "healthcareagent",
+                "record_chars=0",
+                "a whole number from 1 to 2000",
+            ),
+            ("medagents", "form=paper", "harness or original"),
+            ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
+            ("mdagents", "mab_compat=yes", "on or off"),
+            ("reconcile", "max_rounds=0", "a whole number from 1 to 100"),
+            ("medguards", "agents=5", "1 or 2 or 3 or 4 or 7 or 8"),
+            ("medguards", "aligner=edit", "sequence-matcher or lcs"),
+            ("base-llm", "prompt=3", "a whole number from 1 to 2"),
+        ] {
+            let (key, value) = pair.split_once('=').unwrap();
+            let message = format!("setting {key}: \"{value}\" is not {expected}");
+            assert_eq!(refused(name, pair).to_string(), message, "{name}");
+        }
+        let message = |name, pair| refused(name, pair).to_string();
+        assert_eq!(message("medmad", "t_max"), "\"t_max\" is not key=value");
+        assert_eq!(
+            message("medmad", "roles=sym,ddx,doc"),
+            "setting roles: \"doc\" is not sym or ddx or guide"
+        );
+        assert_eq!(
+            message("mdagents", "form=original"),
+            "there is no setting form"
+        );
+        for (name, known) in [
+            ("medmad", "t_max, confidence"),
+            ("cot", "samples, record_chars"),
+            ("healthcareagent", "record_chars, thinking"),
+        ] {
+            let hint = refused(name, "tmax=1").hint().unwrap();
+            assert!(hint.contains(known), "{name}: {hint}");
+        }
+    }
+
+    #[test]
+    fn an_item_takes_so_many_calls_at_most() {
+        for (name, pairs, calls) in [
+            ("healthcareagent", &[][..], 7),
+            ("mdagents", &[], 15),
+            ("reconcile", &["max_rounds=2"], 9),
+        ] {
+            let protocol = Protocol::parse(name, pairs).unwrap();
+            assert_eq!(protocol.max_calls(), calls, "{name}");
+        }
+    }
+
+    #[test]
+    fn healthcareagents_doctor_sits_alone() {
         let protocol = Protocol::named("healthcareagent").unwrap();
         let seats = protocol.seats();
         assert_eq!((seats.len(), protocol.models()), (1, 1));
         assert_eq!(seats[0].agent, "doctor");
-        assert_eq!(protocol.max_calls(), 7);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::protocol::{Protocol, System};
+use super::protocol::Protocol;
+use super::system::System;
 use crate::data::{Choice, Item, Note, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;

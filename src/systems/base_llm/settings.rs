@@ -48,8 +48,7 @@ impl Settings {
         match key {
             "prompt" => self.prompt = within(key, value, 1..=2)?,
             "release_compat" => self.release_compat = switch(key, value)?,
-            _ if self.decoding.set(key, value)? => {}
-            _ => return Err(SettingsError::unknown(key, &KEYS)),
+            _ => self.decoding.set(key, value, &KEYS)?,
         }
         Ok(())
     }

@@ -47,9 +47,7 @@ impl Default for Settings {
 impl Settings {
     /// The agents sit on the panel's models in turn; the moderator, who also decides, and the recruiter on its first.
     pub fn seats() -> Vec<Seat> {
-        let agents = (0..AGENTS).map(|agent| Seat::new(agent_name(agent), agent));
-        let others = ["moderator", "recruiter"].map(|agent| Seat::new(agent, 0));
-        agents.chain(others).collect()
+        Seat::in_order((0..AGENTS).map(agent_name), &["moderator", "recruiter"])
     }
 
     /// Every setting, spelled as [`Settings::set`] reads it.
@@ -73,8 +71,7 @@ impl Settings {
         match key {
             "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
             "mab_compat" => self.mab_compat = switch(key, value)?,
-            _ if self.decoding.set(key, value)? => {}
-            _ => return Err(SettingsError::unknown(key, &KEYS)),
+            _ => self.decoding.set(key, value, &KEYS)?,
         }
         Ok(())
     }
@@ -87,38 +84,6 @@ pub fn agent_name(agent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::settings::set_table;
-
-    #[test]
-    fn the_plan_names_every_setting_and_gives_them_back() {
-        let mut settings = Settings::default();
-        for (key, value) in [
-            ("mab_compat", "on"),
-            ("truncate_chars", "80"),
-            ("max_tokens", "9"),
-        ] {
-            settings.set(key, value).unwrap();
-        }
-        let table = settings.to_table();
-        let mut keys = KEYS.to_vec();
-        keys.sort();
-        let written: Vec<&str> = table.keys().map(String::as_str).collect();
-        assert_eq!(written, keys);
-        let mut read = Settings::default();
-        set_table(&table, |key, value| read.set(key, value)).unwrap();
-        assert_eq!(read, settings);
-        assert_eq!(settings.max_calls(), 15);
-    }
-
-    #[test]
-    fn bad_settings_are_refused_by_name() {
-        let refused = |key, value| Settings::default().set(key, value).unwrap_err().to_string();
-        assert_eq!(refused("form", "original"), "there is no setting form");
-        assert_eq!(
-            refused("mab_compat", "yes"),
-            "setting mab_compat: \"yes\" is not on or off"
-        );
-    }
 
     #[test]
     fn agents_sit_on_the_panels_models_and_the_others_on_the_first() {

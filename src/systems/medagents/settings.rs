@@ -64,9 +64,8 @@ impl Default for Settings {
 impl Settings {
     /// The doctors sit on the panel's models in turn; everybody else on its first.
     pub fn seats() -> Vec<Seat> {
-        let doctors = (0..DOCTORS).map(|doctor| Seat::new(doctor_name(doctor), doctor));
-        let others = ["gatherer", "meta", "decision"].map(|agent| Seat::new(agent, 0));
-        doctors.chain(others).collect()
+        let doctors = (0..DOCTORS).map(doctor_name);
+        Seat::in_order(doctors, &["gatherer", "meta", "decision"])
     }
 
     /// Every setting, spelled as [`Settings::set`] reads it.
@@ -96,8 +95,7 @@ impl Settings {
                 self.form = one_of(key, value, [Form::Harness, Form::Original], Form::name)?;
             }
             "max_rounds" => self.max_rounds = within(key, value, 1..=100)?,
-            _ if self.decoding.set(key, value)? => {}
-            _ => return Err(SettingsError::unknown(key, &KEYS)),
+            _ => self.decoding.set(key, value, &KEYS)?,
         }
         Ok(())
     }
@@ -110,38 +108,6 @@ pub fn doctor_name(doctor: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::settings::set_table;
-
-    #[test]
-    fn the_plan_names_every_setting_and_gives_them_back() {
-        let mut settings = Settings::default();
-        for (key, value) in [
-            ("form", "original"),
-            ("max_rounds", "2"),
-            ("record_chars", "32"),
-        ] {
-            settings.set(key, value).unwrap();
-        }
-        let table = settings.to_table();
-        let mut keys = KEYS.to_vec();
-        keys.sort();
-        let written: Vec<&str> = table.keys().map(String::as_str).collect();
-        assert_eq!(written, keys);
-        let mut read = Settings::default();
-        set_table(&table, |key, value| read.set(key, value)).unwrap();
-        assert_eq!(read, settings);
-    }
-
-    #[test]
-    fn bad_settings_are_refused_by_name() {
-        let refused = |key, value| Settings::default().set(key, value).unwrap_err().to_string();
-        assert_eq!(refused("t_max", "1"), "there is no setting t_max");
-        assert_eq!(
-            refused("form", "paper"),
-            "setting form: \"paper\" is not harness or original"
-        );
-        assert!(refused("max_rounds", "0").contains("from 1 to 100"));
-    }
 
     #[test]
     fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {

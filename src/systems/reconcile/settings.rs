@@ -43,9 +43,7 @@ impl Settings {
 
     /// Each on a model of its own.
     pub fn seats() -> Vec<Seat> {
-        let agents = Settings::agents().into_iter().enumerate();
-        let seat = |(model, agent): (usize, String)| Seat::new(agent, model);
-        agents.map(seat).collect()
+        Seat::in_order(Settings::agents(), &[])
     }
 
     /// Every setting, spelled as [`Settings::set`] reads it.
@@ -69,46 +67,8 @@ impl Settings {
         match key {
             "max_rounds" => self.max_rounds = within(key, value, 1..=100)?,
             "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
-            _ if self.decoding.set(key, value)? => {}
-            _ => return Err(SettingsError::unknown(key, &KEYS)),
+            _ => self.decoding.set(key, value, &KEYS)?,
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::systems::settings::set_table;
-
-    #[test]
-    fn the_plan_names_every_setting_and_gives_them_back() {
-        let mut settings = Settings::default();
-        for (key, value) in [
-            ("max_rounds", "2"),
-            ("truncate_chars", "80"),
-            ("thinking", "on"),
-        ] {
-            settings.set(key, value).unwrap();
-        }
-        let table = settings.to_table();
-        let mut keys = KEYS.to_vec();
-        keys.sort();
-        let written: Vec<&str> = table.keys().map(String::as_str).collect();
-        assert_eq!(written, keys);
-        let mut read = Settings::default();
-        set_table(&table, |key, value| read.set(key, value)).unwrap();
-        assert_eq!(read, settings);
-        assert_eq!(settings.max_calls(), 9);
-    }
-
-    #[test]
-    fn bad_settings_are_refused_by_name() {
-        let refused = |key, value| Settings::default().set(key, value).unwrap_err().to_string();
-        assert_eq!(refused("t_max", "1"), "there is no setting t_max");
-        assert_eq!(
-            refused("max_rounds", "0"),
-            "setting max_rounds: \"0\" is not a whole number from 1 to 100"
-        );
     }
 }
