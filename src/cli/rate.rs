@@ -11,7 +11,7 @@ use crate::rating::draw::{self, Order};
 use crate::rating::joined::RunRatings;
 use crate::rating::key::{self, Key};
 use crate::rating::scores::{Rated, pairs};
-use crate::rating::{RatingError, page, rater, tables};
+use crate::rating::{RatingError, page, rater, runs, tables};
 use crate::run::contents::Contents;
 use crate::run::private_file;
 
@@ -90,7 +90,7 @@ impl Rate {
 impl Export {
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
-        let (runs, dataset) = draw::read(&self.runs, self.data.as_deref())?;
+        let (runs, dataset) = runs::read(&self.runs, self.data.as_deref())?;
         let order = Order {
             n_items: self.notes as usize,
             seed: self.seed,

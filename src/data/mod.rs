@@ -13,6 +13,7 @@ pub mod medqa;
 pub mod mmlu_pro;
 mod note;
 pub mod notes;
+mod notes_csv;
 pub mod pubmedqa;
 mod row;
 mod script;

@@ -39,13 +39,14 @@ use serde_json::{Map, Value};
 
 use super::error::is_csv;
 use super::row::Row;
-use super::source::{self, Rows, Source};
-use super::table::Table;
-use super::{DataError, Draft, Note, NoteError, NoteGold, Place, items, script, sentences};
-use crate::text::{Language, split_keywords};
+use super::source::{self, Source};
+use super::{
+    DataError, Draft, Note, NoteError, NoteGold, Place, items, notes_csv, script, sentences,
+};
+use crate::text::Language;
 
 const FIELDS: [&str; 5] = ["id", "text", "sentences", "gold", "language"];
-const GOLD_FIELDS: [&str; 6] = [
+pub(super) const GOLD_FIELDS: [&str; 6] = [
     "flag",
     "sentence_id",
     "sentence",
@@ -57,7 +58,7 @@ const GOLD_FIELDS: [&str; 6] = [
 /// The notes of a file.
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = match is_csv(&source.path) {
-        true => csv_rows(source)?,
+        true => notes_csv::rows(source)?,
         false => source.rows()?,
     };
     let (mut notes, mut split) = (Vec::new(), 0);
@@ -228,53 +229,6 @@ fn integer(value: &Value) -> Option<usize> {
     }
 }
 
-/// The records of a CSV file, each as the object that its JSON Lines twin would hold.
-fn csv_rows(source: &Source) -> Result<Rows, DataError> {
-    let table = Table::read(source)?;
-    let columns = ["id", "text", "sentences", "language"];
-    let columns = [&columns[..], &GOLD_FIELDS].concat();
-    let mut unknown = table.columns.iter();
-    if let Some(column) = unknown.find(|column| !columns.contains(&column.as_str())) {
-        let problem = format!("is unknown; the columns are {}", columns.join(", "));
-        return Err(table.wrong(source, column, &problem));
-    }
-    let mut rows = Vec::new();
-    for row in table.rows(source)? {
-        let (mut fields, mut gold) = (Map::new(), Map::new());
-        for (column, cell) in row.fields {
-            let text = cell.as_str().unwrap_or_default();
-            let cell = match column.as_str() {
-                "sentences" => lines(text).into(),
-                "keywords" => split_keywords(text).into(),
-                _ => cell,
-            };
-            match GOLD_FIELDS.contains(&column.as_str()) {
-                true => gold.insert(column, cell),
-                false => fields.insert(column, cell),
-            };
-        }
-        if !gold.is_empty() {
-            fields.insert("gold".to_owned(), gold.into());
-        }
-        rows.push(Row::new(row.place, fields.into())?);
-    }
-    Ok(Rows {
-        rows,
-        blank_lines: table.blank_lines,
-    })
-}
-
-/// The sentences of a cell: at their numbers, or else one a line.
-fn lines(cell: &str) -> Vec<&str> {
-    match sentences::numbered(cell) {
-        numbered if numbered.is_empty() => {
-            let lines = cell.lines().map(str::trim);
-            lines.filter(|line| !line.is_empty()).collect()
-        }
-        numbered => numbered,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Dataset, Format, load, read};
@@ -439,32 +393,5 @@ mod tests {
                 format!("ward.jsonl:3: field {expected}")
             );
         }
-    }
-
-    #[test]
-    fn refuses_bad_tables() {
-        let problem = |text: &str| parse("ward.csv", text).unwrap_err().to_string();
-        let known = "id, text, sentences, language, flag, sentence_id, sentence, correction, type, keywords";
-        assert_eq!(
-            problem("id,note\n1,a\n"),
-            format!("ward.csv:1: field `note` is unknown; the columns are {known}")
-        );
-        assert_eq!(
-            problem("text,flag\na,x\n"),
-            "ward.csv:2: field `flag` is \"x\", not 0 or 1"
-        );
-        assert_eq!(
-            problem("text,correction\na,x\n"),
-            "ward.csv:2: field `flag` is missing"
-        );
-        assert_eq!(
-            problem("id,text\n1,a\n1,b\n"),
-            "ward.csv:3: the id `1` came before, in line 2"
-        );
-        assert_eq!(
-            problem("text,id\n\"a\n"),
-            "ward.csv:2: a quote is not closed"
-        );
-        assert_eq!(problem("text,id\n"), "ward.csv: no notes");
     }
 }

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
 mod fetch;
+mod options;
 mod provenance;
 mod repository;
 mod source;
@@ -23,6 +24,7 @@ pub use checkpoint::{Checkpoint, CheckpointFiles};
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
 pub use environment::{Environment, Token};
 pub use error::{Barrier, HubError, NotCached};
+pub use options::HubOptions;
 pub use repository::Repository;
-pub use source::{HubOptions, fetch, resolve};
+pub use source::{fetch, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};

@@ -2,13 +2,18 @@
 //!
 //! What the decoder cannot run is refused here, by field and value, so that nothing further in branches on it.
 
+mod defaults;
+mod layers;
+mod ropes;
+
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::{Config, ConfigError, Family, Ids, Layer, RopeConfig, RopeScaling};
+use super::config::{Config, ConfigError, Family, Ids};
 use crate::ops::Activation;
+use defaults::Defaults;
 
 /// Fields of all three families; those of a vision or audio part are not ours and are passed over.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -70,59 +75,6 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
     text.tie_word_embeddings = text.tie_word_embeddings.or(outer.tie_word_embeddings);
     text.quantization_config = text.quantization_config.or(outer.quantization_config);
     reader.resolve(family, &text)
-}
-
-/// What a family's published files leave out.
-struct Defaults {
-    heads: Option<usize>,
-    kv_heads: Option<usize>,
-    head_dim: Option<usize>,
-    vocab_size: Option<usize>,
-    max_position_embeddings: usize,
-    tied: bool,
-    theta: f64,
-    activation: &'static str,
-    sliding_window: Option<usize>,
-}
-
-impl Family {
-    fn defaults(self) -> Defaults {
-        match self {
-            Family::Gemma3 => Defaults {
-                heads: Some(8),
-                kv_heads: Some(4),
-                head_dim: Some(256),
-                vocab_size: Some(262_208),
-                max_position_embeddings: 131_072,
-                tied: true,
-                theta: 1e6,
-                activation: "gelu_pytorch_tanh",
-                sliding_window: Some(4096),
-            },
-            Family::Llama => Defaults {
-                heads: None,
-                kv_heads: None,
-                head_dim: None,
-                vocab_size: None,
-                max_position_embeddings: 2048,
-                tied: false,
-                theta: 1e4,
-                activation: "silu",
-                sliding_window: None,
-            },
-            Family::Qwen3 => Defaults {
-                heads: None,
-                kv_heads: None,
-                head_dim: Some(128),
-                vocab_size: None,
-                max_position_embeddings: 32_768,
-                tied: false,
-                theta: 1e4,
-                activation: "silu",
-                sliding_window: None,
-            },
-        }
-    }
 }
 
 struct Reader<'a> {
@@ -283,183 +235,5 @@ impl Reader<'_> {
             "gelu_pytorch_tanh" => Ok(Activation::GeluTanh),
             other => Err(self.unsupported(field, other, "known: silu, gelu_pytorch_tanh")),
         }
-    }
-
-    fn layers(
-        &self,
-        family: Family,
-        raw: &Raw,
-        defaults: &Defaults,
-        count: usize,
-    ) -> Result<Vec<Layer>, ConfigError> {
-        let window = raw.sliding_window.or(defaults.sliding_window);
-        let sliding = |field: &'static str| match window {
-            Some(window) if window > 0 => Ok(Layer::Sliding(window)),
-            _ => Err(self.inconsistent(format!(
-                "`{field}` asks for sliding layers, but `sliding_window` is missing"
-            ))),
-        };
-        if family == Family::Llama
-            || (family == Family::Qwen3 && raw.use_sliding_window != Some(true))
-        {
-            if let Some(other) = raw
-                .layer_types
-                .iter()
-                .flatten()
-                .find(|name| *name != "full_attention")
-            {
-                return Err(self.unsupported(
-                    "layer_types",
-                    other,
-                    "this family's layers are full_attention",
-                ));
-            }
-            return Ok(vec![Layer::Full; count]);
-        }
-        if let Some(types) = &raw.layer_types {
-            if types.len() != count {
-                return Err(
-                    self.inconsistent(format!("{} layer_types for {count} layers", types.len()))
-                );
-            }
-            return types
-                .iter()
-                .map(|name| match name.as_str() {
-                    "full_attention" => Ok(Layer::Full),
-                    "sliding_attention" => sliding("layer_types"),
-                    other => Err(self.unsupported(
-                        "layer_types",
-                        other,
-                        "known: full_attention, sliding_attention",
-                    )),
-                })
-                .collect();
-        }
-        if family == Family::Qwen3 {
-            let full = raw.max_window_layers.unwrap_or(28);
-            let sliding = sliding("use_sliding_window")?;
-            return Ok((0..count)
-                .map(|layer| if layer < full { Layer::Full } else { sliding })
-                .collect());
-        }
-        let pattern = raw
-            .sliding_window_pattern
-            .or(raw.private_sliding_window_pattern)
-            .unwrap_or(6);
-        if pattern == 0 {
-            return Err(self.unsupported("sliding_window_pattern", 0, "it counts layers from 1"));
-        }
-        let sliding = sliding("sliding_window_pattern")?;
-        Ok((1..=count)
-            .map(|layer| {
-                if layer % pattern == 0 {
-                    Layer::Full
-                } else {
-                    sliding
-                }
-            })
-            .collect())
-    }
-
-    /// The ropes of full and of sliding layers, from `rope_theta` and `rope_scaling`, or from `rope_parameters`.
-    fn ropes(
-        &self,
-        family: Family,
-        raw: &Raw,
-        defaults: &Defaults,
-    ) -> Result<(RopeConfig, RopeConfig), ConfigError> {
-        let local_theta = match family {
-            Family::Gemma3 => raw.rope_local_base_freq.unwrap_or(1e4),
-            Family::Llama | Family::Qwen3 => raw.rope_theta.unwrap_or(defaults.theta),
-        };
-        let theta = raw.rope_theta.unwrap_or(defaults.theta);
-        let Some(parameters) = raw
-            .rope_parameters
-            .as_ref()
-            .filter(|value| !value.is_null())
-        else {
-            let full = self.rope("rope_scaling", raw.rope_scaling.as_ref(), theta)?;
-            // Gemma stretches its global layers only.
-            let sliding = match family {
-                Family::Gemma3 => RopeConfig {
-                    theta: local_theta,
-                    scaling: RopeScaling::None,
-                },
-                Family::Llama | Family::Qwen3 => full,
-            };
-            return Ok((full, sliding));
-        };
-        if parameters.get("full_attention").is_some()
-            || parameters.get("sliding_attention").is_some()
-        {
-            let full = self.rope(
-                "rope_parameters.full_attention",
-                parameters.get("full_attention"),
-                theta,
-            )?;
-            let sliding = parameters.get("sliding_attention");
-            Ok((
-                full,
-                self.rope("rope_parameters.sliding_attention", sliding, local_theta)?,
-            ))
-        } else {
-            let full = self.rope("rope_parameters", Some(parameters), theta)?;
-            let sliding = match family {
-                Family::Gemma3 => RopeConfig {
-                    theta: local_theta,
-                    scaling: RopeScaling::None,
-                },
-                Family::Llama | Family::Qwen3 => full,
-            };
-            Ok((full, sliding))
-        }
-    }
-
-    fn rope(
-        &self,
-        field: &str,
-        value: Option<&Value>,
-        theta: f64,
-    ) -> Result<RopeConfig, ConfigError> {
-        let Some(value) = value.filter(|value| !value.is_null()) else {
-            return Ok(RopeConfig {
-                theta,
-                scaling: RopeScaling::None,
-            });
-        };
-        let number = |name: &str| {
-            value
-                .get(name)
-                .and_then(Value::as_f64)
-                .filter(|number| *number > 0.0)
-                .ok_or_else(|| {
-                    self.inconsistent(format!("`{field}` has no positive number `{name}`"))
-                })
-        };
-        let theta = value
-            .get("rope_theta")
-            .and_then(Value::as_f64)
-            .unwrap_or(theta);
-        let kind = value.get("rope_type").or_else(|| value.get("type"));
-        let scaling = match kind.and_then(Value::as_str).unwrap_or("default") {
-            "default" => RopeScaling::None,
-            "linear" => RopeScaling::Linear {
-                factor: number("factor")?,
-            },
-            "llama3" => RopeScaling::Llama3 {
-                factor: number("factor")?,
-                low_frequency: number("low_freq_factor")?,
-                high_frequency: number("high_freq_factor")?,
-                original_positions: number("original_max_position_embeddings")?,
-            },
-            other => {
-                return Err(self.unsupported(
-                    &format!("{field}.rope_type"),
-                    other,
-                    "known: default, linear, llama3",
-                ));
-            }
-        };
-        Ok(RopeConfig { theta, scaling })
     }
 }

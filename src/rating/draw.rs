@@ -3,18 +3,17 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
 
 use super::RatingError;
-use super::key::{Key, KeyEntry, KeyRun};
+use super::key::{Key, KeyEntry};
+use super::runs::Outcomes;
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::comparison::questions;
 use crate::data::subset::sample;
-use crate::data::{self, Dataset, Item};
+use crate::data::{Dataset, Item};
 use crate::run::contents::Contents;
 use crate::run::records::ItemRecord;
-use crate::run::verify::read_finished;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -24,43 +23,6 @@ pub struct Order {
     pub seed: u64,
     /// Whether raters see what the file says is right.
     pub show_gold: bool,
-}
-
-/// Reads the runs, which must have finished, and the data that they ran on: `data`, or where the first run's plan says.
-///
-/// # Errors
-/// A directory that is no finished run, does not verify, or is there twice; runs over different files; other data.
-pub fn read(
-    directories: &[PathBuf],
-    data: Option<&Path>,
-) -> Result<(Vec<Contents>, Dataset), RatingError> {
-    let mut runs: Vec<Contents> = Vec::new();
-    for directory in directories {
-        let run = read_finished(directory)?.0;
-        if let Some(first) = runs.iter().find(|one| one.plan_sha256 == run.plan_sha256) {
-            return Err(RatingError::SameRun {
-                first: first.path.clone(),
-                other: run.path,
-            });
-        }
-        runs.push(run);
-    }
-    let Some(first) = runs.first() else {
-        return Err(RatingError::NothingToRate);
-    };
-    // Runs over different files: no data is that of all of them.
-    questions::shared(&runs, true)?;
-    let planned = &first.plan.dataset;
-    let path = data.unwrap_or(Path::new(&planned.path));
-    let dataset = data::load(path, planned.format.parse()?)?;
-    if dataset.sha256 != planned.sha256 {
-        return Err(RatingError::OtherData {
-            path: path.to_owned(),
-            expected: planned.sha256.clone(),
-            found: dataset.sha256,
-        });
-    }
-    Ok((runs, dataset))
 }
 
 /// Draws the items among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
@@ -122,46 +84,6 @@ pub fn draw(
     Ok((sheet, key))
 }
 
-/// The outcomes of a run's first repetition that are no errors.
-struct Outcomes<'a> {
-    contents: &'a Contents,
-    run: u32,
-    by_item: BTreeMap<String, &'a ItemRecord>,
-}
-
-impl Outcomes<'_> {
-    fn first(contents: &Contents) -> Outcomes<'_> {
-        let outcomes = contents.outcomes();
-        let run = outcomes.keys().map(|key| key.run).min().unwrap_or_default();
-        let finished = outcomes
-            .into_iter()
-            .filter(|(key, record)| key.run == run && record.error().is_none());
-        Outcomes {
-            contents,
-            run,
-            by_item: finished.map(|(key, record)| (key.item, record)).collect(),
-        }
-    }
-
-    fn key(&self) -> KeyRun {
-        let plan = &self.contents.plan;
-        let mut models: Vec<String> = Vec::new();
-        for member in &plan.panel {
-            if !models.contains(&member.backbone) {
-                models.push(member.backbone.clone());
-            }
-        }
-        KeyRun {
-            path: self.contents.path.display().to_string(),
-            system: plan.system.clone(),
-            models,
-            plan_sha256: self.contents.plan_sha256.clone(),
-            run: self.run,
-            synthetic: plan.synthetic,
-        }
-    }
-}
-
 /// A note with an error in it, as far as one can tell; any question.
 fn is_first_choice(item: &Item, outcomes: &[Outcomes<'_>]) -> bool {
     let Item::Note(note) = item else {
@@ -199,6 +121,7 @@ fn pick<T: Copy>(all: &[T], limit: usize, seed: u64) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::path::Path;
 
     use super::*;
     use crate::data::{Format, Note, NoteError, NoteGold};

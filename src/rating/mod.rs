@@ -13,6 +13,7 @@ pub mod key;
 pub mod marking;
 pub mod page;
 pub mod rater;
+pub mod runs;
 pub mod scores;
 pub mod sheet;
 pub mod tables;

@@ -1,0 +1,49 @@
+//! What bears on finding a model besides its name.
+
+use super::{Barrier, Cache, Environment, HubError, fetch};
+
+#[derive(Clone, Debug)]
+pub struct HubOptions {
+    /// Whether `--offline` was given; the environment may forbid connections too.
+    pub offline: bool,
+    /// A branch, tag or commit in place of the card's, resp. of `main`.
+    pub revision: Option<String>,
+    /// Whether fetching says nothing on stderr.
+    pub quiet: bool,
+    pub environment: Environment,
+}
+
+impl HubOptions {
+    pub fn new(environment: Environment) -> Self {
+        Self {
+            offline: false,
+            revision: None,
+            quiet: false,
+            environment,
+        }
+    }
+
+    /// What forbids fetching, if anything does.
+    pub fn barrier(&self) -> Option<Barrier> {
+        let build = (!fetch::AVAILABLE).then_some(Barrier::Build);
+        self.offline_barrier().or(build)
+    }
+
+    /// What the user said against connections, if anything.
+    pub fn offline_barrier(&self) -> Option<Barrier> {
+        match self.environment.offline {
+            _ if self.offline => Some(Barrier::Flag),
+            variable => variable.map(Barrier::Variable),
+        }
+    }
+
+    /// # Errors
+    /// [`HubError::NoCache`]: no variable names a place and there is no home directory.
+    pub fn cache(&self) -> Result<Cache, HubError> {
+        self.environment
+            .cache
+            .clone()
+            .map(Cache::new)
+            .ok_or(HubError::NoCache)
+    }
+}

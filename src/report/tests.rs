@@ -1,0 +1,255 @@
+//! The page of a run on questions as a whole.
+
+use super::*;
+use crate::report::debates;
+use crate::report::fixtures::{call, item, round};
+use crate::run::records::Parse;
+use serde_json::json;
+
+fn page() -> String {
+    let (plan, items, calls) = debates::records();
+    render(&plan, &items, &calls, &[]).unwrap()
+}
+
+/// The page of one item with the plan's panel.
+fn page_of(item: AnswerRecord, calls: &[CallRecord]) -> String {
+    render(&debates::records().0, &[item], calls, &[]).unwrap()
+}
+
+/// The part of the page that shows one case of one run.
+fn case_of<'a>(page: &'a str, run: u32, id: &str) -> &'a str {
+    let start = page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap();
+    let rest = &page[start..];
+    let end = rest.find("<details class=\"case\"").unwrap_or(rest.len());
+    &rest[..end]
+}
+
+#[test]
+fn equal_records_give_equal_bytes_in_any_order() {
+    let (plan, mut items, mut calls) = debates::records();
+    let page = render(&plan, &items, &calls, &[]).unwrap();
+    items.reverse();
+    calls.reverse();
+    assert_eq!(page, render(&plan, &items, &calls, &[]).unwrap());
+}
+
+#[test]
+fn cases_follow_the_plan_run_by_run() {
+    let (plan, ..) = debates::records();
+    let page = page();
+    let ids = (1..=2).flat_map(|run| plan.dataset.items.iter().map(move |id| (run, id)));
+    let places: Vec<_> = ids
+        .map(|(run, id)| page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap())
+        .collect();
+    assert!(places.is_sorted());
+}
+
+#[test]
+fn asks_for_nothing_and_says_what_it_is() {
+    let page = page();
+    for request in [
+        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(",
+    ] {
+        assert!(!page.contains(request), "{request}");
+    }
+    let script = page.split("<script>").nth(1).unwrap();
+    let script = script.split("</script>").next().unwrap();
+    assert!(page.contains(&content_policy::content_policy(script)));
+    assert!(page.contains("Decision support, not a diagnosis."));
+    assert!(!page.contains("is noise"));
+    let (mut plan, items, calls) = debates::records();
+    plan.synthetic = true;
+    let page = render(&plan, &items, &calls, &[]).unwrap();
+    assert!(page.contains("every answer on this page is noise"));
+}
+
+#[test]
+fn what_models_write_stays_text() {
+    let hostile = "</script></pre></template><script>alert(1)</script>]]>--><img src=x onerror='a'>\" \u{202E}\0\u{1b}{{ page }}";
+    let mut attack = call(hostile, hostile, 0);
+    attack.text = hostile.into();
+    attack.backbone = hostile.into();
+    attack.purpose = hostile.into();
+    attack.messages[0].content = hostile.into();
+    attack.messages[1].content =
+        format!("{hostile}\n\nOptions:\nA: {hostile}\nB: no\n\nIMPORTANT: x");
+    attack.record = json!({
+        "cot": [hostile], "answer": hostile, "confidence": hostile,
+        "option_analysis": [{"option": hostile, "pros": hostile, "cons": hostile, "fit_score": hostile}],
+        "structured_reasoning": {"elimination": [{"dx_or_option": hostile, "why_not": hostile}, hostile]},
+        "counterfactual_check": hostile, "debate_moves": {"challenge": hostile}, (hostile): hostile,
+    });
+    let mut victim = item(
+        hostile,
+        Some(hostile),
+        vec![round(0, [hostile, "A", "A"])],
+        hostile,
+    );
+    victim.rationale = hostile.into();
+    victim.rounds[0].brief = hostile.into();
+    victim.rounds[0].labels = vec![hostile.into()];
+    let clean = page_of(item("x", None, Vec::new(), ""), &[]);
+    let page = page_of(victim, &[attack]);
+    for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
+        assert_eq!(page.matches(markup).count(), count, "{markup}");
+        assert_eq!(clean.matches(markup).count(), count, "{markup}");
+    }
+    for broken in [
+        "<img",
+        "</template",
+        "\u{202E}",
+        "\0",
+        "\u{1b}",
+        "' onerror",
+    ] {
+        assert!(!page.contains(broken), "{broken:?}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;]]&gt;"));
+    assert!(page.contains("⟨U+202E⟩⟨U+0000⟩⟨U+001B⟩{{ page }}"));
+}
+
+#[test]
+fn rows_carry_what_filters_read() {
+    let page = page();
+    for (run, id, flags) in [
+        (1, "ward-001", "right"),
+        (1, "ward-002", "right changed wrong-to-right"),
+        (1, "ward-003", "wrong changed right-to-wrong"),
+        (2, "ward-003", "right disagreement"),
+        (
+            1,
+            "ward-004",
+            "wrong changed right-to-wrong disagreement tie",
+        ),
+        (1, "ward-005", "wrong error"),
+        (1, "ward-006", "right fallback repaired"),
+        (1, "ward-007", ""),
+        (1, "21645374", "wrong same-wrong"),
+    ] {
+        let case = case_of(&page, run, id);
+        let data = format!("data-run=\"{run}\" data-flags=\"{flags}\"");
+        assert!(case.contains(&data), "{id}: {}", &case[..200]);
+    }
+    assert!(page.contains("value=\"tie\"><span>ties <b>2</b>"));
+}
+
+#[test]
+fn the_table_counts_errors_as_wrong() {
+    let page = page();
+    // Run 1: 3 of 7 graded, run 2: 4 of 7; the deviation is the sample's.
+    for figure in [
+        "0.4286",
+        "0.5714",
+        "<b class=\"big\">0.5000</b>",
+        "± 0.1010",
+        "n = 2 runs",
+    ] {
+        assert!(page.contains(figure), "{figure}");
+    }
+    let lone = page_of(
+        item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"),
+        &[],
+    );
+    assert!(lone.contains("n = 1 run, so no spread"));
+    assert!(lone.contains("1 of 16 planned cases"));
+}
+
+#[test]
+fn an_error_without_calls_is_shown() {
+    let page = page();
+    let case = case_of(&page, 1, "ward-005");
+    assert!(case.contains("the prompt has 9214 tokens"));
+    assert!(case.contains("the question is not in the log"));
+    assert!(case.contains("counts as wrong, gold is D"));
+}
+
+#[test]
+fn a_retried_item_shows_its_answer() {
+    let answered = item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A");
+    let mut failed = item("x", Some("A"), Vec::new(), "");
+    failed.error = Some("the endpoint is gone".into());
+    let plan = debates::records().0;
+    for records in [[answered.clone(), failed.clone()], [failed, answered]] {
+        let page = render(&plan, &records, &[], &[]).unwrap();
+        assert_eq!(page.matches("<details class=\"case\"").count(), 1);
+        assert!(!page.contains("the endpoint is gone"));
+    }
+}
+
+#[test]
+fn a_question_without_gold_is_neither_right_nor_wrong() {
+    let page = page_of(item("x", None, vec![round(0, ["A", "B", "A"])], "A"), &[]);
+    assert!(page.contains("the question has no gold answer"));
+    assert!(page.contains("there is no accuracy"));
+    assert!(!page.contains("<b class=\"letter right\">"));
+}
+
+#[test]
+fn a_fallback_shows_its_text_and_its_emptiness() {
+    let mut fallback = call("x", "sym", 0);
+    fallback.parse = Parse::Fallback;
+    fallback.text = "<think>well</think> B it is".into();
+    fallback.record = json!({"answer": "B", "confidence": 0});
+    let page = page_of(
+        item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"),
+        &[fallback],
+    );
+    assert!(page.contains("No record could be read"));
+    assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));
+}
+
+#[test]
+fn panels_of_other_sizes_and_unknown_agents_are_shown() {
+    let (mut plan, ..) = debates::records();
+    plan.panel.truncate(2);
+    let two = item("x", Some("A"), vec![round(0, ["A", "B"])], "A");
+    let calls = ["sym", "ddx", "passer-by"].map(|agent| call("x", agent, 0));
+    let page = render(&plan, &[two], &calls, &[]).unwrap();
+    assert!(page.contains("panel of 2"));
+    assert_eq!(page.matches("<article class=\"card\">").count(), 3);
+    let mut five = debates::records().0;
+    five.panel.extend_from_within(..2);
+    let split = item(
+        "x",
+        Some("A"),
+        vec![round(0, ["A", "B", "C", "D", "E"])],
+        "A",
+    );
+    let page = render(&five, &[split], &[], &[]).unwrap();
+    assert!(page.contains("panel of 5"));
+}
+
+#[test]
+fn a_system_prompt_stands_in_the_page_once() {
+    let page = page();
+    assert_eq!(
+        page.matches("You are sym, in the initial stage.").count(),
+        1
+    );
+    assert_eq!(page.matches("You are sym, in the debate stage.").count(), 1);
+}
+
+#[test]
+fn a_change_of_mind_is_told() {
+    let page = page();
+    let case = case_of(&page, 1, "ward-002");
+    assert!(case.contains("<b>guide</b> changed from <b class=\"letter\">A</b> to"));
+    assert!(case.contains("Doctor A = <b>guide</b>, Doctor B = <b>sym</b>"));
+}
+
+#[test]
+fn counts_are_grouped() {
+    assert_eq!(
+        [0, 999, 1000, 1234567].map(grouped),
+        ["0", "999", "1,000", "1,234,567"]
+    );
+}
+
+/// Writes the page to the path in WARDROUND_REPORT_PAGE, to be looked at in a browser.
+#[test]
+fn writes_a_page_to_look_at() {
+    match std::env::var_os("WARDROUND_REPORT_PAGE") {
+        Some(path) => fs_err::write(path, page()).unwrap(),
+        None => println!("skipped: WARDROUND_REPORT_PAGE is not set"),
+    }
+}
