@@ -1,13 +1,14 @@
-//! For tests: a question, and what a system makes of it where a script speaks for the models.
+//! For tests: a question, a note, and what a system makes of it where a script speaks for the models.
 
 use std::collections::HashSet;
 
 use super::protocol::Protocol;
 use super::system::System;
-use crate::data::{Choice, Item, Note, Question};
+use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::run::records::{AnswerRecord, CallRecord, ItemRecord, NoteRecord};
+use crate::text::Language;
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
@@ -21,6 +22,35 @@ pub fn question(options: usize) -> Question {
         options: ('A'..='J').take(options).map(choice).collect(),
         gold: Some('B'),
         image: None,
+    }
+}
+
+/// The sentence of [`note`] with an error in it.
+pub const WRONG: &str = "Beta blockers were given for the attack.";
+
+/// A note of three sentences, whose second has an error.
+pub fn note() -> Note {
+    let sentences = [
+        "A 30-year-old woman came with wheezing.",
+        WRONG,
+        "She went home.",
+    ];
+    Note {
+        id: "ms-1".into(),
+        text: sentences.join(" "),
+        sentences: sentences.map(str::to_owned).to_vec(),
+        language: Language::English,
+        gold: Some(NoteGold {
+            error: Some(NoteError {
+                sentence_id: 1,
+                sentence: WRONG.into(),
+                correction: "Beta agonists were given for the attack.".into(),
+                kind: Some("pharmacotherapy".into()),
+                keywords: vec!["agonists".into()],
+                difficulty: None,
+                reasoning: None,
+            }),
+        }),
     }
 }
 

@@ -1,17 +1,15 @@
 //! Fetching against a hub on the loopback.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+mod encoders;
+mod interrupted;
 
-use super::super::{
-    Authority, Barrier, Card, Environment, HubError, HubOptions, Status, fetch, resolve, verify,
-};
+use std::path::Path;
+
+use super::super::{Barrier, Environment, HubError, HubOptions, Status, fetch, resolve, verify};
 use super::fake_hub::{COMMIT, FakeHub, Fault, REPOSITORY, Repository};
 
 const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER: &str = "model-00002-of-00002.safetensors";
-/// Long for the loopback, short for a test.
-const BRIEF: Duration = Duration::from_millis(200);
 
 fn tiny() -> Repository {
     let index = format!(r#"{{"weight_map": {{"a": "{SHARD}", "b": "{OTHER}", "c": "{SHARD}"}}}}"#);
@@ -149,84 +147,6 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
 }
 
 #[test]
-fn a_connection_that_dies_is_taken_up_where_it_broke_off() {
-    let hub = with(SHARD, Fault::DieOnce(12_345));
-    let cache = tempfile::tempdir().unwrap();
-    let fetched = fetch(REPOSITORY, None, &options(&hub, cache.path())).unwrap();
-    assert_eq!(read(&fetched.directory, SHARD), bytes_of(SHARD));
-    let ranges: Vec<_> = hub
-        .requests()
-        .iter()
-        .filter(|request| request.method == "GET" && request.path.ends_with(SHARD))
-        .map(|request| request.header("range").map(str::to_owned))
-        .collect();
-    assert_eq!(ranges, [None, Some("bytes=12345-".to_owned())]);
-}
-
-#[test]
-fn a_fetch_that_was_killed_is_taken_up_by_the_next() {
-    let hub = FakeHub::serve(tiny());
-    let folder = tempfile::tempdir().unwrap();
-    let options = options(&hub, folder.path());
-    let whole = fetch(REPOSITORY, None, &options).unwrap();
-    let blob = fs_err::canonicalize(whole.directory.join(SHARD)).unwrap();
-    fs_err::remove_file(whole.directory.join(SHARD)).unwrap();
-    fs_err::rename(&blob, super::incomplete(&blob)).unwrap();
-    let part = fs_err::OpenOptions::new()
-        .write(true)
-        .open(super::incomplete(&blob))
-        .unwrap();
-    part.set_len(999).unwrap();
-    drop(part);
-
-    hub.requests();
-    let again = resolve(REPOSITORY, &options).unwrap();
-    assert_eq!(read(&again.directory, SHARD), bytes_of(SHARD));
-    assert!(
-        hub.requests()
-            .iter()
-            .any(|request| request.header("range") == Some("bytes=999-"))
-    );
-}
-
-#[test]
-fn a_server_that_ignores_ranges_starts_the_file_anew() {
-    let hub = with(SHARD, Fault::IgnoreRange);
-    let folder = tempfile::tempdir().unwrap();
-    let options = options(&hub, folder.path());
-    fetch(REPOSITORY, Some(&folder.path().join("to")), &options).unwrap();
-    let file = folder.path().join("to").join(SHARD);
-    let mut sum = super::super::digest::Sum::default();
-    sum.update(&bytes_of(SHARD));
-    let part = folder
-        .path()
-        .join("to")
-        .join(format!("{SHARD}.{}.incomplete", sum.finish()));
-    fs_err::remove_file(&file).unwrap();
-    fs_err::write(&part, "half of something").unwrap();
-
-    fetch(REPOSITORY, Some(&folder.path().join("to")), &options).unwrap();
-    assert_eq!(fs_err::read(&file).unwrap(), bytes_of(SHARD));
-    assert!(!part.exists());
-}
-
-#[test]
-fn a_wrong_sum_deletes_the_file_and_is_an_error() {
-    let hub = with(SHARD, Fault::Lie);
-    let cache = tempfile::tempdir().unwrap();
-    let error = fetch(REPOSITORY, None, &options(&hub, cache.path())).unwrap_err();
-    assert!(
-        matches!(&error, HubError::WrongSum { file, .. } if file == SHARD),
-        "{error}"
-    );
-    assert!(error.is_missing_artefact());
-    assert_eq!(leftovers(cache.path(), ".incomplete"), 0);
-    assert_eq!(leftovers(cache.path(), SHARD), 0);
-    // Nothing points to a snapshot that is not whole.
-    assert!(!cache.path().join("models--org--tiny/refs/main").exists());
-}
-
-#[test]
 fn a_gated_model_is_explained() {
     for status in [401, 403] {
         let error = refusal(Fault::Deny(status, "GatedRepo"), "config.json");
@@ -311,40 +231,6 @@ fn what_the_hub_does_not_have_is_named() {
 }
 
 #[test]
-fn a_silent_hub_times_out() {
-    for path in ["/revision/main", "config.json"] {
-        let hub = with(path, Fault::Hang);
-        let cache = tempfile::tempdir().unwrap();
-        let mut options = options(&hub, cache.path());
-        options.environment.metadata_timeout = BRIEF;
-        let start = Instant::now();
-        let error = fetch(REPOSITORY, None, &options).unwrap_err();
-        assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
-        assert!(start.elapsed() < Duration::from_secs(8));
-    }
-}
-
-#[test]
-fn a_download_that_falls_silent_gives_up_and_keeps_what_arrived() {
-    let hub = with(SHARD, Fault::Stall(4096));
-    let cache = tempfile::tempdir().unwrap();
-    let mut options = options(&hub, cache.path());
-    options.environment.download_timeout = BRIEF;
-    let error = fetch(REPOSITORY, None, &options).unwrap_err();
-    assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
-    let blobs = cache.path().join("models--org--tiny/blobs");
-    let part = fs_err::read_dir(blobs)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let part = part.filter(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "incomplete")
-    });
-    let part: Vec<_> = part.map(|path| fs_err::read(path).unwrap()).collect();
-    assert_eq!(part, [&bytes_of(SHARD)[..4096]]);
-}
-
-#[test]
 fn the_token_goes_to_the_hub_and_not_to_its_store() {
     let hub = with(SHARD, Fault::Elsewhere);
     let cache = tempfile::tempdir().unwrap();
@@ -402,156 +288,6 @@ fn a_folder_can_be_verified_where_there_is_no_hub() {
     };
     assert!(matches!(status(OTHER), Status::Mismatch { .. }));
     assert_eq!(*status("chat_template.jinja"), Status::Missing);
-}
-
-/// An encoder's repository with other files than its card's, at another commit; no sum of the card is at stake.
-fn encoder(id: &'static str, files: &[&'static str]) -> FakeHub {
-    let named = |name: &&'static str| (*name, [name.as_bytes(); 20].concat());
-    FakeHub::serve(Repository {
-        id,
-        files: files.iter().map(named).collect(),
-        faults: Vec::new(),
-    })
-}
-
-const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";
-const DEBERTA_TEXTS: [&str; 5] = [
-    "README.md",
-    "config.json",
-    "vocab.json",
-    "merges.txt",
-    "tokenizer_config.json",
-];
-
-#[test]
-fn an_encoder_is_fetched_by_its_cards_list_and_verified_where_there_is_no_hub() {
-    let card = Card::find("all-minilm-l6-v2").unwrap();
-    let minilm: Vec<&'static str> = card.files.iter().map(|file| file.name.as_str()).collect();
-    let weights = |form| [&DEBERTA_TEXTS[..], &["tf_model.h5", form]].concat();
-    let (pickle, tensors) = (weights("pytorch_model.bin"), weights("model.safetensors"));
-    let bleurt = ["config.json", "spm.model", "pytorch_model.bin", "README.md"];
-    for (member, id, served, wanted) in [
-        (
-            "all-minilm-l6-v2",
-            "sentence-transformers/all-MiniLM-L6-v2",
-            &minilm[..],
-            7,
-        ),
-        ("deberta-xlarge-mnli", DEBERTA, &pickle, 5),
-        ("deberta-xlarge-mnli", DEBERTA, &tensors, 5),
-        ("bleurt-20", "lucadiliello/BLEURT-20", &bleurt, 3),
-    ] {
-        let hub = encoder(id, served);
-        let folder = tempfile::tempdir().unwrap();
-        let to = folder.path().join("carried");
-        let mut options = options(&hub, folder.path());
-        let fetched = fetch(&format!("{member}@main"), Some(&to), &options).unwrap();
-        assert_eq!(fetched.name, member);
-        assert_eq!(leftovers(&to, ".incomplete"), 0);
-        for unwanted in ["README.md", "tf_model.h5"] {
-            assert!(!to.join(unwanted).exists());
-        }
-
-        options.offline = true;
-        let carried = resolve(to.to_str().unwrap(), &options).unwrap();
-        assert_eq!(carried.repository.as_deref(), Some(id));
-        assert_eq!(carried.files.weights.len(), 1);
-        let checks = verify(&carried).unwrap();
-        assert_eq!(checks.len(), wanted, "{checks:?}");
-        let is_recorded = |status: &Status| *status == Status::Ok(Authority::Provenance);
-        assert!(
-            checks.iter().all(|check| is_recorded(&check.status)),
-            "{checks:?}"
-        );
-
-        let weights = carried.files.weights[0].clone();
-        fs_err::write(&weights, "changed").unwrap();
-        let checks = verify(&carried).unwrap();
-        let wrong: Vec<_> = checks
-            .iter()
-            .filter(|check| !is_recorded(&check.status))
-            .collect();
-        assert_eq!(wrong.len(), 1);
-        assert!(matches!(wrong[0].status, Status::Mismatch { .. }));
-        fs_err::remove_file(&weights).unwrap();
-        let error = resolve(to.to_str().unwrap(), &options).unwrap_err();
-        let text = error.to_string();
-        assert!(
-            text.contains("model.safetensors") && text.contains("pytorch_model.bin"),
-            "{text}"
-        );
-    }
-}
-
-#[test]
-fn an_encoder_lands_in_the_cache_with_its_subfolders() {
-    let card = Card::find("all-minilm-l6-v2").unwrap();
-    let files: Vec<&'static str> = card.files.iter().map(|file| file.name.as_str()).collect();
-    let hub = encoder("sentence-transformers/all-MiniLM-L6-v2", &files);
-    let cache = tempfile::tempdir().unwrap();
-    let mut options = options(&hub, cache.path());
-    let fetched = fetch("all-minilm-l6-v2@main", None, &options).unwrap();
-    assert!(fetched.directory.join("1_Pooling/config.json").is_file());
-    options.offline = true;
-    let found = resolve("all-minilm-l6-v2@main", &options).unwrap();
-    assert_eq!(found.named_files(), fetched.named_files());
-    let error = resolve("all-minilm-l6-v2", &options).unwrap_err();
-    let hint = error.hint().unwrap();
-    assert!(
-        hint.contains("models fetch all-minilm-l6-v2 --to DIR"),
-        "{hint}"
-    );
-}
-
-#[test]
-fn a_file_that_an_encoders_repository_lacks_is_named() {
-    let hub = encoder(DEBERTA, &DEBERTA_TEXTS);
-    let folder = tempfile::tempdir().unwrap();
-    let to = folder.path().join("to");
-    let error = fetch(
-        "deberta-xlarge-mnli@main",
-        Some(&to),
-        &options(&hub, folder.path()),
-    );
-    let text = error.unwrap_err().to_string();
-    assert!(
-        text.contains("pytorch_model.bin") && text.contains(DEBERTA),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_card_checks_the_sums_of_its_own_commit_alone() {
-    let hub = encoder(
-        DEBERTA,
-        &[&DEBERTA_TEXTS[..], &["pytorch_model.bin"]].concat(),
-    );
-    let folder = tempfile::tempdir().unwrap();
-    let to = folder.path().join("to");
-    let fetched = fetch(
-        "deberta-xlarge-mnli@main",
-        Some(&to),
-        &options(&hub, folder.path()),
-    );
-    let mut fetched = fetched.unwrap();
-    // As if the very commit of the card had brought these bytes.
-    fetched.revision = fetched.card.map(|card| card.revision.clone());
-    let checks = verify(&fetched).unwrap();
-    let status = |name: &str| {
-        &checks
-            .iter()
-            .find(|check| check.name == name)
-            .unwrap()
-            .status
-    };
-    assert!(matches!(
-        status("pytorch_model.bin"),
-        Status::Mismatch {
-            authority: Authority::Card,
-            ..
-        }
-    ));
-    assert_eq!(*status("vocab.json"), Status::Ok(Authority::Provenance));
 }
 
 #[test]

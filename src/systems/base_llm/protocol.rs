@@ -114,3 +114,34 @@ impl BaseLlm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::panel::scripted::Script;
+    use crate::systems::protocol::Protocol;
+    use crate::systems::scripted::{check, note};
+
+    #[test]
+    fn the_model_is_asked_again_where_it_cannot_be_read() {
+        let protocol = Protocol::parse("base-llm", &["prompt=2"]).unwrap();
+        let ask = |replies: [&'static str; 2]| {
+            let script = Script::new(move |key, _| replies[key.sample as usize].to_owned());
+            check(&protocol, &note(), script)
+        };
+        let (record, calls) = ask(["1 Beta agonists were given.", "never"]);
+        assert_eq!(
+            (record.flag, record.sentence_id, calls.len()),
+            (Some(true), Some(1), 1)
+        );
+        assert_eq!(
+            record.correction.as_deref(),
+            Some("Beta agonists were given.")
+        );
+        assert!(calls[0].messages[0].content.contains("\n1 Beta blockers"));
+        let (record, calls) = ask(["hm", "CORRECT"]);
+        assert_eq!((record.flag, calls.len()), (Some(false), 2));
+        let (record, _) = ask(["hm", "hm"]);
+        assert_eq!(record.flag, Some(false));
+        assert_eq!(record.detection.unwrap().flags, [None]);
+    }
+}

@@ -1,0 +1,94 @@
+//! How many requests are under way, how many a minute, and how they stop.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::fake_server::{Act, FakeServer, said, status};
+use super::{GO, open, options, request};
+use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
+use crate::run::records::Message;
+
+#[test]
+fn no_more_requests_are_under_way_than_allowed() {
+    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let server = FakeServer::serve(|request, number| {
+        MOST.fetch_max(1 + INSIDE.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(20));
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        match number % 3 {
+            0 => status(500, ""),
+            _ => said(request.body["messages"][0]["content"].as_str().unwrap()),
+        }
+    });
+    let four = RemoteOptions {
+        max_in_flight: 4,
+        attempts: 20,
+        ..options()
+    };
+    let model = open(&server, four);
+    thread::scope(|scope| {
+        for number in 0..24 {
+            let model = &model;
+            scope.spawn(move || {
+                let content = format!("question {number}");
+                let request = RemoteRequest {
+                    messages: vec![Message {
+                        role: "user".to_owned(),
+                        content: content.clone(),
+                    }],
+                    seed: number,
+                    ..RemoteRequest::default()
+                };
+                assert_eq!(model.complete(&request, &GO).unwrap().text, content);
+            });
+        }
+    });
+    assert!((2..=4).contains(&MOST.load(Ordering::SeqCst)));
+}
+
+#[test]
+fn the_rate_limit_counts_every_attempt() {
+    // Every 30 ms.
+    let server = FakeServer::play(vec![status(500, ""), status(500, ""), said("B")]);
+    let slow = RemoteOptions {
+        requests_per_minute: Some(2000),
+        first_pause: Duration::ZERO,
+        attempts: 9,
+        ..options()
+    };
+    let model = open(&server, slow);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| model.complete(&request(), &GO).unwrap());
+        }
+    });
+    let mut starts: Vec<Instant> = server.requests().iter().map(|request| request.at).collect();
+    starts.sort();
+    assert_eq!(starts.len(), 6);
+    assert!(
+        starts[5] - starts[0] >= Duration::from_millis(3 * 30),
+        "{starts:?}"
+    );
+}
+
+#[test]
+fn a_stop_ends_a_request_a_pause_and_a_wait() {
+    let pausing = Act::Answer(429, vec![("retry-after", "60".to_owned())], String::new());
+    for act in [Act::Hang, pausing] {
+        let server = FakeServer::play(vec![act]);
+        let model = open(&server, options());
+        let stop = AtomicBool::new(false);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let asked = scope.spawn(|| model.complete(&request(), &stop).unwrap_err());
+            while server.requests().is_empty() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(matches!(asked.join().unwrap(), RemoteError::Interrupted));
+        });
+        assert!(start.elapsed() < Duration::from_secs(3));
+    }
+}

@@ -1,0 +1,179 @@
+//! What an endpoint refuses for good: the run, an item, or a parameter that is left out from then on.
+
+use serde_json::json;
+
+use super::super::fake_server::{Act, FakeServer, ok, said, status};
+use super::{GO, always, ask, open, options, request};
+use crate::engine::Grammar;
+use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
+
+fn with_schema() -> RemoteRequest {
+    RemoteRequest {
+        grammar: Some(Grammar::JsonSchema(r#"{"type": "object"}"#.to_owned())),
+        ..request()
+    }
+}
+
+#[test]
+fn what_another_attempt_would_not_better_ends_the_run_at_once() {
+    let quota = r#"{"error": {"message": "pay first", "code": "insufficient_quota"}}"#;
+    for (act, said) in [
+        (
+            status(401, r#"{"error": {"message": "no such key"}}"#),
+            "denies access (HTTP 401)",
+        ),
+        (status(403, ""), "denies access (HTTP 403)"),
+        (status(429, quota), "pay first"),
+        (
+            status(404, "nothing here"),
+            "no such model or place (HTTP 404)",
+        ),
+        (status(307, ""), "no such model or place (HTTP 307)"),
+        (
+            status(
+                400,
+                r#"{"error": {"message": "what?", "code": "model_not_found"}}"#,
+            ),
+            "no such model",
+        ),
+        (
+            status(
+                400,
+                r#"{"error": {"message": "only 1", "param": "temperature"}}"#,
+            ),
+            "does not take `temperature`",
+        ),
+    ] {
+        let (error, requests) = always(act);
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(!error.concerns_item() && error.hint().is_some(), "{error}");
+        assert_eq!(requests, 1, "{error}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_refused_costs_its_item_at_once() {
+    let filtered = r#"{"error": {"message": "harm", "code": "content_filter"}}"#;
+    let withheld =
+        json!({"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]});
+    for (act, said) in [
+        (
+            status(400, r#"{"error": {"message": "too long"}}"#),
+            "refuses the prompt (HTTP 400): too long",
+        ),
+        (status(413, ""), "refuses the prompt (HTTP 413)"),
+        (status(400, filtered), "withheld the answer: harm"),
+        (ok(withheld), "withheld the answer"),
+    ] {
+        let (error, requests) = always(act);
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.concerns_item(), "{error}");
+        assert_eq!(requests, 1, "{error}");
+    }
+}
+
+#[test]
+fn a_redirect_does_not_carry_the_key_away() {
+    let other = FakeServer::play(vec![said("B")]);
+    let place = format!("{}/v1/chat/completions", other.url());
+    for code in [302, 307, 308] {
+        let headers = vec![("location", place.clone())];
+        let server = FakeServer::play(vec![Act::Answer(code, headers, String::new())]);
+        let error = ask(&server).unwrap_err();
+        assert!(matches!(error, RemoteError::NotFound { .. }), "{error}");
+    }
+    assert!(other.requests().is_empty());
+}
+
+#[test]
+fn an_answer_without_end_is_cut_off() {
+    let server = FakeServer::play(vec![Act::Endless(1 << 20)]);
+    let short = RemoteOptions {
+        most_bytes: 10_000,
+        ..options()
+    };
+    let error = open(&server, short).complete(&request(), &GO).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RemoteError::TooLong {
+                most_bytes: 10_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.concerns_item());
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
+    // As a server that knows neither `json_schema` nor `seed`, and says so in two ways.
+    let server = FakeServer::serve(|request, _| {
+        if request.body.get("seed").is_some() {
+            return status(
+                400,
+                r#"{"error": {"message": "Unrecognized argument: seed"}}"#,
+            );
+        }
+        match request.body["response_format"]["type"].as_str() {
+            Some("json_schema") => status(
+                422,
+                r#"{"detail": [{"loc": ["body", "response_format", "type"], "msg": "no"}]}"#,
+            ),
+            _ => said("{}"),
+        }
+    });
+    let model = open(&server, options());
+    assert_eq!(model.refused(), Vec::<String>::new());
+    let first = model.complete(&with_schema(), &GO).unwrap();
+    assert_eq!(first.attempts, 4);
+    assert!(first.is_constrained);
+    assert_eq!(first.notes.len(), 2, "{:?}", first.notes);
+    assert!(
+        first.notes[0].contains("refuses `seed`: it gets no seed"),
+        "{:?}",
+        first.notes
+    );
+    assert!(
+        first.notes[1].contains("gets a `json_object`"),
+        "{:?}",
+        first.notes
+    );
+    server.requests();
+
+    let second = model.complete(&with_schema(), &GO).unwrap();
+    assert_eq!((second.attempts, second.notes.len()), (1, 0));
+    let sent = &server.requests()[0].body;
+    assert_eq!(sent["response_format"]["type"], "json_object");
+    assert_eq!(sent.get("seed"), None);
+    assert_eq!(model.refused(), first.notes);
+}
+
+#[test]
+fn a_server_without_any_schema_is_asked_freely_and_the_completion_says_so() {
+    let server = FakeServer::serve(|request, _| match request.body.get("response_format") {
+        Some(_) => status(400, "response_format is not supported"),
+        None => said("B"),
+    });
+    let completion = open(&server, options())
+        .complete(&with_schema(), &GO)
+        .unwrap();
+    assert!(!completion.is_constrained);
+    assert!(
+        completion.notes[0].contains("text is free"),
+        "{:?}",
+        completion.notes
+    );
+}
+
+#[test]
+fn a_refusal_that_had_another_cause_teaches_nothing() {
+    let server = FakeServer::play(vec![status(400, "the seed of the matter is the prompt")]);
+    let model = open(&server, options());
+    let error = model.complete(&with_schema(), &GO).unwrap_err();
+    assert!(matches!(error, RemoteError::Rejected { .. }), "{error}");
+    assert_eq!(server.requests().len(), 2);
+    assert_eq!(model.refused(), Vec::<String>::new());
+}

@@ -1,0 +1,157 @@
+//! What another attempt may better, and the pauses before it.
+
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::super::fake_server::{Act, FakeServer, ok, said, status};
+use super::{GO, always, ask, open, options, request};
+use crate::panel::remote::{Address, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions};
+
+/// The second attempt's answer after a first that went wrong so.
+fn second_after(act: Act) -> RemoteCompletion {
+    let server = FakeServer::play(vec![act, said("B")]);
+    let completion = ask(&server).unwrap();
+    assert_eq!(completion.text, "B");
+    assert_eq!(server.requests().len(), 2);
+    completion
+}
+
+#[test]
+fn what_may_pass_is_tried_again() {
+    let whole = json!({"choices": [{"message": {"content": "B"}}]}).to_string();
+    for act in [
+        status(408, ""),
+        status(409, ""),
+        status(429, "slow down"),
+        status(500, "{}"),
+        status(503, "<html>"),
+        status(200, "{\"choices\": [{\"mess"),
+        status(200, "not JSON"),
+        status(200, ""),
+        ok(json!({"choices": []})),
+        ok(json!({"object": "list"})),
+        ok(json!({"error": {"code": 429, "message": "upstream"}})),
+        Act::Close,
+        Act::Half(whole.clone()),
+        Act::Chunked {
+            body: whole,
+            is_complete: false,
+        },
+    ] {
+        let completion = second_after(act.clone());
+        assert_eq!(completion.attempts, 2, "{act:?}");
+    }
+}
+
+#[test]
+fn what_does_not_pass_costs_the_item_and_says_why() {
+    for (act, said) in [
+        (
+            status(500, r#"{"error": {"message": "out of memory"}}"#),
+            "HTTP 500: out of memory",
+        ),
+        (status(429, "slow down"), "HTTP 429: slow down"),
+        (status(200, "not JSON"), "not JSON"),
+        (ok(json!({"choices": []})), "choices are empty"),
+        (Act::Close, "3 attempts"),
+    ] {
+        let (error, requests) = always(act);
+        assert!(
+            matches!(error, RemoteError::Exhausted { attempts: 3, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.concerns_item() && error.hint().unwrap().contains("--resume"));
+        assert_eq!(requests, 3);
+    }
+}
+
+#[test]
+fn a_dead_endpoint_costs_the_item() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let address = Address::parse(&format!("openai:m@http://127.0.0.1:{port}")).unwrap();
+    let model = RemoteModel::open(&address, options()).unwrap();
+    let error = model.complete(&request(), &GO).unwrap_err();
+    assert!(
+        matches!(error, RemoteError::Exhausted { attempts: 3, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains(&port.to_string()), "{error}");
+    assert!(model.look_up(&GO).is_err());
+}
+
+#[test]
+fn a_silent_endpoint_times_out_and_is_asked_again() {
+    let server = FakeServer::play(vec![Act::Hang, said("B")]);
+    let brief = RemoteOptions {
+        timeout: Duration::from_millis(300),
+        ..options()
+    };
+    let start = Instant::now();
+    let completion = open(&server, brief).complete(&request(), &GO).unwrap();
+    assert_eq!(completion.attempts, 2);
+    assert!(start.elapsed() >= Duration::from_millis(300));
+    assert!(start.elapsed() < Duration::from_secs(8));
+}
+
+#[test]
+fn a_pause_that_the_server_asks_for_is_kept_by_everybody() {
+    let server = FakeServer::play(vec![
+        Act::Answer(429, vec![("retry-after", "0.8".to_owned())], String::new()),
+        said("B"),
+    ]);
+    let model = open(&server, options());
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| model.complete(&request(), &GO).unwrap());
+        thread::sleep(Duration::from_millis(400));
+        let second = scope.spawn(|| model.complete(&request(), &GO).unwrap());
+        assert_eq!(first.join().unwrap().attempts, 2);
+        assert_eq!(second.join().unwrap().attempts, 1);
+    });
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    for later in &requests[1..] {
+        assert!(
+            later.at - start >= Duration::from_millis(800),
+            "{requests:?}"
+        );
+    }
+}
+
+#[test]
+fn milliseconds_are_a_pause_too() {
+    let server = FakeServer::play(vec![
+        Act::Answer(
+            503,
+            vec![("retry-after-ms", "120".to_owned())],
+            String::new(),
+        ),
+        said("B"),
+    ]);
+    ask(&server).unwrap();
+    let requests = server.requests();
+    assert!(requests[1].at - requests[0].at >= Duration::from_millis(120));
+}
+
+#[test]
+fn a_pause_beyond_patience_is_not_waited_for() {
+    let until = "Fri, 31 Dec 2100 23:59:59 GMT";
+    let act = Act::Answer(
+        429,
+        vec![("retry-after", until.to_owned())],
+        "tomorrow".to_owned(),
+    );
+    let (error, requests) = always(act);
+    assert!(
+        matches!(error, RemoteError::Exhausted { attempts: 1, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("(1 attempt)"), "{error}");
+    assert_eq!(requests, 1);
+}
