@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::options::{ComputeFlags, MachineFlags, RemoteFlags};
-use super::prepare::{Order, Share};
+use super::order::{Order, Share};
 use super::workplace::Workplace;
 use super::{interrupt, synthetic};
 use crate::console;

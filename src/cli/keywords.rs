@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::interrupt;
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
-use super::prepare::{Order, Share};
+use super::order::{Order, Share};
 use super::run::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::console;
 use crate::data::{Format, Item, ItemKind, NoteError};

@@ -14,6 +14,7 @@ mod logprobs;
 mod merge;
 mod models;
 mod options;
+mod order;
 mod prepare;
 mod progress;
 mod rate;

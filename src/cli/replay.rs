@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::interrupt;
 use super::options::{HubFlags, MachineFlags};
-use super::prepare::Order;
+use super::order::Order;
 use super::run::check_promise;
 use super::summary::count;
 use crate::console;

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::options::{HubFlags, MachineFlags, ScorerFlags, SubsetFlags};
-use super::prepare::{Order, Share};
+use super::order::{Order, Share};
 use super::recipe::RecipeRun;
 use super::workplace::Workplace;
 use super::{interrupt, summary};
