@@ -140,14 +140,11 @@ impl ComputeFlags {
     pub fn devices(&self) -> Result<Vec<Device>, Failure> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
-        let devices = Device::open(&self.device, threads)?;
-        match self.fast {
-            true => Ok(devices
-                .into_iter()
-                .map(Device::fast)
-                .collect::<Result<_, _>>()?),
-            false => Ok(devices),
+        let mut devices = Device::open(&self.device, threads)?;
+        if self.fast {
+            devices.iter_mut().try_for_each(Device::hurry)?;
         }
+        Ok(devices)
     }
 
     /// The one device of a verb that runs one model.

@@ -49,17 +49,20 @@ impl Device {
         Ok(Device::Cuda(Cuda::open(ordinal)?))
     }
 
-    /// The same device without the promise that a row's bits depend on its own inputs alone, where that makes it faster.
+    /// Gives up the promise that a row's bits depend on its own inputs alone, where that makes the device faster.
     ///
     /// # Errors
     /// Any but a GPU of the CUDA backend.
-    pub fn fast(self) -> Result<Device, OpsError> {
+    pub fn hurry(&mut self) -> Result<(), OpsError> {
         match self {
-            Device::Cuda(gpu) => Ok(Device::Cuda(gpu.fast())),
-            Device::Cpu(_) | Device::Metal(_) => Err(OpsError::NotFaster {
-                device: self.kind(),
-            }),
+            Device::Cuda(gpu) => gpu.hurry(),
+            Device::Cpu(_) | Device::Metal(_) => {
+                return Err(OpsError::NotFaster {
+                    device: self.kind(),
+                });
+            }
         }
+        Ok(())
     }
 
     pub fn machine(&self) -> Machine {

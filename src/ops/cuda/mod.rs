@@ -71,9 +71,9 @@ impl Cuda {
         Ok(gpu)
     }
 
-    /// The same without the promise that a row's bits depend on its own inputs alone.
-    pub fn fast(self) -> Cuda {
-        Cuda { fast: true, ..self }
+    /// Gives up the promise that a row's bits depend on its own inputs alone.
+    pub fn hurry(&mut self) {
+        self.fast = true;
     }
 
     fn room(&self) -> Room {

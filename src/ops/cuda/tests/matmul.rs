@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 260;
 pub const ROOMS: [Room; 3] = [
     Room {
         multiprocessors: 132,
-        warpgroups: true,
+        warpgroups: false,
     },
     Room {
         multiprocessors: 1,
@@ -160,8 +160,20 @@ fn finish(epilogue: Epilogue, products: &[(f64, f64)]) -> Vec<(f64, f64)> {
     gated.collect()
 }
 
+fn assert_near(found: &[f32], expected: &[(f64, f64)], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (index, (found, (value, off))) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (f64::from(*found) - value).abs() <= *off,
+            "{what}, {index}: {found}, not {value}"
+        );
+    }
+}
+
 fn check(kept: Quantisation) {
     let Some(gpu) = gpu() else { return };
+    let mut fast = gpu.clone();
+    fast.hurry();
     let mut met = BTreeSet::new();
     for shape in SHAPES {
         let layer = Layer::new(&gpu, shape, kept);
@@ -169,21 +181,21 @@ fn check(kept: Quantisation) {
         for epilogue in EPILOGUES {
             let all = layer.multiply(&gpu, epilogue);
             let rows = exact.chunks_exact(shape.0);
-            let expected = rows.flat_map(|products| finish(epilogue, products));
-            for (index, (found, (value, off))) in all.iter().zip(expected).enumerate() {
-                assert!(
-                    (f64::from(*found) - value).abs() <= off,
-                    "{kept} {shape:?} {epilogue:?}, {index}: {found}, not {value}"
-                );
-            }
+            let expected: Vec<_> = rows
+                .flat_map(|products| finish(epilogue, products))
+                .collect();
+            let what = format!("{kept} {shape:?} {epilogue:?}");
+            assert_near(&all, &expected, &what);
             let width = all.len() / MOST_ROWS;
             for rows in ROWS {
                 for room in ROOMS {
-                    // This GPU may have none.
-                    let room = Room {
-                        warpgroups: room.warpgroups && gpu.warpgroups,
-                        ..room
-                    };
+                    if room.warpgroups && !gpu.stream.has_warpgroups() {
+                        continue;
+                    }
+                    if rows == MOST_ROWS {
+                        let (_, found) = layer.multiply_last(&fast, epilogue, (rows, room));
+                        assert_near(&found, &expected, &format!("{what}, fast, on {room:?}"));
+                    }
                     let (matmul, found) = layer.multiply_last(&gpu, epilogue, (rows, room));
                     met.insert(match matmul {
                         Matmul::Small(_) => "small",
@@ -197,17 +209,27 @@ fn check(kept: Quantisation) {
                     });
                     assert!(
                         bits(&found) == bits(&all[(MOST_ROWS - rows) * width..]),
-                        "{kept} {shape:?} {epilogue:?}, {rows} rows on {room:?}"
+                        "{what}, {rows} rows on {room:?}"
                     );
                 }
             }
         }
     }
     let mut every = BTreeSet::from(["large", "medium", "medium, split", "small"]);
-    if gpu.warpgroups {
+    if gpu.stream.has_warpgroups() {
         every.extend(["warpgroups of 128 rows", "warpgroups of 256 rows"]);
     }
     assert_eq!(met, every);
+}
+
+/// A million sums of sixteen products, of numbers from 2⁻²⁰ to 2²⁰.
+#[test]
+fn wgmma_has_the_bits_of_mma_sync() {
+    let Some(gpu) = gpu() else { return };
+    if gpu.stream.has_warpgroups() {
+        assert!(gpu.warpgroups_agree().unwrap());
+        assert!(gpu.warpgroups, "what the GPU was asked when it was opened");
+    }
 }
 
 #[test]
