@@ -311,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn a_run_in_a_hurry_cannot_be_made_again() {
+        let mut plan = plan();
+        assert_eq!(plan.unrepeatable(), None);
+        plan.engine.device_kind = format!("cuda sm_90{FAST}");
+        let reason = plan.unrepeatable().unwrap();
+        assert!(reason.starts_with("--fast: "), "{reason}");
+    }
+
+    #[test]
     fn only_what_changes_bytes_is_compared() {
         let mut other = plan();
         other.created_at = "2031-01-01T00:00:00Z".to_owned();

@@ -291,3 +291,13 @@ fn a_device_that_this_build_is_without_is_named() {
         );
     }
 }
+
+#[test]
+fn fast_is_refused_where_nothing_is_gained() {
+    let scratch = Scratch::new();
+    let told = scratch.wardround("bench --synth qwen3 --fast");
+    told.refused(
+        2,
+        &["has nothing to gain from --fast", "hint: ", "--device cuda"],
+    );
+}
