@@ -31,8 +31,14 @@ impl Doctor {
             env!("CARGO_PKG_VERSION")
         ))?;
         console::say(format!("device     cpu: {}, {threads} threads", cpu.kind()))?;
-        for gpu in [Cuda::describe_all(), Metal::describe_all()].concat() {
+        let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
+        for gpu in &gpus {
             console::say(format!("device     {gpu}"))?;
+        }
+        if gpus.is_empty()
+            && let Err(reason) = Cuda::open(0)
+        {
+            console::say(format!("device     {reason}"))?;
         }
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;
         let connections = match options.barrier() {

@@ -140,6 +140,10 @@ fn a_doctor_says_what_there_is() {
             "no {part:?} in {told:#?}"
         );
     }
+    if cfg!(not(any(feature = "cuda", feature = "twin"))) {
+        let reason = "device     there is no cuda:0: this build has no CUDA";
+        assert!(told.stdout.contains(reason), "{told:#?}");
+    }
 }
 
 #[test]
