@@ -43,7 +43,8 @@ impl Tokenizer {
             problem,
         };
         let bytes = fs_err::read(path).map_err(|error| load(error.to_string()))?;
-        let inner = Inner::from_bytes(&bytes).map_err(|error| load(error.to_string()))?;
+        let mut inner = Inner::from_bytes(&bytes).map_err(|error| load(error.to_string()))?;
+        keep_no_words(&mut inner);
         let style = Style::of(&inner).ok_or_else(|| TokenizerError::Decoder {
             path: path.to_owned(),
         })?;
@@ -101,6 +102,14 @@ impl Tokenizer {
     pub fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
+}
+
+/// Turns the cache of words off. Every thread would keep one of its own, of up to 10,000 words a tokenizer, and as many
+/// threads tokenise as items are under way; what it saves is half a millisecond a prompt.
+fn keep_no_words(inner: &mut Inner) {
+    let mut model = inner.get_model().clone();
+    model.resize_cache(0);
+    inner.with_model(model);
 }
 
 /// How a tokenizer writes bytes as characters.
