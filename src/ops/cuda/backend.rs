@@ -15,9 +15,8 @@ use crate::ops::{
     Precision, Rows,
 };
 
-/// Heads that one CTA of the rotary kernel takes, and numbers that one of the merge does.
+/// Heads that one CTA of the rotary kernel takes.
 const HEADS_AT_ONCE: usize = 4;
-const MERGED_AT_ONCE: usize = 512;
 /// Heads that share keys, at most.
 const MOST_GROUPED: usize = 16;
 
@@ -90,100 +89,6 @@ impl Cuda {
         self.stream.write(&region, 0, &bytes);
         Ok(region)
     }
-
-    /// Keys in chunks, a CTA each, then their merge.
-    fn attend_chunks(
-        &self,
-        queries: &Buffer,
-        shape: AttentionShape,
-        step: Step,
-        (pages, layer): (&Pages, usize),
-        out: &Buffer,
-    ) {
-        let slots = step.chunk_slots(shape);
-        let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
-            return;
-        };
-        let launch = Launch {
-            function,
-            grid: [step.rows, pages.kv_heads, slots],
-            threads: 128,
-            shared_bytes: 0,
-            early: true,
-        };
-        let window = shape.window.unwrap_or(0);
-        let arguments = seen_by(queries, step, (pages, layer))
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(window)
-            .float(shape.scale)
-            .int(slots)
-            .address(step.partial_sums)
-            .address(step.partial_stats);
-        self.stream.launch(launch, arguments);
-        let numbers = shape.heads * pages.dim();
-        let launch = Launch {
-            function: self.kernels.merge_chunks,
-            grid: [step.rows, numbers.div_ceil(MERGED_AT_ONCE), 1],
-            ..launch
-        };
-        let arguments = Arguments::default()
-            .address(step.partial_sums)
-            .address(step.partial_stats)
-            .address(step.positions)
-            .int(shape.heads)
-            .int(pages.head_dim)
-            .int(pages.dim())
-            .int(window)
-            .int(slots)
-            .region(&out.region)
-            .int(out.stride);
-        self.stream.launch(launch, arguments);
-    }
-
-    /// Rows in blocks, a CTA each, over all their keys.
-    fn attend_rows(
-        &self,
-        queries: &Buffer,
-        shape: AttentionShape,
-        step: Step,
-        (pages, layer): (&Pages, usize),
-        out: &Buffer,
-    ) {
-        let Some(function) = self.kernels.attend_rows(pages.dim()) else {
-            return;
-        };
-        let launch = Launch {
-            function,
-            grid: [step.blocks, pages.kv_heads, 1],
-            threads: 128,
-            shared_bytes: 0,
-            early: true,
-        };
-        let arguments = seen_by(queries, step, (pages, layer))
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(shape.window.unwrap_or(0))
-            .float(shape.scale)
-            .address(step.block_list)
-            .region(&out.region)
-            .int(out.stride);
-        self.stream.launch(launch, arguments);
-    }
-}
-
-/// The arguments that both kinds of attention begin with.
-fn seen_by(queries: &Buffer, step: Step, (pages, layer): (&Pages, usize)) -> Arguments {
-    let (keys, values) = pages.layer(layer);
-    Arguments::default()
-        .region(&queries.region)
-        .address(keys)
-        .address(values)
-        .address(step.positions)
-        .address(step.sequences)
-        .address(step.tables)
-        .int(step.table_stride)
 }
 
 impl Backend for Cuda {
@@ -424,11 +329,7 @@ impl Backend for Cuda {
         pages: (&Pages, usize),
         out: &mut Buffer,
     ) {
-        out.set_rows(step.rows);
-        match step.chunk_slots {
-            0 => self.attend_rows(queries, shape, step, pages, out),
-            _ => self.attend_chunks(queries, shape, step, pages, out),
-        }
+        self.attend(queries, shape, step, pages, out);
     }
 
     fn draw(

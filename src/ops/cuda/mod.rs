@@ -5,6 +5,7 @@
 //! What decides them is the compute capability.
 
 mod arguments;
+mod attention;
 mod backend;
 #[cfg_attr(not(feature = "cuda"), path = "twin.rs")]
 mod driver;
