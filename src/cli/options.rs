@@ -128,7 +128,7 @@ pub struct ComputeFlags {
         value_name = "FORMAT"
     )]
     pub quant: Quantisation,
-    /// On a GPU, products faster than those whose bytes are the same in any company: no run can be repeated byte for byte
+    /// On a GPU, sum products of many rows in one go, not by the fixed tree: no run can be repeated byte for byte
     #[arg(long, env = "WARDROUND_FAST")]
     pub fast: bool,
     /// Threads [default: one a core]

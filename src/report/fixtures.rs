@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::content_policy;
 use crate::run::plan::Plan;
 use crate::run::records::*;
 
@@ -142,4 +143,17 @@ pub fn plan() -> Plan {
         "host": {"name": "bench-2", "system": "Linux", "cpu": "a CPU", "cores": 8, "memory_bytes": 34_359_738_368_u64}
     });
     serde_json::from_value(plan).unwrap()
+}
+
+/// A page holds all that it shows, allows its own script alone, and says what it is for.
+pub fn assert_asks_for_nothing(page: &str) {
+    for request in [
+        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(",
+    ] {
+        assert!(!page.contains(request), "{request}");
+    }
+    let script = page.split("<script>").nth(1).unwrap();
+    let script = script.split("</script>").next().unwrap();
+    assert!(page.contains(&content_policy::content_policy(script)));
+    assert!(page.contains("Decision support, not a diagnosis."));
 }

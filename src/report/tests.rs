@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::report::debates;
-use crate::report::fixtures::{call, item, round};
+use crate::report::fixtures::{assert_asks_for_nothing, call, item, round};
 use crate::run::records::Parse;
 use serde_json::json;
 
@@ -47,15 +47,7 @@ fn cases_follow_the_plan_run_by_run() {
 #[test]
 fn asks_for_nothing_and_says_what_it_is() {
     let page = page();
-    for request in [
-        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(",
-    ] {
-        assert!(!page.contains(request), "{request}");
-    }
-    let script = page.split("<script>").nth(1).unwrap();
-    let script = script.split("</script>").next().unwrap();
-    assert!(page.contains(&content_policy::content_policy(script)));
-    assert!(page.contains("Decision support, not a diagnosis."));
+    assert_asks_for_nothing(&page);
     assert!(!page.contains("is noise"));
     let (mut plan, items, calls) = debates::records();
     plan.synthetic = true;

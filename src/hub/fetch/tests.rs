@@ -5,7 +5,9 @@ mod interrupted;
 
 use std::path::Path;
 
-use super::super::{Barrier, Environment, HubError, HubOptions, Status, fetch, resolve, verify};
+use super::super::{
+    Barrier, Environment, FileCheck, HubError, HubOptions, Status, fetch, resolve, verify,
+};
 use super::fake_hub::{COMMIT, FakeHub, Fault, REPOSITORY, Repository};
 
 const SHARD: &str = "model-00001-of-00002.safetensors";
@@ -66,6 +68,11 @@ fn bytes_of(name: &str) -> Vec<u8> {
         .find(|(file, _)| *file == name)
         .unwrap()
         .1
+}
+
+fn status_of<'a>(checks: &'a [FileCheck], name: &str) -> &'a Status {
+    let check = checks.iter().find(|check| check.name == name);
+    &check.unwrap().status
 }
 
 /// Every path below `directory` that ends with `suffix`.
@@ -279,13 +286,7 @@ fn a_folder_can_be_verified_where_there_is_no_hub() {
         "{checks}"
     );
     let checks = verify(&resolve(to.to_str().unwrap(), &options).unwrap()).unwrap();
-    let status = |name: &str| {
-        &checks
-            .iter()
-            .find(|check| check.name == name)
-            .unwrap()
-            .status
-    };
+    let status = |name| status_of(&checks, name);
     assert!(matches!(status(OTHER), Status::Mismatch { .. }));
     assert_eq!(*status("chat_template.jinja"), Status::Missing);
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::fixtures::{ARABIC, called, contents, gold, note, plan, records};
 use super::*;
 use crate::notes::{Learned, NoteFigures, NotesReading};
+use crate::report::fixtures::assert_asks_for_nothing;
 use crate::run::records::{Parse, Source};
 
 fn page() -> String {
@@ -39,15 +40,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
 #[test]
 fn asks_for_nothing_and_says_what_it_is() {
     let page = page();
-    for request in [
-        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(",
-    ] {
-        assert!(!page.contains(request), "{request}");
-    }
-    let script = page.split("<script>").nth(1).unwrap();
-    let script = script.split("</script>").next().unwrap();
-    assert!(page.contains(&content_policy::content_policy(script)));
-    assert!(page.contains("Decision support, not a diagnosis."));
+    assert_asks_for_nothing(&page);
     assert!(page.contains("MS, 597 of the paper&#39;s 925 notes: not comparable"));
     assert!(
         page.contains("The Arabic and Chinese notes were put to the English prompts, unchanged.")

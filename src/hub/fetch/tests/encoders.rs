@@ -1,7 +1,7 @@
 //! Encoders: other files than a decoder's, listed and summed by their cards.
 
 use super::super::fake_hub::{FakeHub, Repository};
-use super::{leftovers, options};
+use super::{leftovers, options, status_of};
 use crate::hub::{Authority, Card, Status, fetch, resolve, verify};
 
 const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";
@@ -138,13 +138,7 @@ fn a_card_checks_the_sums_of_its_own_commit_alone() {
     // As if the very commit of the card had brought these bytes.
     fetched.revision = fetched.card.map(|card| card.revision.clone());
     let checks = verify(&fetched).unwrap();
-    let status = |name: &str| {
-        &checks
-            .iter()
-            .find(|check| check.name == name)
-            .unwrap()
-            .status
-    };
+    let status = |name| status_of(&checks, name);
     assert!(matches!(
         status("pytorch_model.bin"),
         Status::Mismatch {
