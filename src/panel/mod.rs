@@ -25,7 +25,7 @@ use self::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
 use crate::console;
 use crate::engine::{Completion, Grammar, Request, Sampling, Ticket};
 use crate::run::records::{
-    CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage, Usage,
+    AnsweredBy, CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage, Usage,
 };
 use crate::run::seed::call_seed;
 
@@ -127,6 +127,7 @@ struct Answer {
     usage: Usage,
     finish_reason: FinishReason,
     elapsed_ms: u64,
+    answered_by: Option<AnsweredBy>,
 }
 
 impl Panel {
@@ -192,6 +193,7 @@ impl Panel {
                     usage: Usage::default(),
                     finish_reason: FinishReason::Stop,
                     elapsed_ms: 0,
+                    answered_by: None,
                 };
                 let asking = Asking {
                     seed: 0,
@@ -282,6 +284,7 @@ impl Panel {
             usage: completion.usage,
             finish_reason: completion.finish_reason,
             elapsed_ms,
+            answered_by: completion.answered_by,
         };
         Ok((call, asking, answer))
     }
@@ -321,6 +324,7 @@ impl Panel {
             usage,
             finish_reason,
             elapsed_ms: asked_at.elapsed().as_millis() as u64,
+            answered_by: None,
         };
         Ok((call, asking, answer))
     }
@@ -354,6 +358,7 @@ impl Panel {
             stage: call.stage,
             backbone: self.members[call.member].source.name(),
             request: asking.request,
+            answered_by: answer.answered_by,
             messages: call.messages,
             sampling: asking.sampling,
             seed: asking.seed,
@@ -379,6 +384,7 @@ impl Answer {
             usage: call.usage,
             finish_reason: call.finish_reason,
             elapsed_ms: call.elapsed_ms,
+            answered_by: call.answered_by.clone(),
         }
     }
 }

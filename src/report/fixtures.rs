@@ -81,6 +81,7 @@ pub fn call(item: &str, agent: &str, round: u32) -> CallRecord {
         sample: 0,
         stage: stage(round),
         request: "3c".repeat(32),
+        answered_by: None,
         backbone: "gemma-3-4b-it".into(),
         messages: vec![
             message(

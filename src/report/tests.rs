@@ -56,6 +56,21 @@ fn asks_for_nothing_and_says_what_it_is() {
 }
 
 #[test]
+fn a_shard_says_that_it_is_one() {
+    let (plan, items, calls) = debates::records();
+    let said = "One shard of a run";
+    assert!(!page().contains(said));
+    let whole = plan.dataset.items.len();
+    let plan = plan.shard("1/2".parse().unwrap()).unwrap();
+    let items: Vec<AnswerRecord> = items
+        .into_iter()
+        .filter(|item| plan.dataset.items.contains(&item.item))
+        .collect();
+    let page = render(&plan, &items, &calls, &[]).unwrap();
+    assert!(page.contains(said) && page.contains(&format!("of its {whole} items")));
+}
+
+#[test]
 fn what_models_write_stays_text() {
     let hostile = "</script></pre></template><script>alert(1)</script>]]>--><img src=x onerror='a'>\" \u{202E}\0\u{1b}{{ page }}";
     let mut attack = call(hostile, hostile, 0);

@@ -93,6 +93,7 @@ pub fn call(item: &str, run: u32, agent: &str) -> CallRecord {
         stage: Stage::Initial,
         backbone: "tiny".to_owned(),
         request: "66".repeat(32),
+        answered_by: None,
         messages: vec![role("system"), role("user")],
         sampling: SamplingRecord {
             temperature: Some(0.6),

@@ -64,6 +64,16 @@ pub struct Usage {
     pub forced_tokens: usize,
 }
 
+/// Who an endpoint says answered: its models change under the name that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnsweredBy {
+    /// Often more exact than the name that was asked for.
+    pub model: Option<String>,
+    /// OpenAI's `system_fingerprint`: weights and software together.
+    pub fingerprint: Option<String>,
+}
+
 /// Why a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,6 +118,9 @@ pub struct CallRecord {
     pub backbone: String,
     /// What fixes the completion's bytes, as one hash: calls with equal ones have equal texts.
     pub request: String,
+    /// Of an endpoint alone, where it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<AnsweredBy>,
     pub messages: Vec<Message>,
     pub sampling: SamplingRecord,
     /// Below 2^53, so that every JSON reader keeps it exactly.

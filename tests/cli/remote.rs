@@ -97,6 +97,8 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
             (None, 16)
         );
         assert!(call.sampling.constrained && call.tokens.is_empty());
+        let answered_by = call.answered_by.as_ref().unwrap();
+        assert_eq!(answered_by.model.as_deref(), Some("tiny-2026"));
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
     assert!(page.contains("as its provider pleases"));

@@ -308,8 +308,7 @@ fn completion(
         usage: reply.usage,
         is_refusal: reply.is_refusal,
         is_constrained,
-        model: reply.model,
-        fingerprint: reply.fingerprint,
+        answered_by: reply.answered_by,
         attempts,
         notes,
     }

@@ -21,7 +21,7 @@ pub use self::error::RemoteError;
 pub use self::key::ApiKey;
 use crate::engine::Grammar;
 use crate::hub::Barrier;
-use crate::run::records::{FinishReason, Message, Usage};
+use crate::run::records::{AnsweredBy, FinishReason, Message, Usage};
 
 /// How an endpoint is dealt with. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are heeded too, by the HTTP
 /// client itself.
@@ -94,10 +94,7 @@ pub struct RemoteCompletion {
     pub is_refusal: bool,
     /// Whether a grammar went with the request that was answered.
     pub is_constrained: bool,
-    /// The model as the server names it, which may be more exact than what was asked for.
-    pub model: Option<String>,
-    /// The server's `system_fingerprint`.
-    pub fingerprint: Option<String>,
+    pub answered_by: Option<AnsweredBy>,
     /// Requests that it took.
     pub attempts: u32,
     /// What was learned about the endpoint on the way, for the user and the log. Each is said once.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::Served;
 use super::complaint::Complaint;
-use crate::run::records::{FinishReason, Usage};
+use crate::run::records::{AnsweredBy, FinishReason, Usage};
 
 /// A completion as the server gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +13,7 @@ pub struct Reply {
     pub finish_reason: FinishReason,
     pub usage: Usage,
     pub is_refusal: bool,
-    pub model: Option<String>,
-    pub fingerprint: Option<String>,
+    pub answered_by: Option<AnsweredBy>,
 }
 
 /// Why an answer is no completion.
@@ -61,7 +60,6 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
     let content = content(message.get("content"))?;
     let refusal = message.get("refusal").and_then(Value::as_str);
     let refusal = refusal.filter(|refusal| !refusal.is_empty());
-    let own = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
     Ok(Reply {
         is_refusal: refusal.is_some(),
         text: match refusal {
@@ -70,9 +68,18 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
         },
         finish_reason,
         usage: usage(answer),
+        answered_by: answered_by(answer),
+    })
+}
+
+/// `None` where the server says neither.
+fn answered_by(answer: &Value) -> Option<AnsweredBy> {
+    let own = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
+    let answered_by = AnsweredBy {
         model: own("model"),
         fingerprint: own("system_fingerprint"),
-    })
+    };
+    (answered_by.model.is_some() || answered_by.fingerprint.is_some()).then_some(answered_by)
 }
 
 /// A text, nothing, or parts of which the texts count.
@@ -158,8 +165,10 @@ mod tests {
                 forced_tokens: 0,
             },
             is_refusal: false,
-            model: Some("m-2025".to_owned()),
-            fingerprint: Some("fp_1".to_owned()),
+            answered_by: Some(AnsweredBy {
+                model: Some("m-2025".to_owned()),
+                fingerprint: Some("fp_1".to_owned()),
+            }),
         };
         assert_eq!(read(&answer).unwrap(), expected);
     }

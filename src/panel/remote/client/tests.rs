@@ -77,7 +77,8 @@ fn a_completion_is_asked_for_and_read() {
     assert_eq!(completion.text, "B");
     assert_eq!(completion.finish_reason, FinishReason::Stop);
     assert_eq!(completion.usage.prompt_tokens, 3);
-    assert_eq!(completion.model.as_deref(), Some("m-1"));
+    let answered_by = completion.answered_by.unwrap();
+    assert_eq!(answered_by.model.as_deref(), Some("m-1"));
     assert_eq!((completion.attempts, completion.is_constrained), (1, false));
     assert_eq!(completion.notes, Vec::<String>::new());
 
