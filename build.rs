@@ -56,7 +56,7 @@ fn compile_for_gpus() -> Result<(), String> {
                 ));
             }
         }
-        fatbins += &format!("include_bytes!({to:?}),\n");
+        fatbins += &format!("&Aligned(*include_bytes!({to:?})),\n");
     }
     fatbins.push(']');
     let list = out.join("fatbins.rs");

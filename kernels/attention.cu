@@ -31,7 +31,7 @@ struct Inputs {
 
     template <int DIM>
     __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
-        const unsigned *table = tables + static_cast<size_t>(sequences[row]) * table_stride;
+        const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
         return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
     }
 };
@@ -80,7 +80,7 @@ __device__ __forceinline__ unsigned first_dim(int n) {
 template <int DIM>
 __device__ __forceinline__ void prefetch(const Cache<DIM> &cache, Span pages) {
     for (unsigned page = pages.first; page < pages.end; ++page) {
-        const size_t offset = cache.offset(page);
+        const size_t offset = cache.offset_of(load_past_l1(cache.table + page));
         for (unsigned line = threadIdx.x; line < DIM; line += THREADS) {
             const uint4 *from = line < DIM / 2 ? cache.keys : cache.values;
             prefetch_to_l2(from + offset + line % (DIM / 2) * 8);
@@ -96,7 +96,7 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     const unsigned row = blockIdx.x, slot = blockIdx.z;
     const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
-    const Span seen = keys_seen(inputs.positions[row], inputs.window);
+    const Span seen = keys_seen(load_past_l1(inputs.positions + row), inputs.window);
     const unsigned chunk = seen.first / CHUNK + slot;
     const Span pages = pages_seen(chunk, seen);
     if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, pages);

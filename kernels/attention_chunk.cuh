@@ -49,8 +49,9 @@ struct Cache {
     unsigned kv_heads, kv_head;
     const unsigned *table;  // page ids; none beyond the sequence's last position
 
-    __device__ size_t offset(unsigned page) const {
-        return (static_cast<size_t>(table[page]) * kv_heads + kv_head) * (DIM * 4);
+    __device__ size_t offset(unsigned page) const { return offset_of(table[page]); }
+    __device__ size_t offset_of(unsigned id) const {
+        return (static_cast<size_t>(id) * kv_heads + kv_head) * (DIM * 4);
     }
 };
 

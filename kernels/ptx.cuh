@@ -33,6 +33,15 @@ __device__ __forceinline__ uint4 load_streaming(const void *from) {
 #endif
 }
 
+// A word past the first cache, which before the wait may still hold what stood there a step ago.
+__device__ __forceinline__ unsigned load_past_l1(const unsigned *from) {
+#ifdef WARDROUND_TWIN
+    return *from;
+#else
+    return __ldcg(from);
+#endif
+}
+
 // Asks for the 128 bytes around an address to be in the second cache. Reads nothing, so it may come before the wait.
 __device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) {
 #ifndef WARDROUND_TWIN

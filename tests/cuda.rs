@@ -19,10 +19,11 @@ const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantis
 /// tiny model's dozen roundings to bf16 in a row moves a number by up to 2⁻⁸ of itself.
 const TOLERANCE: f32 = 0.03;
 
-/// `None`, said aloud, where a build for GPUs finds none.
+/// `None`, said aloud, where a build for GPUs finds none and WARDROUND_GPU is not `required`.
 fn gpu() -> Option<Cuda> {
     let gpu = Cuda::open(0);
-    if let (true, Err(error)) = (cfg!(feature = "cuda"), &gpu) {
+    let is_required = std::env::var("WARDROUND_GPU").is_ok_and(|gpu| gpu == "required");
+    if let (true, Err(error)) = (cfg!(feature = "cuda") && !is_required, &gpu) {
         println!("skipped: {error}");
         return None;
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{available_memory, peak_memory};
-use crate::ops::{Device, Limits};
+use crate::ops::{Device, Limits, OpsError};
 use crate::panel::memory::gibibytes;
 use crate::run::clock;
 use crate::run::plan::HostPlan;
@@ -34,13 +34,16 @@ pub struct Build {
 impl Environment {
     /// To be asked for after the work, once its memory is free again: the peak so far is noted first, then the limits
     /// are taken, with a buffer that leaves most of the memory alone.
-    pub fn measure(hardware: HostPlan, device: &Device) -> Environment {
+    ///
+    /// # Errors
+    /// When a GPU refuses.
+    pub fn measure(hardware: HostPlan, device: &Device) -> Result<Environment, OpsError> {
         let peak_memory_bytes = peak_memory();
         let profile = match cfg!(debug_assertions) {
             true => "dev",
             false => "release",
         };
-        Environment {
+        Ok(Environment {
             created_at: clock::utc_now(),
             hardware,
             device_kind: device.kind(),
@@ -49,9 +52,9 @@ impl Environment {
                 version: env!("CARGO_PKG_VERSION"),
                 profile,
             },
-            limits: device.measure_limits(BUFFER_BYTES.min(available_memory() / 4)),
+            limits: device.measure_limits(BUFFER_BYTES.min(available_memory() / 4))?,
             peak_memory_bytes,
-        }
+        })
     }
 
     /// Two lines: machine and build, then the limits.

@@ -17,8 +17,6 @@ use crate::panel::PanelError;
 
 /// Tokens that are given of each position without --full.
 const TOP: usize = 10;
-/// Positions whose logits are computed at a time.
-const ROWS: usize = 16;
 
 #[derive(Debug, Args)]
 pub struct Logprobs {
@@ -36,6 +34,9 @@ pub struct Logprobs {
     /// Give every logit instead of the ten greatest log-probabilities
     #[arg(long, env = "WARDROUND_FULL")]
     full: bool,
+    /// Positions that are computed in one step; but for --fast it changes no bit
+    #[arg(long, env = "WARDROUND_ROWS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    rows: u16,
     #[command(flatten)]
     compute: ComputeFlags,
 }
@@ -99,9 +100,10 @@ impl Logprobs {
         let config = &decoder.config;
         let mut pages = ops.pages(config.page_shape(), tokens.len().div_ceil(PAGE))?;
         let table: Vec<u32> = (0..tokens.len().div_ceil(PAGE) as u32).collect();
-        let mut scratch = Scratch::new(&ops, config, (ROWS, ROWS, tokens.len()))?;
+        let at_once = usize::from(self.rows).min(tokens.len());
+        let mut scratch = Scratch::new(&ops, config, (at_once, at_once, tokens.len()))?;
         let mut all = Vec::new();
-        for (chunk, start) in tokens.chunks(ROWS).zip((0..).step_by(ROWS)) {
+        for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();
             let sequences = vec![0; chunk.len()];
             let rows = Rows {

@@ -156,7 +156,9 @@ pub(super) fn scratch_bytes(
     let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
     let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
     let stage = machine.stage_bytes(config.page_shape(), config.heads, rows, positions);
-    activations + logits + stage
+    // Cosines and sines of both ropes.
+    let ropes = 2 * 2 * size_of::<f32>() * positions * config.head_dim / 2;
+    activations + logits + stage + ropes
 }
 
 impl Config {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::checkpoint::RawTensor;
 use super::sampling::{Drawn, Order};
 use super::{
-    Activation, AttentionShape, Backend, HeadNorms, Limits, Machine, Numbers, OpsError, PageShape,
+    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape,
     Precision, Rows,
 };
 
@@ -27,10 +27,6 @@ impl<K: Kind> Absent<K> {
     }
 
     pub fn threads(&self) -> usize {
-        match self.0 {}
-    }
-
-    pub fn measure_limits(&self, _buffer_bytes: usize) -> Limits {
         match self.0 {}
     }
 }
@@ -97,7 +93,7 @@ impl<K: Kind> Backend for Absent<K> {
         _: Rows<'a>,
         _: &'a [usize],
         _: &'a mut Infallible,
-        _: impl FnOnce(Self::Step<'a>),
+        _: impl FnMut(Self::Step<'a>),
     ) {
         match self.0 {}
     }

@@ -78,7 +78,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         stage: &'a mut Self::Stage,
-        body: impl FnOnce(Self::Step<'a>),
+        body: impl FnMut(Self::Step<'a>),
     );
 
     /// The step's tokens' rows of an embedding table `[vocabulary, hidden]`, times `scale`.

@@ -1,5 +1,7 @@
 //! What a panel computes on, as `--device` names it: this machine's threads, or GPUs.
 
+use std::fmt;
+
 use super::{Backend, Cpu, Cuda, Limits, Machine, Metal, OpsError};
 
 /// One thing that computes.
@@ -15,11 +17,20 @@ impl Device {
     /// on them.
     ///
     /// # Errors
-    /// A name that is none, a GPU that is not there, GPUs whose bits would differ.
+    /// A name that is none or stands twice, a GPU that is not there, GPUs whose bits would differ.
     pub fn open(list: &str, threads: usize) -> Result<Vec<Device>, OpsError> {
-        let names = list.split(',').map(str::trim);
-        let devices: Vec<Device> = names
-            .map(|name| Device::open_one(name, threads))
+        let places: Vec<Place> = list
+            .split(',')
+            .map(|name| Place::named(name.trim()))
+            .collect::<Result<_, _>>()?;
+        for (index, place) in places.iter().enumerate() {
+            if places[..index].contains(place) {
+                return Err(OpsError::RepeatedDevice(place.to_string()));
+            }
+        }
+        let devices: Vec<Device> = places
+            .into_iter()
+            .map(|place| place.open(threads))
             .collect::<Result<_, _>>()?;
         let kinds: Vec<String> = devices.iter().map(Device::kind).collect();
         match kinds.iter().find(|kind| **kind != kinds[0]) {
@@ -29,24 +40,6 @@ impl Device {
             }),
             None => Ok(devices),
         }
-    }
-
-    fn open_one(name: &str, threads: usize) -> Result<Device, OpsError> {
-        let ordinal = match name.split_once(':') {
-            None if name == "cpu" => {
-                let cpu = Cpu::new(threads).map_err(|error| OpsError::NoDevice {
-                    device: "pool of threads".to_owned(),
-                    reason: error.to_string(),
-                })?;
-                return Ok(Device::Cpu(cpu));
-            }
-            None if name == "metal" => return Ok(Device::Metal(Metal::open(threads)?)),
-            None if name == "cuda" => Some(0),
-            Some(("cuda", ordinal)) => ordinal.parse().ok(),
-            _ => None,
-        };
-        let ordinal = ordinal.ok_or_else(|| OpsError::DeviceName(name.to_owned()))?;
-        Ok(Device::Cuda(Cuda::open(ordinal)?))
     }
 
     /// Gives up the promise that a row's bits depend on its own inputs alone, where that makes the device faster.
@@ -99,12 +92,58 @@ impl Device {
         }
     }
 
-    /// What the device can do at most. `buffer_bytes` should be many times what its caches hold.
-    pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
+    /// What the device can do at most. `buffer_bytes` of this machine's memory should be many times what its caches
+    /// hold; a GPU takes of its own.
+    ///
+    /// # Errors
+    /// When a GPU refuses.
+    pub fn measure_limits(&self, buffer_bytes: usize) -> Result<Limits, OpsError> {
         match self {
-            Device::Cpu(cpu) => cpu.measure_limits(buffer_bytes),
-            Device::Cuda(gpu) => gpu.measure_limits(buffer_bytes),
-            Device::Metal(gpu) => gpu.measure_limits(buffer_bytes),
+            Device::Cpu(cpu) => Ok(cpu.measure_limits(buffer_bytes)),
+            Device::Cuda(gpu) => gpu.measure_limits(),
+            Device::Metal(gpu) => Ok(gpu.measure_limits(buffer_bytes)),
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Cpu,
+    Metal,
+    Cuda(usize),
+}
+
+impl Place {
+    fn named(name: &str) -> Result<Place, OpsError> {
+        let unknown = || OpsError::DeviceName(name.to_owned());
+        match name.split_once(':') {
+            None if name == "cpu" => Ok(Place::Cpu),
+            None if name == "metal" => Ok(Place::Metal),
+            None if name == "cuda" => Ok(Place::Cuda(0)),
+            Some(("cuda", ordinal)) => Ok(Place::Cuda(ordinal.parse().map_err(|_| unknown())?)),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn open(self, threads: usize) -> Result<Device, OpsError> {
+        Ok(match self {
+            Place::Cpu => Device::Cpu(Cpu::new(threads).map_err(|error| OpsError::NoDevice {
+                device: "pool of threads".to_owned(),
+                reason: error.to_string(),
+            })?),
+            Place::Metal => Device::Metal(Metal::open(threads)?),
+            Place::Cuda(ordinal) => Device::Cuda(Cuda::open(ordinal)?),
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Cpu => formatter.write_str("cpu"),
+            Place::Metal => formatter.write_str("metal"),
+            Place::Cuda(ordinal) => write!(formatter, "cuda:{ordinal}"),
         }
     }
 }
@@ -122,6 +161,17 @@ mod tests {
         for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
             let error = Device::open(name, 1).unwrap_err();
             assert!(matches!(error, OpsError::DeviceName(_)), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_device_is_named_once() {
+        for list in ["cpu,cpu", "cuda, cuda:0", "cuda:1,cuda:0,cuda:1"] {
+            let error = Device::open(list, 1).unwrap_err();
+            assert!(
+                matches!(error, OpsError::RepeatedDevice(_)),
+                "{list}: {error}"
+            );
         }
     }
 }

@@ -46,6 +46,12 @@ pub enum OpsError {
     DeviceName(String),
     #[error("a panel cannot run on {one} and {other} at once: their bits differ")]
     MixedDevices { one: String, other: String },
+    #[error("{0} is named twice by --device")]
+    RepeatedDevice(String),
+    #[error(
+        "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, graphs"
+    )]
+    CudaPart(String),
     #[error("{device} has nothing to gain from --fast")]
     NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
@@ -70,7 +76,10 @@ impl OpsError {
             OpsError::Memory { .. } => {
                 "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"
             }
-            OpsError::Device { .. } | OpsError::DeviceName(_) => return None,
+            OpsError::Device { .. } | OpsError::DeviceName(_) | OpsError::CudaPart(_) => {
+                return None;
+            }
+            OpsError::RepeatedDevice(_) => "engines on one GPU share it as it is: name it once",
             OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
             OpsError::NoDevice { .. } => {
                 "`wardround doctor` lists what there is; --device cpu runs everywhere"

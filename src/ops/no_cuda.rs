@@ -1,7 +1,7 @@
 //! In place of the CUDA backend, in builds without it.
 
 use super::absent::{Absent, Kind};
-use super::{Machine, OpsError};
+use super::{Limits, Machine, OpsError};
 
 pub type Cuda = Absent<NoCuda>;
 
@@ -35,6 +35,12 @@ impl Cuda {
     }
 
     pub fn available_memory(&self) -> usize {
+        match self.0 {}
+    }
+
+    /// # Errors
+    /// When the GPU refuses.
+    pub fn measure_limits(&self) -> Result<Limits, OpsError> {
         match self.0 {}
     }
 }

@@ -1,7 +1,7 @@
 //! In place of the Metal backend, in builds without it.
 
 use super::absent::{Absent, Kind};
-use super::{Machine, OpsError};
+use super::{Limits, Machine, OpsError};
 
 pub type Metal = Absent<NoMetal>;
 
@@ -20,5 +20,9 @@ impl Metal {
             device: "metal".to_owned(),
             reason: "this build has no Metal (feature `metal`, on macOS)".to_owned(),
         })
+    }
+
+    pub fn measure_limits(&self, _buffer_bytes: usize) -> Limits {
+        match self.0 {}
     }
 }

@@ -129,7 +129,7 @@ impl ModelBench {
             Device::Metal(gpu) => self.time(gpu.clone(), &description, &workloads)?,
         };
         self.note("measuring the machine's limits");
-        let environment = Environment::measure(prepare::host(), &device);
+        let environment = Environment::measure(prepare::host(), &device)?;
         let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {

@@ -131,7 +131,7 @@ impl PanelBench {
         if !quiet {
             console::note("measuring the machine's limits");
         }
-        let environment = Environment::measure(prepare::host(), &device);
+        let environment = Environment::measure(prepare::host(), &device)?;
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
             panel: PanelFigures::new((questions, errors), wall, &usages, &stats),

@@ -91,7 +91,7 @@ impl Backend for Cpu {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         _stage: &'a mut (),
-        body: impl FnOnce(Step<'a>),
+        mut body: impl FnMut(Step<'a>),
     ) {
         body(Step { rows, logit_rows });
     }

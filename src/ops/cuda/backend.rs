@@ -195,7 +195,7 @@ impl Backend for Cuda {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         stage: &'a mut Stage,
-        body: impl FnOnce(Self::Step<'a>),
+        body: impl FnMut(Self::Step<'a>),
     ) {
         let step = stage.send(&self.stream, rows, logit_rows);
         stage.run(&self.stream, step, body);

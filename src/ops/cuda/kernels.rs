@@ -40,6 +40,7 @@ pub struct Kernels {
     /// By format, epilogue, rows of a CTA; machine code for compute capability 9.0 alone does anything.
     warpgroup: [[[Function; 2]; 3]; 3],
     pub draw: Function,
+    pub multiply_numbers: Function,
     pub multiply_tiles: Function,
     pub multiply_warpgroup_tiles: Function,
 }
@@ -71,9 +72,11 @@ impl Kernels {
                 })
             })
         };
+        // Where they do nothing there may not be so much memory.
+        let warpgroups_only = |bytes: usize| if stream.has_warpgroups() { bytes } else { 0 };
         let warpgroup = |format: &str, epilogue: &str, rows: usize| {
             let name = format!("matmul_warpgroup_{format}_{epilogue}_{rows}");
-            stream.function(&name, warpgroup_shared_bytes(rows))
+            stream.function(&name, warpgroups_only(warpgroup_shared_bytes(rows)))
         };
         Ok(Kernels {
             embed: try_map(formats, |format| plain(&format!("embed_{format}")))?,
@@ -97,6 +100,7 @@ impl Kernels {
                 })
             })?,
             draw: plain("draw")?,
+            multiply_numbers: plain("multiply_numbers")?,
             multiply_tiles: plain("multiply_tiles")?,
             multiply_warpgroup_tiles: stream
                 .function("multiply_warpgroup_tiles", WARPGROUP_TILE_BYTES)?,

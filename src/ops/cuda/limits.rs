@@ -4,89 +4,89 @@ use std::time::{Duration, Instant};
 
 use super::Cuda;
 use super::arguments::Arguments;
-use super::driver::Launch;
+use super::driver::{Function, Launch};
 use super::kernels::WARPGROUP_TILE_BYTES;
-use crate::ops::Limits;
+use crate::ops::{Limits, OpsError};
 
-/// Each rate is the best of several goes.
+/// Each rate is the best of several goes, each of milliseconds: a launch and the wait for it take microseconds.
 const GOES: usize = 7;
+/// What is copied at most, far more than a second cache holds.
+const COPY_BYTES: usize = 4 << 30;
 /// Of one launch of the arithmetic: enough CTAs for any GPU, and milliseconds of work for each.
 const CTAS: usize = 4224;
 const THREADS: usize = 256;
-const ROUNDS: usize = 2048;
-/// Multiply-adds of a thread in a round: eight products of tiles by 32 lanes; eight of a warpgroup's, by 128 threads,
-/// in rounds that are fewer; and eight numbers.
-const TILES_PER_ROUND: f64 = 8.0 * 16.0 * 8.0 * 16.0 / 32.0;
-const WARPGROUP_TILES_PER_ROUND: f64 = 8.0 * 64.0 * 128.0 * 16.0 / 128.0;
-const WARPGROUP_ROUNDS: usize = ROUNDS / 16;
-const NUMBERS_PER_ROUND: f64 = 8.0;
+/// Rounds of eight f32 numbers a thread; of eight tiles a warp; and of eight tiles a warpgroup.
+const NUMBER_ROUNDS: usize = 16_384;
+const TILE_ROUNDS: usize = 2048;
+const WARPGROUP_ROUNDS: usize = 128;
+/// Multiply-adds of a thread in a round.
+const NUMBERS_PER_ROUND: usize = 8;
+const TILES_PER_ROUND: usize = 8 * 16 * 8 * 16 / 32;
+const WARPGROUP_TILES_PER_ROUND: usize = 8 * 64 * 128 * 16 / 128;
 
 impl Cuda {
-    /// Takes every rate. Bytes are those read and written by a copy inside the GPU of half of `buffer_bytes`; the
-    /// bf16 rate is that of the instruction that products of many rows use, `wgmma` or `mma.sync`.
-    pub fn measure_limits(&self, buffer_bytes: usize) -> Limits {
-        let per_round = (ROUNDS * CTAS * THREADS) as f64;
+    /// Takes every rate. Bytes are those read and written by a copy inside the GPU; the bf16 rate is that of the
+    /// instruction that products of many rows use, `wgmma` or `mma.sync`, on random operands: a GPU is slower on them
+    /// than on zeros, which take less power.
+    ///
+    /// # Errors
+    /// When the GPU refuses.
+    pub fn measure_limits(&self) -> Result<Limits, OpsError> {
+        let rate = |kernel, rounds, per_round: usize| {
+            let seconds = self.arithmetic_seconds(kernel, rounds)?;
+            Ok((CTAS * THREADS * rounds * per_round) as f64 / seconds)
+        };
+        let kernels = &self.kernels;
+        let numbers = (kernels.multiply_numbers, 0);
         let bf16_rate = if self.warpgroups {
-            let per_round = (WARPGROUP_ROUNDS * CTAS * THREADS) as f64;
-            per_round * WARPGROUP_TILES_PER_ROUND / self.warpgroup_seconds()
+            let tiles = (kernels.multiply_warpgroup_tiles, WARPGROUP_TILE_BYTES);
+            rate(tiles, WARPGROUP_ROUNDS, WARPGROUP_TILES_PER_ROUND)
         } else {
-            per_round * TILES_PER_ROUND / self.arithmetic_seconds(1)
+            rate((kernels.multiply_tiles, 0), TILE_ROUNDS, TILES_PER_ROUND)
         };
-        Limits {
-            bytes_per_second: self.copy_rate(buffer_bytes / 2).unwrap_or(0.0),
-            f32_multiply_adds_per_second: per_round * NUMBERS_PER_ROUND
-                / self.arithmetic_seconds(0),
-            bf16_multiply_adds_per_second: Some(bf16_rate),
+        Ok(Limits {
+            bytes_per_second: self.copy_rate(COPY_BYTES.min(self.available_memory() / 4))?,
+            f32_multiply_adds_per_second: rate(numbers, NUMBER_ROUNDS, NUMBERS_PER_ROUND)?,
+            bf16_multiply_adds_per_second: Some(bf16_rate?),
             i8_multiply_adds_per_second: None,
-        }
+        })
     }
 
-    fn copy_rate(&self, bytes: usize) -> Option<f64> {
-        let from = self.stream.allocate(bytes, "a measurement").ok()?;
-        let to = self.stream.allocate(bytes, "a measurement").ok()?;
-        let elapsed = self.best(|| self.stream.copy(&from, &to, bytes));
-        Some(2.0 * bytes as f64 / elapsed.as_secs_f64())
+    fn copy_rate(&self, bytes: usize) -> Result<f64, OpsError> {
+        let from = self.stream.allocate(bytes, "a measurement")?;
+        let to = self.stream.allocate(bytes, "a measurement")?;
+        let elapsed = self.best(|| self.stream.copy(&from, &to, bytes))?;
+        Ok(2.0 * bytes as f64 / elapsed.as_secs_f64())
     }
 
-    /// `kind` 0: f32 numbers, 1: bf16 tiles.
-    fn arithmetic_seconds(&self, kind: usize) -> f64 {
+    /// For one launch of an arithmetic kernel.
+    fn arithmetic_seconds(
+        &self,
+        (function, shared_bytes): (Function, usize),
+        rounds: usize,
+    ) -> Result<f64, OpsError> {
         let launch = Launch {
-            function: self.kernels.multiply_tiles,
+            function,
             grid: [CTAS, 1, 1],
             threads: THREADS,
-            shared_bytes: 0,
+            shared_bytes,
             early: false,
         };
-        let multiply = || {
-            let arguments = Arguments::default().int(ROUNDS).int(kind).address(0);
+        let elapsed = self.best(|| {
+            let arguments = Arguments::default().int(rounds).address(0);
             self.stream.launch(launch, arguments);
-        };
-        self.best(multiply).as_secs_f64()
+        })?;
+        Ok(elapsed.as_secs_f64())
     }
 
-    fn warpgroup_seconds(&self) -> f64 {
-        let launch = Launch {
-            function: self.kernels.multiply_warpgroup_tiles,
-            grid: [CTAS, 1, 1],
-            threads: THREADS,
-            shared_bytes: WARPGROUP_TILE_BYTES,
-            early: false,
-        };
-        let multiply = || {
-            let arguments = Arguments::default().int(WARPGROUP_ROUNDS).address(0);
-            self.stream.launch(launch, arguments);
-        };
-        self.best(multiply).as_secs_f64()
-    }
-
-    fn best(&self, work: impl Fn()) -> Duration {
+    fn best(&self, work: impl Fn()) -> Result<Duration, OpsError> {
         let go = |_| {
             let started = Instant::now();
             work();
-            // What fails here is told by the next draw.
-            let _ = self.stream.synchronise();
-            started.elapsed()
+            self.stream.synchronise()?;
+            Ok(started.elapsed())
         };
-        (0..GOES).map(go).min().unwrap_or_default()
+        let goes: Vec<Duration> = (0..GOES).map(go).collect::<Result<_, OpsError>>()?;
+        Ok(goes.into_iter().min().unwrap_or_default())
     }
 }

@@ -110,7 +110,7 @@ impl Cuda {
                     .collect()
             });
             let write = |region: &Region, bytes: usize, of: fn(&Group) -> &[u8]| {
-                let all: Vec<u8> = packed.iter().flat_map(of).copied().collect();
+                let all = packed.iter().map(of).collect::<Vec<_>>().concat();
                 self.stream.write(region, first * bytes, &all);
             };
             write(&matrix.values, each.values, |group| &group.values);

@@ -19,6 +19,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod warpgroups;
+mod without;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub use stage::Stage;
 
 use crate::ops::OpsError;
 use region::Region;
+use without::Without;
 
 /// A GPU, through one stream. Clones share the stream.
 #[derive(Clone, Debug)]
@@ -51,25 +53,31 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such GPU, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize) -> Result<Cuda, OpsError> {
-        let stream = Stream::open(ordinal)?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|index| format!("masks-{index}"))
-            .build()
-            .map_err(|error| OpsError::memory("threads", error))?;
+        let without = Without::asked()?;
+        let stream = Stream::open(ordinal, without)?;
         let [sums, tickets] = Cuda::meeting_place(&stream)?;
         let mut gpu = Cuda {
             kernels: Arc::new(Kernels::load(&stream)?),
             stream,
-            pool: Arc::new(pool),
+            pool: Cuda::threads_for_masks()?,
             sums,
             tickets,
             warpgroups: false,
             fast: false,
         };
-        gpu.warpgroups = gpu.stream.has_warpgroups() && gpu.warpgroups_agree()?;
+        gpu.warpgroups =
+            gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
         Ok(gpu)
+    }
+
+    fn threads_for_masks() -> Result<Arc<rayon::ThreadPool>, OpsError> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|index| format!("masks-{index}"))
+            .build();
+        pool.map(Arc::new)
+            .map_err(|error| OpsError::memory("threads", error))
     }
 
     /// Gives up the promise that a row's bits depend on its own inputs alone.
@@ -90,7 +98,8 @@ impl Cuda {
         Ok([room(blocks * kernels::SUMS_BYTES)?, room(blocks * 4)?])
     }
 
-    /// The same GPU through a stream of its own, so that engines do not wait for one another.
+    /// The same GPU through a stream of its own, and with threads of its own, so that engines do not wait for one
+    /// another: a thread that waits for masks may take up whatever else its pool has to do, another engine's step.
     ///
     /// # Errors
     /// When the driver refuses.
@@ -99,6 +108,7 @@ impl Cuda {
         let [sums, tickets] = Cuda::meeting_place(&stream)?;
         Ok(Cuda {
             stream,
+            pool: Cuda::threads_for_masks()?,
             sums,
             tickets,
             ..self.clone()
@@ -107,19 +117,20 @@ impl Cuda {
 
     /// A line for each GPU that this process sees.
     pub fn describe_all() -> Vec<String> {
-        let describe = |ordinal| {
-            let stream = Stream::open(ordinal).ok()?;
-            let products = match Cuda::open(ordinal) {
-                Ok(gpu) if gpu.warpgroups => "products by wgmma".to_owned(),
-                Ok(_) if stream.has_warpgroups() => {
-                    "products by mma.sync, for wgmma gave other bits".to_owned()
-                }
-                Ok(_) => "products by mma.sync".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            Some(format!("{}, {products}", stream.describe()))
+        let describe = |ordinal| match Cuda::open(ordinal) {
+            Ok(gpu) => {
+                let products = match gpu.warpgroups {
+                    true => "products by wgmma",
+                    false if gpu.stream.has_warpgroups() => {
+                        "products by mma.sync, for wgmma gave other bits or is left out"
+                    }
+                    false => "products by mma.sync",
+                };
+                format!("{}, {products}", gpu.stream.describe())
+            }
+            Err(error) => error.to_string(),
         };
-        (0..).map_while(describe).collect()
+        (0..Stream::count()).map(describe).collect()
     }
 
     /// Threads that grammars are asked on while the GPU works.

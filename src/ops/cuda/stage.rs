@@ -23,8 +23,7 @@ pub struct Stage {
     partial_sums: Region,
     partial_stats: Region,
     block_rows: usize,
-    /// `None`: computed once, to be kept the next time.
-    graphs: HashMap<Form, Option<Graph>>,
+    graphs: HashMap<Form, Kept>,
     pub(super) drawer: Option<Drawer>,
 }
 
@@ -72,6 +71,16 @@ struct Form {
     rows: usize,
     logit_rows: usize,
     chunk_slots: usize,
+}
+
+/// What is kept of a form's launches.
+#[derive(Debug)]
+enum Kept {
+    /// Nothing yet, but they ran once: what a first launch may still load, a graph must not.
+    Seen,
+    Graph(Graph),
+    /// The driver could not, or none is wanted.
+    Nothing,
 }
 
 /// A step as kernels are told of it: counts, and addresses of what [`Stage`] holds.
@@ -204,9 +213,8 @@ impl Stage {
         }
     }
 
-    /// Runs a step's launches: those of decoding are kept from the second time on, for the first one may still load
-    /// what a graph must not.
-    pub fn run(&mut self, stream: &Stream, step: Step, body: impl FnOnce(Step)) {
+    /// Runs a step's launches; those of decoding are kept from the second time on.
+    pub fn run(&mut self, stream: &Stream, step: Step, mut body: impl FnMut(Step)) {
         if step.chunk_slots == 0 {
             return body(step);
         }
@@ -218,10 +226,15 @@ impl Stage {
         match self.graphs.get_mut(&form) {
             None => {
                 body(step);
-                self.graphs.insert(form, None);
+                self.graphs.insert(form, Kept::Seen);
             }
-            Some(Some(graph)) => stream.replay(graph),
-            Some(kept) => *kept = stream.capture(|| body(step)),
+            Some(kept @ Kept::Seen) => {
+                *kept = stream
+                    .capture(|| body(step))
+                    .map_or(Kept::Nothing, Kept::Graph);
+            }
+            Some(Kept::Graph(graph)) => stream.replay(graph),
+            Some(Kept::Nothing) => body(step),
         }
     }
 }

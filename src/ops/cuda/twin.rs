@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 
 use super::arguments::Arguments;
 use super::region::Region;
+use super::without::Without;
 use crate::ops::OpsError;
 
 unsafe extern "C" {
@@ -24,8 +25,19 @@ unsafe extern "C" {
     fn wardround_twin_shuffle(seed: u64);
 }
 
+/// A GPU that the twin passes for.
 #[derive(Clone, Debug)]
-pub struct Stream;
+pub struct Stream {
+    /// What a CTA may have of dynamic shared memory.
+    shared_bytes: usize,
+    has_warpgroups: bool,
+}
+
+/// As an H200 has.
+const HOPPER: Stream = Stream {
+    shared_bytes: 232_448,
+    has_warpgroups: true,
+};
 
 /// Names live as long as the process; there are not many.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +63,9 @@ pub struct Launch {
 impl Stream {
     /// # Errors
     /// For any but the first.
-    pub fn open(ordinal: usize) -> Result<Stream, OpsError> {
+    pub fn open(ordinal: usize, _without: Without) -> Result<Stream, OpsError> {
         match ordinal {
-            0 => Ok(Stream),
+            0 => Ok(HOPPER),
             _ => Err(OpsError::NoDevice {
                 device: format!("cuda:{ordinal}"),
                 reason: "the emulated twin is one GPU".to_owned(),
@@ -61,10 +73,23 @@ impl Stream {
         }
     }
 
+    /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
+    #[cfg(test)]
+    pub fn ada() -> Stream {
+        Stream {
+            shared_bytes: 101_376,
+            has_warpgroups: false,
+        }
+    }
+
+    pub fn count() -> usize {
+        1
+    }
+
     /// # Errors
     /// None.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        Ok(Stream)
+        Ok(self.clone())
     }
 
     pub fn kind(&self) -> String {
@@ -80,9 +105,8 @@ impl Stream {
         132
     }
 
-    /// As an H200 has.
     pub fn has_warpgroups(&self) -> bool {
-        true
+        self.has_warpgroups
     }
 
     /// Threads of a CTA that draws; the result does not depend on them, and fewer are faster here.
@@ -95,8 +119,14 @@ impl Stream {
     }
 
     /// # Errors
-    /// A name with a zero byte.
-    pub fn function(&self, name: &str, _shared_bytes: usize) -> Result<Function, OpsError> {
+    /// More shared memory than there is, as the driver refuses it; a name with a zero byte.
+    pub fn function(&self, name: &str, shared_bytes: usize) -> Result<Function, OpsError> {
+        if shared_bytes > self.shared_bytes {
+            return Err(OpsError::Device {
+                device: self.kind(),
+                reason: format!("kernel `{name}`: {shared_bytes} bytes of shared memory"),
+            });
+        }
         let name = CString::new(name).map_err(|error| OpsError::memory("a name", error))?;
         Ok(Function(Box::leak(name.into_boxed_c_str())))
     }
@@ -196,7 +226,7 @@ impl Stream {
         unsafe { wardround_twin_shuffle(seed) };
     }
 
-    pub fn capture(&self, body: impl FnOnce()) -> Option<Graph> {
+    pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
         body();
         None
     }

@@ -5,7 +5,11 @@ use cudarc::driver::sys::{self, CUresult};
 use crate::ops::OpsError;
 
 /// Every `.cu` file, compiled for each architecture that this build knows.
-static FATBINS: &[&[u8]] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
+static FATBINS: &[&Aligned<[u8]>] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
+
+/// An image, which the driver reads in words.
+#[repr(align(64))]
+struct Aligned<T: ?Sized>(T);
 
 #[derive(Debug)]
 pub struct Gpu {
@@ -50,13 +54,17 @@ impl Gpu {
         use sys::CUdevice_attribute as Attribute;
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-        let load = |image: &&[u8]| {
+        let load = |image: &&Aligned<[u8]>| {
             let mut module = std::ptr::null_mut();
             // SAFETY: a fat binary that nvcc wrote.
-            let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) };
-            check(loaded)
-                .map(|()| module)
-                .map_err(|reason| format!("compute capability {major}.{minor}: {reason}"))
+            let loaded = unsafe { sys::cuModuleLoadData(&raw mut module, image.0.as_ptr().cast()) };
+            check(loaded).map(|()| module).map_err(|reason| {
+                let version = driver_version();
+                format!(
+                    "compute capability {major}.{minor}, a driver for CUDA {version}: {reason}; \
+                     kernels are for 8.0, 8.9 and 9.0, and want a driver for CUDA 13"
+                )
+            })
         };
         Ok(Gpu {
             ordinal,
@@ -78,11 +86,29 @@ impl Gpu {
         unsafe { sys::cuCtxSetCurrent(self.context) };
     }
 
+    /// Why `what` got no memory. Only one answer means that there is none: an earlier launch's failure may be told here.
+    pub fn refused(&self, what: &'static str, result: CUresult) -> OpsError {
+        match result {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => OpsError::memory(what, reason(result)),
+            other => self.failed(format!("{what}: {}", reason(other))),
+        }
+    }
+
     pub fn failed(&self, reason: String) -> OpsError {
         OpsError::Device {
             device: format!("cuda:{}", self.ordinal),
             reason,
         }
+    }
+}
+
+/// Of the newest CUDA that the driver knows: `13.0`.
+fn driver_version() -> String {
+    let mut version = 0;
+    // SAFETY: a place for a number.
+    match check(unsafe { sys::cuDriverGetVersion(&raw mut version) }) {
+        Ok(()) => format!("{}.{}", version / 1000, version % 1000 / 10),
+        Err(reason) => reason,
     }
 }
 

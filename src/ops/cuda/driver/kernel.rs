@@ -1,0 +1,116 @@
+//! Kernels of the loaded modules, and their launches.
+
+use std::ffi::CString;
+
+use cudarc::driver::sys;
+
+use super::super::arguments::Arguments;
+use super::Stream;
+use super::gpu::check;
+use crate::ops::OpsError;
+
+/// What every function may take of dynamic shared memory unasked.
+const SHARED_BYTES: usize = 48 << 10;
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy, Debug)]
+pub struct Function(sys::CUfunction);
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    pub function: Function,
+    pub grid: [usize; 3],
+    pub threads: usize,
+    /// Dynamic shared memory.
+    pub shared_bytes: usize,
+    /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows.
+    pub early: bool,
+}
+
+// SAFETY: a function lives as long as the process's modules, and is only read.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+impl Stream {
+    /// The kernel `name`, which may take up to `shared_bytes` of dynamic shared memory.
+    ///
+    /// # Errors
+    /// When this build has no such kernel for this GPU.
+    pub fn function(&self, name: &str, shared_bytes: usize) -> Result<Function, OpsError> {
+        let gpu = &self.0.gpu;
+        gpu.enter();
+        let unknown = || gpu.failed(format!("it has no kernel `{name}`"));
+        let c_name = CString::new(name).map_err(|_| unknown())?;
+        let mut function = std::ptr::null_mut();
+        let found = gpu.modules.iter().any(|&module| {
+            // SAFETY: a place for a handle, a loaded module, a C string.
+            let got =
+                unsafe { sys::cuModuleGetFunction(&raw mut function, module, c_name.as_ptr()) };
+            check(got).is_ok()
+        });
+        if !found {
+            return Err(unknown());
+        }
+        use sys::CUfunction_attribute as Attribute;
+        let set = |attribute, value| {
+            // SAFETY: a function that was just found.
+            let set = unsafe { sys::cuFuncSetAttribute(function, attribute, value) };
+            check(set).map_err(|reason| gpu.failed(format!("kernel `{name}`: {reason}")))
+        };
+        if shared_bytes > SHARED_BYTES {
+            let most = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            set(most, shared_bytes as i32)?;
+        }
+        // The same split of the first cache for all kernels: to change it, a multiprocessor has to run empty.
+        let share = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        set(share, 100)?;
+        Ok(Function(function))
+    }
+
+    pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
+        let Launch {
+            function,
+            grid: [x, y, z],
+            threads,
+            shared_bytes,
+            early,
+        } = launch;
+        if x * y * z == 0 {
+            return;
+        }
+        self.0.gpu.enter();
+        // SAFETY: all zeros is a value of this plain structure.
+        let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+        attribute.id =
+            sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute.value.programmaticStreamSerializationAllowed = 1;
+        // Before Hopper there is no such thing.
+        let is_early = early && !self.0.without.early_launches && self.0.gpu.capability.0 >= 9;
+        let config = sys::CUlaunchConfig {
+            gridDimX: x as u32,
+            gridDimY: y as u32,
+            gridDimZ: z as u32,
+            blockDimX: threads as u32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared_bytes as u32,
+            hStream: self.0.stream,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(is_early),
+        };
+        let mut pointers = arguments.pointers();
+        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
+        let launched = unsafe {
+            let pointers = pointers.as_mut_ptr();
+            sys::cuLaunchKernelEx(
+                &raw const config,
+                function.0,
+                pointers,
+                std::ptr::null_mut(),
+            )
+        };
+        self.note(launched);
+    }
+}
