@@ -1,50 +1,77 @@
 #!/usr/bin/env python3
-"""What transformers does on this GPU with the same checkpoints and prompts, and what the GPU does at most.
+"""What transformers does on this GPU with one checkpoint, or, without a checkpoint, what the GPU does at most.
 
-    python3 benches/peers_gpu.py CHECKPOINT... [--calls RUN/calls.jsonl] [--new-tokens 128] > peers.json
+    python3 benches/peers_gpu.py --out limits.json
+    python3 benches/peers_gpu.py --out qwen3.json --checkpoint DIR [--calls RUN/calls.jsonl] [--new-tokens 128]
 
-For each checkpoint: tokens/s of `generate` at several batch sizes (128 prompt tokens each), of a forward pass over a prompt of 4096,
-and, with --calls, of continuous batching (`generate_batch`) over the prompts that a run's calls of that backbone had, each
-completion exactly --new-tokens long. All of a backbone's prompts are given at once: transformers need not wait for a debate's rounds.
-The limits are a copy inside the GPU (bytes read and written) and a bf16 product of 8192³ on random numbers.
+FILE is written again after every figure; one that fails leaves its error there, and the next is tried. The figures of a checkpoint:
+
+- `decode, batch B`: prompts of 128 tokens, `generate` of 1 + N tokens less `generate` of 1, so without the prompts, as `wardround
+  bench` counts; but with argmax and bookkeeping in Python for each token, which `bench` has not.
+- `prefill of 4096`: one forward pass, the last row's logits.
+- `continuous batching`: `generate_batch` over prompts of a run's calls of that backbone (`--prompts` of them, evenly spread, 0 for all),
+  each completed by exactly N tokens, `--max-batch` at a time, after a small call that makes the cache of keys and values. All
+  prompts are given at once: transformers need not wait for a debate's rounds. Without flash attention it is `paged|sdpa`: a
+  dense mask over all sequences, and no CUDA graphs; the figure says which it was. Beside it stands what all of the run's calls of
+  that backbone came to. To have both engines do the same calls: a run of few questions (`QUESTION_LIMIT=4 gpu.sh ... panel`),
+  `--prompts 0`, and `busy_seconds` of the engine in `bench panel`'s report.
+
+The limits are a copy of 4 GiB inside the GPU (bytes read and written) and a bf16 product of 8192³ on random numbers.
 """
 
 import argparse
-import gc
+import contextlib
 import json
+import os
+import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is read: what is not there is an error, not a download
+
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, ContinuousBatchingConfig, GenerationConfig, PreTrainedTokenizerFast
+
+PROMPT = 128
+PREFILL = 4096
 
 
 def main() -> None:
     arguments = parse_arguments()
-    report = {"device": device_name(arguments.device), "torch": torch.__version__, "limits": measure_limits(arguments.device)}
-    for checkpoint in arguments.checkpoints:
-        note(f"{checkpoint.name}: loading")
-        model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.bfloat16).to(arguments.device).eval()
-        results = {f"generate, batch {size}": generate_rate(model, size, arguments) for size in arguments.batch}
-        results["prefill of 4096"] = prefill_rate(model, 4096)
-        if arguments.calls:
-            results["continuous batching"] = continuous_rate(model, checkpoint, arguments)
-        report[checkpoint.name] = results
-        del model
-        gc.collect()
-        if arguments.device == "cuda":
-            torch.cuda.empty_cache()
-    json.dump(report, sys.stdout, indent=1)
+    report = Report(arguments)
+    if arguments.checkpoint is None:
+        report.take("copy", lambda: copy_rate(arguments.device))
+        report.take("bf16 product", lambda: product_rate(arguments.device))
+    else:
+        models = []
+        report.take("load", lambda: models.append(load(arguments)))
+        for model in models:
+            measure_model(model, report, arguments)
+    # A thread of generate_batch that hangs would keep the process.
+    os._exit(report.failed)
+
+
+def measure_model(model, report: "Report", arguments: argparse.Namespace) -> None:
+    for size in arguments.batch:
+        report.take(f"decode, batch {size}", lambda: decode_rate(model, size, arguments))
+    report.take(f"prefill of {PREFILL}", lambda: prefill_rate(model, arguments))
+    if arguments.calls:
+        report.take("continuous batching", lambda: continuous_rate(model, arguments))
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoints", type=Path, nargs="+")
-    parser.add_argument("--calls", type=Path)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--checkpoint", type=Path, metavar="DIR")
+    parser.add_argument("--calls", type=Path, metavar="FILE")
+    parser.add_argument("--prompts", type=int, default=64)
+    parser.add_argument("--max-batch", type=int, default=64)
     parser.add_argument("--new-tokens", type=int, default=128)
-    parser.add_argument("--batch", type=lambda text: [int(size) for size in text.split(",")], default=[1, 8, 64])
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--batch", type=lambda text: [int(size) for size in text.split(",")], default=[1, 64])
+    parser.add_argument("--repetitions", type=int, default=2)
     parser.add_argument("--device", default="cuda")
     return parser.parse_args()
 
@@ -53,72 +80,179 @@ def note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def device_name(device: str) -> str:
-    return torch.cuda.get_device_name() if device == "cuda" else device
+class Report:
+    """What was measured so far; the file always holds all of it."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        self.out = arguments.out
+        self.failed = False
+        device = torch.cuda.get_device_name() if arguments.device == "cuda" else arguments.device
+        self.content = {"device": device, "torch": torch.__version__, "transformers": transformers.__version__}
+        if arguments.checkpoint:
+            self.content["model"] = arguments.checkpoint.name
+        self.content["figures"] = {}
+
+    def take(self, name: str, measure: Callable[[], dict | None]) -> None:
+        note(name)
+        try:
+            figure = measure() or {}
+        except Exception as error:  # of any kind: the next figure is worth trying
+            self.failed = True
+            figure = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        note(f"{name}: {figure}")
+        self.content["figures"][name] = figure
+        part = self.out.with_name(self.out.name + ".part")
+        part.write_text(json.dumps(self.content, indent=1))
+        part.replace(self.out)
 
 
-def seconds(work, repetitions: int) -> float:
-    """The best of several goes, after one that does not count."""
-    times = []
-    for _ in range(repetitions + 1):
-        started = time.perf_counter()
-        work()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - started)
-    return min(times[1:])
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
 
 
-def measure_limits(device: str) -> dict:
-    if device != "cuda":
-        return {}
-    source = torch.empty(1 << 32, dtype=torch.uint8, device=device)
+def best(work: Callable[[], object], repetitions: int) -> float:
+    return min(seconds(work) for _ in range(repetitions))
+
+
+def copy_rate(device: str) -> dict:
+    size = 1 << 32 if device == "cuda" else 1 << 26
+    source = torch.randint(0, 256, (size,), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    copied = seconds(lambda: target.copy_(source), 5)
-    rate = 2 * source.numel() / copied
-    del source, target
-    a, b = (torch.randn(8192, 8192, dtype=torch.bfloat16, device=device) for _ in range(2))
-    multiplied = seconds(lambda: a @ b, 10)
-    return {"copied_bytes_per_second": rate, "bf16_multiply_adds_per_second": 8192**3 / multiplied}
+    target.copy_(source)
+    times = [seconds(lambda: target.copy_(source)) for _ in range(9)]
+    return {"bytes_per_second": 2 * size / statistics.median(times)}
+
+
+def product_rate(device: str) -> dict:
+    size, count = (8192, 10) if device == "cuda" else (256, 1)
+    a, b = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
+    target = a @ b
+
+    def work():
+        for _ in range(count):
+            torch.matmul(a, b, out=target)
+
+    work()
+    times = [seconds(work) for _ in range(5)]
+    return {"multiply_adds_per_second": count * size**3 / statistics.median(times)}
+
+
+def load(arguments: argparse.Namespace):
+    """The text model alone: Gemma's config has a vision tower, which would be made of random weights here."""
+    config = AutoConfig.from_pretrained(arguments.checkpoint).get_text_config()
+    model, loaded = AutoModelForCausalLM.from_pretrained(
+        arguments.checkpoint,
+        config=config,
+        dtype=torch.bfloat16,
+        key_mapping={r"^language_model\.": ""},
+        output_loading_info=True,
+    )
+    if loaded["missing_keys"]:
+        raise ValueError(f"not in the checkpoint: {sorted(loaded['missing_keys'])[:3]}")
+    return model.to(arguments.device).eval()
 
 
 def plain(new_tokens: int) -> GenerationConfig:
     """Greedy, and on to the last token, whatever it is."""
-    return GenerationConfig(do_sample=False, max_new_tokens=new_tokens, min_new_tokens=new_tokens, eos_token_id=-1, pad_token_id=0)
+    return GenerationConfig(do_sample=False, max_new_tokens=new_tokens, eos_token_id=-1, pad_token_id=0)
 
 
 def random_tokens(model, rows: int, length: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(42)
-    return torch.randint(1, model.config.get_text_config().vocab_size, (rows, length), generator=generator).to(model.device)
+    return torch.randint(1, model.config.vocab_size, (rows, length), generator=generator).to(model.device)
 
 
-def generate_rate(model, batch: int, arguments: argparse.Namespace) -> float:
-    prompts = random_tokens(model, batch, 128)
+def decode_rate(model, batch: int, arguments: argparse.Namespace) -> dict:
+    prompts = random_tokens(model, batch, PROMPT)
     mask = torch.ones_like(prompts)
-    config = plain(arguments.new_tokens)
-    work = lambda: model.generate(prompts, attention_mask=mask, generation_config=config)
-    return batch * arguments.new_tokens / seconds(work, arguments.repetitions)
+
+    def generate(count: int) -> None:
+        output = model.generate(prompts, attention_mask=mask, generation_config=plain(count))
+        if output.shape[1] != PROMPT + count:
+            raise ValueError(f"{output.shape[1] - PROMPT} tokens instead of {count}")
+
+    generate(4)
+    count, repetitions = arguments.new_tokens, arguments.repetitions
+    prompt_seconds = best(lambda: generate(1), repetitions)
+    whole_seconds = best(lambda: generate(1 + count), repetitions)
+    if whole_seconds <= prompt_seconds:
+        raise ValueError(f"{1 + count} tokens in {whole_seconds} s, one in {prompt_seconds} s: too noisy")
+    return {
+        "tokens_per_second": batch * count / (whole_seconds - prompt_seconds),
+        "prompt_and_first_token_seconds": prompt_seconds,
+        "whole_seconds": whole_seconds,
+        "what": f"generate, {model.config._attn_implementation}, without its prompts of {PROMPT} tokens, with argmax and bookkeeping",
+    }
 
 
 @torch.no_grad()
-def prefill_rate(model, length: int) -> float:
-    prompt = random_tokens(model, 1, length)
-    return length / seconds(lambda: model(prompt, logits_to_keep=1), 3)
+def prefill_rate(model, arguments: argparse.Namespace) -> dict:
+    prompt = random_tokens(model, 1, PREFILL)
+    work = lambda: model(prompt, logits_to_keep=1)
+    work()
+    return {"tokens_per_second": PREFILL / best(work, arguments.repetitions), "what": model.config._attn_implementation}
 
 
-def continuous_rate(model, checkpoint: Path, arguments: argparse.Namespace) -> dict:
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
-    calls = (json.loads(line) for line in arguments.calls.open())
-    messages = [call["messages"] for call in calls if call["backbone"] == checkpoint.name]
-    render = lambda chat: tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=True, return_dict=False)
-    prompts = [render(chat) for chat in messages]
-    if not prompts:
-        return {}
-    started = time.perf_counter()
-    outputs = model.generate_batch(prompts, generation_config=plain(arguments.new_tokens))
-    elapsed = time.perf_counter() - started
-    generated = sum(len(output.generated_tokens) for output in outputs.values())
-    return {"calls": len(prompts), "seconds": elapsed, "generated": generated, "tokens_per_second": generated / elapsed}
+def continuous_rate(model, arguments: argparse.Namespace) -> dict:
+    lines = (json.loads(line) for line in arguments.calls.open())
+    calls = [call for call in lines if call["backbone"] == arguments.checkpoint.name]
+    if not calls:
+        raise ValueError(f"no call of {arguments.checkpoint.name} in {arguments.calls}")
+    count = min(arguments.prompts or len(calls), len(calls))
+    chosen = [calls[index * len(calls) // count] for index in range(count)]
+    prompts = render(chosen, arguments.checkpoint)
+    as_ours = sum(len(prompt) == call["usage"]["prompt_tokens"] for prompt, call in zip(prompts, chosen))
+
+    # Made by the first call and kept for the second: the cache takes most of the GPU's memory.
+    config = ContinuousBatchingConfig(max_requests_per_batch=arguments.max_batch)
+    longest = sorted(prompts, key=len)[-2:]
+    generate_batch(model, longest, 4, config)
+    manager = model._cached_continuous_batching_manager
+    manager.switch_to_cb_friendly_attn(model)  # as the call below will: to be told what it is
+    attention, settings = model.config._attn_implementation, manager.continuous_batching_config
+    elapsed = seconds(lambda: generate_batch(model, prompts, arguments.new_tokens, config))
+    model.destroy_cached_continuous_batching_manager()
+    prompt_tokens, completion_tokens = sum(map(len, prompts)), count * arguments.new_tokens
+    usage = lambda field: sum(call["usage"][field] for call in calls)
+    return {
+        "what": f"generate_batch, {attention}, CUDA graphs {settings.use_cuda_graph}, up to {arguments.max_batch} sequences at a time",
+        "prompts": count,
+        "prompts_as_long_as_ours": as_ours,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "seconds": elapsed,
+        "completion_tokens_per_second": completion_tokens / elapsed,
+        "all_tokens_per_second": (prompt_tokens + completion_tokens) / elapsed,
+        "run": {"calls": len(calls)} | {field: usage(field) for field in ("prompt_tokens", "cached_tokens", "completion_tokens")},
+    }
+
+
+def render(calls: list[dict], checkpoint: Path) -> list[list[int]]:
+    """By the files alone: transformers' own classes build Gemma's and Qwen's tokenizers anew, and add a second <bos>."""
+    special = json.loads((checkpoint / "tokenizer_config.json").read_text())
+    names = {name: special[name] for name in ("bos_token", "eos_token") if special.get(name)}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(checkpoint / "tokenizer.json"), **names)
+    template = checkpoint / "chat_template.jinja"
+    tokenizer.chat_template = template.read_text() if template.exists() else special["chat_template"]
+    flags = {"add_generation_prompt": True, "enable_thinking": False, "tokenize": False}
+    texts = [tokenizer.apply_chat_template(call["messages"], **flags) for call in calls]
+    return [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+
+
+def generate_batch(model, prompts: list[list[int]], new_tokens: int, config: ContinuousBatchingConfig) -> None:
+    """It swallows errors, prints to stdout and returns what it has: what came back is counted."""
+    with contextlib.redirect_stdout(sys.stderr):
+        outputs = model.generate_batch(
+            prompts, generation_config=plain(new_tokens), continuous_batching_config=config, persistent_manager=True
+        )
+    errors = [output.error for output in outputs.values() if output.error]
+    lengths = {len(output.generated_tokens) for output in outputs.values()}
+    if errors or len(outputs) != len(prompts) or lengths != {new_tokens}:
+        raise ValueError(f"{len(outputs)} of {len(prompts)} completions, of {lengths} tokens, {len(errors)} errors: {errors[:1]}")
 
 
 if __name__ == "__main__":
