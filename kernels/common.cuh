@@ -11,6 +11,8 @@ constexpr unsigned NOTHING = 0xFFFFFFFFu;
 
 __device__ __forceinline__ Bf16 bf16_from_float(float value) { return static_cast<Bf16>(pack_bf16(value, 0.0f)); }
 
+constexpr float LARGEST_BF16 = 3.38953139e38f;
+
 // The numbers of a packed pair.
 __device__ __forceinline__ float low_bf16(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ __forceinline__ float high_bf16(unsigned pair) { return __uint_as_float(pair & 0xFFFF0000u); }

@@ -70,6 +70,17 @@ __device__ __forceinline__ void turn(Part &part, const float *cosines, const flo
     }
 }
 
+// Zeros for what is no number or infinite: attention gives the positions of a page that nobody has written yet a weight of
+// zero, which would not hide what an earlier sequence left there.
+__device__ __forceinline__ void keep_finite(Part &part) {
+    const auto finite = [](float &value) { value = fabsf(value) <= LARGEST_BF16 ? value : 0.0f; };
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        finite(part.first[step].x), finite(part.first[step].y);
+        finite(part.second[step].x), finite(part.second[step].y);
+    }
+}
+
 // Gives `write` each pair of neighbours, rounded to bf16, and the first one's place in the head.
 template <typename Write>
 __device__ __forceinline__ void write_pairs(const Part &part, int half, Write write) {
@@ -120,6 +131,7 @@ extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
     const int kv_head = (head - heads) % kv_heads, slot = position % PAGE;
     const size_t start = (page * kv_heads + kv_head) * dim * PAGE;
     if (is_value) {
+        keep_finite(part);
         write_pairs(part, half, [=](int at, unsigned pair) {
             v_pages[start + at * PAGE + slot] = static_cast<Bf16>(pair);
             v_pages[start + (at + 1) * PAGE + slot] = static_cast<Bf16>(pair >> 16);

@@ -37,7 +37,15 @@ impl Case {
         qkv
     }
 
-    /// Every row's attention, computed in steps of so many rows.
+    fn page_shape(&self) -> PageShape {
+        PageShape {
+            layers: 2,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+        }
+    }
+
+    /// Every row's attention, computed in steps of so many rows, on new pages.
     pub fn run<B: Host>(
         &self,
         ops: &B,
@@ -45,11 +53,18 @@ impl Case {
         qkv: &[f32],
         steps: &[usize],
     ) -> Vec<f32> {
-        let page_shape = PageShape {
-            layers: 2,
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-        };
+        let mut pages = ops.pages(self.page_shape(), sequences.pages()).unwrap();
+        self.run_on(ops, &mut pages, sequences, (qkv, steps))
+    }
+
+    fn run_on<B: Host>(
+        &self,
+        ops: &B,
+        pages: &mut B::Pages,
+        sequences: &Sequences,
+        (qkv, steps): (&[f32], &[usize]),
+    ) -> Vec<f32> {
+        let page_shape = self.page_shape();
         let shape = AttentionShape {
             heads: self.heads(),
             // So that a row's weights are neither all alike nor one key's alone.
@@ -59,7 +74,6 @@ impl Case {
         let (_, _, positions) = sequences.sizes();
         // Turned by nothing, numbers stay what bf16 holds.
         let rope = ops.rope(&vec![0.0; self.head_dim / 2], positions).unwrap();
-        let mut pages = ops.pages(page_shape, sequences.pages()).unwrap();
         let tables = sequences.tables();
         let mut all = Vec::new();
         let mut start = 0;
@@ -75,9 +89,9 @@ impl Case {
                 .stage(page_shape, self.heads(), sequences.sizes())
                 .unwrap();
             ops.compute(sequences.step(rows, &tables), &[], &mut stage, |step| {
-                let to = (&mut pages, 1);
+                let to = (&mut *pages, 1);
                 ops.rotate_and_store((&mut qkv, &mut queries), None, &rope, step, to);
-                ops.attention(&queries, shape, step, (&pages, 1), &mut out);
+                ops.attention(&queries, shape, step, (&*pages, 1), &mut out);
             });
             all.extend(ops.numbers(&out, count, Numbers::Narrow));
         }
@@ -142,5 +156,26 @@ fn decoding_has_the_bits_of_prefill() {
         let at_once = case.run(&gpu, &sequences, &qkv, &[sequences.rows()]);
         let in_steps = case.run(&gpu, &sequences, &qkv, &[301, prompts - 301, 7, 1, 3]);
         assert!(bits(&in_steps) == bits(&at_once), "{case:?}");
+    }
+}
+
+/// A page's earlier owner may have overflowed, and have filled it further.
+#[test]
+fn what_is_no_number_stays_with_its_sequence() {
+    let Some(gpu) = gpu() else { return };
+    let sequences = sequences();
+    let owners = Sequences::new(&[576, 160, 32, 32], 3);
+    assert_eq!(owners.tables(), sequences.tables());
+    let steps = [sequences.rows() - 11, 11];
+    for case in cases() {
+        let qkv = case.qkv(&sequences);
+        let alone = case.run(&gpu, &sequences, &qkv, &steps);
+        for left in [f32::NAN, f32::INFINITY, 3.4e38] {
+            let overflown = vec![left; owners.rows() * case.width()];
+            let mut pages = gpu.pages(case.page_shape(), owners.pages()).unwrap();
+            case.run_on(&gpu, &mut pages, &owners, (&overflown, &[owners.rows()]));
+            let after = case.run_on(&gpu, &mut pages, &sequences, (&qkv, &steps));
+            assert!(bits(&after) == bits(&alone), "{case:?}, after {left}");
+        }
     }
 }
