@@ -154,7 +154,8 @@ fn seeds_and_lengths_are_heeded(model: &RemoteModel) {
     assert_eq!(first.finish_reason, FinishReason::Length);
     assert_eq!((first.usage.completion_tokens, first.attempts), (12, 1));
     assert!(first.usage.prompt_tokens > 10);
-    assert_eq!(first.model.as_deref(), Some("tiny"));
+    let answered_by = first.answered_by.as_ref().unwrap();
+    assert_eq!(answered_by.model.as_deref(), Some("tiny"));
 }
 
 /// The server knows `json_object` alone, and answers anything else with 500.
