@@ -79,7 +79,7 @@ impl OpsError {
             OpsError::Device { .. } | OpsError::DeviceName(_) | OpsError::CudaPart(_) => {
                 return None;
             }
-            OpsError::RepeatedDevice(_) => "engines on one GPU share it as it is: name it once",
+            OpsError::RepeatedDevice(_) => "engines on one device share it as it is: name it once",
             OpsError::MixedDevices { .. } => "take GPUs of one compute capability",
             OpsError::NoDevice { .. } => {
                 "`wardround doctor` lists what there is; --device cpu runs everywhere"
