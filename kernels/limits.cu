@@ -2,7 +2,7 @@
 #include "common.cuh"
 #include "wgmma.cuh"
 
-// Two bf16 of either sign from a half to two, of any bits between: `number` stirred as splitmix does.
+// Two bf16 of either sign from a half to two, of any bits between: `number`, stirred.
 __device__ __forceinline__ unsigned random_pair(unsigned number) {
     number = (number ^ number >> 16) * 0x7FEB352Du;
     number = (number ^ number >> 15) * 0x846CA68Bu;

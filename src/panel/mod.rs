@@ -1,5 +1,6 @@
 //! Agents: roles on backbones. Renders their prompts, asks the engines, reads and records what comes back.
 
+mod answer;
 pub mod backbone;
 mod error;
 pub mod generation;
@@ -18,14 +19,15 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use self::answer::{Answer, Asking, sampling_record};
 use self::backbone::Backbone;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
 use self::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
 use crate::console;
-use crate::engine::{Completion, Grammar, Request, Sampling, Ticket};
+use crate::engine::{Completion, Grammar, Request, Ticket};
 use crate::run::records::{
-    AnsweredBy, CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage, Usage,
+    CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage,
 };
 use crate::run::seed::call_seed;
 
@@ -105,29 +107,12 @@ enum Pending {
 /// What an endpoint said, and how long it took.
 type Told = (Result<RemoteCompletion, RemoteError>, u64);
 
-/// How a completion is asked for, as the log keeps it.
-struct Asking {
-    seed: u64,
-    sampling: SamplingRecord,
-    request: String,
-}
-
 /// A call that an engine works on.
 struct Asked {
     call: Call,
     asking: Asking,
     ticket: Ticket,
     asked_at: Instant,
-}
-
-/// What came back for a call.
-struct Answer {
-    text: String,
-    tokens: Vec<u32>,
-    usage: Usage,
-    finish_reason: FinishReason,
-    elapsed_ms: u64,
-    answered_by: Option<AnsweredBy>,
 }
 
 impl Panel {
@@ -190,14 +175,14 @@ impl Panel {
                 let answer = Answer {
                     text: script.reply(&call.key, &call.messages),
                     tokens: Vec::new(),
-                    usage: Usage::default(),
+                    usage: Default::default(),
                     finish_reason: FinishReason::Stop,
                     elapsed_ms: 0,
                     answered_by: None,
                 };
                 let asking = Asking {
                     seed: 0,
-                    sampling: sampling_record(&Sampling::default(), 0, false),
+                    sampling: sampling_record(&Default::default(), 0, false),
                     request: String::new(),
                 };
                 Ok(Pending::Done(Box::new((call, asking, answer))))
@@ -372,31 +357,5 @@ impl Panel {
             prev: String::new(),
             hash: String::new(),
         }
-    }
-}
-
-impl Answer {
-    /// As an equal request was answered.
-    fn of(call: &CallRecord) -> Answer {
-        Answer {
-            text: call.text.clone(),
-            tokens: call.tokens.clone(),
-            usage: call.usage,
-            finish_reason: call.finish_reason,
-            elapsed_ms: call.elapsed_ms,
-            answered_by: call.answered_by.clone(),
-        }
-    }
-}
-
-fn sampling_record(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingRecord {
-    SamplingRecord {
-        temperature: Some(sampling.temperature),
-        top_k: sampling.top_k,
-        top_p: sampling.top_p,
-        min_p: sampling.min_p,
-        repetition_penalty: sampling.repetition_penalty,
-        max_tokens: Some(max_tokens),
-        constrained,
     }
 }

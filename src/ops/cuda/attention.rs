@@ -1,7 +1,7 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows.
 
 use super::arguments::Arguments;
-use super::driver::Launch;
+use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
 use crate::ops::AttentionShape;

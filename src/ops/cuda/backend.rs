@@ -1,8 +1,9 @@
 //! The GPU as a backend: operations are launches on the stream, done in their order.
 
 use super::arguments::Arguments;
-use super::driver::{Function, Launch};
+use super::driver::Function;
 use super::kernels::{Epilogue, Matmul};
+use super::launch::Launch;
 use super::matrix::Matrix;
 use super::region::Region;
 use super::sampler::Drawer;

@@ -2,7 +2,8 @@
 //!
 //! The figures repeat what the heads of the `.cu` files say.
 
-use super::driver::{Function, Launch, Stream};
+use super::driver::{Function, Stream};
+use super::launch::Launch;
 use super::matrix::Format;
 use crate::ops::cuda_memory::DECODE_ROWS;
 use crate::ops::{Activation, OpsError};

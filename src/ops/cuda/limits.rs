@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::Cuda;
 use super::arguments::Arguments;
-use super::driver::{Function, Launch};
+use super::driver::Function;
 use super::kernels::WARPGROUP_TILE_BYTES;
+use super::launch::Launch;
 use crate::ops::{Limits, OpsError};
 
 /// Each rate is the best of several goes, each of milliseconds: a launch and the wait for it take microseconds.

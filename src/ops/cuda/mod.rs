@@ -10,6 +10,7 @@ mod backend;
 #[cfg_attr(not(feature = "cuda"), path = "twin.rs")]
 mod driver;
 mod kernels;
+mod launch;
 mod limits;
 mod matrix;
 mod pack;
@@ -119,10 +120,11 @@ impl Cuda {
     pub fn describe_all() -> Vec<String> {
         let describe = |ordinal| match Cuda::open(ordinal) {
             Ok(gpu) => {
+                let left_out = Without::asked().is_ok_and(|without| without.warpgroups);
                 let products = match gpu.warpgroups {
                     true => "products by wgmma",
-                    false if gpu.stream.has_warpgroups() => {
-                        "products by mma.sync, for wgmma gave other bits or is left out"
+                    false if gpu.stream.has_warpgroups() && !left_out => {
+                        "products by mma.sync, for wgmma gave other bits"
                     }
                     false => "products by mma.sync",
                 };

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::driver::{Launch, Pinned};
+use super::driver::Pinned;
+use super::launch::Launch;
 use super::region::Region;
 use super::stage::Words;
 use super::{Buffer, Cuda};

@@ -7,6 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use super::arguments::Arguments;
+use super::launch::Launch;
 use super::region::Region;
 use super::without::Without;
 use crate::ops::OpsError;
@@ -49,16 +50,6 @@ pub enum Graph {}
 
 #[derive(Debug)]
 pub struct Pinned(Vec<u8>);
-
-/// How a kernel is launched.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch {
-    pub function: Function,
-    pub grid: [usize; 3],
-    pub threads: usize,
-    pub shared_bytes: usize,
-    pub early: bool,
-}
 
 impl Stream {
     /// # Errors

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use cudarc::driver::sys;
 
 use super::super::arguments::Arguments;
+use super::super::launch::Launch;
 use super::Stream;
 use super::gpu::check;
 use crate::ops::OpsError;
@@ -15,18 +16,6 @@ const SHARED_BYTES: usize = 48 << 10;
 /// A kernel of a loaded module.
 #[derive(Clone, Copy, Debug)]
 pub struct Function(sys::CUfunction);
-
-/// How a kernel is launched.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch {
-    pub function: Function,
-    pub grid: [usize; 3],
-    pub threads: usize,
-    /// Dynamic shared memory.
-    pub shared_bytes: usize,
-    /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows.
-    pub early: bool,
-}
 
 // SAFETY: a function lives as long as the process's modules, and is only read.
 unsafe impl Send for Function {}

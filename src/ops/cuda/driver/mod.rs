@@ -14,7 +14,7 @@ use cudarc::driver::sys::{self, CUresult};
 
 use gpu::{Gpu, check};
 pub use graph::Graph;
-pub use kernel::{Function, Launch};
+pub use kernel::Function;
 pub use pinned::Pinned;
 
 use super::without::Without;

@@ -1,0 +1,14 @@
+//! How a kernel is launched, beside its arguments.
+
+use super::driver::Function;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    pub function: Function,
+    pub grid: [usize; 3],
+    pub threads: usize,
+    /// Dynamic shared memory.
+    pub shared_bytes: usize,
+    /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows.
+    pub early: bool,
+}
