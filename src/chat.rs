@@ -11,7 +11,7 @@ use minijinja::{Environment, Error, ErrorKind, context};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::run::records::Message;
+use crate::record::Message;
 
 /// A compiled chat template.
 #[derive(Debug)]

@@ -9,28 +9,24 @@
 //!
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
 
+pub mod analysis;
 pub mod bench;
 pub mod chat;
 pub mod cli;
-pub mod comparison;
 pub mod console;
 pub mod data;
 pub mod encoder;
 pub mod engine;
 pub mod exit;
+pub mod experiment;
 pub mod hub;
-pub mod mediqa_corr;
-pub mod metrics;
 pub mod model;
-pub mod notes;
 pub mod ops;
 pub mod panel;
 pub mod prompts;
 pub mod random;
-pub mod rating;
-pub mod recipe;
+pub mod record;
 pub mod report;
-pub mod run;
 pub mod scorers;
 pub mod synth;
 pub mod systems;

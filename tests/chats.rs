@@ -6,7 +6,7 @@ mod common;
 use serde::Deserialize;
 use serde_json::Value;
 use wardround::chat::ChatTemplate;
-use wardround::run::records::Message;
+use wardround::record::Message;
 use wardround::tokenizer::Tokenizer;
 
 #[derive(Deserialize)]

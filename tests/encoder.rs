@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use serde_json::Value;
+use wardround::analysis::metrics::similarity::mean_pairwise_cosine;
 use wardround::encoder::{Encoder, EncoderError};
-use wardround::metrics::similarity::mean_pairwise_cosine;
 
 struct Golden {
     name: String,

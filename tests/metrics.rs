@@ -4,12 +4,12 @@
 mod common;
 
 use serde_json::Value;
-use wardround::metrics::bootstrap::{Estimate, paired_difference};
-use wardround::metrics::calibration::{Prediction, calibration};
-use wardround::metrics::kappa::{Weights, cohen_kappa};
-use wardround::metrics::mcnemar::mcnemar;
-use wardround::metrics::net_gain::net_gain;
-use wardround::metrics::over_runs::OverRuns;
+use wardround::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use wardround::analysis::metrics::calibration::{Prediction, calibration};
+use wardround::analysis::metrics::kappa::{Weights, cohen_kappa};
+use wardround::analysis::metrics::mcnemar::mcnemar;
+use wardround::analysis::metrics::net_gain::net_gain;
+use wardround::analysis::metrics::over_runs::OverRuns;
 
 /// The cases of one figure, and the tolerance.
 fn cases(figure: &str) -> (Vec<Value>, f64) {

@@ -12,11 +12,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wardround::engine::Grammar;
 use wardround::panel::remote::{
     Address, ApiKey, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
 };
-use wardround::run::records::{FinishReason, Message};
+use wardround::record::Grammar;
+use wardround::record::{FinishReason, Message};
 
 const KEY: &str = "sk-tiny";
 const CONTEXT: &str = "512";

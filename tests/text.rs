@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use wardround::metrics::MetricsError;
-use wardround::metrics::rouge::Rouge;
-use wardround::metrics::rouge_chinese::rouge_chinese;
-use wardround::metrics::rouge_score::rouge_score;
-use wardround::metrics::rouge_set::rouge_set;
+use wardround::analysis::metrics::MetricsError;
+use wardround::analysis::metrics::rouge::Rouge;
+use wardround::analysis::metrics::rouge_chinese::rouge_chinese;
+use wardround::analysis::metrics::rouge_score::rouge_score;
+use wardround::analysis::metrics::rouge_set::rouge_set;
 use wardround::random::SplitMix64;
 use wardround::text::{
     Aligner, Edit, Language, SequenceMatcher, align, chinese_words, diff_keywords, lcs_length,

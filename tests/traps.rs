@@ -25,7 +25,7 @@ use wardround::panel::generation::Generation;
 use wardround::panel::recorder::Recorder;
 use wardround::panel::{Member, Panel, PanelError, Source};
 use wardround::prompts::PromptSet;
-use wardround::run::records::Message;
+use wardround::record::Message;
 use wardround::systems::case::Case;
 use wardround::systems::medmad::protocol::MedMad;
 use wardround::systems::medmad::settings::Settings;

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
+use crate::experiment::clock;
+use crate::experiment::plan::HostPlan;
 use crate::model::{available_memory, peak_memory};
 use crate::ops::{Device, Limits, OpsError};
 use crate::panel::memory::gibibytes;
-use crate::run::clock;
-use crate::run::plan::HostPlan;
 
 /// What the read rate is taken over: far more than caches hold.
 const BUFFER_BYTES: usize = 1 << 30;

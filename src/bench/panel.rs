@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::environment::Environment;
 use crate::engine::{EngineStats, Latencies, Work};
+use crate::experiment::plan::Plan;
 use crate::ops::{Limits, PAGE, Precision};
-use crate::run::plan::Plan;
-use crate::run::records::Usage;
+use crate::record::Usage;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct PanelReport {

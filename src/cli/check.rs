@@ -14,14 +14,14 @@ use super::order::{Order, Share};
 use super::prepare::{Inputs, Prepared};
 use super::run::{DEFAULT_PANEL, DEFAULT_SEED, slots};
 use super::workplace::Workplace;
+use crate::analysis::notes::Finding;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{self, Format};
 use crate::exit::Failure;
-use crate::notes::Finding;
+use crate::experiment::directory::{Directory, Finished};
 use crate::panel::recorder::Recorder;
-use crate::run::directory::{Directory, Finished};
-use crate::run::records::{CallRecord, ItemRecord, NoteRecord};
+use crate::record::{CallLine, ItemLine, NoteLine};
 use crate::systems::protocol::Protocol;
 
 /// What a note from stdin is called.
@@ -143,7 +143,7 @@ impl Check {
     }
 }
 
-type Asked = (NoteRecord, Vec<CallRecord>);
+type Asked = (NoteLine, Vec<CallLine>);
 
 fn prepare(order: Order, inputs: Inputs) -> Result<(Prepared, Crew), Failure> {
     let crew = order.crew()?;
@@ -184,10 +184,10 @@ fn keep(order: Order, inputs: Inputs, out: &Path) -> Result<Asked, Failure> {
     Ok((record.ok_or_else(missing)?, calls))
 }
 
-fn note_record(record: ItemRecord) -> Result<NoteRecord, Failure> {
+fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {
     match record {
-        ItemRecord::Note(record) => Ok(record),
-        ItemRecord::Answer(record) => Err(Failure::Mismatch(format!(
+        ItemLine::Note(record) => Ok(record),
+        ItemLine::Answer(record) => Err(Failure::Mismatch(format!(
             "{} is a question, not a note",
             record.item
         ))),

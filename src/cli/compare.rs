@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::analysis::comparison::compare_runs;
 use crate::bench::output::{self, OutputFormat};
-use crate::comparison::compare_runs;
 use crate::console;
 use crate::exit::Failure;
 

@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use super::options::MachineFlags;
 use crate::console;
 use crate::exit::Failure;
+use crate::experiment::plan::MemberPlan;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{Allotment, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
-use crate::run::plan::MemberPlan;
 
 /// Models that were read but for their weights, and what each will take; endpoints that were not asked yet.
 pub struct Crew {

@@ -14,12 +14,12 @@ use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
 use crate::exit::Failure;
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::{Directory, Finished};
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::run::contents::Contents;
-use crate::run::directory::{Directory, Finished};
-use crate::run::records::{AnswerRecord, CallRecord};
+use crate::record::{AnswerLine, CallLine};
 use crate::synth::Shape;
 use crate::systems::protocol::Protocol;
 
@@ -100,8 +100,8 @@ impl Demo {
 }
 
 /// One debate, round by round.
-fn tell_debate(item: &AnswerRecord, calls: &[CallRecord]) -> std::io::Result<()> {
-    let of_item = |call: &&CallRecord| call.item == item.item && call.run == item.run;
+fn tell_debate(item: &AnswerLine, calls: &[CallLine]) -> std::io::Result<()> {
+    let of_item = |call: &&CallLine| call.item == item.item && call.run == item.run;
     console::say(format!("\nThe debate on {}", item.item))?;
     let first = calls.iter().filter(of_item).find(|call| call.round == 0);
     if let Some(user) = first.and_then(|call| call.messages.last()) {

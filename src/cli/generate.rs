@@ -17,7 +17,7 @@ use crate::ops::{Backend, Device, PAGE, Precision};
 use crate::panel::PanelError;
 use crate::panel::generation::Generation;
 use crate::panel::memory::{describe, gibibytes};
-use crate::run::records::Message;
+use crate::record::Message;
 use crate::tokenizer::Tokenizer;
 
 #[derive(Debug, Args)]

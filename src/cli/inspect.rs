@@ -8,7 +8,7 @@ use clap::Args;
 use super::options::HubFlags;
 use crate::exit::Failure;
 use crate::hub::{Checkpoint, resolve};
-use crate::run::records::Message;
+use crate::record::Message;
 
 #[derive(Debug, Args)]
 pub struct ModelFlags {

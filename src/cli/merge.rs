@@ -7,15 +7,15 @@ use clap::Args;
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{report, workplace};
+use crate::analysis::recipe::results::RecipeResults;
 use crate::console;
 use crate::encoder::Encoder;
 use crate::exit::{Failure, resume};
-use crate::recipe::begun::Begun;
-use crate::recipe::results::RecipeResults;
-use crate::recipe::shards;
+use crate::experiment::contents::Contents;
+use crate::experiment::merge::merge;
+use crate::experiment::recipe::begun::Begun;
+use crate::experiment::recipe::shards;
 use crate::report::recipe::tables::markdown;
-use crate::run::contents::Contents;
-use crate::run::merge::merge;
 
 #[derive(Debug, Args)]
 pub struct Merge {

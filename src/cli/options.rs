@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::analysis::notes::{self, Gauge, LearnedScores, Pairs};
 use crate::console;
 use crate::data::subset::Subset;
 use crate::exit::Failure;
+use crate::experiment::contents::Contents;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
-use crate::notes::{self, Gauge, LearnedScores, Pairs};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
-use crate::run::contents::Contents;
 
 const DEFAULT_MAX_BATCH: u16 = 16;
 pub const MOST_DRAFT: i64 = 31;

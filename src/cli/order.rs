@@ -10,10 +10,10 @@ use super::options::MachineFlags;
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
 use crate::exit::Failure;
+use crate::experiment::plan::{MemberPlan, Plan};
+use crate::experiment::shard::{Shard, ShardPlan};
 use crate::hub::HubOptions;
 use crate::model::WantedType;
-use crate::run::plan::{MemberPlan, Plan};
-use crate::run::shard::{Shard, ShardPlan};
 use crate::systems::protocol::{Protocol, Seat};
 
 /// What a run is asked to be.

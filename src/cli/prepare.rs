@@ -8,13 +8,13 @@ use super::crew::Crew;
 use super::order::{Order, Share};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::exit::Failure;
+use crate::experiment::clock;
+use crate::experiment::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use crate::experiment::shard::ShardPlan;
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
-use crate::run::clock;
-use crate::run::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
-use crate::run::records::CallRecord;
-use crate::run::shard::ShardPlan;
+use crate::record::CallLine;
 use crate::systems::protocol::Protocol;
 use crate::systems::system::System;
 
@@ -153,7 +153,7 @@ impl Prepared {
         crew: &[Source],
         recorder: Recorder,
         stop: Arc<AtomicBool>,
-        on_call: impl Fn(&CallRecord) + Send + Sync + 'static,
+        on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
         let agents = self.plan.panel.iter().map(|member| member.agent.clone());
         let members = agents.zip(self.models).map(|(agent, model)| Member {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::console;
-use crate::run::records::CallRecord;
+use crate::record::CallLine;
 
 /// Between plain lines.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    pub fn call(&self, call: &CallRecord) {
+    pub fn call(&self, call: &CallLine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.tokens
             .fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::report::{self, TableFormat};
+use crate::analysis::rating::draw::{self, Order};
+use crate::analysis::rating::joined::RunRatings;
+use crate::analysis::rating::key::{self, Key};
+use crate::analysis::rating::scores::{Rated, pairs};
+use crate::analysis::rating::{RatingError, page, rater, runs, tables};
 use crate::console;
 use crate::exit::Failure;
-use crate::rating::draw::{self, Order};
-use crate::rating::joined::RunRatings;
-use crate::rating::key::{self, Key};
-use crate::rating::scores::{Rated, pairs};
-use crate::rating::{RatingError, page, rater, runs, tables};
-use crate::run::contents::Contents;
-use crate::run::private_file;
+use crate::experiment::contents::Contents;
+use crate::experiment::private_file;
 
 #[derive(Debug, Args)]
 pub struct Rate {

@@ -11,22 +11,22 @@ use super::order::{Order, Share};
 use super::prepare::Prepared;
 use super::summary::{self, count};
 use super::workplace::Workplace;
+use crate::analysis::recipe::results::RecipeResults;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::encoder::Encoder;
 use crate::exit::Failure;
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::Directory;
+use crate::experiment::error::RunError;
+use crate::experiment::plan::{self, Plan};
+use crate::experiment::recipe::begun::Begun;
+use crate::experiment::recipe::cells::{Cell, cells};
+use crate::experiment::recipe::file::{Analysis, ids};
+use crate::experiment::results;
 use crate::hub::HubOptions;
-use crate::recipe::begun::Begun;
-use crate::recipe::cells::{Cell, cells};
-use crate::recipe::file::{Analysis, ids};
-use crate::recipe::results::RecipeResults;
+use crate::record::CallLine;
 use crate::report::recipe::tables::markdown;
-use crate::run::contents::Contents;
-use crate::run::directory::Directory;
-use crate::run::error::RunError;
-use crate::run::plan::{self, Plan};
-use crate::run::records::CallRecord;
-use crate::run::results;
 
 /// What running a recipe takes beside what it was begun with.
 pub struct RecipeRun {
@@ -236,7 +236,7 @@ impl RecipeRun {
 #[derive(Default)]
 struct Shared {
     dataset: String,
-    calls: Arc<HashMap<String, CallRecord>>,
+    calls: Arc<HashMap<String, CallLine>>,
 }
 
 impl Shared {
@@ -259,7 +259,7 @@ impl Shared {
         }
     }
 
-    fn share(&self) -> Arc<HashMap<String, CallRecord>> {
+    fn share(&self) -> Arc<HashMap<String, CallLine>> {
         self.calls.clone()
     }
 }
@@ -283,7 +283,7 @@ fn begin(
     error: RunError,
     directory: &Path,
     plan: &Plan,
-) -> Result<(Directory, crate::run::directory::Finished), RunError> {
+) -> Result<(Directory, crate::experiment::directory::Finished), RunError> {
     match error {
         RunError::NoPlan { .. } => Ok((Directory::create(directory, plan)?, Default::default())),
         other => Err(other),

@@ -14,13 +14,13 @@ use super::summary::count;
 use crate::console;
 use crate::data::Item;
 use crate::exit::{Failure, resume};
+use crate::experiment::compare::{compare_calls, compare_items};
+use crate::experiment::contents::Contents;
+use crate::experiment::link::Link;
+use crate::experiment::plan;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
-use crate::run::compare::{compare_calls, compare_items};
-use crate::run::contents::Contents;
-use crate::run::link::Link;
-use crate::run::plan;
-use crate::run::records::ItemRecord;
+use crate::record::ItemLine;
 use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ impl Replay {
         let logged = contents.outcomes();
         let is_wanted =
             |item: &str| self.items.is_empty() || self.items.iter().any(|one| one == item);
-        let wanted: Vec<&ItemRecord> = logged
+        let wanted: Vec<&ItemLine> = logged
             .into_values()
             .filter(|item| item.error().is_none() && is_wanted(item.item()))
             .collect();
@@ -110,11 +110,11 @@ impl Replay {
             |_| {},
         )?;
         let dataset = &contents.plan.dataset.name;
-        let item = |record: &ItemRecord| {
+        let item = |record: &ItemLine| {
             let mut items = started.items.iter();
             items.find(|item| item.id() == record.item())
         };
-        let jobs: Vec<(&ItemRecord, &Item)> = wanted
+        let jobs: Vec<(&ItemLine, &Item)> = wanted
             .iter()
             .filter_map(|record| Some((*record, item(record)?)))
             .collect();

@@ -6,21 +6,21 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::options::ScorerFlags;
+use crate::analysis::notes::{NoteFigures, NotesReading, Prices, submission};
+use crate::analysis::rating::joined::RunRatings;
+use crate::analysis::recipe::results::RecipeResults;
 use crate::console;
 use crate::exit::Failure;
-use crate::notes::{NoteFigures, NotesReading, Prices, submission};
-use crate::rating::joined::RunRatings;
-use crate::recipe::Recipe;
-use crate::recipe::begun::Begun;
-use crate::recipe::cells::{Cell, cells};
-use crate::recipe::error::RecipeError;
-use crate::recipe::results::RecipeResults;
+use crate::experiment::contents::Contents;
+use crate::experiment::private_file;
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::begun::Begun;
+use crate::experiment::recipe::cells::{Cell, cells};
+use crate::experiment::recipe::error::RecipeError;
+use crate::record::NoteLine;
 use crate::report::notes::{self, Scoring};
 use crate::report::recipe::tables;
 use crate::report::table::Table;
-use crate::run::contents::Contents;
-use crate::run::private_file;
-use crate::run::records::NoteRecord;
 
 /// The page's name in the run directory, and in a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -125,7 +125,7 @@ impl Report {
     fn submit(&self, file: &Path) -> Result<(), Failure> {
         let contents = Contents::read(&self.directory)?;
         let notes = contents.notes();
-        let records: Vec<&NoteRecord> = notes.into_values().collect();
+        let records: Vec<&NoteLine> = notes.into_values().collect();
         let first = records.iter().map(|record| record.run).min();
         let Some(first) = first else {
             return Err(Failure::usage(

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::options::ScorerFlags;
+use crate::analysis::mediqa_corr::score::{Learned, Reference, compare};
+use crate::analysis::mediqa_corr::submission::Submission;
+use crate::analysis::notes::{self, Pairs};
 use crate::bench::output;
 use crate::console;
 use crate::data::{self, Format};
 use crate::exit::Failure;
-use crate::mediqa_corr::score::{Learned, Reference, compare};
-use crate::mediqa_corr::submission::Submission;
-use crate::notes::{self, Pairs};
-use crate::text::Language;
+use crate::record::Language;
 
 #[derive(Debug, Args)]
 pub struct Score {

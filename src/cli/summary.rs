@@ -5,15 +5,15 @@ use std::path::Path;
 use super::crew::Crew;
 use super::prepare::Prepared;
 use super::report;
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::NoteFigures;
 use crate::console;
-use crate::metrics::over_runs::OverRuns;
+use crate::experiment::plan::Plan;
+use crate::experiment::results::Results;
 use crate::model::available_memory;
-use crate::notes::NoteFigures;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
-use crate::run::plan::Plan;
-use crate::run::records::Source;
-use crate::run::results::Results;
+use crate::record::Source;
 use crate::systems::system::System;
 
 /// What a finished run came to.

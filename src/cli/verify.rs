@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::console;
 use crate::exit::Failure;
-use crate::run::verify::verify;
+use crate::experiment::verify::verify;
 
 #[derive(Debug, Args)]
 pub struct Verify {

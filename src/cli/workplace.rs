@@ -10,14 +10,14 @@ use super::progress::Progress;
 use super::{report, summary};
 use crate::console;
 use crate::exit::{Failure, resume};
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::{Directory, Finished};
+use crate::experiment::log::Log;
+use crate::experiment::results::Results;
 use crate::panel::recorder::Recorder;
 use crate::panel::{PanelError, Source};
-use crate::run::contents::Contents;
-use crate::run::directory::{Directory, Finished};
-use crate::run::link::ItemKey;
-use crate::run::log::Log;
-use crate::run::records::CallRecord;
-use crate::run::results::Results;
+use crate::record::CallLine;
+use crate::record::ItemKey;
 use crate::systems::case;
 use crate::systems::in_flight::run_all;
 
@@ -28,7 +28,7 @@ pub struct Workplace {
     /// Set by an interrupt.
     pub stop: Arc<AtomicBool>,
     /// Calls of other runs, by their requests.
-    pub shared: Arc<HashMap<String, CallRecord>>,
+    pub shared: Arc<HashMap<String, CallLine>>,
     pub quiet: bool,
 }
 
@@ -72,7 +72,7 @@ impl Workplace {
             shared: self.shared.clone(),
         };
         let (watcher, stop) = (progress.clone(), self.stop.clone());
-        let on_call = move |call: &CallRecord| watcher.call(call);
+        let on_call = move |call: &CallLine| watcher.call(call);
         let started = prepared.start(&self.crew, recorder, stop, on_call)?;
         let plan = &started.plan;
         let dataset = &plan.dataset.name;

@@ -13,7 +13,7 @@ use super::row::Row;
 use super::source::{self, Source};
 use super::table::Table;
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, items, script, sentences};
-use crate::text::Language;
+use crate::record::Language;
 
 const COLUMNS: [&str; 7] = [
     "Text ID",

@@ -40,7 +40,7 @@ mod tests {
 
     use super::super::{Dataset, Format, load, read};
     use super::*;
-    use crate::text::Language;
+    use crate::record::Language;
 
     const HEADER: &str = "Text ID,Text,Sentences,Error Flag,Error Sentence ID,Error Sentence,Error Type,Corrected Sentence,Corrected Text,Important Words,Difficulty,Reasoning Type\n";
 

@@ -1,6 +1,6 @@
 //! One clinical note, and what is known about the error in it.
 
-use crate::text::Language;
+use crate::record::Language;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {

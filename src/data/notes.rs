@@ -43,7 +43,7 @@ use super::source::{self, Source};
 use super::{
     DataError, Draft, Note, NoteError, NoteGold, Place, items, notes_csv, script, sentences,
 };
-use crate::text::Language;
+use crate::record::Language;
 
 const FIELDS: [&str; 5] = ["id", "text", "sentences", "gold", "language"];
 pub(super) const GOLD_FIELDS: [&str; 6] = [

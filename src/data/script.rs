@@ -1,6 +1,6 @@
 //! The language of a note by its script.
 
-use crate::text::Language;
+use crate::record::Language;
 
 /// Chinese where a tenth of the letters are Han characters, Arabic where a tenth are Arabic, else English: Chinese and
 /// Arabic notes name drugs and units in Latin letters, English ones hardly the other way.

@@ -11,6 +11,7 @@ use llguidance::toktrie::{
 use llguidance::{Matcher, ParserFactory};
 
 use super::EngineError;
+use crate::record::Grammar;
 use crate::tokenizer::{Piece, Tokenizer};
 
 /// What a completion must look like.
@@ -19,15 +20,6 @@ pub struct Constraint {
     pub grammar: Grammar,
     /// A token that must have come before the grammar holds: the end of a `<think>` section.
     pub after: Option<u32>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Grammar {
-    /// A JSON schema, as JSON text.
-    JsonSchema(String),
-    Regex(String),
-    /// llguidance's variant of Lark.
-    Lark(String),
 }
 
 /// Compiles grammars for one model; each is compiled once.

@@ -21,12 +21,14 @@ use std::thread::JoinHandle;
 
 use thiserror::Error;
 
-pub use constraint::{Constraint, Grammar};
+pub use constraint::Constraint;
 pub use latencies::Latencies;
 pub use request::{
     Completion, FinishReason, Request, Sampling, Stop, Ticket, TokenLogprobs, Usage,
 };
 pub use stats::{EngineStats, Work};
+
+pub use crate::record::Grammar;
 
 use self::core::Core;
 use self::sequence::Sequence;

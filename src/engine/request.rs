@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-pub use crate::run::records::{FinishReason, Usage};
+pub use crate::record::{FinishReason, Usage};
 
 use super::EngineError;
 use super::constraint::Constraint;

@@ -1,12 +1,12 @@
 //! What came back for a call, and how it was asked for, as the log keeps both.
 
 use crate::engine::Sampling;
-use crate::run::records::{AnsweredBy, CallRecord, FinishReason, SamplingRecord, Usage};
+use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
 
 /// How a completion is asked for, as the log keeps it.
 pub struct Asking {
     pub seed: u64,
-    pub sampling: SamplingRecord,
+    pub sampling: SamplingLine,
     pub request: String,
 }
 
@@ -22,7 +22,7 @@ pub struct Answer {
 
 impl Answer {
     /// As an equal request was answered.
-    pub fn of(call: &CallRecord) -> Answer {
+    pub fn of(call: &CallLine) -> Answer {
         Answer {
             text: call.text.clone(),
             tokens: call.tokens.clone(),
@@ -34,12 +34,8 @@ impl Answer {
     }
 }
 
-pub fn sampling_record(
-    sampling: &Sampling,
-    max_tokens: usize,
-    constrained: bool,
-) -> SamplingRecord {
-    SamplingRecord {
+pub fn sampling_record(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingLine {
+    SamplingLine {
         temperature: Some(sampling.temperature),
         top_k: sampling.top_k,
         top_p: sampling.top_p,

@@ -6,10 +6,10 @@ use super::PanelError;
 use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions, Sampling};
+use crate::experiment::plan::MemberPlan;
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, ModelError, WantedType, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision, Quantisation};
-use crate::run::plan::MemberPlan;
 use crate::synth;
 use crate::tokenizer::Tokenizer;
 
@@ -130,7 +130,7 @@ impl Description {
     /// When the template refuses the messages, or the text cannot be tokenised.
     pub fn tokenise(
         &self,
-        messages: &[crate::run::records::Message],
+        messages: &[crate::record::Message],
         thinking: bool,
     ) -> Result<Vec<u32>, PanelError> {
         Ok(self

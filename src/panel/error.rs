@@ -8,9 +8,9 @@ use super::generation::GenerationError;
 use super::remote::RemoteError;
 use crate::chat::ChatError;
 use crate::engine::EngineError;
+use crate::experiment::error::RunError;
 use crate::hub::HubError;
 use crate::model::ModelError;
-use crate::run::error::RunError;
 use crate::tokenizer::TokenizerError;
 
 #[derive(Debug, Error)]

@@ -10,6 +10,7 @@ pub mod remote;
 mod request;
 #[cfg(test)]
 pub mod scripted;
+pub mod seed;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -26,10 +27,8 @@ use self::recorder::Recorder;
 use self::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
 use crate::console;
 use crate::engine::{Completion, Grammar, Request, Ticket};
-use crate::run::records::{
-    CallKey, CallRecord, FinishReason, Message, Parse, SamplingRecord, Stage,
-};
-use crate::run::seed::call_seed;
+use crate::panel::seed::call_seed;
+use crate::record::{CallKey, CallLine, FinishReason, Message, Parse, SamplingLine, Stage};
 
 /// The agents of a run and where their calls are recorded.
 pub struct Panel {
@@ -47,7 +46,7 @@ pub struct Panel {
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
     /// Told of every call that was made.
-    pub on_call: Box<dyn Fn(&CallRecord) + Send + Sync>,
+    pub on_call: Box<dyn Fn(&CallLine) + Send + Sync>,
 }
 
 /// A role on a backbone.
@@ -97,7 +96,7 @@ pub struct Call {
 pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
 
 enum Pending {
-    Known(Box<CallRecord>),
+    Known(Box<CallLine>),
     Local(Box<Asked>),
     /// A call that a thread of its own waits for.
     Remote(Box<(Call, JoinHandle<Told>)>),
@@ -134,11 +133,7 @@ impl Panel {
     ///
     /// # Errors
     /// The first that failed; the others of the round are dropped.
-    pub fn ask_all(
-        &self,
-        calls: Vec<Call>,
-        read: Reader<'_>,
-    ) -> Result<Vec<CallRecord>, PanelError> {
+    pub fn ask_all(&self, calls: Vec<Call>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
         let pending = calls
             .into_iter()
             .map(|call| self.ask(call))
@@ -153,7 +148,7 @@ impl Panel {
     ///
     /// # Errors
     /// As [`Panel::ask_all`].
-    pub fn ask_one(&self, call: Call, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+    pub fn ask_one(&self, call: Call, read: Reader<'_>) -> Result<CallLine, PanelError> {
         self.wait(self.ask(call)?, read)
     }
 
@@ -252,7 +247,7 @@ impl Panel {
         }
         let asking = Asking {
             seed: call_seed(self.run_seed, &call.key),
-            sampling: SamplingRecord {
+            sampling: SamplingLine {
                 temperature: None,
                 top_k: None,
                 top_p: None,
@@ -274,7 +269,7 @@ impl Panel {
         Ok((call, asking, answer))
     }
 
-    fn wait(&self, pending: Pending, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+    fn wait(&self, pending: Pending, read: Reader<'_>) -> Result<CallLine, PanelError> {
         let (call, asking, answer) = match pending {
             Pending::Known(record) => return Ok(*record),
             Pending::Done(done) => *done,
@@ -314,13 +309,7 @@ impl Panel {
         Ok((call, asking, answer))
     }
 
-    fn record_of(
-        &self,
-        call: Call,
-        asking: Asking,
-        answer: Answer,
-        read: Reader<'_>,
-    ) -> CallRecord {
+    fn record_of(&self, call: Call, asking: Asking, answer: Answer, read: Reader<'_>) -> CallLine {
         let (record, parse) = read(&answer.text, answer.finish_reason);
         let CallKey {
             dataset,
@@ -331,7 +320,7 @@ impl Panel {
             purpose,
             sample,
         } = call.key;
-        CallRecord {
+        CallLine {
             seq: 0,
             dataset,
             run,

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::backbone::Backbone;
 use super::{Call, Panel, PanelError};
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
-use crate::run::seed::call_seed;
+use crate::panel::seed::call_seed;
 
 impl Panel {
     /// What `backbone` is asked for `call`.

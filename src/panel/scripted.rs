@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::recorder::Recorder;
 use super::{Member, Panel, Source};
-use crate::run::records::{CallKey, CallRecord, Message};
+use crate::record::{CallKey, CallLine, Message};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
 
@@ -22,7 +22,7 @@ impl Script {
 }
 
 /// A panel of `agents` that all speak by `script`, and what records their calls.
-pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Receiver<CallRecord>) {
+pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Receiver<CallLine>) {
     let (sender, calls) = std::sync::mpsc::channel();
     let script = Arc::new(script);
     let panel = Panel {

@@ -6,8 +6,8 @@ use super::case::{Case, Verdict};
 use super::figure::{Drawing, Lane, Row as Bars, Rows};
 use super::flag::Flag;
 use super::table::{self, Cell, Column, Kind, Table};
-use crate::metrics::over_runs::mean_and_std;
-use crate::run::records::{CallRecord, Parse};
+use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::record::{CallLine, Parse};
 
 #[derive(Serialize)]
 pub struct Accuracy {
@@ -52,7 +52,7 @@ struct Row {
 }
 
 impl Accuracy {
-    pub fn new(runs: &[u32], cases: &[Case], calls: &[&CallRecord]) -> Accuracy {
+    pub fn new(runs: &[u32], cases: &[Case], calls: &[&CallLine]) -> Accuracy {
         let row = |run: Option<u32>| {
             let of_run = |number: u32| run.is_none_or(|run| run == number);
             let cases: Vec<_> = cases.iter().filter(|case| of_run(case.run)).collect();
@@ -182,14 +182,14 @@ impl Accuracy {
 }
 
 impl Row {
-    fn new(run: Option<u32>, cases: &[&Case], calls: &[&CallRecord]) -> Row {
+    fn new(run: Option<u32>, cases: &[&Case], calls: &[&CallLine]) -> Row {
         let having = |flag: Flag| cases.iter().filter(|case| case.has(flag)).count();
         let answered: Vec<f64> = cases
             .iter()
             .filter(|case| !case.has(Flag::Error))
             .map(|case| f64::from(case.rounds_run))
             .collect();
-        let tokens = |count: fn(&CallRecord) -> usize| calls.iter().map(|call| count(call)).sum();
+        let tokens = |count: fn(&CallLine) -> usize| calls.iter().map(|call| count(call)).sum();
         let parsed = |parse: Parse| calls.iter().filter(|call| call.parse == parse).count();
         let elapsed_ms: u64 = calls.iter().map(|call| call.elapsed_ms).sum();
         let mut row = Row {

@@ -9,7 +9,7 @@ use super::case::Verdict;
 use super::made::Made;
 use super::panel::role_title;
 use super::read::{entries, plain, text, texts, told};
-use crate::run::records::CallRecord;
+use crate::record::CallLine;
 
 /// The fields of MED-MAD's record (C.2); a record's other fields are listed by name.
 const FIELDS: [&str; 7] = [
@@ -87,7 +87,7 @@ struct Pair<'a> {
 
 impl<'a> Card<'a> {
     /// The card of a call, `prompt` being the number of its prompt in the appendix.
-    pub fn new(call: &'a CallRecord, said: Said<'a>, prompt: usize) -> Card<'a> {
+    pub fn new(call: &'a CallLine, said: Said<'a>, prompt: usize) -> Card<'a> {
         let written = text(&call.record, "answer");
         Card {
             agent: &call.agent,

@@ -8,7 +8,7 @@ use super::prompts::{Prompts, user_message};
 use super::question::{Choice, Question, split_prompt};
 use super::round::{Round, Setting};
 use super::step::steps;
-use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
+use crate::record::{AnswerLine, CallLine, RoundLine, Stage};
 
 /// Characters of the question that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -103,7 +103,7 @@ struct Offered<'a> {
 }
 
 impl<'a> Offered<'a> {
-    fn new(option: Choice<'a>, item: &AnswerRecord) -> Offered<'a> {
+    fn new(option: Choice<'a>, item: &AnswerLine) -> Offered<'a> {
         Offered {
             letter: option.letter,
             text: option.text,
@@ -116,8 +116,8 @@ impl<'a> Offered<'a> {
 impl<'a> Case<'a> {
     /// A case from its record and its calls.
     pub fn new(
-        item: &'a AnswerRecord,
-        calls: &[&'a CallRecord],
+        item: &'a AnswerLine,
+        calls: &[&'a CallLine],
         panel: Panel<'a>,
         prompts: &mut Prompts<'a>,
     ) -> Case<'a> {
@@ -156,9 +156,9 @@ impl<'a> Case<'a> {
     }
 
     /// Notes what other runs made of the question.
-    pub fn compare(&mut self, others: &[&'a AnswerRecord]) {
+    pub fn compare(&mut self, others: &[&'a AnswerLine]) {
         let others = others.iter().filter(|other| other.run != self.run);
-        let elsewhere = |other: &&'a AnswerRecord| Elsewhere {
+        let elsewhere = |other: &&'a AnswerLine| Elsewhere {
             run: other.run,
             anchor: anchor(&other.dataset, other.run, &other.item),
             answer: Mark::new(&other.answer, other.gold.as_deref()),
@@ -177,8 +177,8 @@ impl<'a> Case<'a> {
 }
 
 /// The question, from the first prompt that lists its options, or else from what was asked for a first answer.
-pub fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
-    let mut calls: Vec<&CallRecord> = calls.to_vec();
+pub fn question<'a>(calls: &[&'a CallLine]) -> Option<Question<'a>> {
+    let mut calls: Vec<&CallLine> = calls.to_vec();
     calls.sort_by_key(|call| (call.round, call.seq));
     let prompts = calls.iter().filter_map(|call| user_message(call));
     let mut questions = prompts.map(split_prompt);
@@ -190,15 +190,15 @@ pub fn question<'a>(calls: &[&'a CallRecord]) -> Option<Question<'a>> {
         })
 }
 
-fn agents(item: &AnswerRecord) -> Option<&[String]> {
+fn agents(item: &AnswerLine) -> Option<&[String]> {
     let (first, others) = item.rounds.split_first()?;
     let same = others.iter().all(|other| other.agents == first.agents);
     same.then_some(&first.agents)
 }
 
-fn trail<'a>(item: &'a AnswerRecord) -> Vec<Vec<Turn<'a>>> {
+fn trail<'a>(item: &'a AnswerLine) -> Vec<Vec<Turn<'a>>> {
     let rounds = item.rounds.iter().enumerate();
-    let turns = |(number, round): (usize, &'a RoundRecord)| {
+    let turns = |(number, round): (usize, &'a RoundLine)| {
         let before = number
             .checked_sub(1)
             .and_then(|before| item.rounds.get(before));
@@ -221,8 +221,8 @@ fn trail<'a>(item: &'a AnswerRecord) -> Vec<Vec<Turn<'a>>> {
 }
 
 fn rounds<'a>(
-    item: &'a AnswerRecord,
-    calls: &[&'a CallRecord],
+    item: &'a AnswerLine,
+    calls: &[&'a CallLine],
     panel: Panel<'a>,
     options: &[Choice<'a>],
     prompts: &mut Prompts<'a>,

@@ -1,7 +1,7 @@
 //! What answers cost, as a table: per item, and per right answer.
 
 use super::table::{Cell, Column, Kind, Row, Table};
-use crate::metrics::cost::{Cost, Spent};
+use crate::analysis::metrics::cost::{Cost, Spent};
 
 /// A row for each of what is called so, under its group.
 pub fn table(rows: &[(String, String, &Cost)]) -> Table {
@@ -61,7 +61,7 @@ fn spent(spent: Option<&Spent>) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::cost::Call;
+    use crate::analysis::metrics::cost::Call;
 
     #[test]
     fn without_a_right_answer_there_is_no_price_of_one() {

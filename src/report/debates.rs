@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::fixtures::{AGENTS, call, item, plan, round};
-use crate::run::plan::Plan;
-use crate::run::records::*;
+use crate::experiment::plan::Plan;
+use crate::record::*;
 
 /// A question with its options as `(text, for, against)`, and each round's answers with their confidences.
 #[derive(Deserialize)]
@@ -19,7 +19,7 @@ struct Script {
 }
 
 /// Two runs over the eight questions: right, turned right, turned wrong, tied, errored, badly parsed, without gold, wrong.
-pub fn records() -> (Plan, Vec<AnswerRecord>, Vec<CallRecord>) {
+pub fn records() -> (Plan, Vec<AnswerLine>, Vec<CallLine>) {
     let scripts: Vec<Script> = serde_json::from_str(include_str!("debates.json")).unwrap();
     let mut plan = plan();
     plan.dataset.items = scripts.iter().map(|script| script.id.clone()).collect();
@@ -37,8 +37,8 @@ pub fn records() -> (Plan, Vec<AnswerRecord>, Vec<CallRecord>) {
     (plan, items, calls)
 }
 
-fn play(script: &Script, run: u32, calls: &mut Vec<CallRecord>) -> AnswerRecord {
-    let mut rounds: Vec<RoundRecord> = Vec::new();
+fn play(script: &Script, run: u32, calls: &mut Vec<CallLine>) -> AnswerLine {
+    let mut rounds: Vec<RoundLine> = Vec::new();
     for (number, said) in script.rounds.iter().enumerate() {
         let mut round = round(
             number as u32,
@@ -94,7 +94,7 @@ fn recalibrate(confidence: f64) -> f64 {
     }
 }
 
-fn brief(script: &Script, before: &RoundRecord) -> String {
+fn brief(script: &Script, before: &RoundLine) -> String {
     let block = |(doctor, seat): (char, usize)| {
         let (answer, confidence) = (&before.answers[seat], before.confidences[seat]);
         format!(
@@ -109,7 +109,7 @@ fn brief(script: &Script, before: &RoundRecord) -> String {
     )
 }
 
-fn scripted(script: &Script, run: u32, seat: usize, round: &RoundRecord) -> CallRecord {
+fn scripted(script: &Script, run: u32, seat: usize, round: &RoundLine) -> CallLine {
     let (answer, confidence) = (&round.answers[seat], round.confidences[seat]);
     let record = record(script, answer, confidence, round.round);
     let mut call = call(&script.id, AGENTS[seat].0, round.round);

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::content_policy;
-use crate::run::plan::Plan;
-use crate::run::records::*;
+use crate::experiment::plan::Plan;
+use crate::record::*;
 
 /// The panel's members and their backbones.
 pub const AGENTS: [(&str, &str); 3] = [
@@ -14,7 +14,7 @@ pub const AGENTS: [(&str, &str); 3] = [
 ];
 
 /// A round over `answers`; each weighs 0.5, and the most frequent wins, the first of equals.
-pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundRecord {
+pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundLine {
     let count = |answer: &str| answers.iter().filter(|other| **other == answer).count();
     let most = answers
         .iter()
@@ -22,7 +22,7 @@ pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundRecord {
         .max()
         .unwrap_or(0);
     let aggregate = answers.iter().find(|answer| count(answer) == most);
-    RoundRecord {
+    RoundLine {
         round: number,
         stage: stage(number),
         agents: (0..N)
@@ -44,8 +44,8 @@ fn stage(round: u32) -> Stage {
     }
 }
 
-pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundRecord>, answer: &str) -> AnswerRecord {
-    AnswerRecord {
+pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundLine>, answer: &str) -> AnswerLine {
+    AnswerLine {
         dataset: "ward".into(),
         run: 1,
         item: id.into(),
@@ -64,13 +64,13 @@ pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundRecord>, answer: &str
     }
 }
 
-pub fn call(item: &str, agent: &str, round: u32) -> CallRecord {
+pub fn call(item: &str, agent: &str, round: u32) -> CallLine {
     let message = |role: &str, content: String| Message {
         role: role.into(),
         content,
     };
     let purpose = if round == 0 { "initial" } else { "debate" };
-    CallRecord {
+    CallLine {
         seq: 0,
         dataset: "ward".into(),
         run: 1,
@@ -93,7 +93,7 @@ pub fn call(item: &str, agent: &str, round: u32) -> CallRecord {
                 "Is it so?\n\nOptions:\nA: yes\nB: no\n\nIMPORTANT: choose".into(),
             ),
         ],
-        sampling: SamplingRecord {
+        sampling: SamplingLine {
             temperature: Some(0.6),
             top_k: Some(20),
             top_p: Some(0.95),

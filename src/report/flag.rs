@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::metrics::agreement::same_wrong;
-use crate::run::records::{AnswerRecord, CallRecord, Parse, Stage};
+use crate::analysis::metrics::agreement::same_wrong;
+use crate::record::{AnswerLine, CallLine, Parse, Stage};
 
 /// A property of a finished item that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ impl Flag {
     }
 
     /// Every flag of an item, in the order of [`Flag::ALL`]. An error counts as wrong where there is a gold answer.
-    pub fn of(item: &AnswerRecord, calls: &[&CallRecord]) -> Vec<Flag> {
+    pub fn of(item: &AnswerLine, calls: &[&CallLine]) -> Vec<Flag> {
         let error = item.error.is_some();
         let right = !error && item.correct == Some(true);
         let wrong = item.gold.is_some() && !right;
@@ -88,7 +88,7 @@ impl Flag {
     }
 }
 
-fn same_wrong_at_first(item: &AnswerRecord) -> bool {
+fn same_wrong_at_first(item: &AnswerLine) -> bool {
     let mut rounds = item.rounds.iter();
     let initial = rounds.find(|round| round.stage == Stage::Initial);
     let answers = initial.map(|round| round.answers.iter().map(String::as_str).collect::<Vec<_>>());
@@ -106,8 +106,8 @@ fn unanimous(answers: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::RoundLine;
     use crate::report::fixtures::{call, item, round};
-    use crate::run::records::RoundRecord;
 
     #[test]
     fn an_item_that_debate_turned_is_flagged_both_ways() {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn first_answers_are_wrong_alike_only_where_there_are_several() {
-        let flags = |answers: Vec<RoundRecord>| Flag::of(&item("x", Some("B"), answers, "A"), &[]);
+        let flags = |answers: Vec<RoundLine>| Flag::of(&item("x", Some("B"), answers, "A"), &[]);
         assert_eq!(
             flags(vec![round(0, ["A", "A", "A"])]),
             [Flag::Wrong, Flag::SameWrong]

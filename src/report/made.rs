@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::run::records::{CallRecord, FinishReason, Parse};
+use crate::record::{CallLine, FinishReason, Parse};
 
 #[derive(Serialize)]
 pub struct Made<'a> {
@@ -24,7 +24,7 @@ pub struct Made<'a> {
 
 impl<'a> Made<'a> {
     /// `prompt` is the number of the call's prompt in the appendix.
-    pub fn new(call: &'a CallRecord, prompt: usize) -> Made<'a> {
+    pub fn new(call: &'a CallLine, prompt: usize) -> Made<'a> {
         Made {
             purpose: &call.purpose,
             sample: call.sample,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::panel::role_title;
-use crate::run::plan::{MemberPlan, Plan};
+use crate::experiment::plan::{MemberPlan, Plan};
 
 #[derive(Serialize)]
 pub struct Making<'a> {

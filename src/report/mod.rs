@@ -39,9 +39,9 @@ use thiserror::Error;
 
 use table::Table;
 
-use crate::metrics::MetricsError;
-use crate::run::plan::Plan;
-use crate::run::records::{AnswerRecord, CallRecord};
+use crate::analysis::metrics::MetricsError;
+use crate::experiment::plan::Plan;
+use crate::record::{AnswerLine, CallLine};
 
 pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -88,8 +88,8 @@ impl ReportError {
 /// An item that was tried again may have several records: its answered one is shown, else one of its errors.
 pub fn render<'a>(
     plan: &'a Plan,
-    items: impl IntoIterator<Item = &'a AnswerRecord>,
-    calls: &'a [CallRecord],
+    items: impl IntoIterator<Item = &'a AnswerLine>,
+    calls: &'a [CallLine],
     ratings: &[Table],
 ) -> Result<String, ReportError> {
     let page = page::Page::new(plan, items, calls)?;
@@ -120,8 +120,8 @@ pub fn render<'a>(
 /// A confidence that is none.
 pub fn tables<'a>(
     plan: &'a Plan,
-    items: impl IntoIterator<Item = &'a AnswerRecord>,
-    calls: &'a [CallRecord],
+    items: impl IntoIterator<Item = &'a AnswerLine>,
+    calls: &'a [CallLine],
 ) -> Result<Vec<Table>, ReportError> {
     Ok(page_tables(&page::Page::new(plan, items, calls)?))
 }

@@ -10,11 +10,11 @@ use super::flag::Flag;
 use super::making::Making;
 use super::panel::Panel;
 use super::prompts::{Prompt, Prompts};
-use crate::metrics::MetricsError;
-use crate::metrics::calibration::{BINS, Calibration, Prediction, calibration};
-use crate::metrics::cost::{Call, Cost};
-use crate::run::plan::Plan;
-use crate::run::records::{AnswerRecord, CallRecord};
+use crate::analysis::metrics::MetricsError;
+use crate::analysis::metrics::calibration::{BINS, Calibration, Prediction, calibration};
+use crate::analysis::metrics::cost::{Call, Cost};
+use crate::experiment::plan::Plan;
+use crate::record::{AnswerLine, CallLine};
 
 #[derive(Serialize)]
 pub struct Page<'a> {
@@ -49,25 +49,25 @@ impl<'a> Page<'a> {
     /// A confidence that is none.
     pub fn new(
         plan: &'a Plan,
-        items: impl IntoIterator<Item = &'a AnswerRecord>,
-        calls: &'a [CallRecord],
+        items: impl IntoIterator<Item = &'a AnswerLine>,
+        calls: &'a [CallLine],
     ) -> Result<Page<'a>, MetricsError> {
         let panel = Panel::new(&plan.panel);
         let order = Order::new(plan);
         let items = order.items(items);
         let calls = order.calls(calls);
-        let mut calls_of: BTreeMap<_, Vec<&CallRecord>> = BTreeMap::new();
+        let mut calls_of: BTreeMap<_, Vec<&CallLine>> = BTreeMap::new();
         for &call in &calls {
             let item = (&call.dataset, call.run, &call.item);
             calls_of.entry(item).or_default().push(call);
         }
-        let mut runs_of: BTreeMap<_, Vec<&AnswerRecord>> = BTreeMap::new();
+        let mut runs_of: BTreeMap<_, Vec<&AnswerLine>> = BTreeMap::new();
         for &item in &items {
             let question = (&item.dataset, &item.item);
             runs_of.entry(question).or_default().push(item);
         }
         let mut prompts = Prompts::default();
-        let case = |item: &&'a AnswerRecord| {
+        let case = |item: &&'a AnswerLine| {
             let calls = calls_of.get(&(&item.dataset, item.run, &item.item));
             let mut case = Case::new(item, calls.map_or(&[], Vec::as_slice), panel, &mut prompts);
             if let Some(others) = runs_of.get(&(&item.dataset, &item.item)) {
@@ -98,7 +98,7 @@ impl<'a> Page<'a> {
     }
 }
 
-fn cost(calls: &[&CallRecord], cases: &[Case]) -> Option<Cost> {
+fn cost(calls: &[&CallLine], cases: &[Case]) -> Option<Cost> {
     let calls = calls.iter().map(|call| Call {
         prompt_tokens: call.usage.prompt_tokens,
         cached_tokens: call.usage.cached_tokens,
@@ -109,7 +109,7 @@ fn cost(calls: &[&CallRecord], cases: &[Case]) -> Option<Cost> {
     Cost::of(calls, cases.len(), right)
 }
 
-fn reliability(items: &[&AnswerRecord]) -> Result<Option<Calibration>, MetricsError> {
+fn reliability(items: &[&AnswerLine]) -> Result<Option<Calibration>, MetricsError> {
     let graded = items
         .iter()
         .filter(|item| item.error.is_none() && item.gold.is_some());
@@ -159,8 +159,8 @@ impl<'a> Order<'a> {
     }
 
     /// One record per item: the answered one of several, else the error that sorts first.
-    fn items(&self, items: impl IntoIterator<Item = &'a AnswerRecord>) -> Vec<&'a AnswerRecord> {
-        let mut items: Vec<&AnswerRecord> = items.into_iter().collect();
+    fn items(&self, items: impl IntoIterator<Item = &'a AnswerLine>) -> Vec<&'a AnswerLine> {
+        let mut items: Vec<&AnswerLine> = items.into_iter().collect();
         items.sort_by_key(|item| {
             (
                 &item.dataset,
@@ -175,8 +175,8 @@ impl<'a> Order<'a> {
     }
 
     /// Item by item, as the calls were made.
-    pub fn calls(&self, calls: &'a [CallRecord]) -> Vec<&'a CallRecord> {
-        let mut calls: Vec<&CallRecord> = calls.iter().collect();
+    pub fn calls(&self, calls: &'a [CallLine]) -> Vec<&'a CallLine> {
+        let mut calls: Vec<&CallLine> = calls.iter().collect();
         calls.sort_by_cached_key(|call| {
             let item = (&call.dataset, call.run, self.place(&call.item), &call.item);
             (item, call.round, call.seq)

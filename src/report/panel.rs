@@ -1,7 +1,7 @@
 //! Who spoke: the plan's members, and where in a round's answers a call belongs.
 
-use crate::run::plan::MemberPlan;
-use crate::run::records::CallRecord;
+use crate::experiment::plan::MemberPlan;
+use crate::record::CallLine;
 
 /// The panel of a plan.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ impl<'a> Panel<'a> {
 
     /// A call's place among calls of its step: speakers in the order of the round's answers, then members in panel order, then others;
     /// of one speaker, draws in order.
-    pub fn order(&self, call: &'a CallRecord, agents: &[String]) -> (usize, usize, &'a str, u32) {
+    pub fn order(&self, call: &'a CallLine, agents: &[String]) -> (usize, usize, &'a str, u32) {
         let answering = agents.iter().position(|agent| *agent == call.agent);
         let seat = self.members.iter().position(|one| one.agent == call.agent);
         (
@@ -30,7 +30,7 @@ impl<'a> Panel<'a> {
 
 /// Which of a round's answers belongs to which call: an agent's first answer to its first draw, and so on; `None` where a call has none.
 /// The calls are of one agent's draws in order.
-pub fn places(calls: &[&CallRecord], agents: &[String]) -> Vec<Option<usize>> {
+pub fn places(calls: &[&CallLine], agents: &[String]) -> Vec<Option<usize>> {
     let place = |index: usize| {
         let agent = &calls[index].agent;
         let before = calls[..index].iter().filter(|call| call.agent == *agent);
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn draws_of_one_agent_take_its_answers_in_order() {
         let calls = ["sym", "sym", "ddx", "passer-by", "sym"].map(|agent| call("x", agent, 0));
-        let calls: Vec<&CallRecord> = calls.iter().collect();
+        let calls: Vec<&CallLine> = calls.iter().collect();
         let answering = agents(&["sym", "ddx", "sym", "ddx"]);
         assert_eq!(
             places(&calls, &answering),

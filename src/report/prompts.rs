@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::run::records::{CallRecord, Message};
+use crate::record::{CallLine, Message};
 
 /// A prompt, shown by the first call that was given it.
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ pub struct Prompts<'a> {
 
 impl<'a> Prompts<'a> {
     /// Counts a call in and returns the number of its prompt.
-    pub fn number(&mut self, call: &'a CallRecord) -> usize {
+    pub fn number(&mut self, call: &'a CallLine) -> usize {
         let same = |prompt: &&mut Prompt| {
             (prompt.agent, prompt.purpose, prompt.backbone)
                 == (&*call.agent, &*call.purpose, &*call.backbone)
@@ -71,7 +71,7 @@ fn system(messages: &[Message]) -> String {
 }
 
 /// What the user was given in a call: the last message that is not the system's.
-pub fn user_message(call: &CallRecord) -> Option<&str> {
+pub fn user_message(call: &CallLine) -> Option<&str> {
     let user = call.messages.iter().rfind(|message| message.role == "user");
     user.map(|message| message.content.as_str())
 }

@@ -2,7 +2,7 @@
 
 use super::figure::{Drawing, Line, Plane, Point};
 use super::table::{Cell, Column, Kind, Row, Table};
-use crate::metrics::calibration::{Bin, Calibration};
+use crate::analysis::metrics::calibration::{Bin, Calibration};
 
 /// The radius of a point that stands for all answers.
 const RADIUS: f64 = 11.0;
@@ -92,7 +92,7 @@ pub fn table(rows: &[(String, String, &Calibration)]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::calibration::calibration;
+    use crate::analysis::metrics::calibration::calibration;
 
     #[test]
     fn empty_bins_are_not_drawn_and_every_bin_is_listed() {

@@ -12,7 +12,7 @@ use super::question::Choice;
 use super::read;
 use super::step::Step;
 use super::vote::Vote;
-use crate::run::records::{CallRecord, RoundRecord, Stage};
+use crate::record::{CallLine, RoundLine, Stage};
 
 #[derive(Serialize)]
 pub struct Round<'a> {
@@ -54,7 +54,7 @@ pub struct Setting<'a, 'b> {
     pub options: &'b [Choice<'a>],
     pub gold: Option<&'a str>,
     /// The answers before.
-    pub before: Option<&'a RoundRecord>,
+    pub before: Option<&'a RoundLine>,
 }
 
 impl<'a> Round<'a> {
@@ -91,7 +91,7 @@ fn title(stage: Stage) -> &'static str {
     }
 }
 
-fn doctors(record: &RoundRecord) -> Vec<Doctor<'_>> {
+fn doctors(record: &RoundLine) -> Vec<Doctor<'_>> {
     let labelled = record.labels.iter().zip('A'..='Z');
     labelled
         .map(|(agent, letter)| Doctor { letter, agent })
@@ -100,7 +100,7 @@ fn doctors(record: &RoundRecord) -> Vec<Doctor<'_>> {
 
 impl<'a> Setting<'a, '_> {
     /// What a speaker said: by the round's record where that counts the call, else by the call itself.
-    fn said(&self, call: &'a CallRecord, counted: Option<(&'a RoundRecord, usize)>) -> Said<'a> {
+    fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Said<'a> {
         let stated = || read::text(&call.record, "confidence").into_owned();
         let of_record = counted.and_then(|(record, place)| {
             let answer = record.answers.get(place)?;
@@ -130,17 +130,17 @@ impl<'a> Setting<'a, '_> {
     }
 
     /// What the agent at `place` answered before.
-    fn answer_before(&self, record: &RoundRecord, place: usize) -> Option<&'a str> {
+    fn answer_before(&self, record: &RoundLine, place: usize) -> Option<&'a str> {
         let before = self.before?;
         let place = same_place(&record.agents, place, &before.agents)?;
         before.answers.get(place).map(String::as_str)
     }
 
-    fn heard_before(&self, record: &RoundRecord) -> bool {
+    fn heard_before(&self, record: &RoundLine) -> bool {
         (0..record.answers.len()).any(|place| self.answer_before(record, place).is_some())
     }
 
-    fn changes(&self, record: &'a RoundRecord) -> Vec<Change<'a>> {
+    fn changes(&self, record: &'a RoundLine) -> Vec<Change<'a>> {
         let answers = record.agents.iter().zip(&record.answers).enumerate();
         let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
             let from = self.answer_before(record, place)?;

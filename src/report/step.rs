@@ -1,7 +1,7 @@
 //! A case's calls in the steps in which they were made: answers to one question at one stage, or notes of one purpose.
 
 use super::panel::Panel;
-use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
+use crate::record::{AnswerLine, CallLine, RoundLine, Stage};
 
 /// One step of a case.
 #[derive(Clone, Debug)]
@@ -9,13 +9,13 @@ pub struct Step<'a> {
     pub round: u32,
     pub stage: Stage,
     /// What the answers came to; a step of notes has none, nor has one that an error ended.
-    pub record: Option<&'a RoundRecord>,
+    pub record: Option<&'a RoundLine>,
     /// In the order of the round's answers.
-    pub calls: Vec<&'a CallRecord>,
+    pub calls: Vec<&'a CallLine>,
 }
 
 impl<'a> Step<'a> {
-    fn is_of(&self, call: &CallRecord) -> bool {
+    fn is_of(&self, call: &CallLine) -> bool {
         let same = (self.round, self.stage) == (call.round, call.stage);
         let purpose = self.calls.first().map(|first| &first.purpose);
         same && (self.stage != Stage::Aside || purpose == Some(&call.purpose))
@@ -33,11 +33,7 @@ impl<'a> Step<'a> {
 }
 
 /// The steps of a case, round by round in the order in which they were begun.
-pub fn steps<'a>(
-    item: &'a AnswerRecord,
-    calls: &[&'a CallRecord],
-    panel: Panel<'a>,
-) -> Vec<Step<'a>> {
+pub fn steps<'a>(item: &'a AnswerLine, calls: &[&'a CallLine], panel: Panel<'a>) -> Vec<Step<'a>> {
     let recorded = item.rounds.iter().map(|record| Step {
         round: record.round,
         stage: record.stage,
@@ -70,7 +66,7 @@ mod tests {
     use super::*;
     use crate::report::fixtures::{call, item, plan, round};
 
-    fn said(agent: &str, round: u32, stage: Stage, purpose: &str, seq: u64) -> CallRecord {
+    fn said(agent: &str, round: u32, stage: Stage, purpose: &str, seq: u64) -> CallLine {
         let mut said = call("x", agent, round);
         (said.stage, said.purpose, said.seq) = (stage, purpose.to_owned(), seq);
         said
@@ -90,7 +86,7 @@ mod tests {
             said("sym", 0, Stage::Initial, "initial", 2),
             said("gatherer", 0, Stage::Aside, "specialties", 1),
         ];
-        let calls: Vec<&CallRecord> = calls.iter().collect();
+        let calls: Vec<&CallLine> = calls.iter().collect();
         let panel = plan().panel;
         let steps = steps(&case, &calls, Panel::new(&panel));
         let told: Vec<(u32, &str, bool, usize)> = steps

@@ -1,9 +1,9 @@
 //! The page of a run on questions as a whole.
 
 use super::*;
+use crate::record::Parse;
 use crate::report::debates;
 use crate::report::fixtures::{assert_asks_for_nothing, call, item, round};
-use crate::run::records::Parse;
 use serde_json::json;
 
 fn page() -> String {
@@ -12,7 +12,7 @@ fn page() -> String {
 }
 
 /// The page of one item with the plan's panel.
-fn page_of(item: AnswerRecord, calls: &[CallRecord]) -> String {
+fn page_of(item: AnswerLine, calls: &[CallLine]) -> String {
     render(&debates::records().0, &[item], calls, &[]).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn a_shard_says_that_it_is_one() {
     assert!(!page().contains(said));
     let whole = plan.dataset.items.len();
     let plan = plan.shard("1/2".parse().unwrap()).unwrap();
-    let items: Vec<AnswerRecord> = items
+    let items: Vec<AnswerLine> = items
         .into_iter()
         .filter(|item| plan.dataset.items.contains(&item.item))
         .collect();

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::round::Setting;
-use crate::run::records::RoundRecord;
+use crate::record::RoundLine;
 
 /// What an option got.
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ pub struct Vote<'a> {
 
 impl<'a> Vote<'a> {
     /// A vote for every option, then for every answer beyond them. Weights add up as whole tenths, as the system adds them.
-    pub fn count(record: &'a RoundRecord, setting: &Setting<'a, '_>) -> Vec<Vote<'a>> {
+    pub fn count(record: &'a RoundLine, setting: &Setting<'a, '_>) -> Vec<Vote<'a>> {
         let options = setting.options.iter();
         let mut candidates: Vec<(&str, &str)> = options.map(|o| (o.letter, o.text)).collect();
         for answer in record.answers.iter().filter(|answer| !answer.is_empty()) {

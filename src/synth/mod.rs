@@ -143,7 +143,7 @@ mod tests {
     use crate::chat::ChatTemplate;
     use crate::model::Decoder;
     use crate::ops::{Cpu, StoredType};
-    use crate::run::records::Message;
+    use crate::record::Message;
 
     #[test]
     fn a_tiny_checkpoint_loads_is_the_same_twice_and_knows_its_turns() {

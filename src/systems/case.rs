@@ -3,13 +3,12 @@
 use std::cell::Cell;
 
 use crate::data::{Item, Note, NoteGold, Question};
-use crate::engine::Grammar;
+use crate::panel::seed::call_seed;
 use crate::panel::{Call, Panel, PanelError, Reader};
-use crate::run::records::{
-    AnswerRecord, CallKey, CallRecord, GoldRecord, ItemRecord, Message, NoteRecord, RoundRecord,
-    Stage,
+use crate::record::Grammar;
+use crate::record::{
+    AnswerLine, CallKey, CallLine, GoldLine, ItemLine, Message, NoteLine, RoundLine, Stage,
 };
-use crate::run::seed::call_seed;
 
 /// What a system works on: a question, or a note. It asks the panel and counts its calls.
 pub struct Case<'a, T = Question> {
@@ -76,7 +75,7 @@ impl<'a> Case<'a> {
     }
 
     /// The line of a case that was answered.
-    pub fn close(self, rounds: Vec<RoundRecord>, verdict: Verdict) -> AnswerRecord {
+    pub fn close(self, rounds: Vec<RoundLine>, verdict: Verdict) -> AnswerLine {
         let rounds_run = rounds.last().map_or(0, |round| round.round);
         let calls = self.calls.get();
         let mut record = answer(self.dataset, self.item, self.run, verdict);
@@ -99,7 +98,7 @@ impl<'a> Case<'a, Note> {
     }
 
     /// The line of a note before anything was found in it; calls and findings are still to be filled in.
-    pub fn open(&self) -> NoteRecord {
+    pub fn open(&self) -> NoteLine {
         note(self.dataset, self.item, self.run)
     }
 }
@@ -114,7 +113,7 @@ impl<'a, T> Case<'a, T> {
     ///
     /// # Errors
     /// As [`Panel::ask_all`].
-    pub fn ask_all(&self, asks: Vec<Ask>, read: Reader<'_>) -> Result<Vec<CallRecord>, PanelError> {
+    pub fn ask_all(&self, asks: Vec<Ask>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
         self.calls.set(self.calls.get() + asks.len() as u32);
         let calls = asks.into_iter().map(|ask| self.call(ask)).collect();
         self.panel.ask_all(calls, read)
@@ -124,7 +123,7 @@ impl<'a, T> Case<'a, T> {
     ///
     /// # Errors
     /// As [`Panel::ask_all`].
-    pub fn ask(&self, ask: Ask, read: Reader<'_>) -> Result<CallRecord, PanelError> {
+    pub fn ask(&self, ask: Ask, read: Reader<'_>) -> Result<CallLine, PanelError> {
         self.calls.set(self.calls.get() + 1);
         self.panel.ask_one(self.call(ask), read)
     }
@@ -165,7 +164,7 @@ impl<'a, T> Case<'a, T> {
 }
 
 /// The line of an item that could not be worked on.
-pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> ItemRecord {
+pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> ItemLine {
     let error = Some(error.to_string());
     match item {
         Item::Question(question) => {
@@ -176,9 +175,9 @@ pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> Item
                 tie: false,
             };
             let record = answer(dataset, question, run, nothing);
-            ItemRecord::Answer(AnswerRecord { error, ..record })
+            ItemLine::Answer(AnswerLine { error, ..record })
         }
-        Item::Note(one) => ItemRecord::Note(NoteRecord {
+        Item::Note(one) => ItemLine::Note(NoteLine {
             error,
             ..note(dataset, one, run)
         }),
@@ -186,9 +185,9 @@ pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> Item
 }
 
 /// Nothing given, where there is gold, is wrong.
-fn answer(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> AnswerRecord {
+fn answer(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> AnswerLine {
     let gold = question.gold.map(String::from);
-    AnswerRecord {
+    AnswerLine {
         dataset: dataset.to_owned(),
         run,
         item: question.id.clone(),
@@ -207,8 +206,8 @@ fn answer(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> Ans
     }
 }
 
-fn note(dataset: &str, note: &Note, run: u32) -> NoteRecord {
-    NoteRecord {
+fn note(dataset: &str, note: &Note, run: u32) -> NoteLine {
+    NoteLine {
         dataset: dataset.to_owned(),
         run,
         item: note.id.clone(),
@@ -229,9 +228,9 @@ fn note(dataset: &str, note: &Note, run: u32) -> NoteRecord {
     }
 }
 
-fn gold(gold: &NoteGold) -> GoldRecord {
+fn gold(gold: &NoteGold) -> GoldLine {
     let error = gold.error.as_ref();
-    GoldRecord {
+    GoldLine {
         flag: error.is_some(),
         sentence_id: error.map(|error| error.sentence_id),
         sentence: error.map(|error| error.sentence.clone()),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::form;
 use super::settings::{SettingsError, on_off, switch, tokens, tokens_value, within};
-use crate::engine::Grammar;
+use crate::record::Grammar;
 
 /// How the texts of a run are bounded.
 #[derive(Clone, Debug, PartialEq, Eq)]

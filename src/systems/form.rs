@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::data::Question;
-use crate::engine::Grammar;
+use crate::record::Grammar;
 
 /// UTF-8 spends at most this much on a character; the escapes that the schemas allow take two bytes.
 pub const MAX_CHAR_BYTES: usize = 4;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 
 /// Nesting beyond which brackets are not worth closing; the JSON reader stops there too.
 const MAX_DEPTH: usize = 128;

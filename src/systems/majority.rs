@@ -1,7 +1,7 @@
 //! A round of answers that count alike: the letter that most gave, and how many stand behind one.
 
 use super::medmad::vote;
-use crate::run::records::{RoundRecord, Stage};
+use crate::record::{RoundLine, Stage};
 
 /// The letter that most gave, of equally many the first; empty answers have no vote.
 pub fn majority(answers: &[String]) -> String {
@@ -25,8 +25,8 @@ pub fn round_record(
     agents: Vec<String>,
     answers: Vec<String>,
     brief: String,
-) -> RoundRecord {
-    RoundRecord {
+) -> RoundLine {
+    RoundLine {
         round,
         stage,
         labels: Vec::new(),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{answer_field, normalise_answer};
 use super::json_object::{self, without_thinking};
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 
 /// A reply's fields, their keys in lower case.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,8 +7,8 @@ use super::system::System;
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
-use crate::run::records::{AnswerRecord, CallRecord, ItemRecord, NoteRecord};
-use crate::text::Language;
+use crate::record::Language;
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine};
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
@@ -59,34 +59,34 @@ pub fn answer(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (AnswerRecord, Vec<CallRecord>) {
+) -> (AnswerLine, Vec<CallLine>) {
     match work(protocol, &question.clone().into(), script) {
-        (ItemRecord::Answer(record), calls) => (record, calls),
-        (ItemRecord::Note(record), _) => panic!("{record:?}"),
+        (ItemLine::Answer(record), calls) => (record, calls),
+        (ItemLine::Note(record), _) => panic!("{record:?}"),
     }
 }
 
 /// As [`answer`], of a note.
-pub fn check(protocol: &Protocol, note: &Note, script: Script) -> (NoteRecord, Vec<CallRecord>) {
+pub fn check(protocol: &Protocol, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
     match work(protocol, &note.clone().into(), script) {
-        (ItemRecord::Note(record), calls) => (record, calls),
-        (ItemRecord::Answer(record), _) => panic!("{record:?}"),
+        (ItemLine::Note(record), calls) => (record, calls),
+        (ItemLine::Answer(record), _) => panic!("{record:?}"),
     }
 }
 
-fn work(protocol: &Protocol, item: &Item, script: Script) -> (ItemRecord, Vec<CallRecord>) {
+fn work(protocol: &Protocol, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
     let seats = protocol.seats();
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
     let system = System::new(protocol, &PromptSet::embedded()).unwrap();
     let record = system.answer(&panel, "medqa", item, 1).unwrap();
-    let calls: Vec<CallRecord> = calls.try_iter().collect();
+    let calls: Vec<CallLine> = calls.try_iter().collect();
     let counted = match &record {
-        ItemRecord::Answer(record) => record.calls,
-        ItemRecord::Note(record) => record.calls,
+        ItemLine::Answer(record) => record.calls,
+        ItemLine::Note(record) => record.calls,
     };
     assert_eq!(counted as usize, calls.len());
-    let keys: HashSet<_> = calls.iter().map(CallRecord::key).collect();
+    let keys: HashSet<_> = calls.iter().map(CallLine::key).collect();
     assert_eq!(keys.len(), calls.len(), "two calls with one key");
     (record, calls)
 }
@@ -96,7 +96,7 @@ pub fn answer_filled(
     protocol: &Protocol,
     question: &Question,
     script: Script,
-) -> (AnswerRecord, Vec<CallRecord>) {
+) -> (AnswerLine, Vec<CallLine>) {
     let (item, calls) = answer(protocol, question, script);
     for message in calls.iter().flat_map(|call| &call.messages) {
         let prompt = message.content.replace(&question.question, "");

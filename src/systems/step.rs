@@ -3,7 +3,7 @@
 use super::case::{Ask, messages};
 use super::decoding::Shape;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{Message, Stage};
+use crate::record::{Message, Stage};
 
 /// What the calls of a step have in common.
 pub struct Step {

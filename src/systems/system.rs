@@ -13,7 +13,7 @@ use super::single_llm::protocol::SingleLlm;
 use crate::data::Item;
 use crate::panel::{Panel, PanelError};
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{ItemRecord, Message};
+use crate::record::{ItemLine, Message};
 
 /// One system with its settings and prompts.
 pub enum System {
@@ -61,7 +61,7 @@ impl System {
         dataset: &str,
         item: &Item,
         run: u32,
-    ) -> Result<ItemRecord, PanelError> {
+    ) -> Result<ItemLine, PanelError> {
         let question = |question| Case::new(panel, dataset, question, run);
         let note = |note| Case::of_note(panel, dataset, note, run);
         Ok(match (self, item) {

@@ -4,17 +4,16 @@ mod alignment;
 mod arabic;
 mod chinese;
 mod keywords;
-mod language;
 mod lcs;
 mod porter;
 mod sequence_matcher;
 mod words;
 
+pub use crate::record::Language;
 pub use alignment::{Aligner, Match, align};
 pub use arabic::normalise_arabic;
 pub use chinese::chinese_words;
 pub use keywords::{diff_keywords, split_keywords};
-pub use language::Language;
 pub use lcs::{lcs_length, lcs_ratio};
 pub use porter::porter_stem;
 pub use sequence_matcher::{Block, Edit, Opcode, SequenceMatcher};

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use wardround::experiment::compare::compare;
 use wardround::model::Family;
-use wardround::run::compare::compare;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 
 /// A directory that goes when the test ends.

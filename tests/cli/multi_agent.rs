@@ -1,7 +1,7 @@
 //! The multi-agent baselines as a user runs them, on tiny models.
 
 use serde_json::Value;
-use wardround::run::contents::Contents;
+use wardround::experiment::contents::Contents;
 use wardround::systems::protocol::Protocol;
 
 use crate::binary::Scratch;

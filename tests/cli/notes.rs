@@ -1,8 +1,8 @@
 //! Systems that work on notes, and `check`, through the binary.
 
 use serde_json::Value;
+use wardround::experiment::contents::Contents;
 use wardround::model::Family;
-use wardround::run::contents::Contents;
 
 use crate::binary::{Scratch, assert_equal_runs};
 

@@ -92,7 +92,7 @@ fn cells_share_the_calls_that_they_have_in_common() {
     let folder = scratch.path("sweep");
     let contents = |cell: &str| {
         let path = folder.join("cells").join(cell);
-        wardround::run::contents::Contents::read(&path).unwrap()
+        wardround::experiment::contents::Contents::read(&path).unwrap()
     };
     let (votes, debates) = (contents("t-0-own"), contents("t-1-own"));
     assert_eq!(votes.calls.records.len(), 6);

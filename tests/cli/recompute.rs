@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use wardround::run::records::ItemRecord;
+use wardround::record::ItemLine;
 
 use crate::binary::Scratch;
 
@@ -96,8 +96,9 @@ fn the_script_finds_a_wrong_vote() {
     let scratch = Scratch::new();
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
-    let mut contents = wardround::run::contents::Contents::read(&scratch.path("out")).unwrap();
-    let ItemRecord::Answer(item) = &mut contents.items.records[0] else {
+    let mut contents =
+        wardround::experiment::contents::Contents::read(&scratch.path("out")).unwrap();
+    let ItemLine::Answer(item) = &mut contents.items.records[0] else {
         panic!("{:?}", contents.items.records[0]);
     };
     item.rounds[0].weights[2] += 0.2;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use wardround::experiment::contents::Contents;
 use wardround::model::Family;
-use wardround::run::contents::Contents;
-use wardround::run::records::{ItemRecord, NoteRecord};
+use wardround::record::{ItemLine, NoteLine};
 
 use crate::binary::{Scratch, size};
 use crate::determinism::wait_until;
@@ -92,7 +92,7 @@ fn nearly_right(out: &Path) -> usize {
     let mut contents = Contents::read(out).unwrap();
     let mut changed = 0;
     for item in &mut contents.items.records {
-        let ItemRecord::Note(note) = item else {
+        let ItemLine::Note(note) = item else {
             panic!("{item:?}");
         };
         let gold = note.gold.as_ref().unwrap().correction.clone();
@@ -221,14 +221,14 @@ fn the_script_finds_what_no_call_says() {
     agrees(&out, "1 runs, 16 notes, ");
     let sound = Contents::read(&out).unwrap();
     // Sealed anew, the forgery verifies.
-    let forged = |change: &dyn Fn(&mut NoteRecord), told: &str| {
+    let forged = |change: &dyn Fn(&mut NoteLine), told: &str| {
         let mut contents = sound.clone();
         let located = contents
             .items
             .records
             .iter_mut()
             .find_map(|item| match item {
-                ItemRecord::Note(note) if note.sentence_id.is_some() => Some(note),
+                ItemLine::Note(note) if note.sentence_id.is_some() => Some(note),
                 _ => None,
             });
         change(located.expect("random weights locate something in sixteen notes"));
@@ -236,7 +236,7 @@ fn the_script_finds_what_no_call_says() {
         scratch.wardround("verify out").succeeded();
         differs(&out, told);
     };
-    let other = |note: &mut NoteRecord| note.sentence_id = note.sentence_id.map(|id| 1 - id);
+    let other = |note: &mut NoteLine| note.sentence_id = note.sentence_id.map(|id| 1 - id);
     forged(&other, "run 1.sentence_id: found ");
     forged(&|note| note.flag = Some(false), "run 1.flag: found False");
     forged(

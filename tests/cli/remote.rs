@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::{Value, json};
-use wardround::run::contents::Contents;
+use wardround::experiment::contents::Contents;
 
 use crate::binary::Scratch;
 

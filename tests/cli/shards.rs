@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use wardround::run::plan::Plan;
+use wardround::experiment::plan::Plan;
 
 use crate::binary::{Scratch, assert_equal_runs};
 

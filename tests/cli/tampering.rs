@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use wardround::run::chain;
-use wardround::run::contents::Contents;
-use wardround::run::link::Link;
-use wardround::run::records::{CallRecord, ItemRecord};
-use wardround::run::results::Results;
+use wardround::experiment::chain;
+use wardround::experiment::contents::Contents;
+use wardround::experiment::link::Link;
+use wardround::experiment::results::Results;
+use wardround::record::{CallLine, ItemLine};
 
 use crate::binary::{Outcome, Random, Scratch, lines};
 
@@ -194,10 +194,10 @@ pub fn seal_anew(contents: &Contents, out: &Path) {
 }
 
 fn write_logs(contents: &Contents, out: &Path) {
-    let sealed = sealed_lines::<CallRecord>(&contents.calls.records, &contents.plan_sha256);
-    std::fs::write(out.join(CallRecord::FILE), sealed).unwrap();
-    let sealed = sealed_lines::<ItemRecord>(&contents.items.records, &contents.plan_sha256);
-    std::fs::write(out.join(ItemRecord::FILE), sealed).unwrap();
+    let sealed = sealed_lines::<CallLine>(&contents.calls.records, &contents.plan_sha256);
+    std::fs::write(out.join(CallLine::FILE), sealed).unwrap();
+    let sealed = sealed_lines::<ItemLine>(&contents.items.records, &contents.plan_sha256);
+    std::fs::write(out.join(ItemLine::FILE), sealed).unwrap();
 }
 
 fn sealed_lines<R: Link + Clone>(records: &[R], anchor: &str) -> String {

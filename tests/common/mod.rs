@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod golden;
+pub mod json_schema;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -19,9 +19,9 @@ pub use self::address::Address;
 pub use self::client::{AVAILABLE, RemoteModel};
 pub use self::error::RemoteError;
 pub use self::key::ApiKey;
-use crate::engine::Grammar;
 use crate::hub::Barrier;
-use crate::run::records::{AnsweredBy, FinishReason, Message, Usage};
+use crate::record::Grammar;
+use crate::record::{AnsweredBy, FinishReason, Message, Usage};
 
 /// How an endpoint is dealt with. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are heeded too, by the HTTP
 /// client itself.

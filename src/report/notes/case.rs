@@ -6,11 +6,11 @@ use super::correction::Correction;
 use super::flag::Flag;
 use super::passage::{Instructions, Passage};
 use super::stage::{Stage, stages, word};
-use crate::notes::{LearnedScores, verdict};
+use crate::analysis::notes::{LearnedScores, verdict};
+use crate::record::Language;
+use crate::record::{CallLine, GoldLine, NoteLine};
 use crate::report::case::{Verdict, anchor, excerpt};
 use crate::report::prompts::Prompts;
-use crate::run::records::{CallRecord, GoldRecord, NoteRecord};
-use crate::text::Language;
 
 #[derive(Serialize)]
 pub struct Case<'a> {
@@ -25,7 +25,7 @@ pub struct Case<'a> {
     place: Verdict,
     /// Whether the system's very words are the sentence.
     is_exact: bool,
-    gold: Option<&'a GoldRecord>,
+    gold: Option<&'a GoldLine>,
     wanted: String,
     found: String,
     flag: Option<bool>,
@@ -56,8 +56,8 @@ struct Elsewhere {
 impl<'a> Case<'a> {
     /// A case from its record and its calls, in the order in which they were made.
     pub fn new(
-        note: &'a NoteRecord,
-        calls: &[&'a CallRecord],
+        note: &'a NoteLine,
+        calls: &[&'a CallLine],
         learned: &LearnedScores,
         instructions: &Instructions,
         prompts: &mut Prompts<'a>,
@@ -102,9 +102,9 @@ impl<'a> Case<'a> {
     }
 
     /// Notes what other runs made of it.
-    pub fn compare(&mut self, others: &[&NoteRecord]) {
+    pub fn compare(&mut self, others: &[&NoteLine]) {
         let others = others.iter().filter(|other| other.run != self.run);
-        let elsewhere = |other: &&NoteRecord| Elsewhere {
+        let elsewhere = |other: &&NoteLine| Elsewhere {
             run: other.run,
             anchor: anchor(&other.dataset, other.run, &other.item),
             found: found(other),
@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
     }
 }
 
-fn judged(note: &NoteRecord, is_right: bool) -> Verdict {
+fn judged(note: &NoteLine, is_right: bool) -> Verdict {
     match (&note.gold, is_right) {
         (None, _) => Verdict::Ungraded,
         (Some(_), true) => Verdict::Right,
@@ -126,7 +126,7 @@ fn judged(note: &NoteRecord, is_right: bool) -> Verdict {
     }
 }
 
-fn found(note: &NoteRecord) -> String {
+fn found(note: &NoteLine) -> String {
     match note.error {
         Some(_) => "–".to_owned(),
         None => told(note.flag, note.sentence_id),

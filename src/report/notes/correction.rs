@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::diff::Diff;
-use crate::notes::{LearnedScores, MEASURES, quality};
-use crate::run::records::NoteRecord;
+use crate::analysis::notes::{LearnedScores, MEASURES, quality};
+use crate::record::NoteLine;
 
 #[derive(Serialize)]
 pub struct Correction {
@@ -27,7 +27,7 @@ struct Score {
 
 impl Correction {
     /// `None` where neither side corrects.
-    pub fn of(note: &NoteRecord, learned: &LearnedScores) -> Option<Correction> {
+    pub fn of(note: &NoteLine, learned: &LearnedScores) -> Option<Correction> {
         let language = note.language;
         let gold = note.gold.as_ref();
         let wanted = gold.and_then(|gold| gold.correction.as_deref());
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn either_side_may_be_missing() {
         let mut judged = note("x");
-        let of = |note: &NoteRecord| Correction::of(note, &LearnedScores::new());
+        let of = |note: &NoteLine| Correction::of(note, &LearnedScores::new());
         assert!(of(&judged).is_none());
         judged.gold = Some(gold(Some(1)));
         let missed = of(&judged).unwrap();

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::metrics::over_runs::OverRuns;
-use crate::notes::{ByType, Consensus, Detection, Localisation, NoteFigures};
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFigures};
+use crate::record::Source;
 use crate::report::figure::{Lane, Mark, Row, Rows};
-use crate::run::records::Source;
 
 #[derive(Serialize)]
 pub struct Figure {

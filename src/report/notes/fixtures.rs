@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::experiment::chain::Chain;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
 use crate::prompts::PromptSet;
+use crate::record::Language;
+use crate::record::*;
 use crate::report::fixtures;
-use crate::run::chain::Chain;
-use crate::run::contents::Contents;
-use crate::run::plan::Plan;
-use crate::run::records::*;
-use crate::text::Language;
 
 pub const ARABIC: &str = "راجع المريض العيادة بسبب الحمى. أعطي المريض الأسبرين يوميا.";
 pub const CHINESE: &str = "患者发热三天。诊断为病毒性肺炎。";
@@ -31,8 +31,8 @@ pub fn plan() -> Plan {
 }
 
 /// A note on which nothing is said yet.
-pub fn note(id: &str) -> NoteRecord {
-    NoteRecord {
+pub fn note(id: &str) -> NoteLine {
+    NoteLine {
         dataset: "medec-ms-test".into(),
         run: 1,
         item: id.into(),
@@ -54,9 +54,9 @@ pub fn note(id: &str) -> NoteRecord {
 }
 
 /// An error in this sentence, or none.
-pub fn gold(sentence_id: Option<usize>) -> GoldRecord {
+pub fn gold(sentence_id: Option<usize>) -> GoldLine {
     let has = |text: &str| sentence_id.map(|_| text.to_owned());
-    GoldRecord {
+    GoldLine {
         flag: sentence_id.is_some(),
         sentence_id,
         sentence: has("He was given aspirin daily."),
@@ -66,9 +66,9 @@ pub fn gold(sentence_id: Option<usize>) -> GoldRecord {
     }
 }
 
-pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionRecord {
+pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionLine {
     let agents = (1..=flags.len()).map(|number| format!("det{number}"));
-    DetectionRecord {
+    DetectionLine {
         source,
         agents: agents.collect(),
         flags: flags.to_vec(),
@@ -78,10 +78,10 @@ pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionRecord {
     }
 }
 
-pub fn located(source: Source, sentence_ids: &[Option<usize>]) -> LocalisationRecord {
+pub fn located(source: Source, sentence_ids: &[Option<usize>]) -> LocalisationLine {
     let agents = (1..=sentence_ids.len()).map(|number| format!("loc{number}"));
     let opinion = |id: &Option<usize>| id.map_or("NAN".to_owned(), |id| format!("Words of {id}."));
-    LocalisationRecord {
+    LocalisationLine {
         source,
         agents: agents.collect(),
         opinions: sentence_ids.iter().map(opinion).collect(),
@@ -90,7 +90,7 @@ pub fn located(source: Source, sentence_ids: &[Option<usize>]) -> LocalisationRe
     }
 }
 
-pub fn called(item: &str, agent: &str, purpose: &str) -> CallRecord {
+pub fn called(item: &str, agent: &str, purpose: &str) -> CallLine {
     let mut call = fixtures::call(item, agent, 0);
     call.dataset = "medec-ms-test".into();
     call.purpose = purpose.into();
@@ -100,7 +100,7 @@ pub fn called(item: &str, agent: &str, purpose: &str) -> CallRecord {
 }
 
 /// As if both logs had been read.
-pub fn contents(plan: Plan, notes: Vec<NoteRecord>, calls: Vec<CallRecord>) -> Contents {
+pub fn contents(plan: Plan, notes: Vec<NoteLine>, calls: Vec<CallLine>) -> Contents {
     let mut contents = Contents {
         path: "run".into(),
         plan,
@@ -109,7 +109,7 @@ pub fn contents(plan: Plan, notes: Vec<NoteRecord>, calls: Vec<CallRecord>) -> C
         items: Chain::empty(""),
     };
     contents.calls.records = calls;
-    contents.items.records = notes.into_iter().map(ItemRecord::from).collect();
+    contents.items.records = notes.into_iter().map(ItemLine::from).collect();
     contents
 }
 
@@ -143,7 +143,7 @@ pub fn records() -> Contents {
     contents(plan(), notes, calls)
 }
 
-fn checked(id: &str, run: u32) -> (NoteRecord, Vec<CallRecord>) {
+fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
     let mut note = note(id);
     let (text, gold_sentence) = match id {
         "ms-test-arabic" => (
@@ -168,7 +168,7 @@ fn checked(id: &str, run: u32) -> (NoteRecord, Vec<CallRecord>) {
         wanted.correction = Some(correction.into());
     }
     note.gold = Some(wanted);
-    let find = |note: &mut NoteRecord,
+    let find = |note: &mut NoteLine,
                 source: Source,
                 sentence_id: usize,
                 sentence: &str,
@@ -241,7 +241,7 @@ fn checked(id: &str, run: u32) -> (NoteRecord, Vec<CallRecord>) {
 }
 
 /// The calls that the note's line tells of.
-fn calls(note: &NoteRecord, text: &str) -> Vec<CallRecord> {
+fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
     let prompts = PromptSet::embedded();
     let prompt = prompts.get("medguards/detection-a.txt", &[]).unwrap();
     let asked = format!("{prompt}\n\n{text}");

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::notes::verdict;
-use crate::run::records::{CallRecord, NoteRecord, Parse, Source};
+use crate::analysis::notes::verdict;
+use crate::record::{CallLine, NoteLine, Parse, Source};
 
 /// A property of a finished note that a reader looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,7 +50,7 @@ impl Flag {
 
     /// Every flag of a note, in the order of [`Flag::ALL`]. A note that errored counts as wrong where there is gold; that is no
     /// missed error.
-    pub fn of(note: &NoteRecord, calls: &[&CallRecord]) -> Vec<Flag> {
+    pub fn of(note: &NoteLine, calls: &[&CallLine]) -> Vec<Flag> {
         let verdict = verdict(note);
         let gold = note.gold.as_ref();
         let has_error = gold.map(|gold| gold.flag);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::report::notes::fixtures::{called, detected, gold, located, note};
 
-    fn flags(note: &NoteRecord) -> Vec<Flag> {
+    fn flags(note: &NoteLine) -> Vec<Flag> {
         Flag::of(note, &[])
     }
 

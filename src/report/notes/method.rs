@@ -1,16 +1,16 @@
 //! How a run on notes was made, in sentences: the system and its switches, models, prompts, seed, and what figures it may stand beside.
 
 use crate::data::Format;
-use crate::run::plan::Plan;
-use crate::run::records::NoteRecord;
-use crate::text::Language;
+use crate::experiment::plan::Plan;
+use crate::record::Language;
+use crate::record::NoteLine;
 
 /// MEDEC's test notes as the paper takes them: MS and UW.
 const PAPER_NOTES: usize = 925;
 /// Those of MS, which anybody may have.
 const MS_NOTES: usize = 597;
 
-pub fn method(plan: &Plan, notes: &[&NoteRecord]) -> Vec<String> {
+pub fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
     let sentences = [
         system(plan),
         models(plan),
@@ -102,7 +102,7 @@ fn prompts(plan: &Plan) -> String {
 }
 
 /// Table 15's prompts are English.
-fn languages(plan: &Plan, notes: &[&NoteRecord]) -> Option<String> {
+fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
     let others = [(Language::Arabic, "Arabic"), (Language::Chinese, "Chinese")];
     let there = others
         .iter()

@@ -21,10 +21,10 @@ use minijinja::value::{Serde, Value};
 
 use super::table::{Kind, Table};
 use super::{ReportError, SCRIPT, STYLE, content_policy, environment};
+use crate::analysis::notes::{Gauge, Prices};
 use crate::data::{Format, ItemKind};
-use crate::notes::{Gauge, Prices};
-use crate::run::contents::Contents;
-use crate::run::plan::Plan;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
 
 /// What a run's records do not hold and its figures need.
 #[derive(Clone, Debug, Default, PartialEq)]

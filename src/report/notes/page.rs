@@ -10,14 +10,14 @@ use super::flag::Flag;
 use super::method::method;
 use super::passage::Instructions;
 use super::tables::missing_weights;
-use crate::metrics::over_runs::OverRuns;
-use crate::notes::{NoteFigures, NotesReading};
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{NoteFigures, NotesReading};
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
+use crate::record::{CallLine, NoteLine};
 use crate::report::making::Making;
 use crate::report::page::{Filter, Order};
 use crate::report::prompts::{Prompt, Prompts};
-use crate::run::contents::Contents;
-use crate::run::plan::Plan;
-use crate::run::records::{CallRecord, NoteRecord};
 
 #[derive(Serialize)]
 pub struct Page<'a> {
@@ -52,15 +52,15 @@ impl<'a> Page<'a> {
         let plan = &contents.plan;
         let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.gauge);
         let order = Order::new(plan);
-        let mut notes: Vec<&NoteRecord> = contents.notes().into_values().collect();
+        let mut notes: Vec<&NoteLine> = contents.notes().into_values().collect();
         notes.sort_by_key(|note| (&note.dataset, note.run, order.place(&note.item), &note.item));
         let calls = order.calls(&contents.calls.records);
-        let mut calls_of: BTreeMap<_, Vec<&CallRecord>> = BTreeMap::new();
+        let mut calls_of: BTreeMap<_, Vec<&CallLine>> = BTreeMap::new();
         for &call in &calls {
             let item = (&call.dataset, call.run, &call.item);
             calls_of.entry(item).or_default().push(call);
         }
-        let mut runs_of: BTreeMap<_, Vec<&NoteRecord>> = BTreeMap::new();
+        let mut runs_of: BTreeMap<_, Vec<&NoteLine>> = BTreeMap::new();
         for &note in &notes {
             runs_of
                 .entry((&note.dataset, &note.item))
@@ -69,7 +69,7 @@ impl<'a> Page<'a> {
         }
         let instructions = Instructions::of(&plan.system);
         let mut prompts = Prompts::default();
-        let case = |&note: &&'a NoteRecord| {
+        let case = |&note: &&'a NoteLine| {
             let calls = calls_of.get(&(&note.dataset, note.run, &note.item));
             let calls = calls.map_or(&[][..], Vec::as_slice);
             let mut case = Case::new(

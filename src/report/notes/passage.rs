@@ -5,8 +5,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::prompts::PromptSet;
+use crate::record::{CallLine, NoteLine};
 use crate::report::prompts::user_message;
-use crate::run::records::{CallRecord, NoteRecord};
 
 /// The prompts of a run's system, as this build has them.
 pub struct Instructions {
@@ -56,8 +56,8 @@ impl Instructions {
 impl<'a> Passage<'a> {
     /// `None` where no call was made. The calls are in the order in which they were made.
     pub fn of(
-        note: &NoteRecord,
-        calls: &[&'a CallRecord],
+        note: &NoteLine,
+        calls: &[&'a CallLine],
         instructions: &Instructions,
     ) -> Option<Passage<'a>> {
         let message = calls.iter().find_map(|call| user_message(call))?;

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::voice::Voice;
+use crate::record::{CallLine, NoteLine, Source};
 use crate::report::prompts::Prompts;
-use crate::run::records::{CallRecord, NoteRecord, Source};
 
 #[derive(Serialize)]
 pub struct Stage<'a> {
@@ -16,8 +16,8 @@ pub struct Stage<'a> {
 
 /// The stages in the order in which they began.
 pub fn stages<'a>(
-    note: &NoteRecord,
-    calls: &[&'a CallRecord],
+    note: &NoteLine,
+    calls: &[&'a CallLine],
     prompts: &mut Prompts<'a>,
 ) -> Vec<Stage<'a>> {
     let mut stages: Vec<Stage<'a>> = Vec::new();
@@ -35,7 +35,7 @@ pub fn stages<'a>(
     stages
 }
 
-fn settled(note: &NoteRecord, stage: &str) -> Option<String> {
+fn settled(note: &NoteLine, stage: &str) -> Option<String> {
     match stage {
         "detection" => {
             let detection = note.detection.as_ref()?;
@@ -95,7 +95,7 @@ mod tests {
             called("x", "det3", "detection"),
             called("x", "corr1", "correction"),
         ];
-        let calls: Vec<&CallRecord> = calls.iter().collect();
+        let calls: Vec<&CallLine> = calls.iter().collect();
         let stages = stages(&checked, &calls, &mut Prompts::default());
         let told: Vec<(&str, usize)> = stages
             .iter()

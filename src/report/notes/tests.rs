@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::fixtures::{ARABIC, called, contents, gold, note, plan, records};
 use super::*;
-use crate::notes::{Learned, NoteFigures, NotesReading};
+use crate::analysis::notes::{Learned, NoteFigures, NotesReading};
+use crate::record::{Parse, Source};
 use crate::report::fixtures::assert_asks_for_nothing;
-use crate::run::records::{Parse, Source};
 
 fn page() -> String {
     render(&records(), &Scoring::default(), &[]).unwrap()
@@ -340,7 +340,7 @@ fn prices_are_what_is_given() {
 fn without_gold_or_without_records_there_is_a_page() {
     let mut ungraded = records();
     for record in &mut ungraded.items.records {
-        if let crate::run::records::ItemRecord::Note(note) = record {
+        if let crate::record::ItemLine::Note(note) = record {
             note.gold = None;
         }
     }
@@ -376,7 +376,7 @@ fn a_prompt_of_other_words_is_shown_whole() {
 #[test]
 fn plans_say_whether_they_are_of_notes() {
     assert!(are_planned(&plan()));
-    assert!(!are_planned(&crate::run::fixtures::plan()));
+    assert!(!are_planned(&crate::experiment::fixtures::plan()));
 }
 
 /// Writes the page to the path in WARDROUND_NOTES_PAGE, to be looked at in a browser.

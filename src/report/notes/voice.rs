@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::record::{CallLine, NoteLine, Source};
 use crate::report::case::Verdict;
 use crate::report::made::Made;
 use crate::report::prompts::user_message;
 use crate::report::read::{plain, text, told};
-use crate::run::records::{CallRecord, NoteRecord, Source};
 use crate::systems::medguards::parse::thought;
 
 /// Fields of a call's record that a card has a place for; others are listed by name.
@@ -41,7 +41,7 @@ struct Pair<'a> {
 
 impl<'a> Voice<'a> {
     /// `prompt` is the number of the call's prompt in the appendix, whose words are those of another note.
-    pub fn new(call: &'a CallRecord, note: &NoteRecord, prompt: usize) -> Voice<'a> {
+    pub fn new(call: &'a CallLine, note: &NoteLine, prompt: usize) -> Voice<'a> {
         let (said, verdict) = said(call, note);
         let confidence = call.record["confidence"].as_f64();
         let fields = call.record.as_object().into_iter().flatten();
@@ -70,7 +70,7 @@ impl<'a> Voice<'a> {
 }
 
 /// What a call said: a flag, a sentence, a correction, as far as its record has them; and whether flag and sentence are gold's.
-fn said(call: &CallRecord, note: &NoteRecord) -> (String, Verdict) {
+fn said(call: &CallLine, note: &NoteLine) -> (String, Verdict) {
     let record = &call.record;
     let gold = note.gold.as_ref();
     let judged = |is_right: Option<bool>| match is_right {
@@ -106,7 +106,7 @@ fn said(call: &CallRecord, note: &NoteRecord) -> (String, Verdict) {
 }
 
 /// Whether a call settled a stage after reading what others had said.
-fn arbitrates(call: &CallRecord, note: &NoteRecord) -> bool {
+fn arbitrates(call: &CallLine, note: &NoteLine) -> bool {
     let settled = match call.purpose.as_str() {
         "detection" => note
             .detection
@@ -122,7 +122,7 @@ fn arbitrates(call: &CallRecord, note: &NoteRecord) -> bool {
 }
 
 /// The sentence that the item's line says this agent meant.
-fn sentence_meant(call: &CallRecord, note: &NoteRecord) -> Option<usize> {
+fn sentence_meant(call: &CallLine, note: &NoteLine) -> Option<usize> {
     let localisation = note.localisation.as_ref()?;
     let mut agents = localisation.agents.iter();
     let place = agents.position(|agent| *agent == call.agent)?;
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_an_arbiter_read_is_shown() {
         let mut settled = note("x");
-        let shown = |note: &NoteRecord, agent: &str| {
+        let shown = |note: &NoteLine, agent: &str| {
             let call = called("x", agent, "detection");
             Voice::new(&call, note, 1).shown.is_some()
         };

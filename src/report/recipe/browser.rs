@@ -6,16 +6,16 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::recipe::Recipe;
-use crate::recipe::cells::Cell;
-use crate::recipe::reading;
+use crate::analysis::recipe::reading;
+use crate::experiment::contents::Contents;
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::cells::Cell;
+use crate::record::{AnswerLine, CallLine, RoundLine, Stage};
 use crate::report::case::{question, spell};
 use crate::report::escape::{script_json, spell_hidden};
 use crate::report::flag::Flag;
 use crate::report::panel::{Panel, places};
 use crate::report::step::steps;
-use crate::run::contents::Contents;
-use crate::run::records::{AnswerRecord, CallRecord, RoundRecord, Stage};
 
 /// Characters that all texts of answers may have together.
 const TEXTS: usize = 3_000_000;
@@ -107,7 +107,7 @@ fn shorten(text: &str, cut: usize) -> String {
 impl Browser {
     /// Of cells in the order of the results.
     pub fn new(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Browser {
-        let answering = |call: &&CallRecord| call.stage != Stage::Aside;
+        let answering = |call: &&CallLine| call.stage != Stage::Aside;
         let calls = cells
             .iter()
             .flat_map(|(_, contents)| &contents.calls.records);
@@ -156,11 +156,11 @@ impl Browser {
         let plan = &contents.plan;
         let panel = Panel::new(&plan.panel);
         let outcomes = contents.answers();
-        let outcomes: HashMap<(u32, &str), &AnswerRecord> = outcomes
+        let outcomes: HashMap<(u32, &str), &AnswerLine> = outcomes
             .values()
             .map(|item| ((item.run, item.item.as_str()), *item))
             .collect();
-        let mut calls: HashMap<(u32, &str), Vec<&CallRecord>> = HashMap::new();
+        let mut calls: HashMap<(u32, &str), Vec<&CallLine>> = HashMap::new();
         for call in &contents.calls.records {
             calls.entry((call.run, &call.item)).or_default().push(call);
         }
@@ -180,8 +180,8 @@ impl Browser {
 
     fn item(
         &mut self,
-        item: &AnswerRecord,
-        calls: &[&CallRecord],
+        item: &AnswerLine,
+        calls: &[&CallLine],
         panel: Panel<'_>,
         pool: &mut Pool,
     ) -> Item {
@@ -211,7 +211,7 @@ impl Browser {
         )
     }
 
-    fn round(&mut self, record: &RoundRecord, calls: &[&CallRecord], pool: &mut Pool) -> Round {
+    fn round(&mut self, record: &RoundLine, calls: &[&CallLine], pool: &mut Pool) -> Round {
         let mut texts = vec![None; record.answers.len()];
         for (call, place) in calls.iter().zip(places(calls, &record.agents)) {
             if let Some(text) = place.and_then(|place| texts.get_mut(place)) {
@@ -255,7 +255,7 @@ pub fn page_of(cell: &Cell<'_>) -> String {
 }
 
 fn datasets(
-    dataset: &crate::recipe::file::DatasetEntry,
+    dataset: &crate::experiment::recipe::file::DatasetEntry,
     cells: &[(Cell<'_>, Contents)],
 ) -> Dataset {
     let mut of_dataset = cells
@@ -268,7 +268,7 @@ fn datasets(
             questions: Vec::new(),
         };
     };
-    let mut calls: HashMap<&str, Vec<&CallRecord>> = HashMap::new();
+    let mut calls: HashMap<&str, Vec<&CallLine>> = HashMap::new();
     for call in contents.calls.records.iter().filter(|call| call.run == 1) {
         calls.entry(&call.item).or_default().push(call);
     }

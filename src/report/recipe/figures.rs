@@ -1,12 +1,12 @@
 //! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
 
 use super::tables;
-use crate::metrics::bootstrap::Estimate;
-use crate::metrics::over_runs::OverRuns;
-use crate::recipe::Recipe;
-use crate::recipe::analysis::{CollapseRow, Similarity};
-use crate::recipe::file::Analysis;
-use crate::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::recipe::analysis::{CollapseRow, Similarity};
+use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::file::Analysis;
 use crate::report::figure::{Drawing, Five, Lane, Line, Mark, Plane, Point, Row, Rows};
 use crate::report::reliability;
 
@@ -53,7 +53,7 @@ pub fn each_dataset(
     reach: &[f64],
     rows: impl Fn(&str) -> Vec<Row>,
 ) -> Vec<Drawing> {
-    let drawing = |dataset: &crate::recipe::file::DatasetEntry| {
+    let drawing = |dataset: &crate::experiment::recipe::file::DatasetEntry| {
         let rows = rows(&dataset.name);
         (!rows.is_empty()).then(|| {
             let drawing = Rows {
@@ -111,7 +111,7 @@ pub fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
     }
     let lines = recipe.dataset.iter().enumerate().map(|(number, dataset)| {
         let methods = recipe.method.iter().enumerate();
-        let point = |(place, method): (usize, &crate::recipe::file::MethodEntry)| {
+        let point = |(place, method): (usize, &crate::experiment::recipe::file::MethodEntry)| {
             let cell = tables::cell(results, &method.name, &dataset.name)?;
             Some(Point {
                 // Beside each other where they would stand on each other.
@@ -176,7 +176,7 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
 pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Figures {
     let rows = |dataset: &str| {
         let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
-        let row = |row: &crate::recipe::analysis::NetGainRow| Row {
+        let row = |row: &crate::analysis::recipe::analysis::NetGainRow| Row {
             label: tables::method(recipe, &row.method).to_owned(),
             lanes: vec![interval(0, &row.estimate, row.paper)],
         };
@@ -195,7 +195,7 @@ pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Figures {
 pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Figures {
     let rows = |dataset: &str| {
         let rows = results.paired.iter().filter(|row| row.dataset == dataset);
-        let row = |row: &crate::recipe::analysis::PairedRow| {
+        let row = |row: &crate::analysis::recipe::analysis::PairedRow| {
             let (method, baseline) = (&row.method, &row.baseline);
             let (method, baseline) = (
                 tables::method(recipe, method),

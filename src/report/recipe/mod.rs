@@ -14,11 +14,11 @@ use super::content_policy::content_policy;
 use super::figure::Drawing;
 use super::table::Table;
 use super::{ReportError, STYLE, environment};
-use crate::recipe::Recipe;
-use crate::recipe::analysis::CaseRow;
-use crate::recipe::cells::Cell;
-use crate::recipe::results::RecipeResults;
-use crate::run::contents::Contents;
+use crate::analysis::recipe::analysis::CaseRow;
+use crate::analysis::recipe::results::RecipeResults;
+use crate::experiment::contents::Contents;
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::cells::Cell;
 use browser::{Browser, page_of};
 use figures::{Figures, Key};
 
@@ -235,7 +235,7 @@ fn collapse(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
 }
 
 fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
-    let group = |dataset: &crate::recipe::file::DatasetEntry| {
+    let group = |dataset: &crate::experiment::recipe::file::DatasetEntry| {
         let drawings = figures::calibration(recipe, results, &dataset.name);
         Group {
             title: dataset.label.clone(),
@@ -298,7 +298,7 @@ fn told<'a>(
 }
 
 fn methods<'a>(recipe: &'a Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Method<'a>> {
-    let method = |method: &'a crate::recipe::file::MethodEntry| {
+    let method = |method: &'a crate::experiment::recipe::file::MethodEntry| {
         let mut of_method = cells
             .iter()
             .filter(|(cell, _)| cell.method.name == method.name);

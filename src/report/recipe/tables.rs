@@ -1,9 +1,9 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
-use crate::recipe::Recipe;
-use crate::recipe::analysis::CaseRow;
-use crate::recipe::file::Analysis;
-use crate::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::recipe::analysis::CaseRow;
+use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::file::Analysis;
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 use crate::report::{costs, reliability};
 
@@ -80,7 +80,7 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
             ));
         }
     }
-    let row = |method: &crate::recipe::file::MethodEntry| {
+    let row = |method: &crate::experiment::recipe::file::MethodEntry| {
         let mut cells = vec![Cell::text(&method.label)];
         for dataset in &recipe.dataset {
             let found = cell(results, &method.name, &dataset.name);
@@ -171,7 +171,7 @@ fn mean(values: &[f64]) -> Cell {
 }
 
 pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::recipe::analysis::NetGainRow| Row {
+    let row = |row: &crate::analysis::recipe::analysis::NetGainRow| Row {
         group: dataset(recipe, &row.dataset).to_owned(),
         cells: vec![
             Cell::text(method(recipe, &row.method)),
@@ -210,7 +210,7 @@ pub fn comparison(name: &str) -> &str {
 }
 
 pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::recipe::analysis::PairedRow| {
+    let row = |row: &crate::analysis::recipe::analysis::PairedRow| {
         let tests = row.mcnemar.iter();
         let p_values: Vec<String> = tests.map(|test| format!("{:.3}", test.p_value)).collect();
         let against = row
@@ -255,7 +255,7 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::recipe::analysis::CollapseRow| {
+    let row = |row: &crate::analysis::recipe::analysis::CollapseRow| {
         let agreement = row.agreement.as_ref();
         let similarity = row.similarity.as_ref();
         Row {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::column::{Column, Kind};
-use crate::metrics::bootstrap::Estimate;
-use crate::metrics::over_runs::OverRuns;
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::over_runs::OverRuns;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {

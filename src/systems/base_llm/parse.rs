@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::records::Parse;
+use crate::record::Parse;
 use crate::systems::json_object::without_thinking;
 
 /// What a base model says of a note.

@@ -3,12 +3,10 @@
 use super::parse::{Reading, read};
 use super::settings::Settings;
 use crate::data::Note;
-use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{
-    DetectionRecord, LocalisationRecord, Message, NoteRecord, Source, Stage,
-};
+use crate::record::Grammar;
+use crate::record::{DetectionLine, LocalisationLine, Message, NoteLine, Source, Stage};
 use crate::systems::case::{Case, messages};
 use crate::systems::form::MAX_CHAR_BYTES;
 use crate::systems::medguards::texts::numbered;
@@ -40,7 +38,7 @@ impl BaseLlm {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteRecord, PanelError> {
+    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteLine, PanelError> {
         let note = case.item;
         let mut record = case.open();
         let mut reading = Reading::Unreadable;
@@ -59,7 +57,7 @@ impl BaseLlm {
             Reading::Unreadable => None,
         };
         record.flag = Some(flag == Some(true));
-        record.detection = Some(DetectionRecord {
+        record.detection = Some(DetectionLine {
             source: Source::Single,
             agents: vec![AGENT.to_owned()],
             flags: vec![flag],
@@ -74,7 +72,7 @@ impl BaseLlm {
             record.sentence_id = Some(sentence_id);
             record.exact_sentence_id = Some(sentence_id);
             record.correction = Some(correction).filter(|text| !text.is_empty());
-            record.localisation = Some(LocalisationRecord {
+            record.localisation = Some(LocalisationLine {
                 source: Source::Single,
                 agents: vec![AGENT.to_owned()],
                 opinions: vec![sentence_id.to_string()],

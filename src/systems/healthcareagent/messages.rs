@@ -2,7 +2,7 @@
 
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::Message;
+use crate::record::Message;
 use crate::systems::case::{messages, option_lines};
 
 /// What a critique looks at, in the order of the feedback.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::answer::{answer_field, normalise_answer};
 use crate::systems::json_object::{self, text, without_thinking};
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::messages::{CRITIQUES, Messages};
 use super::parse::{self, Conclusion, conclusion, said, wants_inquiry};
 use crate::data::Question;
-use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{AnswerRecord, FinishReason, Message, Parse, RoundRecord, Stage};
+use crate::record::Grammar;
+use crate::record::{AnswerLine, FinishReason, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::decoding::Decoding;
 use crate::systems::form::{self, STEPS};
@@ -40,7 +40,7 @@ impl HealthcareAgent {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let question = case.item;
         let follow_ups = self.follow_ups(&case)?;
         let concluded = self.concluded(question);
@@ -160,8 +160,8 @@ fn read_conclusion(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     (conclusion.record(), parse)
 }
 
-fn round_record(round: u32, stage: Stage, conclusion: &Conclusion, brief: String) -> RoundRecord {
-    RoundRecord {
+fn round_record(round: u32, stage: Stage, conclusion: &Conclusion, brief: String) -> RoundLine {
+    RoundLine {
         round,
         stage,
         agents: vec![AGENT.to_owned()],
@@ -178,14 +178,14 @@ fn round_record(round: u32, stage: Stage, conclusion: &Conclusion, brief: String
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
-    use crate::run::records::CallRecord;
+    use crate::record::CallLine;
     use crate::systems::protocol::Protocol;
     use crate::systems::scripted::{answer, question};
 
     const DRAFT: &str = r#"{"explanation": "rash {feedback}", "answer": "C"}"#;
 
     /// A doctor who plans so, and revises the draft to `last`.
-    fn run(plan: &'static str, last: &'static str) -> (AnswerRecord, Vec<CallRecord>) {
+    fn run(plan: &'static str, last: &'static str) -> (AnswerLine, Vec<CallLine>) {
         let script = Script::new(move |key, _| {
             let text = match key.purpose.as_str() {
                 "planner" => plan,
@@ -203,7 +203,7 @@ mod tests {
         )
     }
 
-    fn user<'a>(calls: &'a [CallRecord], purpose: &str) -> &'a str {
+    fn user<'a>(calls: &'a [CallLine], purpose: &str) -> &'a str {
         let call = calls.iter().find(|call| call.purpose == purpose).unwrap();
         &call.messages[1].content
     }

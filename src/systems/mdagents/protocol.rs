@@ -9,7 +9,7 @@ use super::settings::{AGENTS, EXPERTS, MODERATOR, RECRUITER, Settings, agent_nam
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{AnswerRecord, CallRecord, FinishReason, Message, Parse, Stage};
+use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::Shape;
 use crate::systems::form::{answer, array, choice, object};
@@ -38,7 +38,7 @@ impl MdAgents {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let complexity = self.complexity(&case)?;
         let (first, decision) = match complexity.as_str() {
             "basic" => (vec![self.answer_alone(&case)?], None),
@@ -81,14 +81,14 @@ impl MdAgents {
         Ok(field(&call.record, "complexity"))
     }
 
-    fn answer_alone(&self, case: &Case<'_>) -> Result<CallRecord, PanelError> {
+    fn answer_alone(&self, case: &Case<'_>) -> Result<CallLine, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "answer");
         let messages = fill_case(&self.messages.basic, case.item, &[]);
         case.ask(step.ask(0, agent_name(0), messages), &self.reader())
     }
 
     /// The experts' opinions and the decision on them.
-    fn ask_experts(&self, case: &Case<'_>) -> Result<(Vec<CallRecord>, CallRecord), PanelError> {
+    fn ask_experts(&self, case: &Case<'_>) -> Result<(Vec<CallLine>, CallLine), PanelError> {
         let expert = object(vec![
             ("role", self.settings.decoding.string()),
             ("expertise", self.settings.decoding.string()),
@@ -136,7 +136,7 @@ impl MdAgents {
         case: &Case<'_>,
         templates: &Templates,
         said: (&str, &str),
-    ) -> Result<CallRecord, PanelError> {
+    ) -> Result<CallLine, PanelError> {
         let step = self.opinion_step(case, Stage::Final, "decision");
         let messages = fill_case(templates, case.item, &[said]);
         case.ask(step.ask(MODERATOR, "moderator", messages), &self.reader())

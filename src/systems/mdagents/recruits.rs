@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::settings::{EXPERTS, MEMBERS, TEAMS};
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::reply::{Reply, field};
 
 /// An expert on an intermediate question.

@@ -7,7 +7,7 @@ use super::recruits::{Member, Team, read_teams, recruited};
 use super::settings::{AGENTS, MEMBERS, RECRUITER, TEAMS};
 use crate::panel::PanelError;
 use crate::prompts::fill;
-use crate::run::records::{CallRecord, FinishReason, Parse, Stage};
+use crate::record::{CallLine, FinishReason, Parse, Stage};
 use crate::systems::case::{Ask, Case};
 use crate::systems::form::{array, object};
 use crate::systems::json_object::without_thinking;
@@ -19,7 +19,7 @@ impl MdAgents {
     pub(super) fn ask_teams(
         &self,
         case: &Case<'_>,
-    ) -> Result<(Vec<CallRecord>, CallRecord), PanelError> {
+    ) -> Result<(Vec<CallLine>, CallLine), PanelError> {
         let teams = self.form_teams(case)?;
         let requests = self.request(case, &teams)?;
         let investigations = self.investigate(case, &teams, &requests)?;
@@ -120,7 +120,7 @@ impl MdAgents {
         teams: &[Team],
         requests: &[String],
         investigations: &[Vec<String>],
-    ) -> Result<Vec<CallRecord>, PanelError> {
+    ) -> Result<Vec<CallLine>, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "report");
         let asks = teams.iter().enumerate().map(|(at, team)| {
             let reported = assistants(team)

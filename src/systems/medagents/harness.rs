@@ -7,7 +7,7 @@ use super::specialties;
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{AnswerRecord, CallRecord, FinishReason, Message, Parse, Stage};
+use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
@@ -52,7 +52,7 @@ impl Harness {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
@@ -119,7 +119,7 @@ impl Harness {
         case: &Case<'_>,
         round: u32,
         specialties: &[String],
-    ) -> Result<Vec<CallRecord>, PanelError> {
+    ) -> Result<Vec<CallLine>, PanelError> {
         let (stage, round) = match round {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
@@ -148,7 +148,7 @@ impl Harness {
         case: &Case<'_>,
         round: u32,
         specialties: &[String],
-        opinions: &[CallRecord],
+        opinions: &[CallLine],
     ) -> Result<String, PanelError> {
         let step = Step {
             stage: Stage::Aside,
@@ -158,7 +158,7 @@ impl Harness {
                 .decoding
                 .record(vec![("explanation", self.decoding.string())]),
         };
-        let opinion = |(doctor, (specialty, call)): (usize, (&String, &CallRecord))| {
+        let opinion = |(doctor, (specialty, call)): (usize, (&String, &CallLine))| {
             let values = [
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
@@ -187,7 +187,7 @@ impl Harness {
         round: u32,
         specialties: &[String],
         synthesis: &str,
-    ) -> Result<Vec<CallRecord>, PanelError> {
+    ) -> Result<Vec<CallLine>, PanelError> {
         let step = Step {
             stage: Stage::Round,
             round,
@@ -205,12 +205,7 @@ impl Harness {
         case.ask_all(asks.collect(), &read_review)
     }
 
-    fn decide(
-        &self,
-        case: &Case<'_>,
-        round: u32,
-        synthesis: &str,
-    ) -> Result<CallRecord, PanelError> {
+    fn decide(&self, case: &Case<'_>, round: u32, synthesis: &str) -> Result<CallLine, PanelError> {
         let step = Step {
             stage: Stage::Final,
             round,
@@ -239,8 +234,8 @@ fn doctors() -> Vec<String> {
     (0..DOCTORS).map(doctor_name).collect()
 }
 
-fn letters(calls: &[CallRecord]) -> Vec<String> {
-    let answer = |call: &CallRecord| field(&call.record, "answer");
+fn letters(calls: &[CallLine]) -> Vec<String> {
+    let answer = |call: &CallLine| field(&call.record, "answer");
     calls.iter().map(answer).collect()
 }
 

@@ -10,10 +10,10 @@ use super::texts::{
     domains, read_advice, read_analysis, read_answer, read_domains, read_report, read_vote,
 };
 use crate::data::Question;
-use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::{AnswerRecord, CallRecord, Message, Stage};
+use crate::record::Grammar;
+use crate::record::{AnswerLine, CallLine, Message, Stage};
 use crate::systems::case::{Case, Verdict, option_lines};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
@@ -92,7 +92,7 @@ impl Original {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let (on_question, on_options) = self.recruit(&case)?;
         let first = self.analyse_question(&case, &on_question)?;
         let second = self.analyse_options(&case, &on_options, &first)?;
@@ -289,7 +289,7 @@ impl Original {
         Ok(self.report_of(case.item, &call))
     }
 
-    fn decide(&self, case: &Case<'_>, round: u32, report: &str) -> Result<CallRecord, PanelError> {
+    fn decide(&self, case: &Case<'_>, round: u32, report: &str) -> Result<CallLine, PanelError> {
         let letters: String = case.item.letters().collect();
         let regex = format!("Option: \\[[{letters}]\\]");
         let step = self.step(Stage::Final, round, "decision", regex, REPORT_TOKENS);
@@ -298,7 +298,7 @@ impl Original {
     }
 
     /// The report as everybody is shown it.
-    fn report_of(&self, question: &Question, call: &CallRecord) -> String {
+    fn report_of(&self, question: &Question, call: &CallLine) -> String {
         let values = [
             ("question", question.question.as_str()),
             ("options", &option_lines(question)),
@@ -316,7 +316,7 @@ impl Original {
         templates: &Templates,
         values: &[(&str, &str)],
         read: crate::panel::Reader<'_>,
-    ) -> Result<Vec<CallRecord>, PanelError> {
+    ) -> Result<Vec<CallLine>, PanelError> {
         let asks = experts.map(|expert| {
             let domain = [("domain", expert.domain.as_str())];
             let values = [&domain, values].concat();

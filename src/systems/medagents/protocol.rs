@@ -6,7 +6,7 @@ use super::settings::{Form, Settings};
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{AnswerRecord, Message};
+use crate::record::{AnswerLine, Message};
 use crate::systems::case::Case;
 
 /// Doctors in consultation.
@@ -27,7 +27,7 @@ impl MedAgents {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         match self {
             MedAgents::Harness(system) => system.answer(case),
             MedAgents::Original(system) => system.answer(case),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::settings::DOCTORS;
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::json_object;
 
 /// What a name has to contain, in the order in which it is looked for, and the specialty that it then is.

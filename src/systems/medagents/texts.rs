@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::answer::normalise_answer;
 use crate::systems::json_object::without_thinking;
 

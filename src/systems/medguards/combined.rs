@@ -9,8 +9,8 @@ use super::protocol::MedGuards;
 use super::{detection, localisation};
 use crate::data::Note;
 use crate::panel::PanelError;
-use crate::run::records::{
-    CallRecord, DetectionRecord, FinishReason, Message, NoteRecord, Parse, Source, Stage,
+use crate::record::{
+    CallLine, DetectionLine, FinishReason, Message, NoteLine, Parse, Source, Stage,
 };
 use crate::systems::case::Case;
 use crate::systems::decoding::Shape;
@@ -21,7 +21,7 @@ impl MedGuards {
     pub(super) fn do_all(
         &self,
         case: &Case<'_, Note>,
-        record: &mut NoteRecord,
+        record: &mut NoteLine,
     ) -> Result<(), PanelError> {
         let prompt = (
             self.texts.do_all(case.item),
@@ -59,7 +59,7 @@ impl MedGuards {
     pub(super) fn detect_and_locate(
         &self,
         case: &Case<'_, Note>,
-        record: &mut NoteRecord,
+        record: &mut NoteLine,
     ) -> Result<(), PanelError> {
         let note = case.item;
         let prompt = (self.texts.detect_and_locate(note), self.texts.result(note));
@@ -84,7 +84,7 @@ impl MedGuards {
     pub(super) fn locate_and_correct(
         &self,
         case: &Case<'_, Note>,
-        record: &mut NoteRecord,
+        record: &mut NoteLine,
     ) -> Result<(), PanelError> {
         let note = case.item;
         let shape = self.texts.place_and_correction(note);
@@ -108,7 +108,7 @@ impl MedGuards {
         purpose: &'static str,
         (prompt, shape): (Vec<Message>, Shape),
         read: &dyn Fn(&str, FinishReason) -> (Value, Parse),
-    ) -> Result<CallRecord, PanelError> {
+    ) -> Result<CallLine, PanelError> {
         let step = Step {
             stage: Stage::Final,
             round: 0,
@@ -121,14 +121,14 @@ impl MedGuards {
         )
     }
 
-    fn placed(&self, note: &Note, call: &CallRecord) -> Localised {
+    fn placed(&self, note: &Note, call: &CallLine) -> Localised {
         let opinion = self.opinion(note, &call.text);
         localised(Source::Single, std::slice::from_ref(call), vec![opinion], 0)
     }
 }
 
-fn alone(call: &CallRecord, flag: Option<bool>) -> DetectionRecord {
-    DetectionRecord {
+fn alone(call: &CallLine, flag: Option<bool>) -> DetectionLine {
+    DetectionLine {
         source: Source::Single,
         agents: vec![call.agent.clone()],
         flags: vec![flag],
@@ -137,7 +137,7 @@ fn alone(call: &CallRecord, flag: Option<bool>) -> DetectionRecord {
 }
 
 /// A correction that stands in tags of its own, or nowhere.
-fn tagged_correction(call: &CallRecord, compat: bool) -> Corrected {
+fn tagged_correction(call: &CallLine, compat: bool) -> Corrected {
     let has_tag = super::parse::section(&call.text, "correction").is_some();
     Corrected {
         text: correction(&call.text, "correction", compat).filter(|_| has_tag),

@@ -5,7 +5,7 @@ use super::protocol::MedGuards;
 use super::settings::Structure;
 use crate::data::Note;
 use crate::panel::PanelError;
-use crate::run::records::{CallRecord, Message, Stage};
+use crate::record::{CallLine, Message, Stage};
 use crate::systems::case::Case;
 use crate::systems::step::Step;
 
@@ -41,7 +41,7 @@ impl MedGuards {
         case: &Case<'_, Note>,
         agent: &str,
         prompt: Vec<Message>,
-    ) -> Result<CallRecord, PanelError> {
+    ) -> Result<CallLine, PanelError> {
         let step = Step {
             stage: Stage::Final,
             round: 0,
@@ -54,7 +54,7 @@ impl MedGuards {
         })
     }
 
-    fn corrected(&self, call: &CallRecord) -> Corrected {
+    fn corrected(&self, call: &CallLine) -> Corrected {
         Corrected {
             text: correction(&call.text, "result", self.settings.release_compat),
             confidence: confidence(&call.text),

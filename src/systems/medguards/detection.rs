@@ -6,7 +6,7 @@ use super::settings::Arbitration;
 use super::texts::Prompt;
 use crate::data::Note;
 use crate::panel::PanelError;
-use crate::run::records::{CallRecord, DetectionRecord, Message, Source, Stage};
+use crate::record::{CallLine, DetectionLine, Message, Source, Stage};
 use crate::systems::case::{Ask, Case};
 use crate::systems::step::Step;
 
@@ -15,10 +15,7 @@ pub const PURPOSE: &str = "detection";
 
 impl MedGuards {
     /// One agent's word.
-    pub(super) fn detect_alone(
-        &self,
-        case: &Case<'_, Note>,
-    ) -> Result<DetectionRecord, PanelError> {
+    pub(super) fn detect_alone(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
         let ask = self.detector(
             Stage::Final,
             "det1",
@@ -29,7 +26,7 @@ impl MedGuards {
     }
 
     /// Two agents', and perhaps a third's.
-    pub(super) fn detect(&self, case: &Case<'_, Note>) -> Result<DetectionRecord, PanelError> {
+    pub(super) fn detect(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
         let note = case.item;
         let asks = vec![
             self.detector(Stage::Initial, "det1", self.texts.detect(Prompt::A, note)),
@@ -66,17 +63,17 @@ impl MedGuards {
         step.ask(self.seat(agent), agent, prompt)
     }
 
-    fn ask_flag(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallRecord, PanelError> {
+    fn ask_flag(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallLine, PanelError> {
         let compat = self.settings.release_compat;
         case.ask(ask, &|text, _| read_flag(text, compat))
     }
 
-    fn flag(&self, call: &CallRecord) -> Option<bool> {
+    fn flag(&self, call: &CallLine) -> Option<bool> {
         flag(&call.text, self.settings.release_compat)
     }
 
-    fn detection(&self, source: Source, calls: &[CallRecord]) -> DetectionRecord {
-        DetectionRecord {
+    fn detection(&self, source: Source, calls: &[CallLine]) -> DetectionLine {
+        DetectionLine {
             source,
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
             flags: calls.iter().map(|call| self.flag(call)).collect(),
@@ -86,7 +83,7 @@ impl MedGuards {
 }
 
 /// What a detection came to: the last word, or of a vote the majority; where there is none, the first agent's.
-pub fn verdict(detection: &DetectionRecord) -> Option<bool> {
+pub fn verdict(detection: &DetectionLine) -> Option<bool> {
     let flags = &detection.flags;
     match detection.source {
         Source::Vote => majority(flags).unwrap_or(flags[0]),

@@ -7,7 +7,7 @@ use super::settings::{Arbitration, Localisation};
 use super::texts::{Prompt, shown};
 use crate::data::Note;
 use crate::panel::PanelError;
-use crate::run::records::{CallRecord, LocalisationRecord, Message, Source, Stage};
+use crate::record::{CallLine, LocalisationLine, Message, Source, Stage};
 use crate::systems::case::{Ask, Case};
 use crate::systems::step::Step;
 use crate::text::{Match, align};
@@ -25,7 +25,7 @@ pub struct Opinion {
 
 /// What a stage came to.
 pub struct Localised {
-    pub record: LocalisationRecord,
+    pub record: LocalisationLine,
     /// Whose words count.
     pub opinion: Opinion,
 }
@@ -69,7 +69,7 @@ impl MedGuards {
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_located(text, compat))?;
-        let opinion = |call: &CallRecord| self.opinion(note, &call.text);
+        let opinion = |call: &CallLine| self.opinion(note, &call.text);
         let mut opinions: Vec<Opinion> = calls.iter().map(opinion).collect();
         if opinions[0].place().is_some() && opinions[0].place() == opinions[1].place() {
             return Ok(localised(Source::Agreement, &calls, opinions, 0));
@@ -142,7 +142,7 @@ impl MedGuards {
         step.ask(self.seat(agent), agent, prompt)
     }
 
-    fn ask_place(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallRecord, PanelError> {
+    fn ask_place(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallLine, PanelError> {
         let compat = self.settings.release_compat;
         case.ask(ask, &|text, _| read_located(text, compat))
     }
@@ -151,12 +151,12 @@ impl MedGuards {
 /// The stage's record; `chosen` is whose opinion counts.
 pub(super) fn localised(
     source: Source,
-    calls: &[CallRecord],
+    calls: &[CallLine],
     opinions: Vec<Opinion>,
     chosen: usize,
 ) -> Localised {
     Localised {
-        record: LocalisationRecord {
+        record: LocalisationLine {
             source,
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
             opinions: opinions.iter().map(|one| one.located.words()).collect(),

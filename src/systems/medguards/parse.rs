@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::run::records::Parse;
+use crate::record::Parse;
 
 /// One agent's words about where the error is.
 #[derive(Clone, Debug, PartialEq, Eq)]

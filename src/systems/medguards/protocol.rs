@@ -9,7 +9,7 @@ use super::texts::{Prompt, Texts};
 use crate::data::Note;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{Message, NoteRecord};
+use crate::record::{Message, NoteLine};
 use crate::systems::case::Case;
 
 /// Agents who guard a note.
@@ -32,7 +32,7 @@ impl MedGuards {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteRecord, PanelError> {
+    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteLine, PanelError> {
         let mut record = case.open();
         match self.settings.structure {
             Structure::One => self.do_all(&case, &mut record)?,
@@ -95,7 +95,7 @@ impl MedGuards {
     fn correct_what_was_located(
         &self,
         case: &Case<'_, Note>,
-        record: &mut NoteRecord,
+        record: &mut NoteLine,
     ) -> Result<(), PanelError> {
         if record.sentence_id.is_some() {
             let corrected = self.correct(case, &record.sentence)?;
@@ -105,7 +105,7 @@ impl MedGuards {
     }
 
     /// A note whose error nobody could place stays flagged.
-    pub(super) fn take_place(&self, note: &Note, record: &mut NoteRecord, place: Localised) {
+    pub(super) fn take_place(&self, note: &Note, record: &mut NoteLine, place: Localised) {
         let Localised {
             record: localisation,
             opinion,
@@ -126,7 +126,7 @@ impl MedGuards {
     }
 
     /// A sentence that was not located cannot be corrected.
-    pub(super) fn take_correction(&self, record: &mut NoteRecord, corrected: Corrected) {
+    pub(super) fn take_correction(&self, record: &mut NoteLine, corrected: Corrected) {
         if record.sentence_id.is_some() {
             record.correction = corrected.text;
             record.confidence = corrected.confidence;

@@ -3,12 +3,12 @@
 mod structures;
 
 use crate::panel::scripted::Script;
-use crate::run::records::{CallRecord, NoteRecord, Parse, Source, Stage};
+use crate::record::{CallLine, NoteLine, Parse, Source, Stage};
 use crate::systems::protocol::Protocol;
 use crate::systems::scripted::{WRONG, check, note};
 
 /// What each agent says; an agent who is not named must not be asked.
-fn run(settings: &[&str], said: &[(&str, &str)]) -> (NoteRecord, Vec<CallRecord>) {
+fn run(settings: &[&str], said: &[(&str, &str)]) -> (NoteLine, Vec<CallLine>) {
     let protocol = Protocol::parse("medguards", settings).unwrap();
     let said: Vec<(String, String)> = said
         .iter()
@@ -34,11 +34,11 @@ fn result(words: &str, confidence: u32) -> String {
     )
 }
 
-fn agents(calls: &[CallRecord]) -> Vec<&str> {
+fn agents(calls: &[CallLine]) -> Vec<&str> {
     calls.iter().map(|call| call.agent.as_str()).collect()
 }
 
-fn prompt(calls: &[CallRecord], agent: &str) -> String {
+fn prompt(calls: &[CallLine], agent: &str) -> String {
     let call = calls.iter().find(|call| call.agent == agent).unwrap();
     assert_eq!(call.messages.len(), 1);
     call.messages[0].content.clone()

@@ -3,9 +3,9 @@
 use super::parse::{Located, confidence, flag, thought};
 use super::settings::{Localisation, Settings};
 use crate::data::Note;
-use crate::engine::Grammar;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::Message;
+use crate::record::Grammar;
+use crate::record::Message;
 use crate::systems::case::messages;
 use crate::systems::decoding::Shape;
 use crate::systems::form::{MAX_CHAR_BYTES, STEPS};

@@ -2,7 +2,7 @@
 
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::Message;
+use crate::record::Message;
 
 use super::settings::{Counterfactual, Role, Settings};
 use crate::systems::case::{messages, option_lines};

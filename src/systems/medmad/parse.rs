@@ -1,6 +1,6 @@
 //! From a completion's text to a record: as it stands, else repaired, else the answer alone.
 
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 
 use super::record::{Note, Record};
 use crate::systems::answer::{answer_field, normalise_answer};

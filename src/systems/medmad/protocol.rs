@@ -10,10 +10,10 @@ use super::schema::{schema, worst_case_bytes};
 use super::settings::Settings;
 use super::vote::{Vote, consensus, rationale, vote, weights};
 use crate::data::Question;
-use crate::engine::Grammar;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{AnswerRecord, FinishReason, Message, Parse, RoundRecord, Stage};
+use crate::record::Grammar;
+use crate::record::{AnswerLine, FinishReason, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::permutation::permutation;
 
@@ -39,7 +39,7 @@ impl MedMad {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let question = case.item;
         let mut records = self.ask(&case, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
@@ -130,10 +130,10 @@ impl MedMad {
         records: &[Record],
         order: &[usize],
         brief: String,
-    ) -> RoundRecord {
+    ) -> RoundLine {
         let (weights, vote) = self.vote(records);
         let agents: Vec<&String> = case.panel.members.iter().map(|one| &one.agent).collect();
-        RoundRecord {
+        RoundLine {
             round,
             stage: match round {
                 0 => Stage::Initial,

@@ -4,7 +4,7 @@ use super::settings::Settings;
 use super::vote::Opinion;
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::Message;
+use crate::record::Message;
 use crate::systems::case::option_lines;
 use crate::systems::medmad::brief::truncate;
 use crate::systems::step::Templates;

@@ -8,9 +8,7 @@ use super::vote::{Opinion, consensus, weighted_vote};
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{
-    AnswerRecord, CallRecord, FinishReason, Message, Parse, RoundRecord, Stage,
-};
+use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Case, Verdict};
 use crate::systems::form;
 use crate::systems::medmad::brief::truncate;
@@ -35,7 +33,7 @@ impl Reconcile {
 
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let first = self.messages.initial(case.item);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_record(&case, 0, &opinions, String::new())];
@@ -110,7 +108,7 @@ fn read(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     (record, reply.parse)
 }
 
-fn opinion(call: &CallRecord) -> Opinion {
+fn opinion(call: &CallLine) -> Opinion {
     Opinion {
         answer: field(&call.record, "answer"),
         confidence: call.record["confidence"].as_f64().unwrap_or(0.0),
@@ -118,10 +116,10 @@ fn opinion(call: &CallRecord) -> Opinion {
     }
 }
 
-fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundRecord {
+fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
     let (weights, vote) = weighted_vote(opinions);
     let members = case.panel.members.iter();
-    RoundRecord {
+    RoundLine {
         round,
         stage: match round {
             0 => Stage::Initial,
@@ -153,7 +151,7 @@ mod tests {
     /// Runs the table on one question; agent `i` says `script(round, i)`.
     fn run(
         script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
-    ) -> (AnswerRecord, Vec<CallRecord>) {
+    ) -> (AnswerLine, Vec<CallLine>) {
         let script = Script::new(move |key, _| {
             let agent = Settings::agents().iter().position(|a| *a == key.agent);
             script(key.round, agent.unwrap())

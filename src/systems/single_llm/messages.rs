@@ -3,7 +3,7 @@
 use super::settings::{Method, Settings};
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::run::records::Message;
+use crate::record::Message;
 use crate::systems::case::{messages, option_lines};
 
 /// The prompts of a run.

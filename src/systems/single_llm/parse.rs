@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::settings::{Method, Settings};
-use crate::run::records::{FinishReason, Parse};
+use crate::record::{FinishReason, Parse};
 use crate::systems::answer::{answer_field, harness_letter, normalise_answer};
 use crate::systems::json_object::{self, text, without_thinking};
 

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::data::Question;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::run::records::{AnswerRecord, Message, RoundRecord, Stage};
+use crate::record::{AnswerLine, Message, RoundLine, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::form::{self, STEPS};
 
@@ -35,7 +35,7 @@ impl SingleLlm {
     ///
     /// # Errors
     /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerRecord, PanelError> {
+    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
         let question = case.item;
         let letters: Vec<char> = question.letters().collect();
         let thought = self.thought(question);
@@ -62,7 +62,7 @@ impl SingleLlm {
             .map(|call| parse(&call.text, call.finish_reason, &self.settings, &letters))
             .collect();
         let verdict = verdict(&readings, self.settings.mab_compat);
-        let round = RoundRecord {
+        let round = RoundLine {
             round: 0,
             stage: Stage::Initial,
             agents: vec![AGENT.to_owned(); readings.len()],
@@ -146,13 +146,13 @@ fn most_common<'a>(texts: &[&'a str]) -> (&'a str, bool) {
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
-    use crate::run::records::{CallRecord, Parse};
+    use crate::record::{CallLine, Parse};
     use crate::systems::protocol::Protocol;
     use crate::systems::scripted::{answer, question};
     use crate::systems::single_llm::settings::Method;
 
     /// What a system makes of samples that say these texts, in order.
-    fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerRecord, Vec<CallRecord>) {
+    fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
         let samples = format!("samples={}", said.len());
         let pairs = [pairs, &[samples.as_str()]].concat();
         let protocol = Protocol::parse(name, &pairs).unwrap();

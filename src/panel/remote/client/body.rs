@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{RemoteError, RemoteRequest};
 use super::forms::{Forms, Parameter};
-use crate::engine::Grammar;
+use crate::record::Grammar;
 
 /// The name that a schema must have.
 const SCHEMA_NAME: &str = "record";
@@ -124,7 +124,7 @@ fn unsendable(error: serde_json::Error) -> RemoteError {
 mod tests {
     use super::super::complaint::Complaint;
     use super::*;
-    use crate::run::records::Message;
+    use crate::record::Message;
 
     fn message(role: &str, content: &str) -> Message {
         Message {

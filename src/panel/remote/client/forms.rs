@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::super::{Address, RemoteRequest};
 use super::complaint::Complaint;
-use crate::engine::Grammar;
+use crate::record::Grammar;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {

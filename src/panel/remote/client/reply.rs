@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::Served;
 use super::complaint::Complaint;
-use crate::run::records::{AnsweredBy, FinishReason, Usage};
+use crate::record::{AnsweredBy, FinishReason, Usage};
 
 /// A completion as the server gives it.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use super::super::{
 };
 use super::fake_server::{Act, FakeServer, ok, said, status};
 use crate::hub::Barrier;
-use crate::run::records::{FinishReason, Message};
+use crate::record::{FinishReason, Message};
 
 const SECRET: &str = "sk-hush-hush";
 static GO: AtomicBool = AtomicBool::new(false);

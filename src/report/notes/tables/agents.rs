@@ -1,7 +1,7 @@
 //! The tables of the agents: who settled a stage, how sure the detectors are, what a stage costs.
 
 use super::table;
-use crate::notes::{Confidence, Consensus, LowPair, Prices, Settled, StageCost};
+use crate::analysis::notes::{Confidence, Consensus, LowPair, Prices, Settled, StageCost};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 
 pub fn consensus(stages: &[Consensus]) -> Table {

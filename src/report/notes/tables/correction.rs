@@ -1,6 +1,6 @@
 //! The table of corrections, by every measure; and what is said of measures without weights.
 
-use crate::notes::{Correction, MEASURES, Measured, NoteFigures};
+use crate::analysis::notes::{Correction, MEASURES, Measured, NoteFigures};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 
 /// What stands where a measure has no weights.

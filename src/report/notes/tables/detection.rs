@@ -1,8 +1,8 @@
 //! The tables of detection and localisation: shares, what was said by gold, types of error.
 
 use super::table;
-use crate::metrics::over_runs::OverRuns;
-use crate::notes::{ByType, Detection, Localisation};
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{ByType, Detection, Localisation};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 
 /// A figure, what it is called, and of how many notes × runs it is.

@@ -6,7 +6,7 @@ mod detection;
 
 pub use correction::{measured, missing_weights};
 
-use crate::notes::{NoteFigures, Prices};
+use crate::analysis::notes::{NoteFigures, Prices};
 use crate::report::table::{Column, Row, Table};
 
 /// Those that there are figures for.

@@ -1,7 +1,7 @@
 //! How the agents got there: who settled a stage, how sure the detectors are, what a stage costs.
 
 use super::Entry;
-use crate::notes::{LowPair, Prices, Settled, StageCost};
+use crate::analysis::notes::{LowPair, Prices, Settled, StageCost};
 use crate::report::table::{Cell, Column, Kind, Table};
 
 pub fn consensus(entries: &[Entry<'_>]) -> Option<Table> {

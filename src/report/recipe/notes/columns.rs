@@ -1,10 +1,10 @@
 //! The paper's columns: ours, then its own rows.
 
 use super::Entry;
+use crate::analysis::metrics::kpcs::ALPHA;
+use crate::analysis::notes::{COLUMNS, Measured, rouge1};
 use crate::data::Format;
-use crate::metrics::kpcs::ALPHA;
-use crate::notes::{COLUMNS, Measured, rouge1};
-use crate::recipe::Recipe;
+use crate::experiment::recipe::Recipe;
 use crate::report::notes::tables::measured;
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 

@@ -1,7 +1,7 @@
 //! The Keyword-Prioritized Correction Score of every weight.
 
 use super::Entry;
-use crate::notes::Kpcs;
+use crate::analysis::notes::Kpcs;
 use crate::report::notes::tables::measured;
 use crate::report::table::{Cell, Column, Kind, Table};
 

@@ -1,13 +1,13 @@
 //! The figures of a recipe on notes: the columns that need no weights, and who settled each stage (MedGuards, Figures 2 to 6).
 
 use super::full;
-use crate::metrics::over_runs::OverRuns;
-use crate::notes::{Consensus, NoteFigures, Settled};
-use crate::recipe::Recipe;
-use crate::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{Consensus, NoteFigures, Settled};
+use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::experiment::recipe::Recipe;
+use crate::record::Source;
 use crate::report::figure::{Drawing, Lane, Mark, Row};
 use crate::report::recipe::figures::{Figures, cells, each_dataset, series};
-use crate::run::records::Source;
 
 fn bar(series: usize, over: Option<&OverRuns>) -> Option<Lane> {
     over.map(|over| Lane::bar(series, over.mean, over.std))

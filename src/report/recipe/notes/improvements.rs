@@ -1,9 +1,9 @@
 //! What one method gains over another.
 
 use super::full;
-use crate::recipe::Recipe;
-use crate::recipe::improvement::ImprovementRow;
-use crate::recipe::results::RecipeResults;
+use crate::analysis::recipe::improvement::ImprovementRow;
+use crate::analysis::recipe::results::RecipeResults;
+use crate::experiment::recipe::Recipe;
 use crate::report::recipe::tables::{cell, dataset};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 

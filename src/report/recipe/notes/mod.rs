@@ -8,9 +8,9 @@ pub mod figures;
 mod improvements;
 
 use super::tables::{dataset, method};
-use crate::notes::NoteFigures;
-use crate::recipe::Recipe;
-use crate::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::notes::NoteFigures;
+use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::experiment::recipe::Recipe;
 use crate::report::table::{Cell, Row, Table};
 
 /// A cell of the recipe with its figures, and what its rows are called.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::panel::scripted::Script;
-use crate::run::records::CallKey;
+use crate::record::CallKey;
 use crate::systems::mdagents::teams::seat_of;
 use crate::systems::protocol::Protocol;
 use crate::systems::scripted::{answer_filled, question, said};
@@ -27,19 +27,17 @@ fn usual(key: &CallKey, complexity: &str) -> String {
 fn run_with(
     pairs: &[&str],
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (AnswerRecord, Vec<CallRecord>) {
+) -> (AnswerLine, Vec<CallLine>) {
     let protocol = Protocol::parse("mdagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
 }
 
-fn run(
-    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (AnswerRecord, Vec<CallRecord>) {
+fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
     run_with(&[], script)
 }
 
-fn user<'a>(calls: &'a [CallRecord], agent: &str, purpose: &str) -> &'a str {
+fn user<'a>(calls: &'a [CallLine], agent: &str, purpose: &str) -> &'a str {
     let call = calls
         .iter()
         .find(|c| c.agent == agent && c.purpose == purpose);

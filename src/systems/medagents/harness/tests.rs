@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::panel::scripted::Script;
-use crate::run::records::CallKey;
+use crate::record::CallKey;
 use crate::systems::protocol::Protocol;
 use crate::systems::scripted::{answer_filled, question, said};
 
@@ -24,16 +24,14 @@ fn usual(key: &CallKey, agreed: u32) -> String {
     }
 }
 
-fn run(
-    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (AnswerRecord, Vec<CallRecord>) {
+fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
     let protocol = Protocol::MedAgents(Settings::default());
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
 }
 
-fn of<'a>(calls: &'a [CallRecord], purpose: &str, round: u32) -> Vec<&'a CallRecord> {
-    let of = |call: &&CallRecord| call.purpose == purpose && call.round == round;
+fn of<'a>(calls: &'a [CallLine], purpose: &str, round: u32) -> Vec<&'a CallLine> {
+    let of = |call: &&CallLine| call.purpose == purpose && call.round == round;
     calls.iter().filter(of).collect()
 }
 
@@ -89,7 +87,7 @@ fn stages_are_initial_then_reviews_then_the_decision() {
 #[test]
 fn nobody_is_shown_more_than_their_part() {
     let (_, calls) = run(|key| usual(key, 2));
-    let text = |call: &CallRecord| call.messages[1].content.clone();
+    let text = |call: &CallLine| call.messages[1].content.clone();
     let question = question(5).question;
     for call in of(&calls, "review", 1) {
         assert!(text(call).contains("report 1") && !text(call).contains(&question));

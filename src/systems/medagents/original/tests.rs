@@ -3,7 +3,7 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::panel::scripted::panel;
-use crate::run::records::{CallKey, Parse};
+use crate::record::{CallKey, Parse};
 use crate::systems::protocol::Protocol;
 use crate::systems::scripted::{answer_filled, question};
 
@@ -22,16 +22,14 @@ fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
     }
 }
 
-fn run(
-    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
-) -> (AnswerRecord, Vec<CallRecord>) {
+fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
     let protocol = Protocol::parse("medagents", &["form=original"]).unwrap();
     assert_eq!(protocol.max_calls(), 56);
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
 }
 
-fn user<'a>(calls: &'a [CallRecord], purpose: &str, round: u32) -> &'a str {
+fn user<'a>(calls: &'a [CallLine], purpose: &str, round: u32) -> &'a str {
     let call = calls
         .iter()
         .find(|c| c.purpose == purpose && c.round == round);

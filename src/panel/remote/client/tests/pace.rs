@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::super::fake_server::{Act, FakeServer, said, status};
 use super::{GO, open, options, request};
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
-use crate::run::records::Message;
+use crate::record::Message;
 
 #[test]
 fn no_more_requests_are_under_way_than_allowed() {

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::super::fake_server::{Act, FakeServer, ok, said, status};
 use super::{GO, always, ask, open, options, request};
-use crate::engine::Grammar;
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
+use crate::record::Grammar;
 
 fn with_schema() -> RemoteRequest {
     RemoteRequest {

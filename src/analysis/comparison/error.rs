@@ -1,0 +1,52 @@
+//! Why runs cannot be compared.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::analysis::metrics::MetricsError;
+use crate::experiment::difference::FieldDifference;
+use crate::experiment::error::RunError;
+
+#[derive(Debug, Error)]
+pub enum ComparisonError {
+    #[error("{} and {} ran over different questions: {difference}", first.display(), other.display())]
+    OtherFile {
+        first: PathBuf,
+        other: PathBuf,
+        difference: FieldDifference,
+    },
+    #[error("{} and {} ran over different questions: {}", first.display(), other.display(), only.join(", "))]
+    OtherItems {
+        first: PathBuf,
+        other: PathBuf,
+        /// What either has alone.
+        only: Vec<String>,
+        n_shared: usize,
+    },
+    #[error("the runs share no question")]
+    NothingShared,
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+}
+
+impl ComparisonError {
+    /// What to do about it, printed after `hint:`.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ComparisonError::OtherFile { .. } => {
+                Some("only runs over one and the same file of questions are compared".to_owned())
+            }
+            ComparisonError::OtherItems { n_shared: 0, .. } | ComparisonError::NothingShared => {
+                Some("only runs over the same questions are compared".to_owned())
+            }
+            ComparisonError::OtherItems { n_shared, .. } => Some(format!(
+                "--common compares the questions that all of them ran, {n_shared} of these two"
+            )),
+            ComparisonError::Run(error) => error.hint(),
+            ComparisonError::Metrics(error) => error.hint(),
+        }
+    }
+}

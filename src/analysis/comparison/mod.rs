@@ -1,0 +1,337 @@
+//! Any runs over the same questions, side by side: accuracy, calibration, cost; and from the first to each other what
+//! flips, whether that is more than chance, and which fields of their plans differ.
+
+pub mod error;
+pub mod flips;
+pub mod questions;
+pub mod row;
+pub mod table;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use error::ComparisonError;
+use flips::Flip;
+use row::Row;
+
+use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
+use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::recipe::reading::Reading;
+use crate::experiment::contents::Contents;
+use crate::experiment::difference::FieldDifference;
+use crate::experiment::verify::read_finished;
+
+/// What some runs came to on the same questions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    pub dataset: String,
+    /// Questions that are compared.
+    pub n_questions: usize,
+    /// Of them, those with gold, which alone are right or wrong.
+    pub n_graded: usize,
+    /// Questions that not every run has.
+    pub n_left_out: usize,
+    /// Whether every answer is noise of synthetic weights.
+    pub synthetic: bool,
+    pub runs: Vec<Row>,
+    pub pairs: Vec<Pair>,
+}
+
+/// The first run and another. Runs of either are paired in their order, as far as both have them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    pub first: String,
+    pub other: String,
+    pub n_runs: usize,
+    /// The other's accuracy less the first's, over all runs of both; `null` without gold.
+    pub difference: Option<Estimate>,
+    /// One for each paired run; left is the first.
+    pub mcnemar: Vec<McNemar>,
+    /// Shares of all questions on which paired runs choose the same option.
+    pub agreement: Option<OverRuns>,
+    pub flips: Vec<Flip>,
+    /// What their plans would run differently, the first's value on the left.
+    pub plan: Vec<FieldDifference>,
+}
+
+/// Compares the finished runs in `directories`, the first with every other. `common` leaves out what not all of them ran;
+/// without it such runs are refused.
+///
+/// # Errors
+/// A directory that is no finished run, or does not verify; runs over different questions.
+pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison, ComparisonError> {
+    let mut runs = directories
+        .iter()
+        .map(|path| Ok(read_finished(path)?.0))
+        .collect::<Result<Vec<Contents>, ComparisonError>>()?;
+    let Some((first, others)) = runs.split_first() else {
+        return Err(ComparisonError::NothingShared);
+    };
+    let plans = others
+        .iter()
+        .map(|other| first.plan.differences(&other.plan));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let dataset = first.plan.dataset.name.clone();
+    let shared = questions::shared(&runs, common)?;
+    let n_left_out = questions::count_all(&runs) - shared.len();
+    for contents in &mut runs {
+        questions::keep(contents, &shared);
+    }
+
+    let readings: Vec<Reading<'_>> = runs.iter().map(Reading::of).collect();
+    let rows = readings.iter().map(Row::of).collect::<Result<_, _>>()?;
+    let pairs = readings.iter().skip(1).zip(plans);
+    Ok(Comparison {
+        dataset,
+        n_questions: shared.len(),
+        n_graded: readings[0].questions.len(),
+        n_left_out,
+        synthetic: runs.iter().all(|contents| contents.plan.synthetic),
+        runs: rows,
+        pairs: pairs
+            .map(|(other, plan)| pair(&readings[0], other, plan))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn pair(
+    first: &Reading<'_>,
+    other: &Reading<'_>,
+    plan: Vec<FieldDifference>,
+) -> Result<Pair, ComparisonError> {
+    let (left, right) = (first.verdicts(), other.verdicts());
+    let is_graded = !first.questions.is_empty();
+    let difference = is_graded.then(|| paired_difference(&right, &left, None));
+    let tests = left.iter().zip(&right);
+    let tests = tests.filter(|_| is_graded);
+    Ok(Pair {
+        first: name(first.contents),
+        other: name(other.contents),
+        n_runs: left.len().min(right.len()),
+        difference: difference.transpose()?,
+        mcnemar: tests
+            .map(|(left, right)| mcnemar(left, right))
+            .collect::<Result<_, _>>()?,
+        agreement: flips::agreement(first.contents, other.contents),
+        flips: flips::flips(first, other),
+        plan,
+    })
+}
+
+/// As the directory was named.
+fn name(contents: &Contents) -> String {
+    contents.path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::analysis::comparison::flips::Direction;
+    use crate::experiment::directory::Directory;
+    use crate::experiment::fixtures::{call, failed_item, item, plan};
+    use crate::experiment::log::Log;
+    use crate::experiment::plan::Plan;
+    use crate::experiment::results::Results;
+    use crate::record::AnswerLine;
+
+    /// A run that answers `B` but where `letters` says otherwise: run, item, letter; none is an error.
+    fn write(path: &Path, plan: &Plan, letters: &[(u32, &str, &str)]) -> PathBuf {
+        let log = Log::start(Directory::create(path, plan).unwrap()).unwrap();
+        for run in 0..plan.runs {
+            for name in &plan.dataset.items {
+                log.call(call(name, run, "sym")).unwrap();
+                let other = letters.iter().find(|(at, of, _)| (*at, *of) == (run, name));
+                log.item(match other {
+                    None => item(name, run),
+                    Some((_, _, "")) => failed_item(name, run),
+                    Some((_, _, letter)) => answering(item(name, run), letter),
+                })
+                .unwrap();
+            }
+        }
+        log.finish().unwrap();
+        Results::write(path, 1).unwrap();
+        path.to_owned()
+    }
+
+    fn answering(record: AnswerLine, letter: &str) -> AnswerLine {
+        AnswerLine {
+            answer: letter.to_owned(),
+            correct: record.gold.as_ref().map(|gold| gold == letter),
+            ..record
+        }
+    }
+
+    /// `q1` is right with B, `q2` with C, `q3` has no gold.
+    #[test]
+    fn flips_tests_and_agreement_of_two_runs() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut other = plan();
+        other.seed = 43;
+        let paths = [
+            write(&scratch.path().join("a"), &plan(), &[]),
+            write(
+                &scratch.path().join("b"),
+                &other,
+                &[
+                    (0, "q1", "D"),
+                    (0, "q2", "C"),
+                    (1, "q1", ""),
+                    (1, "q3", "A"),
+                ],
+            ),
+        ];
+        let comparison = compare_runs(&paths, false).unwrap();
+        assert_eq!((comparison.n_questions, comparison.n_graded), (3, 2));
+        assert_eq!(comparison.n_left_out, 0);
+        let [a, b] = &comparison.runs[..] else {
+            panic!("{comparison:?}")
+        };
+        let accuracy = |row: &Row| row.accuracy.clone().unwrap().per_run;
+        assert_eq!((accuracy(a), accuracy(b)), (vec![0.5, 0.5], vec![0.5, 0.0]));
+        assert_eq!((a.n_errors, b.n_errors), (0, 1));
+        let cost = b.cost.unwrap();
+        assert_eq!(
+            (cost.total.calls, cost.n_items, cost.n_correct),
+            (6.0, 6, 1)
+        );
+        assert_eq!(b.calibration.as_ref().unwrap().n, 3);
+
+        let pair = &comparison.pairs[0];
+        let difference = pair.difference.unwrap();
+        assert_eq!((difference.mean, difference.n_questions), (-0.25, 2));
+        assert!(difference.low <= -0.25 && difference.high >= -0.25);
+        let tests: Vec<(usize, usize)> = pair
+            .mcnemar
+            .iter()
+            .map(|test| (test.only_left, test.only_right))
+            .collect();
+        assert_eq!(tests, [(1, 1), (1, 0)]);
+        // q3 alone agrees in run 0; q2 alone in run 1, where q1 has no answer.
+        let agreement = pair.agreement.as_ref().unwrap();
+        assert_eq!(agreement.per_run, [1.0 / 3.0, 1.0 / 3.0]);
+        let flips: Vec<_> = pair
+            .flips
+            .iter()
+            .map(|flip| {
+                (
+                    flip.item.as_str(),
+                    flip.run,
+                    flip.direction,
+                    flip.from.as_str(),
+                    flip.to.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            flips,
+            [
+                ("q1", 0, Direction::RightToWrong, "B", "D"),
+                ("q1", 1, Direction::RightToWrong, "B", ""),
+                ("q2", 0, Direction::WrongToRight, "B", "C"),
+            ]
+        );
+        assert_eq!(pair.plan.len(), 1);
+        assert_eq!(pair.plan[0].to_string(), "seed is 42 against 43");
+    }
+
+    #[test]
+    fn a_run_against_itself_changes_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = write(&scratch.path().join("a"), &plan(), &[(0, "q1", "A")]);
+        let comparison = compare_runs(&[path.clone(), path], false).unwrap();
+        let pair = &comparison.pairs[0];
+        assert!(pair.flips.is_empty() && pair.plan.is_empty());
+        assert_eq!(pair.difference.unwrap().mean, 0.0);
+        assert!(pair.mcnemar.iter().all(|test| test.p_value == 1.0));
+        assert_eq!(pair.agreement.as_ref().unwrap().mean, 1.0);
+        assert_eq!(comparison.runs[0], comparison.runs[1]);
+    }
+
+    #[test]
+    fn other_questions_are_refused_and_the_common_ones_compared() {
+        let scratch = tempfile::tempdir().unwrap();
+        let with = |name: &str, items: &[&str]| {
+            let mut plan = plan();
+            plan.dataset.items = items.iter().map(|id| id.to_string()).collect();
+            write(&scratch.path().join(name), &plan, &[])
+        };
+        let (a, b) = (
+            with("a", &["q1", "q2", "q3"]),
+            with("b", &["q4", "q2", "q1"]),
+        );
+        let both = [a.clone(), b];
+        let error = compare_runs(&both, false).unwrap_err();
+        let said = error
+            .to_string()
+            .replace(&format!("{}/", scratch.path().display()), "");
+        assert_eq!(
+            said,
+            "a and b ran over different questions: 1 only in a, such as q3, 1 only in b, such as q4"
+        );
+        assert!(error.hint().unwrap().contains("2 of these two"));
+        let comparison = compare_runs(&both, true).unwrap();
+        assert_eq!((comparison.n_questions, comparison.n_left_out), (2, 2));
+        for row in &comparison.runs {
+            assert_eq!(row.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
+            assert_eq!(row.cost.unwrap().total.calls, 4.0);
+        }
+        assert!(comparison.pairs[0].flips.is_empty());
+        assert_eq!(comparison.pairs[0].plan[0].field, "dataset.items[0]");
+
+        // The same questions in another order are the same questions.
+        let turned = with("turned", &["q3", "q2", "q1"]);
+        assert!(
+            compare_runs(&[a.clone(), turned], false).unwrap().pairs[0]
+                .flips
+                .is_empty()
+        );
+
+        let apart = with("apart", &["q8", "q9"]);
+        let error = compare_runs(&[a.clone(), apart.clone()], true).unwrap_err();
+        assert!(matches!(error, ComparisonError::NothingShared), "{error}");
+        let error = compare_runs(&[a.clone(), apart], false).unwrap_err();
+        assert!(!error.hint().unwrap().contains("--common"), "{error}");
+
+        let mut plan = plan();
+        plan.dataset.sha256 = "44".repeat(32);
+        let other = write(&scratch.path().join("other"), &plan, &[]);
+        for common in [false, true] {
+            let error = compare_runs(&[a.clone(), other.clone()], common).unwrap_err();
+            assert!(
+                error.to_string().contains("dataset.sha256 is 33"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_gold_only_agreement_and_cost_are_left() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut plan = plan();
+        plan.dataset.items = vec!["q3".to_owned()];
+        let a = write(&scratch.path().join("a"), &plan, &[]);
+        let b = write(&scratch.path().join("b"), &plan, &[(1, "q3", "A")]);
+        let comparison = compare_runs(&[a, b], false).unwrap();
+        let pair = &comparison.pairs[0];
+        assert_eq!((comparison.n_graded, pair.difference), (0, None));
+        assert!(pair.mcnemar.is_empty() && pair.flips.is_empty());
+        assert_eq!(pair.agreement.as_ref().unwrap().per_run, [1.0, 0.0]);
+        assert!(comparison.runs[0].accuracy.is_none() && comparison.runs[0].cost.is_some());
+        assert!(comparison.markdown().contains("| no gold |"));
+        assert_eq!(comparison.csv().unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn an_unfinished_run_is_not_compared() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = write(&scratch.path().join("a"), &plan(), &[]);
+        fs_err::remove_file(path.join("results.json")).unwrap();
+        let error = compare_runs(&[path.clone(), path], false).unwrap_err();
+        assert!(error.to_string().ends_with("has not finished"), "{error}");
+    }
+}

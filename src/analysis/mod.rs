@@ -1,0 +1,8 @@
+//! What finished runs say: figures, comparisons, ratings, and the contents of tables.
+
+pub mod comparison;
+pub mod mediqa_corr;
+pub mod metrics;
+pub mod notes;
+pub mod rating;
+pub mod recipe;

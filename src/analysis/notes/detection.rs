@@ -1,0 +1,217 @@
+//! Whether errors were found, and where (MedGuards, §4; the published code's classification report).
+
+use serde::{Deserialize, Serialize};
+
+use super::reading::{NotesReading, Verdict};
+use crate::analysis::metrics::over_runs::OverRuns;
+
+/// Flags beside the gold ones. Counts are sums over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Detection {
+    /// What could not be read counts as wrong.
+    pub accuracy: OverRuns,
+    /// The same without it, as the published code counts; `null` where a run has nothing else.
+    pub accuracy_of_read: Option<OverRuns>,
+    pub confusion: Confusion,
+    /// Of the notes that were flagged; `null` where a run flags none. Likewise the next two.
+    pub precision: Option<OverRuns>,
+    /// Of the notes with an error.
+    pub recall: Option<OverRuns>,
+    pub f1: Option<OverRuns>,
+    /// In the order of their names.
+    pub by_type: Vec<ByType>,
+}
+
+/// An error that is flagged is a true positive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confusion {
+    pub true_positives: usize,
+    pub false_positives: usize,
+    pub true_negatives: usize,
+    pub false_negatives: usize,
+    /// Of notes with an error, those whose flag could not be read, or that errored.
+    pub unread_positives: usize,
+    pub unread_negatives: usize,
+}
+
+/// Errors of one type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByType {
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Notes, in one run.
+    pub n: usize,
+    pub detected: OverRuns,
+    pub located: OverRuns,
+}
+
+/// Sentences beside the gold ones. A note without an error is right where no sentence was named.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Localisation {
+    /// Sentences by likeness.
+    pub accuracy: OverRuns,
+    /// Sentences that the system's words equal.
+    pub accuracy_exact: OverRuns,
+    /// Of the notes with an error alone; `null` where there is none.
+    pub of_errors: Option<OverRuns>,
+}
+
+impl Detection {
+    /// `None` without graded notes.
+    pub fn of(reading: &NotesReading<'_>) -> Option<Detection> {
+        let verdicts = reading.verdicts();
+        let confusions = confusions(reading);
+        let over = |of: fn(&Confusion) -> Option<f64>| {
+            OverRuns::of(confusions.iter().map(of).collect::<Option<_>>()?)
+        };
+        let read: Vec<Vec<bool>> = verdicts
+            .iter()
+            .map(|run| {
+                let read = run.iter().filter(|one| one.is_read);
+                read.map(|one| one.is_detected).collect()
+            })
+            .collect();
+        Some(Detection {
+            accuracy: shares(&verdicts, |one| one.is_detected)?,
+            accuracy_of_read: OverRuns::of_shares(&read),
+            confusion: confusions.iter().fold(Confusion::default(), Confusion::add),
+            precision: over(Confusion::precision),
+            recall: over(Confusion::recall),
+            f1: over(Confusion::f1),
+            by_type: by_type(reading, &verdicts),
+        })
+    }
+}
+
+impl Localisation {
+    /// `None` without graded notes.
+    pub fn of(reading: &NotesReading<'_>) -> Option<Localisation> {
+        let verdicts = reading.verdicts();
+        let errors = only(&verdicts, |note| {
+            let gold = reading.runs[0][note].gold.as_ref();
+            gold.is_some_and(|gold| gold.flag)
+        });
+        Some(Localisation {
+            accuracy: shares(&verdicts, |one| one.is_located)?,
+            accuracy_exact: shares(&verdicts, |one| one.is_located_exactly)?,
+            of_errors: shares(&errors, |one| one.is_located),
+        })
+    }
+}
+
+impl Confusion {
+    /// Notes with an error.
+    pub fn errors(&self) -> usize {
+        self.true_positives + self.false_negatives + self.unread_positives
+    }
+
+    /// Notes without.
+    pub fn sound(&self) -> usize {
+        self.true_negatives + self.false_positives + self.unread_negatives
+    }
+
+    /// Notes that were said to have an error.
+    pub fn flagged(&self) -> usize {
+        self.true_positives + self.false_positives
+    }
+
+    /// Notes of which nothing was said that could be read.
+    pub fn unread(&self) -> usize {
+        self.unread_positives + self.unread_negatives
+    }
+
+    fn add(self, other: &Confusion) -> Confusion {
+        Confusion {
+            true_positives: self.true_positives + other.true_positives,
+            false_positives: self.false_positives + other.false_positives,
+            true_negatives: self.true_negatives + other.true_negatives,
+            false_negatives: self.false_negatives + other.false_negatives,
+            unread_positives: self.unread_positives + other.unread_positives,
+            unread_negatives: self.unread_negatives + other.unread_negatives,
+        }
+    }
+
+    fn precision(&self) -> Option<f64> {
+        share(self.true_positives, self.flagged())
+    }
+
+    /// An error whose flag could not be read was not found.
+    fn recall(&self) -> Option<f64> {
+        share(self.true_positives, self.errors())
+    }
+
+    fn f1(&self) -> Option<f64> {
+        let (precision, recall) = (self.precision()?, self.recall()?);
+        let sum = precision + recall;
+        Some(if sum > 0.0 {
+            2.0 * precision * recall / sum
+        } else {
+            0.0
+        })
+    }
+}
+
+fn share(part: usize, of: usize) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
+fn confusions(reading: &NotesReading<'_>) -> Vec<Confusion> {
+    let mut confusions = Vec::new();
+    for run in &reading.runs {
+        let mut confusion = Confusion::default();
+        for record in run {
+            let is_wrong = record.gold.as_ref().is_some_and(|gold| gold.flag);
+            let flag = record.flag.filter(|_| record.error.is_none());
+            let count = match (is_wrong, flag) {
+                (true, Some(true)) => &mut confusion.true_positives,
+                (true, Some(false)) => &mut confusion.false_negatives,
+                (true, None) => &mut confusion.unread_positives,
+                (false, Some(true)) => &mut confusion.false_positives,
+                (false, Some(false)) => &mut confusion.true_negatives,
+                (false, None) => &mut confusion.unread_negatives,
+            };
+            *count += 1;
+        }
+        confusions.push(confusion);
+    }
+    confusions
+}
+
+fn by_type(reading: &NotesReading<'_>, verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
+    let Some(first) = reading.runs.first() else {
+        return Vec::new();
+    };
+    let kind = |note: usize| {
+        let gold = first[note].gold.as_ref();
+        gold.and_then(|gold| gold.kind.as_deref())
+    };
+    let mut kinds: Vec<&str> = (0..first.len()).filter_map(kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let row = |name: &str| {
+        let of_kind = only(verdicts, |note| kind(note) == Some(name));
+        Some(ByType {
+            kind: name.to_owned(),
+            n: of_kind.first()?.len(),
+            detected: shares(&of_kind, |one| one.is_detected)?,
+            located: shares(&of_kind, |one| one.is_located)?,
+        })
+    };
+    kinds.into_iter().filter_map(row).collect()
+}
+
+/// The verdicts on some of the notes.
+fn only(verdicts: &[Vec<Verdict>], takes: impl Fn(usize) -> bool) -> Vec<Vec<Verdict>> {
+    let chosen = |run: &Vec<Verdict>| {
+        let notes = run.iter().enumerate();
+        let chosen = notes.filter(|(note, _)| takes(*note));
+        chosen.map(|(_, verdict)| *verdict).collect()
+    };
+    verdicts.iter().map(chosen).collect()
+}
+
+fn shares(verdicts: &[Vec<Verdict>], is_right: fn(&Verdict) -> bool) -> Option<OverRuns> {
+    let runs = verdicts.iter();
+    let runs: Vec<Vec<bool>> = runs.map(|run| run.iter().map(is_right).collect()).collect();
+    OverRuns::of_shares(&runs)
+}

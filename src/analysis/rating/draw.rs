@@ -1,0 +1,381 @@
+//! Which items are rated, and in which order: the same items of every run, drawn and shuffled by a seed.
+//!
+//! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
+//! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
+
+use std::collections::HashMap;
+
+use super::RatingError;
+use super::key::{Key, KeyEntry};
+use super::runs::Outcomes;
+use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
+use crate::analysis::comparison::questions;
+use crate::data::subset::sample;
+use crate::data::{Dataset, Item};
+use crate::experiment::contents::Contents;
+use crate::record::ItemLine;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Items of every run.
+    pub n_items: usize,
+    pub seed: u64,
+    /// Whether raters see what the file says is right.
+    pub show_gold: bool,
+}
+
+/// Draws the items among those that ended without an error in every run, and shuffles what the runs made of them. Of a run
+/// with several repetitions the first is rated.
+///
+/// # Errors
+/// Runs over different files, or without an item that all of them finished.
+pub fn draw(
+    runs: &[Contents],
+    dataset: &Dataset,
+    order: &Order,
+) -> Result<(Sheet, Key), RatingError> {
+    let shared = questions::shared(runs, true)?;
+    let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::first).collect();
+    let items: HashMap<&str, &Item> = dataset.items.iter().map(|one| (one.id(), one)).collect();
+    let finished = shared.iter().filter_map(|id| {
+        let is_finished = outcomes.iter().all(|run| run.by_item.contains_key(&**id));
+        items.get(id.as_str()).copied().filter(|_| is_finished)
+    });
+    let (first, others): (Vec<&Item>, Vec<&Item>) =
+        finished.partition(|item| is_first_choice(item, &outcomes));
+    let mut drawn = pick(&first, order.n_items, order.seed);
+    drawn.extend(pick(&others, order.n_items - drawn.len(), order.seed));
+    if drawn.is_empty() {
+        return Err(RatingError::NothingToRate);
+    }
+
+    let pairs: Vec<(&Item, usize)> = drawn
+        .iter()
+        .flat_map(|item| (0..runs.len()).map(move |run| (*item, run)))
+        .collect();
+    let digits = pairs.len().to_string().len();
+    let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
+    for (item, run) in pick(&pairs, pairs.len(), order.seed.wrapping_add(1)) {
+        let code = format!("E{:0digits$}", entries.len() + 1);
+        let Some(shown) = shown(item, outcomes[run].by_item[item.id()], order.show_gold) else {
+            continue;
+        };
+        key_entries.push(KeyEntry {
+            code: code.clone(),
+            item: item.id().to_owned(),
+            run,
+        });
+        entries.push(Entry { code, shown });
+    }
+    let synthetic = runs.iter().any(|run| run.plan.synthetic);
+    let sheet = Sheet::new(dataset.format.kind(), synthetic, entries);
+    let sheet = sheet.map_err(std::io::Error::from)?;
+    let key = Key {
+        kind: Key::kind(),
+        sheet: sheet.sheet.clone(),
+        seed: order.seed,
+        gold_shown: order.show_gold,
+        dataset: dataset.name.clone(),
+        dataset_sha256: dataset.sha256.clone(),
+        runs: outcomes.iter().map(Outcomes::key).collect(),
+        entries: key_entries,
+    };
+    Ok((sheet, key))
+}
+
+/// A note with an error in it, as far as one can tell; any question.
+fn is_first_choice(item: &Item, outcomes: &[Outcomes<'_>]) -> bool {
+    let Item::Note(note) = item else {
+        return true;
+    };
+    let flags = |run: &Outcomes<'_>| match run.by_item.get(&note.id) {
+        Some(ItemLine::Note(record)) => record.flag == Some(true),
+        _ => false,
+    };
+    match &note.gold {
+        Some(gold) => gold.is_wrong(),
+        None => outcomes.iter().any(flags),
+    }
+}
+
+/// `None` where the record is of another kind than the item, which no run writes.
+fn shown(item: &Item, record: &ItemLine, gold: bool) -> Option<Shown> {
+    match (item, record) {
+        (Item::Note(note), ItemLine::Note(record)) => {
+            Some(Shown::Note(NoteShown::of(note, record, gold)))
+        }
+        (Item::Question(question), ItemLine::Answer(record)) => {
+            Some(Shown::Question(QuestionShown::of(question, record, gold)))
+        }
+        _ => None,
+    }
+}
+
+/// Some of them, in the order of the draw.
+fn pick<T: Copy>(all: &[T], limit: usize, seed: u64) -> Vec<T> {
+    let places = sample(all.len(), limit, seed).into_iter();
+    places.map(|place| all[place]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::data::{Format, Note, NoteError, NoteGold};
+    use crate::experiment::directory::Directory;
+    use crate::experiment::fixtures::{failed_item, item, plan};
+    use crate::experiment::log::Log;
+    use crate::experiment::results::Results;
+    use crate::record::Language;
+    use crate::record::NoteLine;
+
+    const NOTES: [&str; 6] = ["wrong1", "right1", "wrong2", "right2", "open1", "open2"];
+
+    /// `wrong…` have an error in their second sentence, `right…` none, `open…` no gold.
+    fn note(id: &str) -> Note {
+        let error = NoteError {
+            sentence_id: 1,
+            sentence: "Give A.".to_owned(),
+            correction: "Give the gold drug.".to_owned(),
+            kind: None,
+            keywords: Vec::new(),
+            difficulty: None,
+            reasoning: None,
+        };
+        Note {
+            id: id.to_owned(),
+            text: format!("Seen with {id}. Give A. Home."),
+            sentences: vec![format!("Seen with {id}."), "Give A.".into(), "Home.".into()],
+            language: Language::English,
+            gold: (!id.starts_with("open")).then(|| NoteGold {
+                error: id.starts_with("wrong").then_some(error),
+            }),
+        }
+    }
+
+    fn dataset() -> Dataset {
+        Dataset {
+            name: "wards".to_owned(),
+            format: Format::Notes,
+            path: "wards.jsonl".into(),
+            sha256: "33".repeat(32),
+            items: NOTES.map(|id| Item::Note(note(id))).to_vec(),
+            notices: Vec::new(),
+        }
+    }
+
+    fn record(id: &str, flag: Option<bool>, error: Option<&str>) -> NoteLine {
+        let is_wrong = flag == Some(true);
+        NoteLine {
+            dataset: "wards".to_owned(),
+            run: 0,
+            item: id.to_owned(),
+            language: Language::English,
+            gold: None,
+            flag,
+            sentence_id: is_wrong.then_some(1),
+            sentence: "Give A.".to_owned(),
+            exact_sentence_id: None,
+            correction: is_wrong.then(|| "Give B.".to_owned()),
+            confidence: None,
+            detection: None,
+            localisation: None,
+            calls: 1,
+            error: error.map(str::to_owned),
+            prev: String::new(),
+            hash: String::new(),
+        }
+    }
+
+    /// A finished run of a system on all notes, whose records `of` makes.
+    fn run(folder: &Path, system: &str, of: fn(&str) -> NoteLine) -> Contents {
+        let mut plan = plan();
+        plan.system = system.to_owned();
+        plan.runs = 1;
+        plan.dataset.name = "wards".to_owned();
+        plan.dataset.format = "notes".to_owned();
+        plan.dataset.items = NOTES.map(str::to_owned).to_vec();
+        let path = folder.join(system);
+        let log = Log::start(Directory::create(&path, &plan).unwrap()).unwrap();
+        for id in NOTES {
+            log.item(of(id)).unwrap();
+        }
+        log.finish().unwrap();
+        Results::write(&path, 1).unwrap();
+        Contents::read(&path).unwrap()
+    }
+
+    fn order(n_items: usize, seed: u64) -> Order {
+        Order {
+            n_items,
+            seed,
+            show_gold: false,
+        }
+    }
+
+    fn items(key: &Key) -> HashSet<&str> {
+        key.entries.iter().map(|entry| &*entry.item).collect()
+    }
+
+    /// One flags everything but open2, the other nothing; neither finishes right1.
+    fn two_runs(folder: &Path) -> [Contents; 2] {
+        let flagging = |id: &str| record(id, Some(id != "open2"), None);
+        let silent = |id: &str| match id {
+            "right1" => record(id, None, Some("the prompt is too long")),
+            _ => record(id, Some(false), None),
+        };
+        [
+            run(folder, "flagging-system", flagging),
+            run(folder, "silent-system", silent),
+        ]
+    }
+
+    #[test]
+    fn notes_with_an_error_come_first_and_unfinished_ones_never() {
+        let scratch = tempfile::tempdir().unwrap();
+        let runs = two_runs(scratch.path());
+        for seed in 0..20 {
+            let key = draw(&runs, &dataset(), &order(3, seed)).unwrap().1;
+            assert_eq!(items(&key), ["wrong1", "wrong2", "open1"].into());
+            let key = draw(&runs, &dataset(), &order(4, seed)).unwrap().1;
+            assert!(items(&key).is_superset(&["wrong1", "wrong2", "open1"].into()));
+            assert!(!items(&key).contains("right1"));
+            assert_eq!(key.entries.len(), 8);
+        }
+        let key = draw(&runs, &dataset(), &order(20, 42)).unwrap().1;
+        assert_eq!(items(&key).len(), 5);
+    }
+
+    #[test]
+    fn every_drawn_item_is_rated_for_every_run_in_an_order_of_the_seed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let runs = two_runs(scratch.path());
+        let (sheet, key) = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        let pairs: HashSet<(&str, usize)> = key
+            .entries
+            .iter()
+            .map(|one| (&*one.item, one.run))
+            .collect();
+        assert_eq!(pairs.len(), 10);
+        assert_eq!(sheet.entries[9].code, "E10");
+        assert_eq!(key.entries[0].code, "E01");
+        let again = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        assert_eq!(again.0.json().unwrap(), sheet.json().unwrap());
+        assert_eq!(again.1, key);
+        let other = draw(&runs, &dataset(), &order(5, 43)).unwrap();
+        assert_ne!(other.1.entries, key.entries);
+        assert_ne!(other.0.sheet, sheet.sheet);
+        // Neither run is always the first of an item's two.
+        let firsts: HashSet<usize> = items(&key)
+            .into_iter()
+            .filter_map(|item| key.entries.iter().find(|one| one.item == item))
+            .map(|entry| entry.run)
+            .collect();
+        assert_eq!(firsts.len(), 2);
+    }
+
+    #[test]
+    fn an_entry_shows_what_its_run_said_and_nothing_tells_the_run() {
+        let scratch = tempfile::tempdir().unwrap();
+        let runs = two_runs(scratch.path());
+        let (sheet, key) = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
+            let Shown::Note(note) = &entry.shown else {
+                panic!("{entry:?}")
+            };
+            match (unblinded.run, &*unblinded.item) {
+                (1, _) | (0, "open2") => {
+                    assert_eq!(note.finding, "No error found.");
+                    assert_eq!((&*note.marked, &note.correction), ("", &None));
+                }
+                _ => {
+                    assert_eq!(note.marked, "Give A.");
+                    assert_eq!(note.after, " Home.");
+                    assert_eq!(note.correction.as_deref(), Some("Give B."));
+                }
+            }
+        }
+        let page = super::super::page::render(&sheet).unwrap();
+        for named in ["flagging", "silent", "tiny", "gold drug", "wrong1.jsonl"] {
+            assert!(!page.contains(named), "{named}");
+        }
+        assert!(page.contains("are not rated. Export all the same?"));
+        let show_gold = Order {
+            show_gold: true,
+            ..order(5, 42)
+        };
+        let (shown, _) = draw(&runs, &dataset(), &show_gold).unwrap();
+        let page = super::super::page::render(&shown).unwrap();
+        assert!(page.contains("Give the gold drug."));
+        assert!(page.contains("The note has no error."));
+    }
+
+    #[test]
+    fn an_unreadable_flag_and_a_flag_without_a_place_are_said() {
+        let scratch = tempfile::tempdir().unwrap();
+        let of = |id: &str| match id {
+            "wrong1" => record(id, None, None),
+            _ => NoteLine {
+                sentence_id: None,
+                correction: Some("  ".to_owned()),
+                ..record(id, Some(true), None)
+            },
+        };
+        let runs = [run(scratch.path(), "one", of)];
+        let (sheet, key) = draw(&runs, &dataset(), &order(6, 1)).unwrap();
+        for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
+            let Shown::Note(note) = &entry.shown else {
+                panic!("{entry:?}")
+            };
+            assert_eq!(note.correction, None);
+            assert_eq!(
+                note.finding,
+                match &*unblinded.item {
+                    "wrong1" => "No verdict that could be read.",
+                    _ => "An error found, but no sentence named.",
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn of_several_repetitions_the_first_is_rated_and_runs_without_an_outcome_are_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, plan) = (scratch.path().join("run"), plan());
+        let log = Log::start(Directory::create(&path, &plan).unwrap()).unwrap();
+        for name in &plan.dataset.items {
+            log.item(failed_item(name, 0)).unwrap();
+            log.item(item(name, 1)).unwrap();
+        }
+        log.finish().unwrap();
+        let contents = Contents::read(&path).unwrap();
+        let error = draw(&[contents], &dataset(), &order(6, 1)).unwrap_err();
+        assert!(matches!(error, RatingError::NothingToRate), "{error}");
+    }
+
+    #[test]
+    fn what_was_written_stays_text() {
+        let scratch = tempfile::tempdir().unwrap();
+        let of = |id: &str| NoteLine {
+            correction: Some("</script><script>alert(1)</script><!-- \u{202E}".to_owned()),
+            ..record(id, Some(true), None)
+        };
+        let runs = [run(scratch.path(), "one", of)];
+        let (sheet, _) = draw(&runs, &dataset(), &order(6, 1)).unwrap();
+        let page = super::super::page::render(&sheet).unwrap();
+        assert_eq!(page.matches("<script").count(), 2);
+        assert_eq!(page.matches("</script").count(), 2);
+        assert!(!page.contains('\u{202E}') && page.contains("⟨U+202E⟩"));
+        for request in [
+            "http://", "https://", "src=", "url(", "@import", "<link", "fetch(",
+        ] {
+            assert!(!page.contains(request), "{request}");
+        }
+        let script = page.split("<script>").nth(1).unwrap();
+        let script = script.split("</script>").next().unwrap();
+        assert!(page.contains(&crate::report::content_policy::content_policy(script)));
+    }
+}

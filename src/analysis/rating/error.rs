@@ -1,0 +1,114 @@
+//! Why a sheet cannot be made, or its ratings not be read.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::BEST;
+use crate::analysis::comparison::ComparisonError;
+use crate::analysis::metrics::MetricsError;
+use crate::data::DataError;
+use crate::experiment::error::RunError;
+use crate::report::ReportError;
+
+#[derive(Debug, Error)]
+pub enum RatingError {
+    #[error("{} exists and is not an empty directory", path.display())]
+    OutputTaken { path: PathBuf },
+    #[error("{} and {} are the same run", first.display(), other.display())]
+    SameRun { first: PathBuf, other: PathBuf },
+    #[error("{} is not the data that these runs ran on: its sha256 is {found}, their plans say {expected}", path.display())]
+    OtherData {
+        path: PathBuf,
+        expected: String,
+        found: String,
+    },
+    #[error("there is nothing to rate: no item ended without an error in every run")]
+    NothingToRate,
+    #[error("{} is no {what}: {reason}", path.display())]
+    NotRead {
+        path: PathBuf,
+        what: &'static str,
+        reason: String,
+    },
+    #[error("{} rates sheet {found}, the key is that of sheet {expected}", path.display())]
+    OtherSheet {
+        path: PathBuf,
+        expected: String,
+        found: String,
+    },
+    #[error("{}: the score of entry {code} is {score}, not one of 0 to {BEST}", path.display())]
+    Score {
+        path: PathBuf,
+        code: String,
+        score: i64,
+    },
+    #[error("{}: the sheet has no entry {code}", path.display())]
+    UnknownEntry { path: PathBuf, code: String },
+    #[error("{}: entry {code} comes twice", path.display())]
+    RepeatedEntry { path: PathBuf, code: String },
+    #[error("{} does not say who rated", path.display())]
+    NoRater { path: PathBuf },
+    #[error("{} and {} are both of rater {rater}", first.display(), other.display())]
+    SameRater {
+        rater: String,
+        first: PathBuf,
+        other: PathBuf,
+    },
+    #[error("{} is none of the runs that were rated", path.display())]
+    NotRated { path: PathBuf },
+    #[error("{} holds the ratings of another sheet, {sheet}", path.display())]
+    JoinedBefore { path: PathBuf, sheet: String },
+    #[error("{} holds the ratings of another run", path.display())]
+    OtherRun { path: PathBuf },
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Comparison(#[from] ComparisonError),
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl RatingError {
+    /// What to do about it, printed after `hint:`.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            RatingError::OutputTaken { .. } => "choose another `--out`",
+            RatingError::SameRun { .. } => "name every run once",
+            RatingError::OtherData { .. } => "`--data PATH` names the file that they ran on",
+            RatingError::NothingToRate => "`wardround run --resume` tries items again that errored",
+            RatingError::NotRead { .. } => {
+                "`rate export` writes the key, the page that it writes exports the raters' files"
+            }
+            RatingError::OtherSheet { .. } => {
+                "score a rater's file with the key that was written beside the page"
+            }
+            RatingError::Score { .. }
+            | RatingError::UnknownEntry { .. }
+            | RatingError::RepeatedEntry { .. } => "export the file again from the page",
+            RatingError::NoRater { .. } => {
+                "fill in the rater's initials on the page, and export again"
+            }
+            RatingError::SameRater { .. } => {
+                "give one file a rater, and every rater initials of their own"
+            }
+            RatingError::NotRated { .. } => "`--join` takes the run directories that were exported",
+            RatingError::JoinedBefore { .. } => "move it away to join these ratings",
+            RatingError::OtherRun { .. } => "remove it, and join its own ratings",
+            RatingError::Run(error) => return error.hint(),
+            RatingError::Comparison(error) => return error.hint(),
+            RatingError::Data(error) => return error.hint(),
+            RatingError::Metrics(error) => return error.hint(),
+            RatingError::Report(error) => return error.hint(),
+            RatingError::Io(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

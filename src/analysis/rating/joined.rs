@@ -1,0 +1,137 @@
+//! `ratings.json` in a run directory: what raters said of that run, for its report. It is no part of the run's chains, and names
+//! the plan, so that a copy in another run's directory is found out.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::RatingError;
+use super::key::{Key, KeyRun};
+use super::rater::read_json;
+use super::scores::{Mos, Pair, Rated};
+use super::tables;
+use crate::experiment::contents::Contents;
+use crate::experiment::private_file;
+use crate::report::table::Table;
+
+/// The file's name in the run directory.
+pub const FILE: &str = "ratings.json";
+const KIND: &str = "wardround-run-ratings";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRatings {
+    kind: String,
+    pub sheet: String,
+    pub gold_shown: bool,
+    pub run: KeyRun,
+    pub raters: Vec<String>,
+    /// Of this run.
+    pub entries: Vec<Rated>,
+    /// Over the whole sheet.
+    pub pairs: Vec<Pair>,
+}
+
+impl RunRatings {
+    /// What the raters said of the run in `contents`.
+    ///
+    /// # Errors
+    /// A run that the key does not list.
+    pub fn of(
+        contents: &Contents,
+        key: &Key,
+        raters: &[String],
+        entries: &[Rated],
+        pairs: &[Pair],
+    ) -> Result<RunRatings, RatingError> {
+        let mut runs = key.runs.iter();
+        let place = runs.position(|run| run.plan_sha256 == contents.plan_sha256);
+        let Some(place) = place else {
+            return Err(RatingError::NotRated {
+                path: contents.path.clone(),
+            });
+        };
+        let own = entries.iter().filter(|entry| entry.run == place);
+        Ok(RunRatings {
+            kind: KIND.to_owned(),
+            sheet: key.sheet.clone(),
+            gold_shown: key.gold_shown,
+            run: key.runs[place].clone(),
+            raters: raters.to_vec(),
+            entries: own.cloned().collect(),
+            pairs: pairs.to_vec(),
+        })
+    }
+
+    /// What an earlier scoring of the same sheet left in the run's directory may be replaced.
+    ///
+    /// # Errors
+    /// Ratings of another sheet that are there.
+    pub fn refuse_others(&self, contents: &Contents) -> Result<(), RatingError> {
+        match RunRatings::read(contents)? {
+            Some(before) if before.sheet != self.sheet => Err(RatingError::JoinedBefore {
+                path: contents.path.join(FILE),
+                sheet: before.sheet,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes it into the run's directory.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, contents: &Contents) -> Result<(), RatingError> {
+        let path = contents.path.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from)?;
+        Ok(private_file::write(&path, (text + "\n").as_bytes())?)
+    }
+
+    /// `None` where the run was not rated.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or of another run.
+    pub fn read(contents: &Contents) -> Result<Option<RunRatings>, RatingError> {
+        let path: &Path = &contents.path.join(FILE);
+        if !fs_err::exists(path)? {
+            return Ok(None);
+        }
+        let ratings: RunRatings = read_json(path, KIND, "file of a run's ratings")?;
+        let n_raters = ratings.raters.len();
+        let is_whole =
+            |entry: &Rated| entry.scores.len() == n_raters && entry.comments.len() == n_raters;
+        if !ratings.entries.iter().all(is_whole) {
+            return Err(RatingError::NotRead {
+                path: path.to_owned(),
+                what: "file of a run's ratings",
+                reason: "an entry has not a score and a comment for each rater".to_owned(),
+            });
+        }
+        match ratings.run.plan_sha256 == contents.plan_sha256 {
+            true => Ok(Some(ratings)),
+            false => Err(RatingError::OtherRun {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// As the run's report shows them.
+    pub fn tables(&self) -> Vec<Table> {
+        let entries: Vec<&Rated> = self.entries.iter().collect();
+        let mos = Mos::of(&entries, self.raters.len());
+        let mut scores = tables::scores(&self.raters, &[(&self.run, mos)]);
+        scores.notes.push(format!(
+            "Raters did not know which run they rated; the gold was {}shown to them. Sheet {}, the run's repetition {}.",
+            if self.gold_shown { "" } else { "not " },
+            self.sheet,
+            self.run.run
+        ));
+        let mut tables = vec![scores];
+        if !self.pairs.is_empty() {
+            tables.push(tables::agreement(&self.pairs));
+        }
+        tables.push(tables::rated(&self.raters, &self.entries));
+        tables
+    }
+}

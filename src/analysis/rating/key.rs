@@ -1,0 +1,93 @@
+//! `rate-key.json`: which run is behind each entry of a sheet. Raters must not see it before they have rated.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::RatingError;
+use super::rater::read_json;
+use crate::experiment::private_file;
+
+/// The key's name beside the page.
+pub const FILE: &str = "rate-key.json";
+const KIND: &str = "wardround-rating-key";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    pub kind: String,
+    /// Whose key it is.
+    pub sheet: String,
+    pub seed: u64,
+    /// Whether raters saw the gold.
+    pub gold_shown: bool,
+    pub dataset: String,
+    pub dataset_sha256: String,
+    pub runs: Vec<KeyRun>,
+    /// In the sheet's order.
+    pub entries: Vec<KeyEntry>,
+}
+
+/// One of the runs that were exported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRun {
+    /// The directory, as it was named.
+    pub path: String,
+    pub system: String,
+    /// Backbones, each once, in the order of the panel.
+    pub models: Vec<String>,
+    /// The plan fixes the run, wherever its directory is moved.
+    pub plan_sha256: String,
+    /// Which of its repetitions was rated.
+    pub run: u32,
+    pub synthetic: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyEntry {
+    pub code: String,
+    pub item: String,
+    /// The place of its run in `runs`.
+    pub run: usize,
+}
+
+impl Key {
+    pub fn kind() -> String {
+        KIND.to_owned()
+    }
+
+    /// # Errors
+    /// A file that is no key, or contradicts itself.
+    pub fn read(path: &Path) -> Result<Key, RatingError> {
+        let key: Key = read_json(path, KIND, "key of a rating sheet")?;
+        let lost = key.entries.iter().find(|entry| entry.run >= key.runs.len());
+        match lost {
+            None => Ok(key),
+            Some(entry) => Err(RatingError::NotRead {
+                path: path.to_owned(),
+                what: "key of a rating sheet",
+                reason: format!("entry {} is of a run that it does not list", entry.code),
+            }),
+        }
+    }
+
+    /// For its owner alone (mode 0600).
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), RatingError> {
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
+        Ok(private_file::write(path, (text + "\n").as_bytes())?)
+    }
+
+    /// The place of each entry, by its code.
+    pub fn places(&self) -> HashMap<&str, usize> {
+        let entries = self.entries.iter().enumerate();
+        entries
+            .map(|(place, entry)| (entry.code.as_str(), place))
+            .collect()
+    }
+}

@@ -1,0 +1,154 @@
+//! What a rater sees: entries in a shuffled order, each an item and what one run made of it, under a code that does not
+//! tell the run.
+
+use serde::Serialize;
+
+use super::marking::{Marked, mark};
+use crate::data::{ItemKind, Note, Question};
+use crate::experiment::chain::sha256_hex;
+use crate::record::{AnswerLine, NoteLine};
+use crate::report::escape::{script_json, spell_hidden};
+
+/// The page's data. Nothing in it names a run, a system or a model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sheet {
+    /// The first 16 digits of the sha256 over the entries: a rater's file says which sheet it rates.
+    pub sheet: String,
+    pub kind: &'static str,
+    /// Whether some of it is noise of synthetic weights.
+    pub synthetic: bool,
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    pub code: String,
+    #[serde(flatten)]
+    pub shown: Shown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Shown {
+    Note(NoteShown),
+    Question(QuestionShown),
+}
+
+/// A note, and what was found in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoteShown {
+    pub before: String,
+    /// The sentence that was located; empty where none was.
+    pub marked: String,
+    pub after: String,
+    pub finding: &'static str,
+    pub correction: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gold: Option<String>,
+}
+
+/// A question, and how it was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QuestionShown {
+    pub question: String,
+    /// Where its image is; the page shows none.
+    pub image: Option<String>,
+    /// Letters and texts.
+    pub options: Vec<(char, String)>,
+    /// A letter; empty where there is none.
+    pub answer: String,
+    pub rationale: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gold: Option<String>,
+}
+
+impl Sheet {
+    /// # Errors
+    /// None that is known: text always writes as JSON.
+    pub fn new(
+        kind: ItemKind,
+        synthetic: bool,
+        entries: Vec<Entry>,
+    ) -> Result<Sheet, serde_json::Error> {
+        let digest = sha256_hex(serde_json::to_string(&entries)?.as_bytes());
+        Ok(Sheet {
+            sheet: digest[..16].to_owned(),
+            kind: match kind {
+                ItemKind::Questions => "questions",
+                ItemKind::Notes => "notes",
+            },
+            synthetic,
+            entries,
+        })
+    }
+
+    /// Whether raters see what the file says is right.
+    pub fn shows_gold(&self) -> bool {
+        self.entries.iter().any(|entry| match &entry.shown {
+            Shown::Note(note) => note.gold.is_some(),
+            Shown::Question(question) => question.gold.is_some(),
+        })
+    }
+
+    /// JSON that a script element may hold.
+    ///
+    /// # Errors
+    /// As [`Sheet::new`].
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        script_json(self)
+    }
+}
+
+impl NoteShown {
+    /// `gold` shows what the file says, too.
+    pub fn of(note: &Note, record: &NoteLine, gold: bool) -> NoteShown {
+        let located = record.sentence_id.filter(|_| record.flag == Some(true));
+        let Marked {
+            before,
+            marked,
+            after,
+        } = mark(&note.text, &note.sentences, located);
+        let correction = record.correction.as_deref().map(str::trim);
+        let correction = correction.filter(|text| !text.is_empty() && record.flag == Some(true));
+        NoteShown {
+            finding: match (record.flag, marked.is_empty()) {
+                (Some(false), _) => "No error found.",
+                (Some(true), false) => "An error found in the marked sentence.",
+                (Some(true), true) => "An error found, but no sentence named.",
+                (None, _) => "No verdict that could be read.",
+            },
+            before: spell_hidden(&before),
+            marked: spell_hidden(&marked),
+            after: spell_hidden(&after),
+            correction: correction.map(spell_hidden),
+            gold: note
+                .gold
+                .as_ref()
+                .filter(|_| gold)
+                .map(|gold| match &gold.error {
+                    None => "The note has no error.".to_owned(),
+                    Some(error) => spell_hidden(&format!(
+                        "{}\nis corrected to\n{}",
+                        error.sentence, error.correction
+                    )),
+                }),
+        }
+    }
+}
+
+impl QuestionShown {
+    /// `gold` shows the right option, too.
+    pub fn of(question: &Question, record: &AnswerLine, gold: bool) -> QuestionShown {
+        let options = question.options.iter();
+        QuestionShown {
+            question: spell_hidden(&question.question),
+            image: question.image.as_deref().map(spell_hidden),
+            options: options
+                .map(|choice| (choice.letter, spell_hidden(&choice.text)))
+                .collect(),
+            answer: spell_hidden(&record.answer),
+            rationale: spell_hidden(record.rationale.trim()),
+            gold: question.gold.filter(|_| gold).map(String::from),
+        }
+    }
+}

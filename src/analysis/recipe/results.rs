@@ -1,0 +1,291 @@
+//! `results.json` of a recipe: a figure for every cell, and what the analyses found.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::analysis::{self, CaseRow, CollapseRow, NetGainRow, PairedRow};
+use super::improvement::{ImprovementRow, improvements};
+use super::reading::Reading;
+use crate::analysis::metrics::bootstrap::{self, Estimate};
+use crate::analysis::metrics::calibration::{BINS, Calibration, calibration};
+use crate::analysis::metrics::cost::Cost;
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{Gauge, NoteFigures, NotesReading};
+use crate::encoder::Encoder;
+use crate::experiment::contents::Contents;
+use crate::experiment::error::RunError;
+use crate::experiment::private_file;
+use crate::experiment::recipe::cells::Cell;
+use crate::experiment::recipe::{Recipe, RecipeError};
+
+/// The file's name in the recipe's folder.
+pub const FILE: &str = "results.json";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecipeResults {
+    pub recipe: String,
+    pub title: String,
+    /// Whether every answer is noise of synthetic weights.
+    pub synthetic: bool,
+    /// What must be said beside every table: thinking, text, runs.
+    #[serde(default)]
+    pub conditions: String,
+    /// How the figures were made, a line a fact.
+    pub making: Vec<String>,
+    pub cells: Vec<CellResult>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub netgain: Vec<NetGainRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<PairedRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collapse: Vec<CollapseRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<CaseRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub improvements: Vec<ImprovementRow>,
+}
+
+/// A method on a dataset. Accuracies are fractions of 1; an item that errored is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    pub method: String,
+    pub dataset: String,
+    pub system: String,
+    /// Those that the agents have, each once, in the order of the seats.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// One a run.
+    pub accuracy: Vec<f64>,
+    /// `null` where no question has gold.
+    pub mean: Option<f64>,
+    /// Over the runs, with n − 1 in the denominator; `null` for a single run.
+    pub std: Option<f64>,
+    /// Over the questions, by bootstrap; `null` without gold.
+    pub interval: Option<Estimate>,
+    /// The paper's mean and standard deviation.
+    pub paper: Option<[f64; 2]>,
+    pub n_items: usize,
+    pub n_runs: u32,
+    pub n_errors: usize,
+    pub calls: usize,
+    pub completion_tokens: usize,
+    pub cost: Option<Cost>,
+    /// Of the team's confidence.
+    pub calibration: Option<Calibration>,
+    /// Of a cell on notes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NoteFigures>,
+    /// The last hash of the run's results, which fixes all its bytes.
+    pub head: String,
+}
+
+impl CellResult {
+    /// # Errors
+    /// A run without its results.
+    fn of(
+        cell: &Cell<'_>,
+        reading: &Reading<'_>,
+        gauge: &Gauge,
+    ) -> Result<CellResult, RecipeError> {
+        let contents = reading.contents;
+        let of_notes = || NoteFigures::of(&NotesReading::of(contents), gauge);
+        let notes = cell.protocol.takes_notes().then(of_notes);
+        let verdicts = reading.verdicts();
+        let graded = !reading.questions.is_empty();
+        let shares = OverRuns::of_shares(&verdicts);
+        let interval = match graded {
+            true => Some(bootstrap::mean(&bootstrap::run_means(&verdicts)?, None)?),
+            false => None,
+        };
+        let calls = &contents.calls.records;
+        let outcomes = contents.outcomes();
+        let predictions = reading.predictions();
+        Ok(CellResult {
+            method: cell.method.name.clone(),
+            dataset: cell.dataset.name.clone(),
+            system: contents.plan.system.clone(),
+            models: models(contents),
+            mean: shares.as_ref().map(|shares| shares.mean),
+            std: shares.as_ref().and_then(|shares| shares.std),
+            accuracy: shares.map_or(Vec::new(), |shares| shares.per_run),
+            interval,
+            paper: cell.method.paper.get(&cell.dataset.name).copied(),
+            n_items: contents.plan.dataset.items.len(),
+            n_runs: contents.plan.runs,
+            n_errors: outcomes
+                .values()
+                .filter(|item| item.error().is_some())
+                .count(),
+            calls: calls.len(),
+            completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
+            cost: reading.cost(),
+            calibration: match predictions.is_empty() {
+                true => None,
+                false => Some(calibration(&predictions, BINS)?),
+            },
+            notes,
+            head: head(&contents.path)?,
+        })
+    }
+}
+
+fn models(contents: &Contents) -> Vec<String> {
+    let mut models: Vec<String> = Vec::new();
+    for member in &contents.plan.panel {
+        if !models.contains(&member.backbone) {
+            models.push(member.backbone.clone());
+        }
+    }
+    models
+}
+
+fn head(directory: &Path) -> Result<String, RecipeError> {
+    let path = directory.join(crate::experiment::results::FILE);
+    let text = fs_err::read_to_string(&path)?;
+    let results: crate::experiment::results::Results =
+        serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        })?;
+    Ok(results.head)
+}
+
+impl RecipeResults {
+    /// From the finished run of every cell, in the order of `cells`.
+    ///
+    /// # Errors
+    /// A run without results; runs of one dataset over different questions; texts that cannot be embedded.
+    pub fn of(
+        name: &str,
+        recipe: &Recipe,
+        cells: &[(Cell<'_>, Contents)],
+        encoder: Option<&Encoder>,
+        gauge: &Gauge,
+    ) -> Result<RecipeResults, RecipeError> {
+        let results = cells
+            .iter()
+            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents), gauge))
+            .collect::<Result<Vec<_>, _>>()?;
+        let readings: Vec<_> = results
+            .iter()
+            .zip(cells)
+            .map(|(result, (_, contents))| (result, Reading::of(contents)))
+            .collect();
+        let netgain = analysis::net_gains(recipe, &readings)?;
+        let paired = analysis::paired(recipe, &readings)?;
+        let collapse = analysis::collapse(recipe, &readings, encoder)?;
+        let cases = analysis::cases(recipe, &readings);
+        drop(readings);
+        Ok(RecipeResults {
+            recipe: name.to_owned(),
+            title: recipe.title.clone(),
+            synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
+            conditions: conditions(recipe, cells),
+            making: making(recipe, cells),
+            cells: results,
+            netgain,
+            paired,
+            collapse,
+            cases,
+            improvements: improvements(cells, gauge)?,
+        })
+    }
+
+    /// The file in the recipe's folder; `None` where not every cell has run yet.
+    ///
+    /// # Errors
+    /// A file that is none.
+    pub fn read(out: &Path) -> Result<Option<RecipeResults>, RecipeError> {
+        let path = out.join(FILE);
+        if !fs_err::exists(&path)? {
+            return Ok(None);
+        }
+        let text = fs_err::read_to_string(&path)?;
+        let results = serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        })?;
+        Ok(Some(results))
+    }
+
+    /// Writes the file into the recipe's folder.
+    ///
+    /// # Errors
+    /// A disk that does not take it.
+    pub fn write(&self, out: &Path) -> Result<(), RecipeError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
+            what: FILE.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(private_file::write(
+            &out.join(FILE),
+            (text + "\n").as_bytes(),
+        )?)
+    }
+}
+
+fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
+    let members = || cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
+    let thinking = match members().filter(|member| member.thinking).count() {
+        0 => "off",
+        all if all == members().count() => "on",
+        _ => "on for some members",
+    };
+    let text = match recipe.free {
+        true => "free text, as in the paper",
+        false => "text under a grammar, unlike the paper's",
+    };
+    let runs = cells
+        .first()
+        .map_or(recipe.runs, |(_, contents)| contents.plan.runs);
+    format!("Thinking {thinking}; {text}; n = {runs} runs over the same items.")
+}
+
+/// Weights, numbers, thinking, text, items, runs: what stands beside every table.
+fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (_, contents) in cells {
+        for member in &contents.plan.panel {
+            let revision = member.revision.as_deref().unwrap_or("no revision");
+            let line = format!(
+                "{} ({revision}, weights sha256 {}…), {}, quantisation {}, thinking {}",
+                member.backbone,
+                &member.weights_sha256[..member.weights_sha256.len().min(12)],
+                member.dtype,
+                member.quantisation,
+                if member.thinking { "on" } else { "off" }
+            );
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    let text = match recipe.free {
+        true => "free text, as in the paper",
+        false => "text under a grammar, unlike the paper's",
+    };
+    lines.push(text.to_owned());
+    if let Some((_, contents)) = cells.first() {
+        let plan = &contents.plan;
+        let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
+        let kind = &plan.engine.device_kind;
+        lines.push(format!(
+            "{runs} runs, seed {seed}, wardround {version} on {kind}"
+        ));
+    }
+    for dataset in &recipe.dataset {
+        let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
+        if let Some((_, contents)) = cells.iter().find(of) {
+            let (items, sha256) = (&contents.plan.dataset.items, &contents.plan.dataset.sha256);
+            let (count, sum) = (items.len(), &sha256[..sha256.len().min(12)]);
+            let shard = contents.plan.dataset.shard.as_ref();
+            let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
+            lines.push(format!(
+                "{}: {count} items{part}, sha256 {sum}…",
+                dataset.label
+            ));
+        }
+    }
+    lines
+}

@@ -1,0 +1,353 @@
+//! A hash-chained JSONL file: each line carries the sha256 of its own bytes and that of the line before.
+//!
+//! A line is the compact JSON of its record. `hash`, its last field, is the lower-case hex sha256 over the line's
+//! bytes (newline left out) with `,"hash":"…"` taken out; `prev` is the hash of the line before, the first line's that
+//! of plan.toml. `seq`, where a record has one, is the line's number counted from 1.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::error::{Defect, RunError};
+use super::link::Link;
+
+const FIELD: &str = ",\"hash\":\"";
+const END: &str = "\"}";
+const HEX: usize = 64;
+
+/// A log as it was read: every line checked.
+#[derive(Clone, Debug)]
+pub struct Chain<R: Link> {
+    pub records: Vec<R>,
+    /// The hash that the next line's `prev` must be.
+    pub head: String,
+    /// Bytes of the whole lines.
+    pub bytes: u64,
+    /// Bytes of a last line that was being written when the run was killed; 0 when there is none.
+    pub torn_bytes: u64,
+    /// The keys that no further line may bear.
+    pub settled: HashSet<R::Key>,
+}
+
+impl<R: Link> Chain<R> {
+    /// A log without lines; `anchor` is the sha256 of plan.toml.
+    pub fn empty(anchor: &str) -> Self {
+        Chain {
+            records: Vec::new(),
+            head: anchor.to_owned(),
+            bytes: 0,
+            torn_bytes: 0,
+            settled: HashSet::new(),
+        }
+    }
+}
+
+/// Lower-case hex of the sha256 over `bytes`.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(HEX);
+    for byte in Sha256::digest(bytes) {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// Chains `record` behind `prev` as line `seq` and gives the line, without its newline.
+///
+/// Errors when the record would not read back equal from that line, as a confidence of NaN would not.
+pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, RunError> {
+    let unloggable = |record: &R, reason: String| RunError::Unloggable {
+        what: record.key().to_string(),
+        reason,
+    };
+    record.set(seq, prev, "");
+    let open = serde_json::to_string(record).map_err(|e| unloggable(record, e.to_string()))?;
+    let Some(body) = open.strip_suffix(&format!("{FIELD}{END}")) else {
+        return Err(unloggable(record, "hash is not its last field".to_owned()));
+    };
+    let hash = sha256_hex(format!("{body}}}").as_bytes());
+    record.set(seq, prev, &hash);
+    let line = format!("{body}{FIELD}{hash}{END}");
+    match serde_json::from_str::<R>(&line) {
+        Ok(read) if read == *record => Ok(line),
+        Ok(_) => Err(unloggable(record, "a value changes".to_owned())),
+        Err(error) => Err(unloggable(record, error.to_string())),
+    }
+}
+
+/// Reads a log and checks every line; `anchor` is the sha256 of plan.toml.
+///
+/// A last line without its newline is told apart: when it is the beginning of a line it is torn, counted in
+/// `torn_bytes` and left out; when it is anything else it was changed, and that is an error as for any other line.
+pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
+    let file = fs_err::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => RunError::Missing {
+            path: path.to_owned(),
+        },
+        _ => error.into(),
+    })?;
+    let mut chain = Chain::<R>::empty(anchor);
+    for (index, piece) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let line = piece.strip_suffix(b"\n").unwrap_or(piece);
+        let checked = check(line, &chain);
+        if line.len() == piece.len() && (checked.is_ok() || is_beginning(line)) {
+            chain.torn_bytes = line.len() as u64;
+            break;
+        }
+        let (record, hash) = checked.map_err(|defect| RunError::BadLine {
+            path: path.to_owned(),
+            line: index + 1,
+            defect,
+        })?;
+        if record.is_final() {
+            chain.settled.insert(record.key());
+        }
+        chain.records.push(record);
+        chain.head = hash;
+        chain.bytes += piece.len() as u64;
+    }
+    Ok(chain)
+}
+
+/// Checks one line by itself and as the next of `chain`: the record and its hash, or the first defect.
+fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> {
+    let (body, hash) = split(line).ok_or(Defect::NoHash)?;
+    let computed = sha256_hex(&[body, b"}"].concat());
+    if computed.as_bytes() != hash {
+        return Err(Defect::Hash {
+            found: String::from_utf8_lossy(hash).into_owned(),
+            computed,
+        });
+    }
+    let not_a_record = |error: serde_json::Error| Defect::NotARecord(error.to_string());
+    let record: R = serde_json::from_slice(line).map_err(not_a_record)?;
+    if serde_json::to_vec(&record).map_err(not_a_record)? != line {
+        return Err(Defect::Spelling);
+    }
+    let expected = chain.records.len() as u64 + 1;
+    let found = record.seq().unwrap_or(expected);
+    if found != expected {
+        return Err(Defect::Seq { found, expected });
+    }
+    if record.prev() != chain.head {
+        return Err(Defect::Prev {
+            found: record.prev().to_owned(),
+            expected: chain.head.clone(),
+        });
+    }
+    if chain.settled.contains(&record.key()) {
+        return Err(Defect::Repeated(record.key().to_string()));
+    }
+    Ok((record, computed))
+}
+
+/// A line's bytes before `,"hash":"`, and the hash's own.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = line.strip_suffix(END.as_bytes())?;
+    let (rest, hash) = rest.split_at_checked(rest.len().checked_sub(HEX)?)?;
+    Some((rest.strip_suffix(FIELD.as_bytes())?, hash))
+}
+
+/// Whether the bytes are the beginning of a JSON object that goes on. (Read as a `Value`: `IgnoredAny` takes a number
+/// cut behind its `e` for a wrong one.)
+fn is_beginning(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"{")
+        && matches!(serde_json::from_slice::<Value>(bytes), Err(error) if error.is_eof())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::{call, failed_item, item};
+    use crate::record::{CallLine, ItemLine};
+
+    const ANCHOR: &str = "00ff";
+
+    fn chained<R: Link>(records: impl IntoIterator<Item = R>) -> Vec<String> {
+        let mut prev = ANCHOR.to_owned();
+        let mut lines = Vec::new();
+        for (mut record, seq) in records.into_iter().zip(1..) {
+            lines.push(seal(&mut record, seq, &prev).unwrap());
+            prev = record.hash().to_owned();
+        }
+        lines
+    }
+
+    fn calls() -> Vec<String> {
+        chained(["sym", "ddx", "guide"].map(|agent| call("q1", 0, agent)))
+    }
+
+    fn read_text<R: Link>(text: &str) -> Result<Chain<R>, RunError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(R::FILE);
+        fs_err::write(&path, text).unwrap();
+        read(&path, ANCHOR)
+    }
+
+    fn defect<R: Link>(lines: &[String]) -> (usize, Defect) {
+        match read_text::<R>(&(lines.join("\n") + "\n")).map(|chain| chain.records.len()) {
+            Err(RunError::BadLine { line, defect, .. }) => (line, defect),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A record's line with the right hash over whatever `edit` makes of the rest.
+    fn forge(line: &str, edit: impl Fn(&str) -> String) -> String {
+        let (body, _) = split(line.as_bytes()).unwrap();
+        let body = edit(str::from_utf8(body).unwrap());
+        let hash = sha256_hex(format!("{body}}}").as_bytes());
+        format!("{body}{FIELD}{hash}{END}")
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_object_without_it() {
+        assert_eq!(
+            sha256_hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        let line = &calls()[0];
+        let mut object: serde_json::Map<_, _> = serde_json::from_str(line).unwrap();
+        let hash = object.shift_remove("hash").unwrap();
+        let rest = serde_json::to_string(&object).unwrap();
+        assert_eq!(hash, sha256_hex(rest.as_bytes()));
+        assert_eq!(object["prev"], ANCHOR);
+        assert_eq!(object["seq"], 1);
+    }
+
+    #[test]
+    fn records_read_back_equal() {
+        let mut first = ItemLine::from(item("q1", 0));
+        let mut second = ItemLine::from(item("q2", 0));
+        let lines = [
+            seal(&mut first, 1, ANCHOR).unwrap(),
+            seal(&mut second, 2, first.hash()).unwrap(),
+        ];
+        let text = lines.join("\n") + "\n";
+        let chain: Chain<ItemLine> = read_text(&text).unwrap();
+        assert_eq!(chain.head, second.hash());
+        assert_eq!(chain.bytes, text.len() as u64);
+        assert_eq!(chain.torn_bytes, 0);
+        assert_eq!(chain.records, [first, second]);
+    }
+
+    #[test]
+    fn a_record_that_json_cannot_hold_is_refused() {
+        let mut record = item("q1", 0);
+        record.team_confidence = f64::NAN;
+        let error = seal(&mut ItemLine::from(record), 1, ANCHOR).unwrap_err();
+        assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
+    }
+
+    #[test]
+    fn each_defect_has_its_name() {
+        let lines = calls();
+
+        let mut changed = lines.clone();
+        changed[1] = changed[1].replace("0.85", "0.86");
+        let (line, found) = defect::<CallLine>(&changed);
+        assert!(
+            matches!((line, &found), (2, Defect::Hash { .. })),
+            "{found}"
+        );
+
+        let mut changed = lines.clone();
+        changed[2] = "{}".to_owned();
+        assert_eq!(defect::<CallLine>(&changed), (3, Defect::NoHash));
+
+        let swapped = [lines[0].clone(), lines[2].clone(), lines[1].clone()];
+        let expected = (
+            2,
+            Defect::Seq {
+                found: 3,
+                expected: 2,
+            },
+        );
+        assert_eq!(defect::<CallLine>(&swapped), expected);
+
+        let mut changed = lines.clone();
+        changed[1] = forge(&lines[1], |body| body.replace("\"run\":0", "\"run\": 0"));
+        assert_eq!(defect::<CallLine>(&changed), (2, Defect::Spelling));
+
+        changed[1] = forge(&lines[1], |body| body.replace("\"run\":0", "\"runs\":0"));
+        let (line, found) = defect::<CallLine>(&changed);
+        assert!(
+            found.to_string().contains("unknown field `runs`"),
+            "{found}"
+        );
+        assert_eq!(line, 2);
+
+        // Rewritten with a right hash of its own: only the next line still tells.
+        changed[1] = forge(&lines[1], |body| body.replace("0.85", "0.86"));
+        let (line, found) = defect::<CallLine>(&changed);
+        assert!(
+            matches!((line, &found), (3, Defect::Prev { .. })),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_key_is_logged_once_unless_it_errored() {
+        let calls = chained([call("q1", 0, "sym"), call("q1", 0, "sym")]);
+        let (line, found) = defect::<CallLine>(&calls);
+        assert!(
+            matches!((line, &found), (2, Defect::Repeated(_))),
+            "{found}"
+        );
+
+        let items = chained(
+            [failed_item("q1", 0), failed_item("q1", 0), item("q1", 0)].map(ItemLine::from),
+        );
+        let chain: Chain<ItemLine> = read_text(&(items.join("\n") + "\n")).unwrap();
+        assert_eq!(chain.records.len(), 3);
+
+        let items = chained([item("q1", 0), failed_item("q1", 0)].map(ItemLine::from));
+        let (line, found) = defect::<ItemLine>(&items);
+        assert!(
+            matches!((line, &found), (2, Defect::Repeated(_))),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_torn_last_line_is_told_from_a_changed_one() {
+        let lines = calls();
+        let whole = format!("{}\n{}\n", lines[0], lines[1]);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("calls.jsonl");
+        fs_err::write(&path, format!("{whole}{}", lines[2])).unwrap();
+        let file = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+        // Byte by byte: a kill may fall inside a character.
+        for torn_bytes in (0..=lines[2].len() as u64).rev() {
+            file.set_len(whole.len() as u64 + torn_bytes).unwrap();
+            let chain: Chain<CallLine> = read(&path, ANCHOR).unwrap();
+            assert_eq!(chain.torn_bytes, torn_bytes);
+            assert_eq!(chain.bytes, whole.len() as u64);
+            assert_eq!(chain.records.len(), 2);
+        }
+        for tail in [
+            format!("{}x", lines[2]),
+            format!("{} ", lines[2]),
+            lines[2].replace("0.85", "0.86"),
+            lines[2][1..].to_owned(),
+            "not a line".to_owned(),
+        ] {
+            let error = read_text::<CallLine>(&format!("{whole}{tail}")).unwrap_err();
+            assert!(
+                matches!(error, RunError::BadLine { line: 3, .. }),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_log_ends_where_the_plan_does() {
+        let chain: Chain<CallLine> = read_text("").unwrap();
+        assert_eq!((chain.head.as_str(), chain.bytes), (ANCHOR, 0));
+        let error = read::<CallLine>(Path::new("no/such/calls.jsonl"), ANCHOR).unwrap_err();
+        assert_eq!(error.to_string(), "no/such/calls.jsonl is missing");
+    }
+}

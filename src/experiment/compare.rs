@@ -1,0 +1,194 @@
+//! Whether two runs are equal: the same calls, each once by its key, and the same items.
+//!
+//! A call is equal in every field but `seq elapsed_ms prev hash` and `usage.cached_tokens`, an item in every field but
+//! `prev hash`. Of an item that was tried again only the last line counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::contents::Contents;
+use super::difference::{self, FieldDifference};
+use super::error::RunError;
+use super::link::Link;
+use crate::record::{CallLine, ItemLine};
+
+/// One way in which two runs are not equal. `what` names the call or item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    OnlyLeft {
+        what: String,
+    },
+    OnlyRight {
+        what: String,
+    },
+    Field {
+        what: String,
+        field: FieldDifference,
+    },
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::OnlyLeft { what } => write!(f, "{what}: only in the first run"),
+            Difference::OnlyRight { what } => write!(f, "{what}: only in the second run"),
+            Difference::Field { what, field } => write!(f, "{what}: {field}"),
+        }
+    }
+}
+
+/// The differences between two run directories, in the keys' order, calls first; none when the runs are equal.
+///
+/// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
+pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
+    let (left, right) = (Contents::read(left)?, Contents::read(right)?);
+    let mut found = compare_all(&left.calls_by_key(), &right.calls_by_key(), compare_calls)?;
+    found.extend(compare_all(
+        &left.outcomes(),
+        &right.outcomes(),
+        compare_items,
+    )?);
+    Ok(found)
+}
+
+/// The fields in which two calls are not equal, the left value first; `replay` compares with it too.
+pub fn compare_calls(left: &CallLine, right: &CallLine) -> Result<Vec<FieldDifference>, RunError> {
+    let comparable = |call: &CallLine| {
+        let mut fields = fields(call)?;
+        for name in ["seq", "elapsed_ms", "prev", "hash"] {
+            fields.shift_remove(name);
+        }
+        if let Some(Value::Object(usage)) = fields.get_mut("usage") {
+            usage.shift_remove("cached_tokens");
+        }
+        Ok::<_, RunError>(Value::Object(fields))
+    };
+    Ok(difference::differences(
+        &comparable(left)?,
+        &comparable(right)?,
+    ))
+}
+
+/// The fields in which two items are not equal, the left value first.
+pub fn compare_items(left: &ItemLine, right: &ItemLine) -> Result<Vec<FieldDifference>, RunError> {
+    let comparable = |item: &ItemLine| {
+        let mut fields = fields(item)?;
+        for name in ["prev", "hash"] {
+            fields.shift_remove(name);
+        }
+        Ok::<_, RunError>(Value::Object(fields))
+    };
+    Ok(difference::differences(
+        &comparable(left)?,
+        &comparable(right)?,
+    ))
+}
+
+fn fields<R: Link>(record: &R) -> Result<Map<String, Value>, RunError> {
+    let fields = difference::as_json(record).and_then(serde_json::from_value);
+    fields.map_err(|error| RunError::Unloggable {
+        what: record.key().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+type Compare<R> = fn(&R, &R) -> Result<Vec<FieldDifference>, RunError>;
+
+fn compare_all<R: Link>(
+    left: &BTreeMap<R::Key, &R>,
+    right: &BTreeMap<R::Key, &R>,
+    compare: Compare<R>,
+) -> Result<Vec<Difference>, RunError> {
+    let mut found = Vec::new();
+    let keys: BTreeSet<&R::Key> = left.keys().chain(right.keys()).collect();
+    for key in keys {
+        let what = key.to_string();
+        match (left.get(key), right.get(key)) {
+            (Some(a), Some(b)) => {
+                let fields = compare(a, b)?.into_iter();
+                found.extend(fields.map(|field| Difference::Field {
+                    what: what.clone(),
+                    field,
+                }));
+            }
+            (Some(_), None) => found.push(Difference::OnlyLeft { what }),
+            (None, _) => found.push(Difference::OnlyRight { what }),
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::directory::Directory;
+    use crate::experiment::fixtures::{call, failed_item, item, plan, write_finished};
+    use crate::experiment::log::Log;
+    use crate::record::AnswerLine;
+
+    fn write(path: &Path, calls: &[CallLine], items: &[AnswerLine]) {
+        let log = Log::start(Directory::create(path, &plan()).unwrap()).unwrap();
+        for record in calls {
+            log.call(record.clone()).unwrap();
+        }
+        for record in items {
+            log.item(record.clone()).unwrap();
+        }
+        log.finish().unwrap();
+    }
+
+    fn compare_with(calls: &[CallLine], items: &[AnswerLine]) -> Vec<String> {
+        let scratch = tempfile::tempdir().unwrap();
+        let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
+        let both = [call("q1", 0, "sym"), call("q1", 0, "ddx")];
+        write(&left, &both, &[item("q1", 0), item("q2", 0)]);
+        write(&right, calls, items);
+        let found = compare(&left, &right).unwrap();
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_run_equals_itself() {
+        let out = tempfile::tempdir().unwrap();
+        write_finished(out.path());
+        assert_eq!(compare(out.path(), out.path()).unwrap(), []);
+    }
+
+    #[test]
+    fn order_time_and_cache_do_not_count() {
+        let mut late = call("q1", 0, "sym");
+        late.elapsed_ms = 99;
+        late.usage.cached_tokens = 0;
+        let calls = [call("q1", 0, "ddx"), late];
+        let items = [failed_item("q2", 0), item("q1", 0), item("q2", 0)];
+        assert_eq!(compare_with(&calls, &items), [""; 0]);
+    }
+
+    #[test]
+    fn every_other_field_counts() {
+        let mut changed = call("q1", 0, "sym");
+        changed.text = "{\"answer\":\"C\"}".to_owned();
+        changed.usage.forced_tokens = 7;
+        changed.sampling.temperature = Some(0.7);
+        let mut wrong = item("q1", 0);
+        wrong.rounds[0].weights[1] = 0.3;
+        let found = compare_with(&[changed, call("q1", 0, "guide")], &[wrong, item("q3", 0)]);
+        let sym = "call initial of sym, round 0, sample 0, item q1 of medqa, run 0";
+        let expected = [
+            "call initial of ddx, round 0, sample 0, item q1 of medqa, run 0: only in the first run",
+            "call initial of guide, round 0, sample 0, item q1 of medqa, run 0: only in the second run",
+            &format!("{sym}: sampling.temperature is 0.6 against 0.7"),
+            &format!(
+                "{sym}: text is \"{{\\\"answer\\\":\\\"B\\\"}}\" against \"{{\\\"answer\\\":\\\"C\\\"}}\""
+            ),
+            &format!("{sym}: usage.forced_tokens is 6 against 7"),
+            "item q1 of medqa, run 0: rounds[0].weights[1] is 0.1 against 0.3",
+            "item q2 of medqa, run 0: only in the first run",
+            "item q3 of medqa, run 0: only in the second run",
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a run directory holds: the plan and both logs, every line checked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::chain::{self, Chain};
+use super::error::{Defect, RunError};
+use super::link::Link;
+use super::plan::{self, Plan};
+use super::results::Heads;
+use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, NoteLine};
+
+/// A run directory as it was read; results.json is not part of it.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    pub path: PathBuf,
+    pub plan: Plan,
+    /// Lower-case hex over the bytes of plan.toml: the anchor of both chains.
+    pub plan_sha256: String,
+    pub calls: Chain<CallLine>,
+    pub items: Chain<ItemLine>,
+}
+
+impl Contents {
+    /// Reads a directory and checks both chains; errors name the file and the first bad line.
+    pub fn read(path: &Path) -> Result<Contents, RunError> {
+        let plan_path = path.join(plan::FILE);
+        if !fs_err::exists(&plan_path)? {
+            return Err(RunError::NoPlan {
+                path: path.to_owned(),
+            });
+        }
+        let plan = fs_err::read(&plan_path)?;
+        let plan_sha256 = chain::sha256_hex(&plan);
+        let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)
+            .map_err(|error| blame_plan(error, &plan_path))?;
+        let mut items = chain::read(&path.join(ItemLine::FILE), &plan_sha256);
+        if calls.records.is_empty() {
+            items = items.map_err(|error| blame_plan(error, &plan_path));
+        }
+        Ok(Contents {
+            path: path.to_owned(),
+            plan: Plan::parse(&plan, &plan_path)?,
+            plan_sha256,
+            calls,
+            items: items?,
+        })
+    }
+
+    /// Where both chains end.
+    pub fn heads(&self) -> Heads {
+        Heads {
+            plan: self.plan_sha256.clone(),
+            calls: self.calls.head.clone(),
+            items: self.items.head.clone(),
+            call_lines: self.calls.records.len() as u64,
+            item_lines: self.items.records.len() as u64,
+        }
+    }
+
+    pub fn calls_by_key(&self) -> BTreeMap<CallKey, &CallLine> {
+        let records = self.calls.records.iter();
+        records.map(|record| (record.key(), record)).collect()
+    }
+
+    /// The outcomes of questions.
+    pub fn answers(&self) -> BTreeMap<ItemKey, &AnswerLine> {
+        let outcomes = self.outcomes().into_iter();
+        outcomes
+            .filter_map(|(key, record)| match record {
+                ItemLine::Answer(record) => Some((key, record)),
+                ItemLine::Note(_) => None,
+            })
+            .collect()
+    }
+
+    /// The outcomes of notes.
+    pub fn notes(&self) -> BTreeMap<ItemKey, &NoteLine> {
+        let outcomes = self.outcomes().into_iter();
+        outcomes
+            .filter_map(|(key, record)| match record {
+                ItemLine::Note(record) => Some((key, record)),
+                ItemLine::Answer(_) => None,
+            })
+            .collect()
+    }
+
+    /// Each item's last line; only that one counts where an item errored and was tried again.
+    pub fn outcomes(&self) -> BTreeMap<ItemKey, &ItemLine> {
+        let records = self.items.records.iter();
+        records.map(|record| (record.key(), record)).collect()
+    }
+}
+
+/// A first line that is sound in itself and chained to another plan tells that the plan was changed, not the line:
+/// its own hash covers its `prev`.
+fn blame_plan(error: RunError, plan_path: &Path) -> RunError {
+    match error {
+        RunError::BadLine {
+            path: log,
+            line: 1,
+            defect:
+                Defect::Prev {
+                    found: expected,
+                    expected: found,
+                },
+        } => RunError::PlanChanged {
+            path: plan_path.to_owned(),
+            log,
+            expected,
+            found,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,394 @@
+//! A run directory that is open for writing: made new, or taken up where it stopped. One process at a time has it.
+
+use std::collections::HashMap;
+use std::fs::TryLockError;
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+use fs_err::{File, OpenOptions};
+
+use super::appender::Appender;
+use super::chain::Chain;
+use super::contents::Contents;
+use super::error::RunError;
+use super::link::Link;
+use super::plan::{self, Plan};
+use super::private_file;
+use super::results::{self, Heads};
+use super::verify;
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine};
+
+/// Both logs, open at their ends; `Log::start` takes it.
+pub struct Directory {
+    pub(super) plan_sha256: String,
+    pub(super) calls: Appender<CallLine>,
+    pub(super) items: Appender<ItemLine>,
+}
+
+/// What a resumed run need not do again. An item whose last line has an error is not among the items.
+#[derive(Debug, Default)]
+pub struct Finished {
+    pub calls: HashMap<CallKey, CallLine>,
+    pub items: HashMap<ItemKey, ItemLine>,
+}
+
+impl Directory {
+    /// Makes a directory (mode 0700) with the plan and two empty logs (mode 0600).
+    ///
+    /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
+    pub fn create(path: &Path, plan: &Plan) -> Result<Directory, RunError> {
+        if fs_err::exists(path)? && !is_vacant(path)? {
+            return Err(RunError::NotEmpty {
+                path: path.to_owned(),
+            });
+        }
+        private_file::create_directory(path)?;
+
+        let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
+        let calls = open(CallLine::FILE)?;
+        lock(&calls, path)?;
+        let items = open(ItemLine::FILE)?;
+        // The plan comes last: where it stands, both logs do.
+        let plan_sha256 = plan.save(&path.join(plan::FILE))?;
+        Ok(Directory {
+            calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
+            items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
+            plan_sha256,
+        })
+    }
+
+    /// Takes up the run in `path`, which must hold an equal plan (`Plan::differences`), and gives what it has done.
+    ///
+    /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
+    /// off. A results.json is removed, for it would not cover the lines to come.
+    pub fn resume(path: &Path, plan: &Plan) -> Result<(Directory, Finished), RunError> {
+        if fs_err::exists(path)? && is_vacant(path)? {
+            return Ok((Directory::create(path, plan)?, Finished::default()));
+        }
+        if !fs_err::exists(path.join(plan::FILE))? {
+            return Err(RunError::NoPlan {
+                path: path.to_owned(),
+            });
+        }
+        let calls = open_log(&path.join(CallLine::FILE))?;
+        lock(&calls, path)?;
+        let items = open_log(&path.join(ItemLine::FILE))?;
+
+        let contents = Contents::read(path)?;
+        let results = verify::check_results(&contents)?;
+        let differences = contents.plan.differences(plan)?;
+        if !differences.is_empty() {
+            return Err(RunError::PlanDiffers {
+                path: path.to_owned(),
+                differences: differences.iter().map(ToString::to_string).collect(),
+            });
+        }
+        if results.is_some() {
+            fs_err::remove_file(path.join(results::FILE))?;
+        }
+        let directory = Directory {
+            plan_sha256: contents.plan_sha256,
+            calls: Appender::behind(calls, &contents.calls)?,
+            items: Appender::behind(items, &contents.items)?,
+        };
+        let records = contents.calls.records.into_iter();
+        let calls = records.map(|record| (record.key(), record)).collect();
+        let records = contents.items.records.into_iter();
+        let items = records
+            .filter(Link::is_final)
+            .map(|record| (record.key(), record))
+            .collect();
+        Ok((directory, Finished { calls, items }))
+    }
+
+    pub(super) fn heads(&self) -> Heads {
+        Heads {
+            plan: self.plan_sha256.clone(),
+            calls: self.calls.head().to_owned(),
+            items: self.items.head().to_owned(),
+            call_lines: self.calls.lines(),
+            item_lines: self.items.lines(),
+        }
+    }
+}
+
+fn log_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    options
+}
+
+fn open_log(path: &Path) -> Result<File, RunError> {
+    if !fs_err::exists(path)? {
+        return Err(RunError::Missing {
+            path: path.to_owned(),
+        });
+    }
+    Ok(log_options().open(path)?)
+}
+
+/// Keeps other writers out until the file is closed, be it by a kill.
+fn lock(calls: &File, path: &Path) -> Result<(), RunError> {
+    match calls.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(RunError::Busy {
+            path: path.to_owned(),
+        }),
+        // Some network file systems have no locks: they forgo the guard, not the run.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.
+fn is_vacant(path: &Path) -> Result<bool, RunError> {
+    let partial_plan: PathBuf = private_file::partial_path(&path.join(plan::FILE));
+    for entry in fs_err::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_log = name == CallLine::FILE || name == ItemLine::FILE;
+        let is_leftover = entry.path() == partial_plan || is_log && entry.metadata()?.len() == 0;
+        if !is_leftover {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use std::io::Write;
+
+    use super::*;
+    use crate::experiment::error::{Blame, Defect};
+    use crate::experiment::fixtures::{
+        call, failed_item, item, plan, write_finished, write_unfinished,
+    };
+    use crate::experiment::log::Log;
+    use crate::experiment::results::Results;
+
+    fn scratch() -> (tempfile::TempDir, PathBuf) {
+        let scratch = tempfile::tempdir().unwrap();
+        let out = scratch.path().join("runs/first");
+        (scratch, out)
+    }
+
+    fn error_of<T>(result: Result<T, RunError>) -> RunError {
+        result.err().expect("an error")
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs_err::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_its_owner_may_read_a_run() {
+        let (_scratch, out) = scratch();
+        write_finished(&out);
+        assert_eq!(mode(&out), 0o700);
+        let names: Vec<_> = fs_err::read_dir(&out)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(names.len(), 4);
+        for entry in names {
+            assert_eq!(mode(&entry.path()), 0o600, "{:?}", entry.path());
+        }
+    }
+
+    #[test]
+    fn an_empty_directory_is_taken_and_closed_to_others() {
+        let (_scratch, out) = scratch();
+        fs_err::create_dir_all(&out).unwrap();
+        fs_err::set_permissions(&out, Permissions::from_mode(0o755)).unwrap();
+        Directory::create(&out, &plan()).unwrap();
+        assert_eq!(mode(&out), 0o700);
+    }
+
+    #[test]
+    fn what_exists_is_left_alone() {
+        let (_scratch, out) = scratch();
+        fs_err::create_dir_all(&out).unwrap();
+        fs_err::write(out.join("thesis.tex"), "\\title{}").unwrap();
+        fs_err::set_permissions(&out, Permissions::from_mode(0o755)).unwrap();
+        let error = error_of(Directory::create(&out, &plan()));
+        assert_eq!(
+            error.to_string(),
+            format!("{} exists and is not empty", out.display())
+        );
+        assert!(error.hint().unwrap().contains("--resume"));
+        assert_eq!(error.blame(), Blame::Usage);
+        assert_eq!(mode(&out), 0o755);
+
+        let error = error_of(Directory::resume(&out, &plan()));
+        assert!(matches!(error, RunError::NoPlan { .. }), "{error}");
+        let error = error_of(Directory::create(&out.join("thesis.tex"), &plan()));
+        assert!(error.to_string().contains("thesis.tex"), "{error}");
+        assert!(error.hint().is_some());
+    }
+
+    #[test]
+    fn an_unwritable_place_is_named() {
+        let error = error_of(Directory::create(Path::new("/proc/wardround"), &plan()));
+        assert!(matches!(error, RunError::Io(_)), "{error}");
+        assert!(error.to_string().contains("/proc/wardround"), "{error}");
+    }
+
+    #[test]
+    fn a_creation_that_was_cut_off_starts_over() {
+        let (_scratch, out) = scratch();
+        fs_err::create_dir_all(&out).unwrap();
+        fs_err::write(out.join("calls.jsonl"), "").unwrap();
+        fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
+        let (_, finished) = Directory::resume(&out, &plan()).unwrap();
+        assert!(finished.calls.is_empty());
+        assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
+    }
+
+    #[test]
+    fn a_resumed_run_gets_what_is_done_and_goes_on() {
+        let (_scratch, out) = scratch();
+        let log = Log::start(Directory::create(&out, &plan()).unwrap()).unwrap();
+        log.call(call("q1", 0, "sym")).unwrap();
+        log.item(item("q1", 0)).unwrap();
+        log.item(failed_item("q2", 0)).unwrap();
+        let before = log.finish().unwrap();
+
+        let (directory, finished) = Directory::resume(&out, &plan()).unwrap();
+        assert_eq!(directory.heads(), before);
+        let done = call("q1", 0, "sym");
+        assert_eq!(finished.calls.len(), 1);
+        assert_eq!(finished.calls[&done.key()].record, done.record);
+        let done = ItemLine::from(item("q1", 0)).key();
+        assert_eq!(finished.items.keys().collect::<Vec<_>>(), [&done]);
+
+        let log = Log::start(directory).unwrap();
+        let error = error_of(log.call(call("q1", 0, "sym")));
+        assert!(matches!(error, RunError::AlreadyLogged { .. }), "{error}");
+        let error = error_of(log.item(item("q1", 0)));
+        assert!(matches!(error, RunError::AlreadyLogged { .. }), "{error}");
+        log.call(call("q2", 0, "sym")).unwrap();
+        log.item(item("q2", 0)).unwrap();
+        log.finish().unwrap();
+
+        let contents = Contents::read(&out).unwrap();
+        assert_eq!(contents.calls.records[1].seq, 2);
+        assert_eq!(contents.items.records.len(), 3);
+        let outcome = contents.outcomes()[&ItemLine::from(item("q2", 0)).key()];
+        assert_eq!(outcome.error(), None);
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_off_and_the_call_made_again() {
+        let (_scratch, out) = scratch();
+        write_unfinished(&out);
+        let log = out.join("calls.jsonl");
+        let whole = fs_err::read(&log).unwrap();
+        let torn = whole.len() - 100;
+        fs_err::write(&log, &whole[..torn]).unwrap();
+        let items = out.join("items.jsonl");
+        let mut file = fs_err::OpenOptions::new()
+            .append(true)
+            .open(&items)
+            .unwrap();
+        file.write_all(b"{\"dataset\":\"med").unwrap();
+        let items_before = fs_err::read(&items).unwrap();
+
+        let (directory, finished) = Directory::resume(&out, &plan()).unwrap();
+        assert_eq!(finished.calls.len(), 11);
+        assert_eq!(finished.items.len(), 6);
+        assert!(fs_err::read(&log).unwrap().ends_with(b"\"}\n"));
+        assert_eq!(
+            fs_err::read(&items).unwrap(),
+            items_before[..items_before.len() - 15]
+        );
+
+        let log_handle = Log::start(directory).unwrap();
+        log_handle.call(call("q3", 1, "ddx")).unwrap();
+        log_handle.finish().unwrap();
+        assert_eq!(fs_err::read(&log).unwrap(), whole);
+        Results::write(&out, 1).unwrap();
+    }
+
+    #[test]
+    fn any_other_damage_is_left_as_it_is() {
+        let (_scratch, out) = scratch();
+        write_unfinished(&out);
+        let log = out.join("calls.jsonl");
+        let changed = fs_err::read_to_string(&log)
+            .unwrap()
+            .replacen("0.85", "0.95", 1);
+        fs_err::write(&log, &changed).unwrap();
+        let error = error_of(Directory::resume(&out, &plan()));
+        assert!(
+            matches!(&error, RunError::BadLine { path, line: 1, .. } if *path == log),
+            "{error}"
+        );
+        assert_eq!(error.blame(), Blame::Artefact);
+        assert_eq!(fs_err::read_to_string(&log).unwrap(), changed);
+    }
+
+    #[test]
+    fn a_finished_run_that_was_cut_does_not_resume() {
+        let (_scratch, out) = scratch();
+        write_finished(&out);
+        let log = out.join("items.jsonl");
+        let whole = fs_err::read(&log).unwrap();
+        fs_err::write(&log, &whole[..whole.len() - 9]).unwrap();
+        let error = error_of(Directory::resume(&out, &plan()));
+        assert!(
+            matches!(
+                error,
+                RunError::BadLine {
+                    line: 6,
+                    defect: Defect::Torn,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+
+        fs_err::write(&log, &whole).unwrap();
+        Directory::resume(&out, &plan()).unwrap();
+        assert!(!fs_err::exists(out.join("results.json")).unwrap());
+    }
+
+    #[test]
+    fn a_missing_log_is_not_made_anew() {
+        let (_scratch, out) = scratch();
+        write_unfinished(&out);
+        fs_err::remove_file(out.join("items.jsonl")).unwrap();
+        let error = error_of(Directory::resume(&out, &plan()));
+        assert!(matches!(error, RunError::Missing { .. }), "{error}");
+        assert!(!fs_err::exists(out.join("items.jsonl")).unwrap());
+    }
+
+    #[test]
+    fn another_plan_does_not_resume() {
+        let (_scratch, out) = scratch();
+        write_unfinished(&out);
+        let mut other = plan();
+        other.seed = 43;
+        other.engine.max_batch = 1;
+        let error = error_of(Directory::resume(&out, &other));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{} holds another plan: seed is 42 against 43",
+                out.display()
+            )
+        );
+        assert_eq!(error.blame(), Blame::Usage);
+    }
+
+    #[test]
+    fn one_process_writes_at_a_time() {
+        let (_scratch, out) = scratch();
+        let first = Directory::create(&out, &plan()).unwrap();
+        let error = error_of(Directory::resume(&out, &plan()));
+        assert!(matches!(error, RunError::Busy { .. }), "{error}");
+        drop(first);
+        Directory::resume(&out, &plan()).unwrap();
+    }
+}

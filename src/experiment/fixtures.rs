@@ -1,0 +1,192 @@
+//! A small run for the tests of this module: three items, two runs, two calls each.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::directory::Directory;
+use super::log::Log;
+use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::results::Results;
+use crate::record::{
+    AnswerLine, CallLine, FinishReason, Message, Parse, RoundLine, SamplingLine, Stage, Usage,
+};
+
+pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
+
+pub fn plan() -> Plan {
+    let member = |agent: &str| MemberPlan {
+        agent: agent.to_owned(),
+        backbone: "tiny".to_owned(),
+        path: "models/tiny".to_owned(),
+        repository: None,
+        revision: None,
+        weights_sha256: "00".repeat(32),
+        config_sha256: "44".repeat(32),
+        tokenizer_sha256: "11".repeat(32),
+        template_sha256: "22".repeat(32),
+        family: "qwen3".to_owned(),
+        dtype: "f32".to_owned(),
+        quantisation: "none".to_owned(),
+        thinking: false,
+        temperature: Some(0.6),
+        top_k: Some(20),
+        top_p: Some(0.95),
+        min_p: None,
+        repetition_penalty: None,
+        eos_ids: vec![1, 2],
+        context: 2048,
+    };
+    Plan {
+        version: "0.1.0".to_owned(),
+        created_at: "2026-03-01T09:30:00Z".to_owned(),
+        system: "medmad".to_owned(),
+        synthetic: true,
+        seed: 42,
+        runs: 2,
+        free: false,
+        prompts_sha256: "5".repeat(64),
+        prompts: None,
+        settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),
+        dataset: DatasetPlan {
+            name: "medqa".to_owned(),
+            format: "medqa".to_owned(),
+            path: "questions.jsonl".to_owned(),
+            sha256: "33".repeat(32),
+            items: ITEMS.map(str::to_owned).to_vec(),
+            shard: None,
+        },
+        panel: vec![member("sym"), member("ddx")],
+        engine: EnginePlan {
+            device: "cpu".to_owned(),
+            device_kind: "x86_64+avx2".to_owned(),
+            threads: 2,
+            max_batch: 16,
+            draft: 0,
+            max_in_flight: 8,
+        },
+        host: HostPlan {
+            name: "ward".to_owned(),
+            system: "linux".to_owned(),
+            cpu: "x86_64".to_owned(),
+            cores: 2,
+            memory_bytes: 1 << 33,
+        },
+    }
+}
+
+pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
+    let role = |role: &str| Message {
+        role: role.to_owned(),
+        content: format!("You are \"{agent}\".\nFièvre à 39 °C?\u{7}"),
+    };
+    CallLine {
+        seq: 0,
+        dataset: "medqa".to_owned(),
+        run,
+        item: item.to_owned(),
+        agent: agent.to_owned(),
+        round: 0,
+        purpose: "initial".to_owned(),
+        sample: 0,
+        stage: Stage::Initial,
+        backbone: "tiny".to_owned(),
+        request: "66".repeat(32),
+        answered_by: None,
+        messages: vec![role("system"), role("user")],
+        sampling: SamplingLine {
+            temperature: Some(0.6),
+            top_k: Some(20),
+            top_p: Some(0.95),
+            min_p: None,
+            repetition_penalty: Some(1.1),
+            max_tokens: Some(64),
+            constrained: true,
+        },
+        seed: (1 << 53) - 1,
+        text: "{\"answer\":\"B\"}".to_owned(),
+        tokens: vec![0, 262_143, 7],
+        record: json!({"answer": "B", "confidence": 0.85, "fit": [1, 2.5e-7]}),
+        parse: Parse::Ok,
+        usage: Usage {
+            prompt_tokens: 100,
+            cached_tokens: 32,
+            completion_tokens: 20,
+            forced_tokens: 6,
+        },
+        finish_reason: FinishReason::Stop,
+        elapsed_ms: 12,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+/// `q1` is right, `q2` wrong, any other without gold.
+pub fn item(item: &str, run: u32) -> AnswerLine {
+    let gold = match item {
+        "q1" => Some("B"),
+        "q2" => Some("C"),
+        _ => None,
+    };
+    AnswerLine {
+        dataset: "medqa".to_owned(),
+        run,
+        item: item.to_owned(),
+        gold: gold.map(str::to_owned),
+        rounds: vec![RoundLine {
+            round: 0,
+            stage: Stage::Initial,
+            agents: vec!["sym".to_owned(), "ddx".to_owned()],
+            labels: vec![],
+            answers: vec!["B".to_owned(), "B".to_owned()],
+            confidences: vec![0.85, 1.0 / 3.0],
+            weights: vec![0.7, 0.1],
+            aggregate: "B".to_owned(),
+            brief: String::new(),
+        }],
+        answer: "B".to_owned(),
+        correct: gold.map(|gold| gold == "B"),
+        team_confidence: 0.1 + 0.2,
+        rationale: "…".to_owned(),
+        rounds_run: 1,
+        calls: 2,
+        tie: item == "q2",
+        error: None,
+        prev: String::new(),
+        hash: String::new(),
+    }
+}
+
+pub fn failed_item(name: &str, run: u32) -> AnswerLine {
+    AnswerLine {
+        answer: String::new(),
+        correct: None,
+        rounds: vec![],
+        rounds_run: 0,
+        error: Some("the prompt has 9,000 tokens, the context holds 2,048".to_owned()),
+        ..item(name, run)
+    }
+}
+
+/// Logs what `plan` plans.
+pub fn log_everything(log: &Log) {
+    for run in 0..2 {
+        for name in ITEMS {
+            log.call(call(name, run, "sym")).unwrap();
+            log.call(call(name, run, "ddx")).unwrap();
+            log.item(item(name, run)).unwrap();
+        }
+    }
+}
+
+/// A run that was stopped before its results were written.
+pub fn write_unfinished(path: &Path) {
+    let log = Log::start(Directory::create(path, &plan()).unwrap()).unwrap();
+    log_everything(&log);
+    log.finish().unwrap();
+}
+
+pub fn write_finished(path: &Path) -> Results {
+    write_unfinished(path);
+    Results::write(path, 1234).unwrap()
+}

@@ -1,0 +1,296 @@
+//! The one writer of a run directory: a thread that owns both logs, and the handle that reaches it.
+//!
+//! A call returns when its line is durable. The thread takes whatever is queued, writes it all, syncs each file once,
+//! then answers every caller: under load, a sync serves many lines.
+
+use std::iter;
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+use super::directory::Directory;
+use super::error::RunError;
+use super::results::Heads;
+use crate::record::{CallLine, ItemLine};
+
+type Reply<T> = Sender<Result<T, RunError>>;
+
+enum Message {
+    Call(Box<CallLine>, Reply<()>),
+    Item(Box<ItemLine>, Reply<()>),
+    Finish(Reply<Heads>),
+}
+
+/// A handle to the log; clone it for each thread that writes.
+#[derive(Clone, Debug)]
+pub struct Log {
+    writer: Sender<Message>,
+}
+
+impl Log {
+    /// Starts the writing thread. It ends with `finish`, or when the last handle is dropped.
+    pub fn start(directory: Directory) -> Result<Log, RunError> {
+        let (writer, inbox) = unbounded();
+        thread::Builder::new()
+            .name("run-log".to_owned())
+            .spawn(move || write(directory, &inbox))?;
+        Ok(Log { writer })
+    }
+
+    /// Appends a call and waits until it is durable; whatever it says for `seq`, `prev` and `hash` is overwritten.
+    ///
+    /// A key that is logged already is refused. After a failed write every call errors, and the files end with the
+    /// last durable line.
+    pub fn call(&self, record: CallLine) -> Result<(), RunError> {
+        self.ask(|reply| Message::Call(Box::new(record), reply))
+    }
+
+    /// Appends an item as `call` does a call. Only an item whose earlier line has an error may be logged again: its
+    /// later line counts.
+    pub fn item(&self, record: impl Into<ItemLine>) -> Result<(), RunError> {
+        self.ask(|reply| Message::Item(Box::new(record.into()), reply))
+    }
+
+    /// Ends the log and closes its files; later calls on other handles get `RunError::LogClosed`.
+    ///
+    /// Errors when a write failed.
+    pub fn finish(self) -> Result<Heads, RunError> {
+        self.ask(Message::Finish)
+    }
+
+    fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> Result<T, RunError> {
+        let (reply, answer) = bounded(1);
+        let sent = self.writer.send(message(reply));
+        sent.map_err(|_| RunError::LogClosed)?;
+        answer.recv().map_err(|_| RunError::LogClosed)?
+    }
+}
+
+fn write(mut directory: Directory, inbox: &Receiver<Message>) {
+    // The first failed write; from then on it is everyone's answer.
+    let mut standing: Result<(), RunError> = Ok(());
+    while let Ok(first) = inbox.recv() {
+        let mut calls = Vec::new();
+        let mut items = Vec::new();
+        let mut finish = None;
+        for message in iter::once(first).chain(inbox.try_iter()) {
+            let (pushed, reply, waiting) = match message {
+                Message::Call(record, reply) => {
+                    let pushed = standing
+                        .clone()
+                        .and_then(|()| directory.calls.push(*record));
+                    (pushed, reply, &mut calls)
+                }
+                Message::Item(record, reply) => {
+                    let pushed = standing
+                        .clone()
+                        .and_then(|()| directory.items.push(*record));
+                    (pushed, reply, &mut items)
+                }
+                Message::Finish(reply) => {
+                    finish = Some(reply);
+                    break;
+                }
+            };
+            match pushed {
+                Ok(()) => waiting.push(reply),
+                Err(error) => answer(&reply, Err(error)),
+            }
+        }
+        let calls_written = standing.clone().and_then(|()| directory.calls.commit());
+        for reply in &calls {
+            answer(reply, calls_written.clone());
+        }
+        let items_written = calls_written.and_then(|()| directory.items.commit());
+        for reply in &items {
+            answer(reply, items_written.clone());
+        }
+        standing = items_written;
+        if let Some(reply) = finish {
+            let heads = standing.map(|()| directory.heads());
+            // Closed before the answer: whoever has it may open the directory again.
+            drop(directory);
+            return answer(&reply, heads);
+        }
+    }
+}
+
+/// A caller that is gone needs no answer.
+fn answer<T>(reply: &Reply<T>, result: Result<T, RunError>) {
+    let _ = reply.send(result);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::env;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+    use crate::experiment::appender::Appender;
+    use crate::experiment::chain::Chain;
+    use crate::experiment::contents::Contents;
+    use crate::experiment::fixtures::{call, failed_item, item, plan};
+    use crate::record::CallKey;
+
+    fn start(path: &Path) -> Log {
+        Log::start(Directory::create(path, &plan()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn many_threads_write_one_chain() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path());
+        thread::scope(|scope| {
+            for thread in 0..8 {
+                let log = log.clone();
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        log.call(call(&format!("q{number}"), thread, "sym"))
+                            .unwrap();
+                        if number % 10 == 0 {
+                            log.item(item(&format!("q{number}"), thread)).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        let heads = log.finish().unwrap();
+        assert_eq!((heads.call_lines, heads.item_lines), (400, 40));
+        let contents = Contents::read(out.path()).unwrap();
+        assert_eq!(contents.heads(), heads);
+        let keys: HashSet<CallKey> = contents.calls.records.iter().map(CallLine::key).collect();
+        assert_eq!(keys.len(), 400);
+    }
+
+    #[test]
+    fn a_line_is_in_the_file_when_the_call_returns() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path());
+        for lines in 1..4 {
+            log.call(call("q1", lines, "sym")).unwrap();
+            let text = fs_err::read_to_string(out.path().join("calls.jsonl")).unwrap();
+            assert_eq!(text.matches('\n').count(), lines as usize);
+        }
+    }
+
+    #[test]
+    fn a_key_is_refused_twice_and_the_log_goes_on() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path());
+        log.call(call("q1", 0, "sym")).unwrap();
+        let error = log.call(call("q1", 0, "sym")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "call initial of sym, round 0, sample 0, item q1 of medqa, run 0 is logged already"
+        );
+        let mut broken = call("q1", 0, "ddx");
+        broken.sampling.temperature = Some(f32::NAN);
+        let error = log.call(broken).unwrap_err();
+        assert!(matches!(error, RunError::Unloggable { .. }), "{error}");
+        log.call(call("q1", 0, "ddx")).unwrap();
+        log.item(failed_item("q1", 0)).unwrap();
+        log.item(item("q1", 0)).unwrap();
+        let error = log.item(item("q1", 0)).unwrap_err();
+        assert!(matches!(error, RunError::AlreadyLogged { .. }), "{error}");
+        let heads = log.finish().unwrap();
+        assert_eq!((heads.call_lines, heads.item_lines), (2, 2));
+        assert_eq!(Contents::read(out.path()).unwrap().heads(), heads);
+    }
+
+    #[test]
+    fn a_finished_log_is_closed_to_other_handles() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path());
+        let other = log.clone();
+        log.finish().unwrap();
+        let error = other.call(call("q1", 0, "sym")).unwrap_err();
+        assert!(matches!(error, RunError::LogClosed), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_to_every_caller() {
+        if !Path::new("/dev/full").exists() {
+            return println!("skipped: no /dev/full");
+        }
+        let out = tempfile::tempdir().unwrap();
+        let mut directory = Directory::create(out.path(), &plan()).unwrap();
+        let full = fs_err::OpenOptions::new()
+            .append(true)
+            .open("/dev/full")
+            .unwrap();
+        let empty = Chain::empty(&directory.plan_sha256);
+        directory.calls = Appender::behind(full, &empty).unwrap();
+        let log = Log::start(directory).unwrap();
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let log = log.clone();
+                scope.spawn(move || {
+                    let error = log.call(call("q1", thread, "sym")).unwrap_err();
+                    assert!(error.to_string().contains("/dev/full"), "{error}");
+                    assert!(error.to_string().contains("No space left"), "{error}");
+                    assert!(error.hint().unwrap().contains("--resume"));
+                });
+            }
+        });
+        let error = log.item(item("q1", 0)).unwrap_err();
+        assert!(error.to_string().contains("No space left"), "{error}");
+        assert!(log.finish().is_err());
+        assert_eq!(fs_err::read(out.path().join("items.jsonl")).unwrap(), b"");
+    }
+
+    /// Runs itself again under a file-size limit, where a write stops in the middle of a line as on a full disk.
+    #[test]
+    fn a_write_that_stops_halfway_leaves_whole_lines() {
+        const OUT: &str = "WARDROUND_TEST_LIMITED_OUT";
+        if let Some(out) = env::var_os(OUT) {
+            return write_until_it_stops(Path::new(&out));
+        }
+        let out = tempfile::tempdir().unwrap();
+        let run = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "sh"])
+            .arg(env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "--test-threads=1"])
+            .arg("experiment::log::tests::a_write_that_stops_halfway_leaves_whole_lines")
+            .env(OUT, out.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "{said}");
+        let acknowledged = said.split("acknowledged ").nth(1).unwrap();
+        let acknowledged: usize = acknowledged.lines().next().unwrap().parse().unwrap();
+        assert!(acknowledged > 0);
+
+        let (directory, finished) = Directory::resume(out.path(), &plan()).unwrap();
+        assert_eq!(finished.calls.len(), acknowledged);
+        let log = Log::start(directory).unwrap();
+        log.call(call("one more", 0, "sym")).unwrap();
+        assert_eq!(log.finish().unwrap().call_lines as usize, acknowledged + 1);
+    }
+
+    fn write_until_it_stops(out: &Path) {
+        let log = start(out);
+        let write = |thread: u32| {
+            let log = log.clone();
+            move || {
+                let numbers = 0..1000;
+                let record = |number| call(&format!("q{number}"), thread, "sym");
+                let written = numbers.map(|number| log.call(record(number)));
+                written.take_while(Result::is_ok).count()
+            }
+        };
+        let acknowledged: usize = thread::scope(|scope| {
+            let writers: Vec<_> = (0..4).map(|thread| scope.spawn(write(thread))).collect();
+            writers
+                .into_iter()
+                .map(|writer| writer.join().unwrap())
+                .sum()
+        });
+        let error = log.finish().unwrap_err();
+        assert!(error.to_string().contains("File too large"), "{error}");
+        let text = fs_err::read(out.join("calls.jsonl")).unwrap();
+        assert!(text.ends_with(b"\"}\n"));
+        println!("\nacknowledged {acknowledged}");
+    }
+}

@@ -1,0 +1,356 @@
+//! `plan.toml`: everything a run resolved before its first call, enough to run it again.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::chain::sha256_hex;
+use super::difference::{self, FieldDifference};
+use super::error::RunError;
+use super::private_file;
+use super::shard::{Shard, ShardPlan};
+use crate::ops::FAST;
+
+/// The plan's name in the run directory.
+pub const FILE: &str = "plan.toml";
+
+/// The plan. Two runs of one plan on one device kind by one binary give the same bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of wardround that wrote the plan.
+    pub version: String,
+    /// When, in UTC (RFC 3339); not compared.
+    pub created_at: String,
+    pub system: String,
+    /// Whether the members answer noise: every weight is synthetic.
+    pub synthetic: bool,
+    pub seed: u64,
+    pub runs: u32,
+    /// Whether completions are free text (the papers' setting) rather than constrained by a grammar.
+    pub free: bool,
+    /// Over the system's prompts, as they were after any override.
+    pub prompts_sha256: String,
+    /// The directory that overrides prompts, if one was given.
+    pub prompts: Option<String>,
+    /// The system's switches, resolved: every one of them, defaults too.
+    pub settings: toml::Table,
+    pub dataset: DatasetPlan,
+    /// In panel order.
+    pub panel: Vec<MemberPlan>,
+    pub engine: EnginePlan,
+    pub host: HostPlan,
+}
+
+/// The questions of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetPlan {
+    pub name: String,
+    pub format: String,
+    pub path: String,
+    pub sha256: String,
+    /// The ids that run, in order.
+    pub items: Vec<String>,
+    /// Where they are a part of another run's; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPlan>,
+}
+
+/// One member of the panel: a role on a backbone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberPlan {
+    /// The role's short name: `sym`, `ddx`, `guide`.
+    pub agent: String,
+    /// What the panel calls the backbone: a card's name, a hub id, or a directory's name.
+    pub backbone: String,
+    pub path: String,
+    /// The hub's repository and the commit it was resolved to, where the model came from the hub or its cache.
+    pub repository: Option<String>,
+    pub revision: Option<String>,
+    /// Over the sorted `name sha256` lines of the weight files.
+    pub weights_sha256: String,
+    pub config_sha256: String,
+    pub tokenizer_sha256: String,
+    pub template_sha256: String,
+    pub family: String,
+    pub dtype: String,
+    pub quantisation: String,
+    /// Whether a `<think>` section is asked for, where the template knows the switch.
+    pub thinking: bool,
+    /// `None`, of a remote member: as its provider pleases.
+    pub temperature: Option<f32>,
+    pub top_k: Option<u32>,
+    pub top_p: Option<f32>,
+    pub min_p: Option<f32>,
+    pub repetition_penalty: Option<f32>,
+    pub eos_ids: Vec<u32>,
+    /// Tokens that a sequence may hold.
+    pub context: usize,
+}
+
+/// What the engines were told; none of it changes a byte of the answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnginePlan {
+    pub device: String,
+    /// The compute capability, resp. the CPU's instruction set: equal kinds give equal bytes.
+    pub device_kind: String,
+    pub threads: usize,
+    pub max_batch: usize,
+    /// Tokens that a sequence may draft a step; plans from before there were drafts do not say.
+    #[serde(default)]
+    pub draft: usize,
+    pub max_in_flight: usize,
+}
+
+/// Where it ran; not compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    pub name: String,
+    pub system: String,
+    pub cpu: String,
+    pub cores: usize,
+    pub memory_bytes: u64,
+}
+
+/// The family of a member that is no model here but an endpoint elsewhere.
+pub const REMOTE: &str = "remote";
+
+impl MemberPlan {
+    /// The entry for `agent` at an endpoint, of which nothing is known but its address.
+    pub fn remote(agent: &str, address: &str, thinking: bool) -> MemberPlan {
+        let unknown = || "unknown".to_owned();
+        MemberPlan {
+            agent: agent.to_owned(),
+            backbone: address.to_owned(),
+            path: address.to_owned(),
+            repository: None,
+            revision: None,
+            weights_sha256: unknown(),
+            config_sha256: unknown(),
+            tokenizer_sha256: unknown(),
+            template_sha256: unknown(),
+            family: REMOTE.to_owned(),
+            dtype: unknown(),
+            quantisation: unknown(),
+            thinking,
+            temperature: None,
+            top_k: None,
+            top_p: None,
+            min_p: None,
+            repetition_penalty: None,
+            eos_ids: Vec::new(),
+            context: 0,
+        }
+    }
+
+    /// Whether the member is an endpoint: what it said cannot be generated again.
+    pub fn is_remote(&self) -> bool {
+        self.family == REMOTE
+    }
+}
+
+impl Plan {
+    /// Why the run cannot be generated again, where it cannot.
+    pub fn unrepeatable(&self) -> Option<String> {
+        if self.engine.device_kind.ends_with(FAST) {
+            return Some("--fast: none of it can be generated again byte for byte".to_owned());
+        }
+        let member = self.panel.iter().find(|member| member.is_remote())?;
+        let address = &member.backbone;
+        Some(format!(
+            "{address} is elsewhere: what it says cannot be generated again byte for byte"
+        ))
+    }
+
+    pub fn load(path: &Path) -> Result<Plan, RunError> {
+        Plan::parse(&fs_err::read(path)?, path)
+    }
+
+    /// Writes the plan, readable by its owner alone, and gives the sha256 of its bytes, which anchors the logs.
+    pub fn save(&self, path: &Path) -> Result<String, RunError> {
+        let text = self.to_toml()?;
+        private_file::write(path, text.as_bytes())?;
+        Ok(sha256_hex(text.as_bytes()))
+    }
+
+    /// Reads the bytes of the file `path`.
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Plan, RunError> {
+        let unreadable = |reason: String| RunError::UnreadablePlan {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
+            unreadable(format!("line {line}: {}", error.message()))
+        })
+    }
+
+    /// The bytes of plan.toml. Errors when they would not read back equal, as a NaN would not.
+    fn to_toml(&self) -> Result<String, RunError> {
+        let unwritable = |reason: String| RunError::UnwritablePlan { reason };
+        let text = toml::to_string(self).map_err(|error| unwritable(error.to_string()))?;
+        match toml::from_str::<Plan>(&text) {
+            Ok(read) if read == *self => Ok(text),
+            Ok(_) => Err(unwritable("a value changes".to_owned())),
+            Err(error) => Err(unwritable(error.to_string())),
+        }
+    }
+
+    /// The plan of a part of this one's items.
+    ///
+    /// # Errors
+    /// A shard that none of the items falls to.
+    pub fn shard(mut self, part: Shard) -> Result<Plan, RunError> {
+        self.dataset.shard = Some(ShardPlan::new(part, &self.dataset.items)?);
+        self.dataset.items = part.take(self.dataset.items);
+        Ok(self)
+    }
+
+    /// The fields in which `other` would run differently, this plan's value first.
+    ///
+    /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
+    /// where files lie, for their sums tell whether they are the same.
+    pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
+        Ok(difference::differences(
+            &self.comparable()?,
+            &other.comparable()?,
+        ))
+    }
+
+    fn comparable(&self) -> Result<Value, RunError> {
+        let mut plan = difference::as_json(self).map_err(|error| RunError::UnwritablePlan {
+            reason: error.to_string(),
+        })?;
+        if let Value::Object(fields) = &mut plan {
+            fields.shift_remove("created_at");
+            fields.shift_remove("host");
+            fields.shift_remove("prompts");
+            let members = fields.get_mut("panel").and_then(Value::as_array_mut);
+            for member in members.into_iter().flatten() {
+                remove(member, "path");
+            }
+            if let Some(dataset) = fields.get_mut("dataset") {
+                remove(dataset, "path");
+            }
+            if let Some(Value::Object(engine)) = fields.get_mut("engine") {
+                engine.retain(|name, _| name == "device_kind");
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn remove(value: &mut Value, field: &str) {
+    if let Value::Object(fields) = value {
+        fields.shift_remove(field);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::plan;
+
+    #[test]
+    fn a_plan_reads_back_from_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        plan().save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), plan());
+        let text = fs_err::read_to_string(&path).unwrap();
+        assert!(text.contains("temperature = 0.6\n"), "{text}");
+        // One from before there were drafts.
+        let old = text.replace("draft = 0\n", "");
+        assert!(old != text && Plan::parse(old.as_bytes(), &path).unwrap() == plan());
+    }
+
+    #[test]
+    fn a_shards_plan_reads_back_and_tells_its_part() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        let shard = plan().shard("2/2".parse().unwrap()).unwrap();
+        assert_eq!(shard.dataset.items, ["q2"]);
+        shard.save(&path).unwrap();
+        assert_eq!(Plan::load(&path).unwrap(), shard);
+        let text = fs_err::read_to_string(&path).unwrap();
+        let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
+        assert!(text.contains(table), "{text}");
+        assert!(!plan().to_toml().unwrap().contains("shard"));
+        let cut = text.replace("2/2", "3/2");
+        let error = Plan::parse(cut.as_bytes(), &path).unwrap_err();
+        assert!(error.to_string().contains("not a shard"), "{error}");
+    }
+
+    #[test]
+    fn what_would_not_read_back_equal_is_refused() {
+        let mut plan = plan();
+        plan.seed = u64::MAX;
+        plan.to_toml().unwrap();
+        plan.panel[0].temperature = Some(f32::NAN);
+        let error = plan.to_toml().unwrap_err();
+        assert!(matches!(error, RunError::UnwritablePlan { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_unreadable_plan_names_its_file() {
+        let path = Path::new("some/plan.toml");
+        for bytes in [b"seed = \n".as_slice(), b"unknown = 1\n", b"\xff"] {
+            let error = Plan::parse(bytes, path).unwrap_err().to_string();
+            assert!(
+                error.starts_with("some/plan.toml is not a plan: "),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_in_a_hurry_cannot_be_made_again() {
+        let mut plan = plan();
+        assert_eq!(plan.unrepeatable(), None);
+        plan.engine.device_kind = format!("cuda sm_90{FAST}");
+        let reason = plan.unrepeatable().unwrap();
+        assert!(reason.starts_with("--fast: "), "{reason}");
+    }
+
+    #[test]
+    fn only_what_changes_bytes_is_compared() {
+        let mut other = plan();
+        other.created_at = "2031-01-01T00:00:00Z".to_owned();
+        other.host.cores = 96;
+        other.engine.max_batch = 1;
+        other.engine.draft = 4;
+        other.engine.threads = 3;
+        assert_eq!(plan().differences(&other).unwrap(), []);
+
+        other.version = "9.9.9".to_owned();
+        other.engine.device_kind = "sm_90".to_owned();
+        other.panel[1].temperature = Some(0.7);
+        other.panel[1].top_k = None;
+        other.dataset.items[1] = "q9".to_owned();
+        other.settings.insert("t_max".to_owned(), 2.into());
+        let shown: Vec<String> = plan()
+            .differences(&other)
+            .unwrap()
+            .iter()
+            .map(FieldDifference::to_string)
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "version is \"0.1.0\" against \"9.9.9\"",
+                "settings.t_max is 3 against 2",
+                "dataset.items[1] is \"q2\" against \"q9\"",
+                "panel[1].temperature is 0.6 against 0.7",
+                "panel[1].top_k is 20 against null",
+                "engine.device_kind is \"x86_64+avx2\" against \"sm_90\"",
+            ]
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! `recipe.toml` in a recipe's folder: everything that it was begun with, enough to go on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Recipe, RecipeError};
+use crate::experiment::private_file;
+use crate::experiment::shard::Shard;
+
+/// The file's name in the recipe's folder.
+pub const FILE: &str = "recipe.toml";
+
+/// A recipe with what was overridden.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Begun {
+    /// What `--recipe` was given.
+    pub name: String,
+    pub seed: u64,
+    /// Items of each dataset at most, from the beginning of its list.
+    pub limit: Option<usize>,
+    /// Of each dataset's items, the part that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// Absolute.
+    pub data_dir: String,
+    pub prompts: Option<String>,
+    /// Settings that were changed wherever a system has them.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    pub recipe: Recipe,
+}
+
+impl Begun {
+    /// What the folder `out` was begun with; `None` where it is no recipe's.
+    ///
+    /// # Errors
+    /// A file that cannot be read as one.
+    pub fn read(out: &Path) -> Result<Option<Begun>, RecipeError> {
+        let path = out.join(FILE);
+        // What is no folder at all is for whoever opens a run there to say.
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = fs_err::read_to_string(&path)?;
+        let begun = toml::from_str(&text).map_err(|error| RecipeError::Malformed {
+            path: path.display().to_string(),
+            problem: error.message().to_owned(),
+        })?;
+        Ok(Some(begun))
+    }
+
+    /// Begins `out`, or takes it up where it was begun with the same.
+    ///
+    /// # Errors
+    /// A folder that holds anything else.
+    pub fn begin(&self, out: &Path) -> Result<(), RecipeError> {
+        if let Some(found) = Begun::read(out)? {
+            return match found == *self {
+                true => Ok(()),
+                false => Err(RecipeError::Other {
+                    path: out.to_owned(),
+                    difference: self.difference(&found),
+                }),
+            };
+        }
+        if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
+            return Err(RecipeError::NoFolder {
+                path: out.to_owned(),
+                name: self.name.clone(),
+            });
+        }
+        private_file::create_directory(out)?;
+        let text = toml::to_string_pretty(self).map_err(|error| RecipeError::Malformed {
+            path: self.name.clone(),
+            problem: error.to_string(),
+        })?;
+        Ok(private_file::write(&out.join(FILE), text.as_bytes())?)
+    }
+
+    /// The first thing in which another was begun otherwise.
+    pub(super) fn difference(&self, found: &Begun) -> String {
+        let limit =
+            |limit: Option<usize>| limit.map_or("none".to_owned(), |limit| limit.to_string());
+        let settings = |begun: &Begun| {
+            let pairs = begun.settings.iter();
+            let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+            pairs.join(" ")
+        };
+        let facts = |begun: &Begun| {
+            [
+                ("recipe", begun.name.clone()),
+                ("seed", begun.seed.to_string()),
+                ("limit", limit(begun.limit)),
+                (
+                    "shard",
+                    begun
+                        .shard
+                        .map_or("none".to_owned(), |shard| shard.to_string()),
+                ),
+                ("data", begun.data_dir.clone()),
+                ("prompts", begun.prompts.clone().unwrap_or_default()),
+                ("settings", settings(begun)),
+                ("runs", begun.recipe.runs.to_string()),
+                ("panel", begun.recipe.panel.join(",")),
+                ("free", begun.recipe.free.to_string()),
+            ]
+        };
+        let pairs = facts(found).into_iter().zip(facts(self));
+        let mut other = pairs.filter(|((_, found), (_, asked))| found != asked);
+        other.next().map_or(
+            "the recipe itself was changed".to_owned(),
+            |((what, found), (_, asked))| format!("{what} was \"{found}\", and is \"{asked}\""),
+        )
+    }
+}

@@ -1,0 +1,354 @@
+//! The file of a recipe: TOML, embedded in the binary or a user's own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::RecipeError;
+use crate::analysis::notes::COLUMNS;
+use crate::data::Format;
+
+macro_rules! embed {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../recipes/", $name, ".toml")))),+]
+    };
+}
+
+/// The recipes in the binary, in the order of the papers: MED-MAD's, then MedGuards'.
+const EMBEDDED: &[(&str, &str)] = embed![
+    "table1",
+    "table1-api",
+    "table2",
+    "table3",
+    "table4",
+    "table-a1",
+    "a4",
+    "figure3",
+    "figure4",
+    "figure5",
+    "figure6",
+    "figure7",
+    "medguards-table1",
+    "medguards-table2",
+    "medguards-table3",
+    "medguards-table4",
+    "medguards-table5",
+    "medguards-table7",
+    "medguards-table8",
+    "medguards-table9",
+    "medguards-table10",
+    "medguards-table11",
+    "medguards-table12",
+    "medguards-table13",
+    "medguards-table16",
+    "medguards-figure2",
+    "medguards-figure3",
+    "medguards-figure4",
+    "medguards-figure5",
+    "medguards-figure6",
+];
+
+macro_rules! embed_ids {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../recipes/ids/", $name, ".txt")))),+]
+    };
+}
+
+/// Lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`.
+const IDS: &[(&str, &str)] = embed_ids!["medqa-100", "pubmedqa-100", "mmlu-pro-100"];
+
+/// A table or figure: its cells are every method on every dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    pub title: String,
+    pub text: String,
+    /// Independent runs over the same items.
+    pub runs: u32,
+    /// Whether completions are free text, as in the papers.
+    pub free: bool,
+    /// The models that methods take theirs from, in the order of the systems' roles.
+    pub panel: Vec<String>,
+    pub analyses: Vec<Analysis>,
+    /// What the paper leaves open or says in two ways, and what is done here; sentences for the page.
+    #[serde(default)]
+    pub readings: Vec<String>,
+    #[serde(default)]
+    pub paper: Paper,
+    pub dataset: Vec<DatasetEntry>,
+    pub method: Vec<MethodEntry>,
+    /// Systems of others, whose published figures stand beside: rows without runs.
+    #[serde(default)]
+    pub published: Vec<PublishedEntry>,
+}
+
+/// What is read off the cells beside their accuracy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Analysis {
+    /// From Round 0 to the final answer: flips, and their difference (§4.2.2).
+    Netgain,
+    /// `medmad` against the best of the other multi-agent systems, for each dataset (Table A1).
+    PairedBest,
+    /// `medmad` against one single-LLM baseline for all datasets (App. A.4).
+    PairedUnified,
+    /// The first method against every other.
+    PairedFirst,
+    /// How alike first answers are (Figure 3, left).
+    SimilarityInitial,
+    /// How alike texts are in the first round of interaction and in the last (Figure 6).
+    SimilarityRounds,
+    /// Agreement@0, Same-wrong@0, Same-wrong@final (Figures 3 and 7).
+    CorrelatedErrors,
+    /// Questions that every other method gets wrong alike and the last one right (Figure 4).
+    Cases,
+    /// Accuracy over the methods in their order (Figure 5).
+    Sweep,
+}
+
+/// A dataset of the recipe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetEntry {
+    pub name: String,
+    pub label: String,
+    /// Under `--data-dir`.
+    pub file: String,
+    pub format: Format,
+    /// A list of ids in the binary; without one, all items run.
+    pub ids: Option<String>,
+}
+
+/// A method of the recipe: a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodEntry {
+    pub name: String,
+    pub label: String,
+    /// The heading that it stands under.
+    pub group: String,
+    pub system: String,
+    /// Which of the recipe's models it takes, by position; without it, as many as the system takes.
+    pub panel: Option<Vec<usize>>,
+    /// Agents that have one of the recipe's models of their own, by position.
+    #[serde(default)]
+    pub slots: BTreeMap<String, usize>,
+    #[serde(default)]
+    pub settings: toml::Table,
+    /// The method that it is set against, on notes.
+    pub against: Option<String>,
+    /// The paper's mean and standard deviation, by dataset.
+    #[serde(default)]
+    pub paper: BTreeMap<String, [f64; 2]>,
+}
+
+/// A row of the paper that nothing here runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedEntry {
+    pub label: String,
+    pub group: String,
+    /// On notes, by dataset and by column of [`crate::analysis::notes::COLUMNS`].
+    pub figures: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// The paper's figures that belong to no cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// By dataset and method: the mean and its interval.
+    #[serde(default)]
+    pub netgain: BTreeMap<String, BTreeMap<String, [f64; 3]>>,
+    /// By dataset.
+    #[serde(default)]
+    pub paired: BTreeMap<String, PaperPair>,
+}
+
+/// A paired difference that the paper reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperPair {
+    /// The method that was compared with.
+    pub baseline: String,
+    /// The mean and its interval.
+    pub difference: [f64; 3],
+}
+
+/// The names of the recipes in the binary.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// The list of ids of this name, a line each, comments too.
+pub fn ids(name: &str) -> Option<&'static str> {
+    let mut lists = IDS.iter();
+    lists.find(|(list, _)| *list == name).map(|(_, text)| *text)
+}
+
+impl Recipe {
+    /// The recipe of this name, or in the file of this path.
+    ///
+    /// # Errors
+    /// A name that no recipe has, or a file that is none.
+    pub fn find(name: &str) -> Result<Recipe, RecipeError> {
+        if let Some((_, text)) = EMBEDDED.iter().find(|(known, _)| *known == name) {
+            return Recipe::parse(text, name);
+        }
+        let path = Path::new(name);
+        if !path.is_file() {
+            return Err(RecipeError::Unknown {
+                name: name.to_owned(),
+            });
+        }
+        Recipe::parse(&fs_err::read_to_string(path)?, name)
+    }
+
+    /// # Errors
+    /// What is no recipe, or contradicts itself; `path` says where it stands.
+    pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
+        let malformed = |problem: String| RecipeError::Malformed {
+            path: path.to_owned(),
+            problem,
+        };
+        let recipe: Recipe =
+            toml::from_str(text).map_err(|error| malformed(error.message().to_owned()))?;
+        recipe.check().map_err(malformed)?;
+        Ok(recipe)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
+        let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
+        for (what, names) in [("dataset", &datasets), ("method", &methods)] {
+            if names.is_empty() {
+                return Err(format!("there is no [[{what}]]"));
+            }
+            for (index, name) in names.iter().enumerate() {
+                let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+                if name.is_empty() || !name.chars().all(is_plain) {
+                    return Err(format!(
+                        "a {what} is named \"{name}\": names are lower-case letters, digits and -"
+                    ));
+                }
+                if names[..index].contains(name) {
+                    return Err(format!("two of [[{what}]] are named {name}"));
+                }
+            }
+        }
+        if self.runs == 0 || self.panel.is_empty() {
+            return Err("`runs` and `panel` may not be empty".to_owned());
+        }
+        for dataset in &self.dataset {
+            if let Some(list) = dataset.ids.as_deref().filter(|list| ids(list).is_none()) {
+                return Err(format!("dataset {}: no list of ids {list}", dataset.name));
+            }
+        }
+        for method in &self.method {
+            if let Some(unknown) = method
+                .paper
+                .keys()
+                .find(|name| !datasets.contains(&name.as_str()))
+            {
+                return Err(format!("method {}: no dataset {unknown}", method.name));
+            }
+            if let Some(other) = &method.against
+                && !methods.contains(&other.as_str())
+            {
+                return Err(format!("method {}: no method {other}", method.name));
+            }
+        }
+        for row in &self.published {
+            let mut named = row.figures.keys();
+            if let Some(unknown) = named.find(|name| !datasets.contains(&name.as_str())) {
+                return Err(format!("{}: no dataset {unknown}", row.label));
+            }
+            let mut columns = row.figures.values().flat_map(BTreeMap::keys);
+            let is_known = |name: &str| COLUMNS.iter().any(|(column, _)| *column == name);
+            if let Some(unknown) = columns.find(|name| !is_known(name)) {
+                let known = COLUMNS.map(|(column, _)| column).join(", ");
+                return Err(format!(
+                    "{}: no column {unknown}; they are {known}",
+                    row.label
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_in_the_binary_is_one() {
+        for name in names() {
+            let recipe = Recipe::find(name).unwrap();
+            assert!(!recipe.title.is_empty() && recipe.runs == 3, "{name}");
+            let again = Recipe::parse(&toml::to_string(&recipe).unwrap(), name).unwrap();
+            assert_eq!(again, recipe);
+        }
+        let files = fs_err::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/recipes")).unwrap();
+        let files = files.filter(|file| {
+            let path = file.as_ref().unwrap().path();
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        });
+        assert_eq!(files.count(), names().count());
+    }
+
+    #[test]
+    fn the_lists_hold_a_hundred_ids() {
+        for (name, text) in IDS {
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            assert_eq!(lines.len(), 100, "{name}");
+        }
+    }
+
+    #[test]
+    fn table_one_has_the_papers_figures() {
+        let recipe = Recipe::find("table1").unwrap();
+        assert_eq!((recipe.dataset.len(), recipe.method.len()), (3, 9));
+        assert_eq!(recipe.method[8].paper["mmlu-pro"], [0.5967, 0.0289]);
+    }
+
+    #[test]
+    fn a_recipe_that_contradicts_itself_is_refused_by_name() {
+        let good = toml::to_string(&Recipe::find("table4").unwrap()).unwrap();
+        let problem = |from: &str, to: &str| {
+            assert!(good.contains(from), "{good}");
+            let text = good.replacen(from, to, 1);
+            Recipe::parse(&text, "mine.toml").unwrap_err().to_string()
+        };
+        let cases = [
+            (
+                "name = \"medqa\"",
+                "name = \"Med QA\"",
+                "names are lower-case",
+            ),
+            (
+                "name = \"medqa\"",
+                "name = \"mmlu-pro\"",
+                "two of [[dataset]] are named mmlu-pro",
+            ),
+            (
+                "ids = \"medqa-100\"",
+                "ids = \"medqa-9\"",
+                "no list of ids medqa-9",
+            ),
+            ("runs = 3", "runs = 0", "may not be empty"),
+            ("free = true", "fre = true", "unknown field"),
+            ("medqa = [", "medqb = [", "no dataset medqb"),
+        ];
+        for (from, to, expected) in cases {
+            let problem = problem(from, to);
+            assert!(
+                problem.starts_with("mine.toml: ") && problem.contains(expected),
+                "{problem}"
+            );
+        }
+        let error = Recipe::find("table9").unwrap_err();
+        assert!(error.hint().unwrap().contains("table1, table1-api"));
+    }
+}

@@ -1,0 +1,14 @@
+//! A table or figure of a paper as one file: which methods on which datasets, and what is read off them.
+//!
+//! ```text
+//! recipe file → cells (method × dataset), each a run → results: cells, and what the analyses compare
+//! ```
+
+pub mod begun;
+pub mod cells;
+pub mod error;
+pub mod file;
+pub mod shards;
+
+pub use error::RecipeError;
+pub use file::Recipe;

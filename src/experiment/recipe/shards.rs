@@ -1,0 +1,90 @@
+//! The folders of a recipe that ran in shards become one: its cells merged, begun as if it had run whole.
+
+use std::path::{Path, PathBuf};
+
+use super::RecipeError;
+use super::begun::Begun;
+use super::cells::{Cell, cells};
+use crate::experiment::contents::Contents;
+use crate::experiment::error::RunError;
+use crate::experiment::merge::{MergeError, check_parts, merge, whole_plan};
+use crate::experiment::results;
+use crate::experiment::shard::Shard;
+
+/// What a recipe was begun with of which each of `folders` has run one shard.
+///
+/// # Errors
+/// Folders that are not all the shards of one recipe, each once.
+pub fn whole(folders: &[PathBuf]) -> Result<Begun, RecipeError> {
+    let mut whole: Option<Begun> = None;
+    let mut parts: Vec<(&PathBuf, Shard)> = Vec::new();
+    for folder in folders {
+        let not_begun = || RecipeError::NotBegun {
+            path: folder.clone(),
+        };
+        let mut begun = Begun::read(folder)?.ok_or_else(not_begun)?;
+        let Some(part) = begun.shard else {
+            let path = folder.clone();
+            return Err(MergeError::NoShard { path }.into());
+        };
+        if let (Some(first), Some((path, of))) = (&whole, parts.first()) {
+            // Where files lie may depend on the machine; every cell's plan has their sums.
+            begun.data_dir = first.data_dir.clone();
+            begun.prompts = first.prompts.clone();
+            if part.of() == of.of() {
+                begun.shard = first.shard;
+            }
+            if begun != *first {
+                return Err(MergeError::Differs {
+                    first: (*path).clone(),
+                    other: folder.clone(),
+                    difference: begun.difference(first),
+                }
+                .into());
+            }
+        } else {
+            whole = Some(begun);
+        }
+        parts.push((folder, part));
+    }
+    check_parts(&parts)?;
+    let mut whole = whole.ok_or(MergeError::Missing { parts: Vec::new() })?;
+    whole.shard = None;
+    Ok(whole)
+}
+
+/// Merges every cell of `folders` into the new folder `out`; gives them with their runs.
+///
+/// # Errors
+/// As [`merge`]; a cell that has not finished, before anything is written.
+pub fn merge_cells<'a>(
+    whole: &'a Begun,
+    folders: &[PathBuf],
+    out: &Path,
+) -> Result<Vec<(Cell<'a>, Contents)>, RecipeError> {
+    let cells = cells(&whole.recipe, &whole.settings)?;
+    for cell in &cells {
+        for folder in folders {
+            if !fs_err::exists(cell.directory(folder).join(results::FILE))? {
+                let path = folder.clone();
+                return Err(RunError::NoResults { path }.into());
+            }
+        }
+        whole_plan(&directories(cell, folders))?;
+    }
+    whole.begin(out)?;
+    let mut merged = Vec::new();
+    for cell in cells {
+        let directory = cell.directory(out);
+        merge(&directories(&cell, folders), &directory)?;
+        let contents = Contents::read(&directory)?;
+        merged.push((cell, contents));
+    }
+    Ok(merged)
+}
+
+/// Where the cell's shards lie.
+fn directories(cell: &Cell<'_>, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let directories = folders.iter().map(|folder| cell.directory(folder));
+    directories.collect()
+}

@@ -1,0 +1,322 @@
+//! Checks that a run directory is what was written: plan, both chains, then results.json against them.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use super::chain::Chain;
+use super::contents::Contents;
+use super::error::{Defect, RunError};
+use super::link::Link;
+use super::results::{self, Heads, Results};
+use crate::record::{CallLine, ItemLine};
+
+/// A directory whose every line is as it was written.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    pub heads: Heads,
+    /// `None` for a run that has not finished.
+    pub results: Option<Results>,
+    /// The logs whose last line was being written when the run was killed; a resumed run writes it anew.
+    pub torn: Vec<PathBuf>,
+}
+
+/// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone.
+///
+/// `expected_head` is any head that was noted when the run ended: results.json's own, which covers everything, or
+/// that of calls or of items. Without one, whoever rewrites all the files consistently goes unnoticed.
+pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunError> {
+    let contents = Contents::read(path)?;
+    let results = check_results(&contents)?;
+    let heads = contents.heads();
+    if let Some(expected) = expected_head {
+        let whole = results.as_ref().map(|results| &results.head);
+        let known = [Some(&heads.calls), Some(&heads.items), whole];
+        if !known.contains(&Some(&expected.trim().to_lowercase())) {
+            return Err(RunError::HeadDiffers {
+                path: path.to_owned(),
+                expected: expected.to_owned(),
+            });
+        }
+    }
+    let torn = [
+        (contents.calls.torn_bytes, CallLine::FILE),
+        (contents.items.torn_bytes, ItemLine::FILE),
+    ];
+    let torn = torn.into_iter().filter(|(bytes, _)| *bytes > 0);
+    Ok(Verified {
+        heads,
+        results,
+        torn: torn.map(|(_, log)| path.join(log)).collect(),
+    })
+}
+
+/// Reads and verifies a run that has finished.
+///
+/// # Errors
+/// As [`verify`]; items without a line, or no results.json.
+pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
+    let contents = Contents::read(path)?;
+    if let Some(results) = check_results(&contents)? {
+        return Ok((contents, results));
+    }
+    // What is missing is said more exactly where it is an item.
+    Results::of(&contents, 0, String::new())?;
+    Err(RunError::NoResults {
+        path: path.to_owned(),
+    })
+}
+
+/// Checks results.json, where there is one, against the plan and the logs.
+pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunError> {
+    let path = contents.path.join(results::FILE);
+    if !fs_err::exists(&path)? {
+        return Ok(None);
+    }
+    let bytes = fs_err::read(&path)?;
+    let bad_line = |line, defect| RunError::BadLine {
+        path: path.clone(),
+        line,
+        defect,
+    };
+    let stored: Results = serde_json::from_slice(&bytes)
+        .map_err(|error| bad_line(error.line(), Defect::NotARecord(error.to_string())))?;
+    let mut sealed = stored.clone();
+    sealed.head = stored.computed_head()?;
+    let sealed = sealed.text()?;
+
+    // Only figures that are as they were written can say that a log was cut.
+    if sealed.as_bytes() == bytes {
+        check_count(contents, &contents.calls, stored.heads.call_lines)?;
+        check_count(contents, &contents.items, stored.heads.item_lines)?;
+    }
+    let expected = match Results::of(contents, stored.elapsed_ms, stored.finished_at.clone()) {
+        Ok(results) => results.text()?,
+        Err(RunError::Unfinished { .. }) if sealed.as_bytes() != bytes => sealed,
+        Err(error) => return Err(error),
+    };
+    match first_difference(&String::from_utf8_lossy(&bytes), &expected) {
+        Some((line, defect)) => Err(bad_line(line, defect)),
+        None => Ok(Some(stored)),
+    }
+}
+
+/// Checks that a log has as many lines as results.json says.
+fn check_count<R: Link>(
+    contents: &Contents,
+    chain: &Chain<R>,
+    expected: u64,
+) -> Result<(), RunError> {
+    let lines = chain.records.len();
+    let (line, defect) = match (lines as u64).cmp(&expected) {
+        _ if chain.torn_bytes > 0 => (lines + 1, Defect::Torn),
+        Ordering::Less => (lines + 1, Defect::Cut { expected }),
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => (expected as usize + 1, Defect::Uncounted { expected }),
+    };
+    Err(RunError::BadLine {
+        path: contents.path.join(R::FILE),
+        line,
+        defect,
+    })
+}
+
+/// The first line, counted from 1, in which two texts differ.
+fn first_difference(found: &str, expected: &str) -> Option<(usize, Defect)> {
+    let (mut found, mut expected) = (found.split('\n'), expected.split('\n'));
+    for line in 1.. {
+        match (found.next(), expected.next()) {
+            (None, None) => break,
+            (found, expected) if found != expected => {
+                let shown = |text: Option<&str>| text.unwrap_or_default().trim().to_owned();
+                let (found, expected) = (shown(found), shown(expected));
+                return Some((line, Defect::Figure { found, expected }));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use fs_err::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::experiment::directory::Directory;
+    use crate::experiment::error::Blame;
+    use crate::experiment::fixtures::{call, item, plan, write_finished, write_unfinished};
+    use crate::experiment::log::Log;
+
+    const LOGS: [&str; 2] = [CallLine::FILE, ItemLine::FILE];
+
+    /// The file and line that verify blames.
+    fn blamed(path: &Path) -> (PathBuf, usize) {
+        let error = verify(path, None).expect_err("damage goes unnoticed");
+        assert_eq!(error.blame(), Blame::Artefact, "{error}");
+        match error {
+            RunError::BadLine { path, line, .. } => (path, line),
+            RunError::PlanChanged { path, .. } => (path, 0),
+            error => panic!("{error}"),
+        }
+    }
+
+    /// Changes every byte of a file in turn and gives each one's line to `expect`, with the line that is blamed.
+    fn change_every_byte(directory: &Path, name: &str, expect: impl Fn(usize, usize)) {
+        let path = directory.join(name);
+        let whole = fs_err::read(&path).unwrap();
+        // In place: a file that is cut and written anew is slow on some file systems.
+        let file = fs_err::OpenOptions::new().write(true).open(&path).unwrap();
+        let mut line = 1;
+        for (place, &byte) in whole.iter().enumerate() {
+            let changed = byte ^ [0x01, 0x20, 0x80, 0x0a][place % 4];
+            file.write_all_at(&[changed], place as u64).unwrap();
+            let (blamed_path, blamed_line) = blamed(directory);
+            assert_eq!(blamed_path, path, "byte {place} of line {line}");
+            expect(line, blamed_line);
+            file.write_all_at(&[byte], place as u64).unwrap();
+            line += usize::from(byte == b'\n');
+        }
+        verify(directory, None).unwrap();
+    }
+
+    /// Short enough to damage every byte in turn: three calls, two items.
+    fn write_short(path: &Path) {
+        let mut plan = plan();
+        plan.runs = 1;
+        plan.dataset.items = vec!["q1".to_owned(), "q2".to_owned()];
+        let log = Log::start(Directory::create(path, &plan).unwrap()).unwrap();
+        log.call(call("q1", 0, "sym")).unwrap();
+        log.call(call("q1", 0, "ddx")).unwrap();
+        log.item(item("q1", 0)).unwrap();
+        log.call(call("q2", 0, "sym")).unwrap();
+        log.item(item("q2", 0)).unwrap();
+        log.finish().unwrap();
+    }
+
+    #[test]
+    fn a_run_as_it_was_written_verifies() {
+        let out = tempfile::tempdir().unwrap();
+        let results = write_finished(out.path());
+        let verified = verify(out.path(), None).unwrap();
+        assert_eq!(verified.heads, results.heads);
+        assert_eq!(verified.results, Some(results.clone()));
+        assert!(verified.torn.is_empty());
+        for head in [&results.head, &results.heads.calls, &results.heads.items] {
+            verify(out.path(), Some(head)).unwrap();
+            verify(out.path(), Some(&format!(" {}\n", head.to_uppercase()))).unwrap();
+        }
+        for head in [&results.heads.plan, "", &results.head[..63]] {
+            let error = verify(out.path(), Some(head)).unwrap_err();
+            assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_of_a_log_is_found() {
+        let out = tempfile::tempdir().unwrap();
+        write_short(out.path());
+        for log in LOGS {
+            change_every_byte(out.path(), log, |line, blamed| assert_eq!(blamed, line));
+        }
+        Results::write(out.path(), 1234).unwrap();
+        for log in LOGS {
+            change_every_byte(out.path(), log, |line, blamed| assert_eq!(blamed, line));
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_of_the_plan_is_found() {
+        let out = tempfile::tempdir().unwrap();
+        write_short(out.path());
+        change_every_byte(out.path(), "plan.toml", |_, blamed| assert_eq!(blamed, 0));
+    }
+
+    #[test]
+    fn every_changed_byte_of_the_results_is_found() {
+        let out = tempfile::tempdir().unwrap();
+        write_short(out.path());
+        Results::write(out.path(), 1234).unwrap();
+        let text = fs_err::read_to_string(out.path().join(results::FILE)).unwrap();
+        let line_of = |field: &str| 1 + text.lines().position(|line| line.contains(field)).unwrap();
+        // Nothing in the logs tells these two; `head` does, on its own line.
+        let free = [line_of("\"elapsed_ms\""), line_of("\"finished_at\"")];
+        let head = line_of("\"head\"");
+        change_every_byte(out.path(), results::FILE, |line, blamed| {
+            // JSON that no longer reads may stop one line further on.
+            let near = blamed == line || blamed == line + 1;
+            let expected = near || free.contains(&line) && blamed == head;
+            assert!(expected, "line {line} changed, {blamed} blamed");
+        });
+    }
+
+    #[test]
+    fn every_cut_of_a_finished_run_is_found() {
+        let out = tempfile::tempdir().unwrap();
+        write_short(out.path());
+        Results::write(out.path(), 1234).unwrap();
+        for log in LOGS {
+            let path = out.path().join(log);
+            let whole = fs_err::read(&path).unwrap();
+            let file = fs_err::OpenOptions::new().append(true).open(&path).unwrap();
+            let lines = whole.iter().filter(|&&byte| byte == b'\n').count();
+            (&file).write_all(b"{\"seq\"").unwrap();
+            assert_eq!(blamed(out.path()), (path.clone(), lines + 1));
+            for length in (0..whole.len()).rev() {
+                file.set_len(length as u64).unwrap();
+                let kept = whole[..length]
+                    .iter()
+                    .filter(|&&byte| byte == b'\n')
+                    .count();
+                assert_eq!(blamed(out.path()), (path.clone(), kept + 1), "at {length}");
+            }
+            fs_err::remove_file(&path).unwrap();
+            let error = verify(out.path(), None).unwrap_err();
+            assert!(matches!(error, RunError::Missing { .. }), "{error}");
+            fs_err::write(&path, whole).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_line_that_the_results_do_not_count_is_found() {
+        let out = tempfile::tempdir().unwrap();
+        write_finished(out.path());
+        let results = fs_err::read(out.path().join(results::FILE)).unwrap();
+        let (directory, _) = Directory::resume(out.path(), &plan()).unwrap();
+        let log = Log::start(directory).unwrap();
+        log.item(item("q4", 0)).unwrap();
+        log.finish().unwrap();
+        fs_err::write(out.path().join(results::FILE), results).unwrap();
+        assert_eq!(blamed(out.path()), (out.path().join("items.jsonl"), 7));
+    }
+
+    #[test]
+    fn a_killed_run_is_unfinished_not_corrupt() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let verified = verify(out.path(), None).unwrap();
+        assert_eq!(verified.results, None);
+        assert!(verified.torn.is_empty());
+        verify(out.path(), Some(&verified.heads.calls)).unwrap();
+
+        let path = out.path().join("calls.jsonl");
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..whole.len() - 1]).unwrap();
+        let torn = verify(out.path(), None).unwrap();
+        assert_eq!(torn.torn, [path]);
+        assert_eq!(torn.heads.call_lines, 11);
+        let error = verify(out.path(), Some(&verified.heads.calls)).unwrap_err();
+        assert!(matches!(error, RunError::HeadDiffers { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_run_is_told() {
+        let out = tempfile::tempdir().unwrap();
+        for path in [out.path().to_owned(), out.path().join("nowhere")] {
+            let error = verify(&path, None).unwrap_err();
+            assert!(matches!(error, RunError::NoPlan { .. }), "{error}");
+            assert_eq!(error.blame(), Blame::Artefact);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What the text of a completion must look like.
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Grammar {
+    /// A JSON schema, as JSON text.
+    JsonSchema(String),
+    Regex(String),
+    /// llguidance's variant of Lark.
+    Lark(String),
+}

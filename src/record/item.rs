@@ -1,0 +1,107 @@
+//! One line of `items.jsonl`: what a system made of a question or a note.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AnswerLine, NoteLine};
+
+/// What names an item's outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemKey {
+    pub dataset: String,
+    pub run: u32,
+    pub item: String,
+}
+
+/// One line of `items.jsonl`; its `kind` says what the item is.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a run's lines are of one kind: a box saves nothing where they are notes"
+)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum ItemLine {
+    #[serde(rename = "question")]
+    Answer(AnswerLine),
+    #[serde(rename = "note")]
+    Note(NoteLine),
+}
+
+impl ItemLine {
+    pub fn run(&self) -> u32 {
+        match self {
+            ItemLine::Answer(record) => record.run,
+            ItemLine::Note(record) => record.run,
+        }
+    }
+
+    pub fn item(&self) -> &str {
+        match self {
+            ItemLine::Answer(record) => &record.item,
+            ItemLine::Note(record) => &record.item,
+        }
+    }
+
+    /// What it says in a word: a letter, or whether the note has an error; empty where it says nothing.
+    pub fn says(&self) -> &str {
+        match self {
+            ItemLine::Answer(record) => &record.answer,
+            ItemLine::Note(record) => record.flag.map_or("", flag_in_words),
+        }
+    }
+
+    /// What it should say.
+    pub fn gold(&self) -> Option<&str> {
+        match self {
+            ItemLine::Answer(record) => record.gold.as_deref(),
+            ItemLine::Note(record) => record.gold.as_ref().map(|gold| flag_in_words(gold.flag)),
+        }
+    }
+
+    /// Whether the answer, or the flag, is the gold one; what errored or gave none is wrong. `None` without gold.
+    pub fn correct(&self) -> Option<bool> {
+        let is_right = match self {
+            ItemLine::Answer(record) => {
+                record.gold.as_ref()?;
+                record.correct == Some(true)
+            }
+            ItemLine::Note(record) => record.flag == Some(record.gold.as_ref()?.flag),
+        };
+        Some(is_right && self.error().is_none())
+    }
+
+    /// Why the item was not finished; it counts as wrong, and a resumed run tries it again.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            ItemLine::Answer(record) => record.error.as_deref(),
+            ItemLine::Note(record) => record.error.as_deref(),
+        }
+    }
+}
+
+impl From<AnswerLine> for ItemLine {
+    fn from(record: AnswerLine) -> ItemLine {
+        ItemLine::Answer(record)
+    }
+}
+
+impl From<NoteLine> for ItemLine {
+    fn from(record: NoteLine) -> ItemLine {
+        ItemLine::Note(record)
+    }
+}
+
+fn flag_in_words(has_error: bool) -> &'static str {
+    match has_error {
+        true => "error",
+        false => "no error",
+    }
+}
+
+impl fmt::Display for ItemKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dataset, run, item } = self;
+        write!(f, "item {item} of {dataset}, run {run}")
+    }
+}

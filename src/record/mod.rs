@@ -1,0 +1,22 @@
+//! What lies on disk and goes over the wire: a call, an item's outcome, and what they are made of.
+
+mod answer;
+mod call;
+mod completion;
+mod grammar;
+mod item;
+mod language;
+mod message;
+mod note;
+
+pub use answer::{AnswerLine, RoundLine};
+pub use call::{CallKey, CallLine, Parse, Stage};
+pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
+pub use grammar::Grammar;
+pub use item::{ItemKey, ItemLine};
+pub use language::Language;
+pub use message::Message;
+pub use note::{DetectionLine, GoldLine, LocalisationLine, NoteLine, Source};
+
+/// The schema number that every file of a run directory carries: it changes when a field does.
+pub const SCHEMA: u32 = 1;
