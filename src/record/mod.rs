@@ -8,6 +8,7 @@ mod item;
 mod language;
 mod message;
 mod note;
+mod text;
 
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{CallKey, CallLine, Parse, Stage};
@@ -17,6 +18,7 @@ pub use item::{ItemKey, ItemLine};
 pub use language::Language;
 pub use message::Message;
 pub use note::{DetectionLine, GoldLine, LocalisationLine, NoteLine, Source};
+pub use text::{ItemText, NoteText, QuestionText};
 
 /// The schema number that every file of a run directory carries: it changes when a field does.
 pub const SCHEMA: u32 = 1;
