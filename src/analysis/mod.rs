@@ -6,3 +6,4 @@ pub mod metrics;
 pub mod notes;
 pub mod rating;
 pub mod recipe;
+pub mod table;

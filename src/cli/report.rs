@@ -9,6 +9,7 @@ use super::options::ScorerFlags;
 use crate::analysis::notes::{NoteFigures, NotesReading, Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
+use crate::analysis::table::Table;
 use crate::console;
 use crate::exit::Failure;
 use crate::experiment::contents::Contents;
@@ -20,7 +21,6 @@ use crate::experiment::recipe::error::RecipeError;
 use crate::record::NoteLine;
 use crate::report::notes::{self, Scoring};
 use crate::report::recipe::tables;
-use crate::report::table::Table;
 
 /// The page's name in the run directory, and in a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -185,14 +185,18 @@ impl Report {
 
 /// Prints tables to stdout.
 pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
-    let separate = |print: &dyn Fn(&Table) -> String| {
-        let printed: Vec<String> = tables.iter().map(print).collect();
-        printed.join("\n")
-    };
     let text = match (format, tables) {
-        (TableFormat::Md, _) => separate(&Table::markdown),
-        (TableFormat::Csv, [table]) => table.csv(),
-        (TableFormat::Csv, _) => separate(&|table| format!("# {}\n{}", table.name, table.csv())),
+        (TableFormat::Md, _) => {
+            let printed: Vec<String> = tables.iter().map(Table::markdown).collect();
+            printed.join("\n")
+        }
+        (TableFormat::Csv, [table]) => table.csv()?,
+        (TableFormat::Csv, _) => {
+            let printed = tables
+                .iter()
+                .map(|table| Ok(format!("# {}\n{}", table.name, table.csv()?)));
+            printed.collect::<std::io::Result<Vec<_>>>()?.join("\n")
+        }
         (TableFormat::Json, _) => {
             let tables: Vec<_> = tables.iter().map(Table::json).collect();
             format!("{:#}\n", json!({ "tables": tables }))

@@ -1,135 +1,9 @@
-//! A table that prints itself: as Markdown, CSV, JSON, and as HTML for the page. Text forms round; CSV and JSON keep every digit.
-
-mod cell;
-mod column;
-#[cfg(test)]
-mod tests;
-
-pub use cell::Cell;
-pub use column::{Column, Kind};
-
-use serde_json::{Map, Value, json};
+//! A table as HTML.
 
 use super::escape::escape;
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// What `--table` calls it.
-    pub name: &'static str,
-    pub title: String,
-    pub columns: Vec<Column>,
-    pub rows: Vec<Row>,
-    /// Sentences that stand under it.
-    pub notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The heading that it stands under; may be empty.
-    pub group: String,
-    /// One for each column.
-    pub cells: Vec<Cell>,
-}
-
-impl Row {
-    pub fn new(cells: Vec<Cell>) -> Row {
-        let group = String::new();
-        Row { group, cells }
-    }
-}
+pub use crate::analysis::table::{Cell, Column, Kind, Row, Table};
 
 impl Table {
-    /// `None` without rows.
-    pub fn unless_empty(self) -> Option<Table> {
-        (!self.rows.is_empty()).then_some(self)
-    }
-
-    fn has_groups(&self) -> bool {
-        self.rows.iter().any(|row| !row.group.is_empty())
-    }
-
-    /// The rows, each with its heading where that is another than the row's before.
-    fn grouped(&self) -> impl Iterator<Item = (Option<&str>, &Row)> {
-        let before = [""].into_iter();
-        let before = before.chain(self.rows.iter().map(|row| row.group.as_str()));
-        let rows = self.rows.iter().zip(before);
-        rows.map(|(row, before)| {
-            let group = Some(row.group.as_str());
-            (group.filter(|group| *group != before), row)
-        })
-    }
-
-    pub fn markdown(&self) -> String {
-        let plain = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = format!("**{}**\n\n", self.title);
-        text += &line(self.columns.iter().map(|c| plain(&c.heading())).collect());
-        let rule = self.columns.iter().map(|column| match column.kind {
-            Kind::Text => "---".to_owned(),
-            _ => "---:".to_owned(),
-        });
-        text += &line(rule.collect());
-        for (group, row) in self.grouped() {
-            if let Some(group) = group {
-                let mut cells = vec![String::new(); self.columns.len()];
-                cells[0] = format!("*{}*", plain(group));
-                text += &line(cells);
-            }
-            let cells = row.cells.iter().map(|cell| match cell.is_best() {
-                true => format!("**{}**", cell.shown()),
-                false => plain(&cell.shown()),
-            });
-            text += &line(cells.collect());
-        }
-        for note in &self.notes {
-            text += &format!("\n{note}\n");
-        }
-        text
-    }
-
-    /// A line of headings, then a line a row.
-    pub fn csv(&self) -> String {
-        let quote = |field: String| match field.contains([',', '"', '\n', '\r']) {
-            true => format!("\"{}\"", field.replace('"', "\"\"")),
-            false => field,
-        };
-        let line = |fields: Vec<String>| {
-            let fields: Vec<String> = fields.into_iter().map(quote).collect();
-            fields.join(",") + "\n"
-        };
-        let group = |group: &str| match self.has_groups() {
-            true => vec![group.to_owned()],
-            false => Vec::new(),
-        };
-        let headings = self.columns.iter().flat_map(Column::headings);
-        let mut text = line(group("group").into_iter().chain(headings).collect());
-        for row in &self.rows {
-            let cells = self.columns.iter().zip(&row.cells);
-            let fields = cells.flat_map(|(column, cell)| cell.fields(column.kind));
-            text += &line(group(&row.group).into_iter().chain(fields).collect());
-        }
-        text
-    }
-
-    pub fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            let mut object = Map::new();
-            if self.has_groups() {
-                object.insert("group".to_owned(), json!(row.group));
-            }
-            for (column, cell) in self.columns.iter().zip(&row.cells) {
-                object.insert(column.heading(), cell.json());
-            }
-            Value::Object(object)
-        });
-        json!({
-            "name": self.name,
-            "title": self.title,
-            "rows": rows.collect::<Vec<_>>(),
-            "notes": self.notes,
-        })
-    }
-
     /// A `table` element in a container of its own that scrolls, and the notes.
     pub fn html(&self) -> String {
         let mut html = format!(
@@ -193,5 +67,21 @@ impl Table {
             html += &format!("<th scope=\"col\"{class}>{}</th>", escape(&column.label));
         }
         html + "</tr>\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::table::tests::table;
+
+    #[test]
+    fn html_escapes_and_spans_what_columns_share() {
+        let html = table().html();
+        assert!(html.contains("<th scope=\"row\">&lt;script&gt;</th>"));
+        assert!(
+            html.contains("<td colspan=\"1\"></td><th colspan=\"2\" scope=\"colgroup\">MedQA</th>")
+        );
+        assert!(html.contains("aria-label=\"Accuracy &lt;all&gt;\""));
+        assert!(!html.contains("<script>"));
     }
 }

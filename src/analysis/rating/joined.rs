@@ -11,9 +11,9 @@ use super::key::{Key, KeyRun};
 use super::rater::read_json;
 use super::scores::{Mos, Pair, Rated};
 use super::tables;
+use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
-use crate::report::table::Table;
 
 /// The file's name in the run directory.
 pub const FILE: &str = "ratings.json";

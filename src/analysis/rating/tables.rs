@@ -2,7 +2,7 @@
 
 use super::key::{Key, KeyRun};
 use super::scores::{FAR, Mos, Pair, Rated};
-use crate::report::table::{Cell, Column, Kind, Row, Table};
+use crate::analysis::table::{Cell, Column, Kind, Row, Table};
 
 /// Digits of a mean, as Table 6 has them.
 const DIGITS: usize = 3;

@@ -9,6 +9,8 @@ use crate::analysis::metrics::over_runs::OverRuns;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     Nothing,
+    /// Why there is no figure; empty in CSV, `null` in JSON.
+    Missing(&'static str),
     Text(String),
     Count(usize),
     /// A number and the digits that text shows of it.
@@ -60,6 +62,7 @@ impl Cell {
     pub fn shown(&self) -> String {
         match self {
             Cell::Nothing => "–".to_owned(),
+            Cell::Missing(reason) => (*reason).to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Count(count) => count.to_string(),
             Cell::Number(value, digits) => format!("{value:.digits$}"),
@@ -72,7 +75,8 @@ impl Cell {
         }
     }
 
-    pub(super) fn is_best(&self) -> bool {
+    /// Whether no other row does better.
+    pub fn is_best(&self) -> bool {
         matches!(self, Cell::Spread { best: true, .. })
     }
 
@@ -80,7 +84,7 @@ impl Cell {
     pub(super) fn fields(&self, kind: Kind) -> Vec<String> {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let mut fields = match self {
-            Cell::Nothing => Vec::new(),
+            Cell::Nothing | Cell::Missing(_) => Vec::new(),
             Cell::Text(text) => vec![text.clone()],
             Cell::Count(count) => vec![count.to_string()],
             Cell::Number(value, _) => vec![value.to_string()],
@@ -96,7 +100,7 @@ impl Cell {
 
     pub(super) fn json(&self) -> Value {
         match self {
-            Cell::Nothing => Value::Null,
+            Cell::Nothing | Cell::Missing(_) => Value::Null,
             Cell::Text(text) => json!(text),
             Cell::Count(count) => json!(count),
             Cell::Number(value, _) => json!(value),
