@@ -19,15 +19,9 @@ const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantis
 /// tiny model's dozen roundings to bf16 in a row moves a number by up to 2⁻⁸ of itself.
 const TOLERANCE: f32 = 0.03;
 
-/// `None`, said aloud, where a build for GPUs finds none and WARDROUND_GPU is not `required`.
-fn gpu() -> Option<Cuda> {
-    let gpu = Cuda::open(0);
-    let is_required = std::env::var("WARDROUND_GPU").is_ok_and(|gpu| gpu == "required");
-    if let (true, Err(error)) = (cfg!(feature = "cuda") && !is_required, &gpu) {
-        println!("skipped: {error}");
-        return None;
-    }
-    Some(gpu.unwrap())
+/// The GPU of this build, or the emulated one.
+fn gpu() -> Cuda {
+    Cuda::open(0).unwrap()
 }
 
 fn distance(a: &[f32], b: &[f32]) -> f32 {
@@ -39,8 +33,9 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn logits_are_those_of_the_cpu_up_to_rounding() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(2).unwrap();
     let tokens = tokens(3, 90);
     for family in FAMILIES {
@@ -64,8 +59,9 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn blocks_of_weights_are_the_cpus() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(2).unwrap();
     let tokens = tokens(4, 40);
     for quantisation in [Quantisation::Q8_0, Quantisation::Q4K] {
@@ -87,8 +83,9 @@ fn blocks_of_weights_are_the_cpus() {
 
 /// Steps of up to 64 rows take the small matmuls and attend chunk by chunk, longer ones the large matmuls and blocks.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn bits_do_not_depend_on_the_step() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let tokens = tokens(5, 300);
     for family in FAMILIES {
         let directory = common::synthetic(family);
@@ -104,8 +101,9 @@ fn bits_do_not_depend_on_the_step() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn completions_do_not_depend_on_their_neighbours() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let sampling = Sampling {
         temperature: 0.8,
         top_k: Some(40),

@@ -4,7 +4,7 @@
 //! published is the letter after the first "answer is"; else the last capital letter that stands alone; else G, whatever the text.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use wardround::systems::answer::{harness_letter, normalise_answer};
@@ -39,13 +39,10 @@ enum Published {
     NoReading,
 }
 
-fn rows() -> Option<Vec<Row>> {
-    let named = std::env::var_os("WARDROUND_DATA").map(PathBuf::from);
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let Some(data) = named.or_else(|| beside.exists().then_some(beside)) else {
-        println!("skipped: WARDROUND_DATA is not set");
-        return None;
-    };
+fn rows() -> Vec<Row> {
+    let data = std::env::var_os("WARDROUND_DATA")
+        .map(PathBuf::from)
+        .unwrap();
     let path = data.join("parser/mmlu_pro_health_llama3.1-8b_outputs.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let rows: Vec<Row> = text
@@ -53,7 +50,7 @@ fn rows() -> Option<Vec<Row>> {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(rows.len(), 818);
-    Some(rows)
+    rows
 }
 
 /// Where the letter of the first `answer is \(?([A-J])` stands, in characters.
@@ -105,8 +102,9 @@ fn publish(text: &[char]) -> (char, Published) {
 }
 
 #[test]
-fn every_disagreement_of_b2_with_what_was_published_is_explained() {
-    let Some(rows) = rows() else { return };
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_every_disagreement_of_b2_with_what_was_published_is_explained() {
+    let rows = rows();
     let mut table: BTreeMap<(bool, Published, Origin), usize> = BTreeMap::new();
     for row in &rows {
         let text: Vec<char> = row.output.chars().collect();
@@ -150,8 +148,9 @@ fn every_disagreement_of_b2_with_what_was_published_is_explained() {
 
 /// A model that was asked for a letter alone says little more than this.
 #[test]
-fn b2_reads_answers_from_their_own_sentences() {
-    let Some(rows) = rows() else { return };
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_b2_reads_answers_from_their_own_sentences() {
+    let rows = rows();
     let (mut sentences, mut others) = (0, Vec::new());
     for row in &rows {
         let text: Vec<char> = row.output.chars().collect();
@@ -175,8 +174,9 @@ fn b2_reads_answers_from_their_own_sentences() {
 }
 
 #[test]
-fn the_harness_says_a_to_every_output() {
-    let Some(rows) = rows() else { return };
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_the_harness_says_a_to_every_output() {
+    let rows = rows();
     let answers = rows
         .iter()
         .map(|row| harness_letter(&row.output, 'A'..='J'));

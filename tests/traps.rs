@@ -53,12 +53,10 @@ fn goldens_expose(number: u64, mistakes: &[&str]) {
     }
 }
 
-/// A published `config.json`, or `None` after saying that there is no data.
-fn published(name: &str) -> Option<Config> {
-    let path = common::data()?
-        .join("configs")
-        .join(format!("{name}.config.json"));
-    Some(Config::read(&path).unwrap())
+/// A published `config.json`.
+fn published(name: &str) -> Config {
+    let path = format!("configs/{name}.config.json");
+    Config::read(&common::data().join(path)).unwrap()
 }
 
 fn message(role: &str, content: &str) -> Message {
@@ -93,16 +91,16 @@ fn chat(directory: &Path) -> Chat {
     (template, common::tokenizer(directory))
 }
 
-/// The published template and tokenizer of a family, read once; `None` after saying that there is no data.
-fn published_chat(family: Family) -> Option<&'static Chat> {
+/// The published template and tokenizer of a family, read once.
+fn published_chat(family: Family) -> &'static Chat {
     static CHATS: [OnceLock<Chat>; 3] = [const { OnceLock::new() }; 3];
     let (index, name) = match family {
         Family::Gemma3 => (0, "gemma3"),
         Family::Llama => (1, "llama3.2"),
         Family::Qwen3 => (2, "qwen3"),
     };
-    let directory = common::data()?.join("tokenizers").join(name);
-    Some(CHATS[index].get_or_init(|| chat(&directory)))
+    let directory = common::data().join("tokenizers").join(name);
+    CHATS[index].get_or_init(|| chat(&directory))
 }
 
 /// A synthetic checkpoint that answers nothing but `token`: its row of the table is the likeliest one's, enlarged.
@@ -188,9 +186,12 @@ fn trap_01_gemma_slides_five_layers_in_six_and_a_window_counts_its_own_position(
             "window reaches back W tokens, not W-1",
         ],
     );
-    let Some(config) = published("gemma-3-4b-it") else {
-        return;
-    };
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_01_gemmas_published_layers_slide_five_in_six() {
+    let config = published("gemma-3-4b-it");
     let layers = config.layers.iter().enumerate();
     let full: Vec<usize> = layers
         .filter_map(|(index, layer)| (*layer == Layer::Full).then_some(index))
@@ -214,9 +215,12 @@ fn trap_02_gemma_stretches_only_global_layers() {
             "rope_parameters ignored",
         ],
     );
-    let Some(config) = published("gemma-3-4b-it") else {
-        return;
-    };
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_02_gemmas_published_stretch_is_of_global_layers() {
+    let config = published("gemma-3-4b-it");
     let scaling = RopeScaling::Linear { factor: 8.0 };
     assert_eq!(
         config.full_rope,
@@ -299,33 +303,43 @@ fn trap_06_gemmas_gelu_is_the_tanh_one_and_scores_have_their_own_scale() {
 #[test]
 fn trap_07_gemma_ends_its_turns_with_either_of_two_tokens() {
     every_eos_ends(Family::Gemma3, &["<eos>", "<end_of_turn>"]);
-    let Some(data) = common::data() else { return };
-    let path = data.join("configs/gemma-3-4b-it.generation_config.json");
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_07_gemmas_published_ends_are_two() {
+    let path = common::data().join("configs/gemma-3-4b-it.generation_config.json");
     assert_eq!(
         Generation::read(Some(&path), &[]).unwrap().eos_ids,
         [1, 106]
     );
     // The outer file's ids hold for the nested decoder, too.
-    assert_eq!(published("gemma-3-4b-it").unwrap().eos_ids, [1, 106]);
+    assert_eq!(published("gemma-3-4b-it").eos_ids, [1, 106]);
 }
 
 #[test]
 fn trap_08_gemmas_system_message_goes_into_the_first_turn_and_one_bos_before_it() {
-    let ours = chat(&common::synthetic(Family::Gemma3));
-    let both = [Some(&ours), published_chat(Family::Gemma3)];
-    for (chat, tokenizer) in both.into_iter().flatten() {
-        let messages = [message("system", "Be brief."), message("user", "Why?")];
-        let text = chat.render(&messages, false).unwrap();
-        let expected =
-            "<bos><start_of_turn>user\nBe brief.\n\nWhy?<end_of_turn>\n<start_of_turn>model\n";
-        assert_eq!(text, expected);
-        let ids = tokenizer.encode(&text).unwrap();
-        let bos = tokenizer.id("<bos>").unwrap();
-        assert_eq!(ids.iter().filter(|id| **id == bos).count(), 1);
-        let twice = [message("user", "Why?"), message("user", "Why?")];
-        let refused = chat.render(&twice, false).unwrap_err().to_string();
-        assert!(refused.contains("alternate"), "{refused}");
-    }
+    has_one_bos_and_no_system_turn(&chat(&common::synthetic(Family::Gemma3)));
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_08_gemmas_published_template_has_no_system_turn() {
+    has_one_bos_and_no_system_turn(published_chat(Family::Gemma3));
+}
+
+fn has_one_bos_and_no_system_turn((chat, tokenizer): &Chat) {
+    let messages = [message("system", "Be brief."), message("user", "Why?")];
+    let text = chat.render(&messages, false).unwrap();
+    let expected =
+        "<bos><start_of_turn>user\nBe brief.\n\nWhy?<end_of_turn>\n<start_of_turn>model\n";
+    assert_eq!(text, expected);
+    let ids = tokenizer.encode(&text).unwrap();
+    let bos = tokenizer.id("<bos>").unwrap();
+    assert_eq!(ids.iter().filter(|id| **id == bos).count(), 1);
+    let twice = [message("user", "Why?"), message("user", "Why?")];
+    let refused = chat.render(&twice, false).unwrap_err().to_string();
+    assert!(refused.contains("alternate"), "{refused}");
 }
 
 #[test]
@@ -426,9 +440,12 @@ fn trap_11_qwens_heads_are_normed_before_they_turn_and_have_a_width_of_their_own
         11,
         &["q_norm and k_norm skipped", "theta left at its default"],
     );
-    let Some(config) = published("qwen3-4b") else {
-        return;
-    };
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_11_qwens_published_heads_have_a_width_of_their_own() {
+    let config = published("qwen3-4b");
     assert_eq!(
         (config.hidden_size, config.heads, config.head_dim),
         (2560, 32, 128)
@@ -448,21 +465,27 @@ fn trap_12_qwen_does_not_think_unless_asked_and_is_not_decoded_greedily() {
     };
     assert_eq!(description.generation.sampling, sampling);
     assert!(!Settings::default().decoding.thinking);
-    let ours = chat(&common::synthetic(Family::Qwen3));
-    let both = [Some(&ours), published_chat(Family::Qwen3)];
+    thinks_when_asked(&chat(&common::synthetic(Family::Qwen3)));
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_12_qwens_published_template_does_not_think_unless_asked() {
+    thinks_when_asked(published_chat(Family::Qwen3));
+}
+
+fn thinks_when_asked((chat, tokenizer): &Chat) {
     let turn = "<|im_start|>assistant\n";
-    for (chat, tokenizer) in both.into_iter().flatten() {
-        let messages = [message("user", "Why?")];
-        let silent = chat.render(&messages, false).unwrap();
-        assert!(
-            silent.ends_with(&format!("{turn}<think>\n\n</think>\n\n")),
-            "{silent}"
-        );
-        let thinking = chat.render(&messages, true).unwrap();
-        assert!(thinking.ends_with(turn), "{thinking}");
-        let end = tokenizer.id("</think>").unwrap();
-        assert!(tokenizer.encode(&silent).unwrap().contains(&end));
-    }
+    let messages = [message("user", "Why?")];
+    let silent = chat.render(&messages, false).unwrap();
+    assert!(
+        silent.ends_with(&format!("{turn}<think>\n\n</think>\n\n")),
+        "{silent}"
+    );
+    let thinking = chat.render(&messages, true).unwrap();
+    assert!(thinking.ends_with(turn), "{thinking}");
+    let end = tokenizer.id("</think>").unwrap();
+    assert!(tokenizer.encode(&silent).unwrap().contains(&end));
 }
 
 #[test]
@@ -523,13 +546,14 @@ fn trap_13_a_grammar_waits_for_the_end_of_thought() {
 #[test]
 fn trap_14_qwen_has_two_ends_and_no_beginning() {
     every_eos_ends(Family::Qwen3, &["<|im_end|>", "<|endoftext|>"]);
-    let Some((chat, tokenizer)) = published_chat(Family::Qwen3) else {
-        return;
-    };
-    let path = common::data()
-        .unwrap()
-        .join("configs/qwen3-4b.generation_config.json");
-    let config = published("qwen3-4b").unwrap();
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_14_qwens_published_files_have_two_ends_and_no_beginning() {
+    let (chat, tokenizer) = published_chat(Family::Qwen3);
+    let path = common::data().join("configs/qwen3-4b.generation_config.json");
+    let config = published("qwen3-4b");
     let generation = Generation::read(Some(&path), &config.eos_ids).unwrap();
     assert_eq!(generation.eos_ids, [151_645, 151_643]);
     let text = chat.render(&[message("user", "Why?")], false).unwrap();
@@ -548,9 +572,12 @@ fn trap_15_llamas_frequencies_are_stretched_past_the_original_length() {
             "rope_parameters ignored",
         ],
     );
-    let Some(config) = published("llama-3.2-3b-instruct") else {
-        return;
-    };
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_15_llamas_published_frequencies_are_stretched() {
+    let config = published("llama-3.2-3b-instruct");
     let scaling = RopeScaling::Llama3 {
         factor: 32.0,
         low_frequency: 1.0,
@@ -583,17 +610,18 @@ fn trap_16_llama_has_three_ends_tied_tables_and_a_date() {
     std::fs::write(directory.path().join("chat_template.jinja"), template).unwrap();
     let chat = ChatTemplate::load(directory.path()).unwrap();
     assert_eq!(chat.render(&[], false).unwrap(), "26 Jul 2024");
-    let Some((chat, _)) = published_chat(Family::Llama) else {
-        return;
-    };
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_16_llamas_published_files_have_three_ends_and_a_date() {
+    let (chat, _) = published_chat(Family::Llama);
     let text = chat.render(&[message("user", "Why?")], false).unwrap();
     assert!(text.contains("Today Date: 26 Jul 2024\n"), "{text}");
-    let path = common::data()
-        .unwrap()
-        .join("configs/llama-3.2-3b-instruct.generation_config.json");
+    let path = common::data().join("configs/llama-3.2-3b-instruct.generation_config.json");
     let generation = Generation::read(Some(&path), &[]).unwrap();
     assert_eq!(generation.eos_ids, [128_001, 128_008, 128_009]);
-    assert!(published("llama-3.2-3b-instruct").unwrap().tied_embeddings);
+    assert!(published("llama-3.2-3b-instruct").tied_embeddings);
 }
 
 #[test]
@@ -620,20 +648,22 @@ fn trap_17_a_prompt_begins_once() {
         ChatTemplate::load(&from).unwrap(),
         Arc::new(Tokenizer::load(&path).unwrap()),
     );
-    for (chat, name) in [
-        (Some(&ours), name),
-        (published_chat(Family::Llama), name),
-        (published_chat(Family::Gemma3), "<bos>"),
-    ] {
-        let Some((chat, tokenizer)) = chat else {
-            continue;
-        };
-        let text = chat.render(&[message("user", "Why?")], false).unwrap();
-        let ids = tokenizer.encode(&text).unwrap();
-        let begin = tokenizer.id(name).unwrap();
-        assert_eq!(ids[0], begin);
-        assert_eq!(ids.iter().filter(|id| **id == begin).count(), 1, "{name}");
-    }
+    begins_once(&ours, name);
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_trap_17_a_published_prompt_begins_once() {
+    begins_once(published_chat(Family::Llama), "<|begin_of_text|>");
+    begins_once(published_chat(Family::Gemma3), "<bos>");
+}
+
+fn begins_once((chat, tokenizer): &Chat, name: &str) {
+    let text = chat.render(&[message("user", "Why?")], false).unwrap();
+    let ids = tokenizer.encode(&text).unwrap();
+    let begin = tokenizer.id(name).unwrap();
+    assert_eq!(ids[0], begin);
+    assert_eq!(ids.iter().filter(|id| **id == begin).count(), 1, "{name}");
 }
 
 #[test]

@@ -330,10 +330,9 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_published_sets() {
-        let Ok(directory) = std::env::var("WARDROUND_DATA") else {
-            return println!("skipped: WARDROUND_DATA is not set");
-        };
+    #[ignore = "needs WARDROUND_DATA"]
+    fn with_data_reads_the_published_sets() {
+        let directory = std::env::var("WARDROUND_DATA").unwrap();
         let read = |set: &str| {
             let file = format!("medec/MEDEC-MS-{set}Set-with-GroundTruth-and-ErrorType.csv");
             load(&Path::new(&directory).join(file), Format::Medec).unwrap()

@@ -220,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn the_sums_agree_with_published_files_at_hand() {
-        let Some(data) = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from) else {
-            println!("skipped: WARDROUND_DATA is not set");
-            return;
-        };
+    #[ignore = "needs WARDROUND_DATA"]
+    fn with_data_the_sums_agree_with_published_files_at_hand() {
+        let data = std::env::var_os("WARDROUND_DATA")
+            .map(std::path::PathBuf::from)
+            .unwrap();
         // The shared folder keeps these as published; its other files were rebuilt.
         let published = [
             ("qwen3-4b", "config.json", "configs/qwen3-4b.config.json"),

@@ -251,12 +251,3 @@ fn counts_are_grouped() {
         ["0", "999", "1,000", "1,234,567"]
     );
 }
-
-/// Writes the page to the path in WARDROUND_REPORT_PAGE, to be looked at in a browser.
-#[test]
-fn writes_a_page_to_look_at() {
-    match std::env::var_os("WARDROUND_REPORT_PAGE") {
-        Some(path) => fs_err::write(path, page()).unwrap(),
-        None => println!("skipped: WARDROUND_REPORT_PAGE is not set"),
-    }
-}

@@ -63,8 +63,16 @@ impl Scratch {
         "gemma3,llama,qwen3"
     }
 
-    /// Makes `WARDROUND_DATA` known as `data`, a name without blanks; `false` where it is not set.
-    pub fn has_real_data(&self) -> bool {
+    /// Makes `WARDROUND_DATA` known as `data`, a name without blanks.
+    pub fn link_data(&self) {
+        assert!(
+            self.links_data(),
+            "WARDROUND_DATA names the folder of published data"
+        );
+    }
+
+    /// The same; `false` where it is not set.
+    pub fn links_data(&self) -> bool {
         let root = std::env::var_os("WARDROUND_DATA");
         let link = self.path("data");
         if let Some(root) = &root

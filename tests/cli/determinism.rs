@@ -10,7 +10,7 @@ const ITEMS: usize = 12;
 
 /// A run of MedQA where it is at hand, else of questions of our own.
 fn arguments(scratch: &Scratch, out: &str, more: &str) -> String {
-    let (data, format) = match scratch.has_real_data() {
+    let (data, format) = match scratch.links_data() {
         true => ("data/medqa/us_5opt_test.jsonl", "medqa"),
         false => ("questions.jsonl", "mcq"),
     };

@@ -6,43 +6,31 @@ use wardround::record::ItemLine;
 
 use crate::binary::Scratch;
 
-/// Runs the script; `None` after saying so where there is no Python that can.
-fn recompute(out: &Path) -> Option<Output> {
-    let can = Command::new("python3")
-        .args(["-c", "import tomllib"])
-        .output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3 of 3.11 or later");
-        return None;
-    }
+/// Runs the script.
+fn recompute(out: &Path) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute.py");
-    Some(
-        Command::new("python3")
-            .arg(script)
-            .arg(out)
-            .output()
-            .unwrap(),
-    )
+    Command::new("python3")
+        .arg(script)
+        .arg(out)
+        .output()
+        .unwrap()
 }
 
 #[track_caller]
 fn agrees(out: &Path, told: &str) {
-    if let Some(output) = recompute(out) {
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && said.starts_with(told),
-            "{output:?}"
-        );
-    }
+    let output = recompute(out);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.starts_with(told),
+        "{output:?}"
+    );
 }
 
 #[test]
-fn the_votes_of_real_questions_are_recomputed() {
+#[ignore = "needs WARDROUND_DATA, and python3 of 3.11 or later"]
+fn with_data_the_votes_of_real_questions_are_recomputed() {
     let scratch = Scratch::new();
-    if !scratch.has_real_data() {
-        println!("skipped: WARDROUND_DATA is not set");
-        return;
-    }
+    scratch.link_data();
     let panel = scratch.panel();
     for (format, file) in [
         ("medqa", "medqa/us_5opt_test.jsonl"),
@@ -60,7 +48,8 @@ fn the_votes_of_real_questions_are_recomputed() {
 }
 
 #[test]
-fn every_switch_of_the_vote_is_recomputed() {
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_every_switch_of_the_vote_is_recomputed() {
     let scratch = Scratch::new();
     let panel = scratch.panel();
     let questions = scratch.questions(3);
@@ -92,7 +81,8 @@ fn every_switch_of_the_vote_is_recomputed() {
 }
 
 #[test]
-fn the_script_finds_a_wrong_vote() {
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_the_script_finds_a_wrong_vote() {
     let scratch = Scratch::new();
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
@@ -104,12 +94,11 @@ fn the_script_finds_a_wrong_vote() {
     item.rounds[0].weights[2] += 0.2;
     crate::tampering::seal_anew(&contents, &scratch.path("out"));
     scratch.wardround("verify out").succeeded();
-    if let Some(output) = recompute(&scratch.path("out")) {
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(
-            said.starts_with("item q1, run 1, round 0: weight of guide: found "),
-            "{said}"
-        );
-    }
+    let output = recompute(&scratch.path("out"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        said.starts_with("item q1, run 1, round 0: weight of guide: found "),
+        "{said}"
+    );
 }

@@ -13,45 +13,34 @@ use crate::tampering::seal_anew;
 
 const TINY: &str = "--constrained --set record_chars=8 --quiet";
 
-/// Runs the script; `None` after saying so where there is no Python that can.
-fn recompute(out: &Path) -> Option<Output> {
-    let can = Command::new("python3")
-        .args(["-c", "import tomllib"])
-        .output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3 of 3.11 or later");
-        return None;
-    }
+/// Runs the script.
+fn recompute(out: &Path) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute_notes.py");
     // Without writing its bytecode into the sources.
     let mut python = Command::new("python3");
-    Some(python.arg("-B").arg(script).arg(out).output().unwrap())
+    python.arg("-B").arg(script).arg(out).output().unwrap()
 }
 
 #[track_caller]
 fn agrees(out: &Path, told: &str) {
-    if let Some(output) = recompute(out) {
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains(told), "{output:?}");
-    }
+    let output = recompute(out);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains(told), "{output:?}");
 }
 
 #[track_caller]
 fn differs(out: &Path, told: &str) {
-    if let Some(output) = recompute(out) {
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(said.contains(told), "no {told:?} in {said}");
-    }
+    let output = recompute(out);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains(told), "no {told:?} in {said}");
 }
 
 #[test]
-fn tables_on_real_notes_are_killed_taken_up_and_recomputed() {
+#[ignore = "needs WARDROUND_DATA, and python3 of 3.11 or later"]
+fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     let scratch = Scratch::new();
-    if !scratch.has_real_data() {
-        println!("skipped: WARDROUND_DATA is not set");
-        return;
-    }
+    scratch.link_data();
     let panel = scratch.panel();
     for (table, killed_in, told) in [
         (
@@ -113,7 +102,8 @@ fn nearly_right(out: &Path) -> usize {
 }
 
 #[test]
-fn every_structure_and_switch_is_recomputed() {
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_every_structure_and_switch_is_recomputed() {
     let scratch = Scratch::new();
     scratch.model(Family::Gemma3);
     let notes = r#"{"id": "a", "text": "Fever. Malaria is treated with aspirin. Seen.", "sentences": ["Fever.", "Malaria is treated with aspirin.", "Seen."], "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate.", "keywords": ["artesunate"]}}
@@ -145,7 +135,8 @@ fn every_structure_and_switch_is_recomputed() {
 }
 
 #[test]
-fn a_recipe_on_arabic_notes_has_no_figure_of_english_stems() {
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_a_recipe_on_arabic_notes_has_no_figure_of_english_stems() {
     let scratch = Scratch::new();
     scratch.model(Family::Gemma3);
     let note = |id: usize| {
@@ -204,7 +195,8 @@ against = "alone"
 }
 
 #[test]
-fn the_script_finds_what_no_call_says() {
+#[ignore = "needs python3 of 3.11 or later"]
+fn with_python_the_script_finds_what_no_call_says() {
     let scratch = Scratch::new();
     scratch.model(Family::Gemma3);
     let note = |id: usize| {

@@ -15,13 +15,11 @@ use wardround::ops::{Backend, Cpu, PAGE, Quantisation, Rows};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
-/// `WARDROUND_DATA`, or `None` after saying so.
-pub fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("WARDROUND_DATA").map(PathBuf::from);
-    if data.is_none() {
-        println!("skipped: WARDROUND_DATA is not set");
-    }
-    data
+/// The folder of published data. Tests that ask for it are ignored by default, and named `with_data_…`.
+pub fn data() -> PathBuf {
+    let data = std::env::var_os("WARDROUND_DATA");
+    data.expect("WARDROUND_DATA names the folder of published data")
+        .into()
 }
 
 pub fn goldens() -> PathBuf {

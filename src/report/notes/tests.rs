@@ -378,12 +378,3 @@ fn plans_say_whether_they_are_of_notes() {
     assert!(are_planned(&plan()));
     assert!(!are_planned(&crate::experiment::fixtures::plan()));
 }
-
-/// Writes the page to the path in WARDROUND_NOTES_PAGE, to be looked at in a browser.
-#[test]
-fn writes_a_page_to_look_at() {
-    match std::env::var_os("WARDROUND_NOTES_PAGE") {
-        Some(path) => fs_err::write(path, page()).unwrap(),
-        None => println!("skipped: WARDROUND_NOTES_PAGE is not set"),
-    }
-}

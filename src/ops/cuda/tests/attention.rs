@@ -125,8 +125,9 @@ fn sequences() -> Sequences {
 /// A weight is rounded to bf16 before it multiplies its value, so that a sum moves by at most so much of the weighted
 /// mean of the values' magnitudes; the result is rounded once more. The rest is the order of sums in f32.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(2).unwrap();
     let sequences = sequences();
     for case in cases() {
@@ -147,8 +148,9 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
 
 /// Up to 64 rows are attended to chunk by chunk, more in blocks, which other steps cut otherwise.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn decoding_has_the_bits_of_prefill() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let sequences = sequences();
     let prompts = sequences.rows() - 11;
     for case in cases() {
@@ -161,8 +163,9 @@ fn decoding_has_the_bits_of_prefill() {
 
 /// A page's earlier owner may have overflowed, and have filled it further.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn what_is_no_number_stays_with_its_sequence() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let sequences = sequences();
     let owners = Sequences::new(&[576, 160, 32, 32], 3);
     assert_eq!(owners.tables(), sequences.tables());

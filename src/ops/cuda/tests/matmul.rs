@@ -171,7 +171,7 @@ fn assert_near(found: &[f32], expected: &[(f64, f64)], what: &str) {
 }
 
 fn check(kept: Quantisation) {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let mut fast = gpu.clone();
     fast.hurry();
     let mut met = BTreeSet::new();
@@ -224,8 +224,9 @@ fn check(kept: Quantisation) {
 
 /// A million sums of sixteen products, of numbers from 2⁻²⁰ to 2²⁰.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn wgmma_has_the_bits_of_mma_sync() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     if gpu.stream.has_warpgroups() {
         assert!(gpu.warpgroups_agree().unwrap());
         assert!(gpu.warpgroups, "what the GPU was asked when it was opened");
@@ -233,16 +234,19 @@ fn wgmma_has_the_bits_of_mma_sync() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn bf16_products_are_those_of_f64_in_any_company() {
     check(Quantisation::None);
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn q8_0_products_are_those_of_f64_in_any_company() {
     check(Quantisation::Q8_0);
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn q4_k_products_are_those_of_f64_in_any_company() {
     check(Quantisation::Q4K);
 }

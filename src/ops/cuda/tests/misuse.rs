@@ -29,8 +29,9 @@ fn step(gpu: &Cuda, rows: usize, logit_rows: usize, tables: &[&[u32]]) {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn a_step_has_to_fit_its_stage() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let table: &[u32] = &[0, 1];
     step(&gpu, 20, 4, &[table; 4]);
     for (rows, logit_rows) in [(33, 1), (70, 1), (20, 5)] {
@@ -44,8 +45,9 @@ fn a_step_has_to_fit_its_stage() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn rows_have_to_fit_their_buffer() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let x = gpu.hold(&noise(40 * 32, 1), 32, Numbers::Wide);
     let weight = gpu.vector(noise(32, 2)).unwrap();
     let mut out = gpu.buffer(20, 32, Numbers::Narrow).unwrap();
@@ -54,8 +56,9 @@ fn rows_have_to_fit_their_buffer() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn draws_have_to_fit_their_drawer() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let mut stage = gpu.stage(SMALL_PAGES, 1, (4, 4, 32)).unwrap();
     let mut logits = gpu.hold(&noise(4 * 50, 1), 50, Numbers::Wide);
     let orders = vec![None; 17];
@@ -66,8 +69,9 @@ fn draws_have_to_fit_their_drawer() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn heads_that_no_kernel_takes_are_an_error() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for (head_dim, heads, kv_heads) in [(96, 4, 2), (512, 1, 1), (64, 17, 1)] {
         let shape = PageShape {
             head_dim,

@@ -25,6 +25,7 @@ fn assert_rows_rounded(found: &[f32], exact: &[f32], width: usize, what: &str) {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn rms_norm_is_the_cpus() {
     fn run<B: Host>(ops: &B, width: usize) -> Vec<f32> {
         let x = ops.hold(&inputs(7, width, 1), width, Numbers::Wide);
@@ -33,7 +34,7 @@ fn rms_norm_is_the_cpus() {
         ops.rms_norm(&x, &weight, EPSILON, &mut out);
         ops.numbers(&out, 7, Numbers::Narrow)
     }
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     for width in WIDTHS {
         let (found, exact) = (run(&gpu, width), run(&cpu, width));
@@ -57,8 +58,9 @@ pub fn add_norm<B: Host>(ops: &B, width: usize, (post, next): (bool, bool)) -> [
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn a_branch_is_added_and_the_sum_is_normed() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     for width in WIDTHS {
         for norms @ (post, next) in [(false, true), (true, true), (true, false), (false, false)] {
@@ -89,6 +91,7 @@ fn a_branch_is_added_and_the_sum_is_normed() {
 
 /// Few rows are a decoding step, whose rows of logits are filled up to a bucket.
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn the_rows_that_give_logits_are_gathered() {
     fn run<B: Host>(ops: &B, rows: usize, logit_rows: &[usize], read: usize) -> Vec<f32> {
         let width = 96;
@@ -108,7 +111,7 @@ fn the_rows_that_give_logits_are_gathered() {
         });
         ops.numbers(&out, read, Numbers::Narrow)
     }
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     for (rows, logit_rows) in [
         (9, &[8, 0, 3][..]),

@@ -44,8 +44,9 @@ fn embed_all(gpu: &Cuda, table: &Matrix, scale: f32) -> Vec<f32> {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn a_tables_rows_come_out_as_they_were_rounded() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for (outputs, inputs) in SHAPES {
         let weights = weights(outputs, inputs);
         // Of several parts, as queries, keys and values are.
@@ -67,8 +68,9 @@ fn a_tables_rows_come_out_as_they_were_rounded() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn gates_and_ups_lie_eight_by_eight() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let (features, inputs) = (20, 96);
     let [gate, up] = [2, 3].map(|seed| noise(features * inputs, seed));
     let raw = [&gate, &up].map(|part| bytes(part));

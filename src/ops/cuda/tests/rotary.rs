@@ -73,8 +73,9 @@ fn assert_pool(mut pool: Vec<f32>, places: &[usize], exact: &[f32], what: &str) 
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     let sequences = Sequences::new(&[70, 33, 5], 3);
     for (head_dim, heads, kv_heads, has_norms) in [

@@ -70,7 +70,7 @@ pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order
 }
 
 fn check(vocabulary: usize, rows: u64) {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
     let mut stage = gpu.stage(SMALL_PAGES, 1, (ROWS, ROWS, 32)).unwrap();
     let mut tokens = 0;
@@ -112,11 +112,13 @@ fn check(vocabulary: usize, rows: u64) {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn tokens_are_the_cpus() {
     check(300, 3990);
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn tokens_of_a_large_vocabulary_are_the_cpus() {
     check(40_000, 250);
 }

@@ -17,8 +17,9 @@ fn assert_same<T: PartialEq>(gpu: &Cuda, what: &str, run: impl Fn() -> T) {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn products_do_not_depend_on_the_order_of_threads() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for kept in KEPT {
         let layer = matmul::Layer::new(&gpu, (144, 544), kept);
         for epilogue in matmul::EPILOGUES {
@@ -34,8 +35,9 @@ fn products_do_not_depend_on_the_order_of_threads() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     let sequences = Sequences::new(&[290, 40], 3);
     for head_dim in [32, 64, 128, 256] {
         let case = attention::Case {
@@ -53,8 +55,9 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
 }
 
 #[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn norms_and_draws_do_not_depend_on_the_order_of_threads() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = gpu();
     for width in [40, 640, 2560] {
         assert_same(&gpu, &format!("norms of {width}"), || {
             norm::add_norm(&gpu, width, (true, true))
