@@ -24,7 +24,6 @@ use crate::ops::checkpoint::CheckpointError;
 use crate::panel::PanelError;
 use crate::prompts::PromptError;
 use crate::report::ReportError;
-use crate::scorers::ScorerError;
 use crate::synth::SynthError;
 use crate::systems::settings::SettingsError;
 
@@ -84,8 +83,6 @@ pub enum Failure {
     #[error(transparent)]
     Encoder(#[from] EncoderError),
     #[error(transparent)]
-    Scorer(#[from] ScorerError),
-    #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
     Synth(#[from] SynthError),
@@ -128,9 +125,7 @@ impl Failure {
             Failure::Merge(error) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Run(error)) => blame_code(error.blame()),
             Failure::Recipe(RecipeError::Merge(error)) => blame_code(error.blame()),
-            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) | Failure::Scorer(_) => {
-                ARTEFACT
-            }
+            Failure::Recipe(RecipeError::Encoder(_)) | Failure::Encoder(_) => ARTEFACT,
             _ => USAGE,
         }
     }
@@ -152,7 +147,6 @@ impl Failure {
             Failure::Merge(error) => error.hint(),
             Failure::Recipe(error) => error.hint(),
             Failure::Encoder(error) => error.hint(),
-            Failure::Scorer(error) => error.hint(),
             Failure::Report(error) => error.hint(),
             Failure::Ops(error) => error.hint(),
             _ => None,

@@ -1,4 +1,4 @@
-//! Why an encoder cannot be opened, or a text not embedded.
+//! Why an encoder, or a metric that is computed with one, cannot be loaded or cannot read a text.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,85 +7,51 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum EncoderError {
-    #[error("there is no encoder's directory at {}", path.display())]
-    NoDirectory { path: PathBuf },
-    #[error("{} is missing", path.display())]
-    Missing { path: PathBuf },
-    #[error(
-        "the encoder in {} has no weights: neither model.safetensors nor pytorch_model.bin is there",
-        directory.display()
-    )]
-    NoWeights { directory: PathBuf },
+    /// A file or folder that is missing, damaged, or of another model; the problem reads on from the path.
+    #[error("{}{} {problem}", prefix(*card), path.display())]
+    Checkpoint {
+        /// The card whose files were looked for; `None` for an encoder of the user's own.
+        card: Option<&'static str>,
+        path: PathBuf,
+        problem: String,
+    },
     /// The message names the path.
     #[error(transparent)]
     Read(#[from] io::Error),
-    #[error("{} does not describe an encoder: {source}", path.display())]
-    Json {
-        path: PathBuf,
-        source: serde_json::Error,
-    },
-    #[error("{}: `{field}` is `{value}`; supported: {supported}", path.display())]
-    Unsupported {
-        path: PathBuf,
-        field: String,
-        value: String,
-        supported: &'static str,
-    },
-    #[error("{} has not the weights that config.json describes: {problem}", path.display())]
-    Weights { path: PathBuf, problem: String },
-    #[error("{} is no tokenizer for this encoder: {problem}", path.display())]
-    Tokenizer { path: PathBuf, problem: String },
     #[error("cannot tokenise {length} bytes of text: {problem}")]
     Text { length: usize, problem: String },
-    #[error("the encoder's arithmetic failed: {}", said(.0))]
+    #[error("the encoder's arithmetic failed: {}", message(.0))]
     Compute(#[from] candle_core::Error),
 }
 
 impl EncoderError {
-    /// Whether an artefact is missing or corrupt, rather than a name or a text at fault.
-    pub fn is_missing_artefact(&self) -> bool {
-        match self {
-            EncoderError::NoDirectory { .. }
-            | EncoderError::Read(_)
-            | EncoderError::Unsupported { .. }
-            | EncoderError::Text { .. }
-            | EncoderError::Compute(_) => false,
-            EncoderError::Missing { .. }
-            | EncoderError::NoWeights { .. }
-            | EncoderError::Json { .. }
-            | EncoderError::Weights { .. }
-            | EncoderError::Tokenizer { .. } => true,
-        }
-    }
-
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            EncoderError::NoDirectory { .. } => {
-                "name the folder of an encoder, such as a copy of sentence-transformers/all-MiniLM-L6-v2"
-            }
-            EncoderError::Missing { .. } | EncoderError::NoWeights { .. } => {
-                "copy the whole of the encoder's repository, subfolders too"
-            }
-            EncoderError::Json { .. }
-            | EncoderError::Weights { .. }
-            | EncoderError::Tokenizer { .. } => {
-                "the files are damaged or not of one encoder: copy all of them again"
-            }
-            EncoderError::Read(_)
-            | EncoderError::Unsupported { .. }
-            | EncoderError::Text { .. }
-            | EncoderError::Compute(_) => return None,
-        };
-        Some(hint.to_owned())
+        match self {
+            EncoderError::Checkpoint {
+                card: Some(card), ..
+            } => Some(format!(
+                "run `wardround models fetch {card} --to DIR` on a machine with a network, copy DIR here and name it"
+            )),
+            EncoderError::Checkpoint { card: None, .. } => Some(
+                "name a complete copy, subfolders included, of an encoder's repository such as \
+                 sentence-transformers/all-MiniLM-L6-v2"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
     }
 }
 
-/// What candle says, without the path that our own message names and the backtrace that RUST_BACKTRACE adds.
-pub(crate) fn said(error: &candle_core::Error) -> String {
+fn prefix(card: Option<&str>) -> String {
+    card.map(|card| format!("{card}: ")).unwrap_or_default()
+}
+
+/// candle's message without the path, which our own message names, and without the backtrace that RUST_BACKTRACE adds.
+pub(super) fn message(error: &candle_core::Error) -> String {
     match error {
         candle_core::Error::WithBacktrace { inner, .. }
-        | candle_core::Error::WithPath { inner, .. } => said(inner),
+        | candle_core::Error::WithPath { inner, .. } => message(inner),
         other => other.to_string(),
     }
 }

@@ -1,187 +1,202 @@
-//! An encoder's directory: where its files lie, and what they say about pooling, lengths and limits.
+//! The directory of an encoder's checkpoint: its JSON files, its tokenizer, and its weights as candle asks for them.
 
 use std::path::{Path, PathBuf};
 
-use candle_transformers::models::bert::Config;
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokenizers::Tokenizer;
 
 use super::EncoderError;
+use super::error::message;
+use super::older_pickle::OlderPickle;
 
-const CONFIG: &str = "config.json";
-const TOKENIZER: &str = "tokenizer.json";
-const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
-const MODULES: &str = "modules.json";
-const LIMITS: &str = "sentence_bert_config.json";
+pub(crate) const CONFIG: &str = "config.json";
+pub(crate) const TOKENIZER: &str = "tokenizer.json";
+/// A file and its field that say where texts are cut.
+pub(crate) const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
+/// The first that is there is read.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
 
-/// How the last layer's states become one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pooling {
-    /// The state of the first token.
-    Cls,
-    /// The mean over all tokens.
-    Mean,
-}
-
-/// What [`super::Encoder::open`] needs to know.
-pub(super) struct Folder {
-    pub(super) config: Config,
-    pub(super) tokenizer: PathBuf,
-    /// Of both forms safetensors goes first.
-    pub(super) weights: PathBuf,
-    pub(super) pooling: Pooling,
-    pub(super) normalised: bool,
-    pub(super) max_tokens: usize,
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// The card whose files it should hold.
+    card: Option<&'static str>,
 }
 
 impl Folder {
-    pub(super) fn read(directory: &Path) -> Result<Folder, EncoderError> {
-        if !directory.is_dir() {
-            return Err(EncoderError::NoDirectory {
-                path: directory.to_owned(),
-            });
+    pub(crate) fn open(path: &Path, card: Option<&'static str>) -> Result<Self, EncoderError> {
+        let folder = Self {
+            path: path.to_owned(),
+            card,
+        };
+        match path.is_dir() {
+            true => Ok(folder),
+            false => Err(folder.wrong("", "is not a directory")),
         }
-        let modules = Modules::read(directory)?;
-        let config = config(&file(&modules.transformer, CONFIG)?)?;
-        let weights = WEIGHTS
-            .iter()
-            .find_map(|name| file(&modules.transformer, name).ok())
-            .ok_or_else(|| EncoderError::NoWeights {
-                directory: modules.transformer.clone(),
-            })?;
-        Ok(Folder {
-            tokenizer: file(&modules.transformer, TOKENIZER)?,
-            weights,
-            pooling: modules.pooling,
-            normalised: modules.normalised,
-            max_tokens: max_tokens(&modules.transformer, &config)?,
-            config,
-        })
     }
-}
 
-/// The steps that modules.json lists.
-struct Modules {
-    /// Where the model's own files lie.
-    transformer: PathBuf,
-    pooling: Pooling,
-    normalised: bool,
-}
+    pub(super) fn subfolder(&self, name: &str) -> Self {
+        Self {
+            path: self.path.join(name),
+            card: self.card,
+        }
+    }
 
-impl Modules {
-    fn read(directory: &Path) -> Result<Modules, EncoderError> {
-        let path = file(directory, MODULES)?;
-        let listed: Vec<Value> = json(&path)?;
-        // "sentence_transformers.models.Pooling", or longer since version 6.
-        let kinds: Vec<&str> = listed
-            .iter()
-            .map(|module| text(module, "type").rsplit('.').next().unwrap_or_default())
-            .collect();
-        let normalised = match kinds[..] {
-            ["Transformer", "Pooling"] => false,
-            ["Transformer", "Pooling", "Normalize"] => true,
-            _ => {
-                return Err(EncoderError::Unsupported {
-                    path,
-                    field: "type".to_owned(),
-                    value: kinds.join(", "),
-                    supported: "Transformer, Pooling and, where wanted, Normalize",
-                });
+    /// Whether a file is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path.join(name).is_file()
+    }
+
+    /// The error for a file, or with an empty name for the folder; the problem reads on from the path.
+    pub(crate) fn wrong(&self, name: &str, problem: impl Into<String>) -> EncoderError {
+        EncoderError::Checkpoint {
+            card: self.card,
+            path: match name {
+                "" => self.path.clone(),
+                name => self.path.join(name),
+            },
+            problem: problem.into(),
+        }
+    }
+
+    /// The error for a tokenizer's file.
+    pub(crate) fn bad_tokenizer(&self, name: &str, problem: &str) -> EncoderError {
+        self.wrong(name, format!("is not a tokenizer of this model: {problem}"))
+    }
+
+    /// The path of a file that is there.
+    pub(crate) fn file(&self, name: &str) -> Result<PathBuf, EncoderError> {
+        match self.has(name) {
+            true => Ok(self.path.join(name)),
+            false => Err(self.wrong(name, "is missing")),
+        }
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, EncoderError> {
+        let text = fs_err::read_to_string(self.file(name)?)?;
+        serde_json::from_str(&text).map_err(|error| self.unreadable(name, &error))
+    }
+
+    /// The error for JSON that is not what the model's code reads.
+    pub(crate) fn unreadable(&self, name: &str, error: &serde_json::Error) -> EncoderError {
+        self.wrong(name, format!("does not describe an encoder: {error}"))
+    }
+
+    /// An error unless config.json has `expected` in `field`.
+    pub(crate) fn expect(
+        &self,
+        config: &Value,
+        field: &str,
+        expected: impl Into<Value>,
+    ) -> Result<(), EncoderError> {
+        let (found, expected) = (&config[field], expected.into());
+        match *found == expected {
+            true => Ok(()),
+            false => Err(self.unsupported(CONFIG, field, &spelt(found), &spelt(&expected))),
+        }
+    }
+
+    pub(crate) fn unsupported(
+        &self,
+        name: &str,
+        field: &str,
+        found: &str,
+        expected: &str,
+    ) -> EncoderError {
+        let problem = format!("is not supported: `{field}` is `{found}`, not {expected}");
+        self.wrong(name, problem)
+    }
+
+    /// Where texts are cut, special tokens included: the first limit that a file gives, and never more than there are
+    /// positions.
+    pub(crate) fn max_tokens(
+        &self,
+        limits: &[(&str, &str)],
+        positions: usize,
+    ) -> Result<usize, EncoderError> {
+        for (name, field) in limits.iter().filter(|(name, _)| self.has(name)) {
+            let config: Value = self.json(name)?;
+            // A tokenizer without a limit says 1e30, which is no integer.
+            if let Some(limit) = config[field].as_u64() {
+                return Ok(positions.min(limit as usize));
             }
+        }
+        Ok(positions)
+    }
+
+    /// tokenizer.json without the padding and truncation that published files carry.
+    pub(crate) fn tokenizer(&self) -> Result<Tokenizer, EncoderError> {
+        let bytes = fs_err::read(self.file(TOKENIZER)?)?;
+        let tokenizer = Tokenizer::from_bytes(&bytes).and_then(|mut tokenizer| {
+            tokenizer.with_padding(None).with_truncation(None)?;
+            Ok(tokenizer)
+        });
+        tokenizer.map_err(|error| self.bad_tokenizer(TOKENIZER, &error.to_string()))
+    }
+
+    /// An error where the tokenizer, read from the file `name`, has a token that the model has no embedding for.
+    pub(crate) fn check_vocabulary(
+        &self,
+        name: &str,
+        tokenizer: &Tokenizer,
+        rows: usize,
+    ) -> Result<(), EncoderError> {
+        let greatest = tokenizer.get_vocab(true).into_values().max();
+        match greatest.filter(|&id| id as usize >= rows) {
+            None => Ok(()),
+            Some(id) => {
+                let problem =
+                    format!("it has a token {id}, but config.json has vocab_size = {rows}");
+                Err(self.bad_tokenizer(name, &problem))
+            }
+        }
+    }
+
+    /// Hands `load` the tensors by name, as f32, below `prefix` where the file puts it before every name. Pickles are
+    /// read, never run, and tensors that nobody asks for are not read.
+    pub(crate) fn weights<T>(
+        &self,
+        prefix: &str,
+        load: impl FnOnce(VarBuilder<'static>) -> candle_core::Result<T>,
+    ) -> Result<T, EncoderError> {
+        let Some(name) = WEIGHTS.into_iter().find(|name| self.has(name)) else {
+            let problem = format!("has no weights: neither {} is there", WEIGHTS.join(" nor "));
+            return Err(self.wrong("", problem));
         };
-        Ok(Modules {
-            transformer: directory.join(text(&listed[0], "path")),
-            pooling: pooling(&file(&directory.join(text(&listed[1], "path")), CONFIG)?)?,
-            normalised,
+        let built = tensors(&self.path.join(name)).and_then(|weights| {
+            let whole =
+                weights.contains_tensor(&format!("{prefix}.embeddings.word_embeddings.weight"));
+            load(if whole { weights.pp(prefix) } else { weights })
+        });
+        built.map_err(|error| {
+            let error = message(&error);
+            let problem = format!("does not hold the weights that config.json describes: {error}");
+            self.wrong(name, problem)
         })
     }
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_default()
-}
-
-fn pooling(path: &Path) -> Result<Pooling, EncoderError> {
-    let config: Value = json(path)?;
-    // Before version 6 a flag for each mode: pooling_mode_mean_tokens.
-    let flags = ["cls_token", "mean_tokens"].map(|mode| format!("pooling_mode_{mode}"));
-    let set: Vec<&str> = config
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, value)| name.starts_with("pooling_mode_") && **value == true)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    match (text(&config, "pooling_mode"), &set[..]) {
-        ("cls", _) => Ok(Pooling::Cls),
-        ("mean", _) => Ok(Pooling::Mean),
-        ("", [flag]) if *flag == flags[0] => Ok(Pooling::Cls),
-        ("", [flag]) if *flag == flags[1] => Ok(Pooling::Mean),
-        (mode, _) => Err(EncoderError::Unsupported {
-            path: path.to_owned(),
-            field: "pooling_mode".to_owned(),
-            value: format!("{mode}{}", set.join(", ")),
-            supported: "cls or mean, one of them",
-        }),
+fn spelt(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
-fn config(path: &Path) -> Result<Config, EncoderError> {
-    let config: Value = json(path)?;
-    let family = text(&config, "model_type");
-    if family != "bert" {
-        return Err(EncoderError::Unsupported {
-            path: path.to_owned(),
-            field: "model_type".to_owned(),
-            value: family.to_owned(),
-            supported: "bert",
-        });
+fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
+    let device = &Device::Cpu;
+    if path.extension().is_none_or(|extension| extension != "bin") {
+        let bytes = fs_err::read(path)?;
+        return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
     }
-    serde_json::from_value(config).map_err(|source| EncoderError::Json {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// As sentence-transformers has it: its own limit, else the tokenizer's, and never more than there are positions.
-fn max_tokens(directory: &Path, config: &Config) -> Result<usize, EncoderError> {
-    let mut limit = None;
-    for (name, field) in [
-        (LIMITS, "max_seq_length"),
-        (TOKENIZER_CONFIG, "model_max_length"),
-    ] {
-        let Ok(path) = file(directory, name) else {
-            continue;
-        };
-        let limits: Value = json(&path)?;
-        if name == LIMITS && limits["do_lower_case"] == true {
-            return Err(EncoderError::Unsupported {
-                path,
-                field: "do_lower_case".to_owned(),
-                value: "true".to_owned(),
-                supported: "false; a tokenizer lowers letters itself",
-            });
-        }
-        // A tokenizer without a limit says 1e30.
-        limit = limit.or(limits[field].as_u64());
+    match OlderPickle::open(path)? {
+        Some(older) => Ok(VarBuilder::from_backend(
+            Box::new(older),
+            DType::F32,
+            device.clone(),
+        )),
+        None => VarBuilder::from_pth(path, DType::F32, device),
     }
-    let positions = config.max_position_embeddings;
-    Ok(limit.map_or(positions, |limit| positions.min(limit as usize)))
-}
-
-fn file(directory: &Path, name: &str) -> Result<PathBuf, EncoderError> {
-    let path = directory.join(name);
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(EncoderError::Missing { path }),
-    }
-}
-
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, EncoderError> {
-    let text = fs_err::read_to_string(path)?;
-    serde_json::from_str(&text).map_err(|source| EncoderError::Json {
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -3,20 +3,21 @@
 //! Each text is a forward pass of its own, without padding, so no vector depends on the texts beside it.
 
 mod error;
-mod folder;
+pub(crate) mod folder;
+mod modules;
+mod older_pickle;
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::BertModel;
+use candle_core::{Device, Tensor};
+use candle_transformers::models::bert::{self, BertModel};
+use serde_json::Value;
 use tokenizers::{Tokenizer, TruncationParams};
 
 pub use error::EncoderError;
-pub(crate) use error::said;
 
-use folder::{Folder, Pooling};
+use folder::{CONFIG, Folder, TOKENIZER};
+use modules::{Modules, Pooling};
 
 /// An encoder on the CPU, in f32.
 pub struct Encoder {
@@ -37,21 +38,18 @@ impl Encoder {
     ///
     /// A file that is missing or damaged; weights that do not fit the config; what is no BERT, or is pooled otherwise.
     pub fn open(directory: &Path) -> Result<Encoder, EncoderError> {
-        let folder = Folder::read(directory)?;
-        let unfit = |error: candle_core::Error| EncoderError::Weights {
-            path: folder.weights.clone(),
-            problem: said(&error),
-        };
-        let weights = weights(&folder.weights).map_err(unfit)?;
-        let weights = VarBuilder::from_tensors(weights, DType::F32, &Device::Cpu);
-        let model = BertModel::load(weights, &folder.config).map_err(unfit)?;
+        let modules = Modules::read(&Folder::open(directory, None)?)?;
+        let folder = &modules.transformer;
+        folder.expect(&folder.json::<Value>(CONFIG)?, "model_type", "bert")?;
+        let config: bert::Config = folder.json(CONFIG)?;
+        let max_tokens = modules.max_tokens(config.max_position_embeddings)?;
         Ok(Encoder {
-            model,
-            tokenizer: tokenizer(&folder)?,
-            pooling: folder.pooling,
-            normalised: folder.normalised,
-            width: folder.config.hidden_size,
-            max_tokens: folder.max_tokens,
+            model: folder.weights("bert", |weights| BertModel::load(weights, &config))?,
+            tokenizer: tokenizer(folder, config.vocab_size, max_tokens)?,
+            pooling: modules.pooling,
+            normalised: modules.normalised,
+            width: config.hidden_size,
+            max_tokens,
         })
     }
 
@@ -95,55 +93,22 @@ impl Encoder {
     }
 }
 
-/// All tensors of a file by name, without the `bert.` that whole models put before it. Pickles are read, never run.
-fn weights(path: &Path) -> candle_core::Result<HashMap<String, Tensor>> {
-    let tensors: Vec<(String, Tensor)> = match path.extension() {
-        Some(extension) if extension == "bin" => candle_core::pickle::read_all(path)?,
-        _ => candle_core::safetensors::load(path, &Device::Cpu)?
-            .into_iter()
-            .collect(),
-    };
-    let short = |name: String| {
-        name.strip_prefix("bert.")
-            .map(str::to_owned)
-            .unwrap_or(name)
-    };
-    let renamed = tensors
-        .into_iter()
-        .map(|(name, tensor)| (short(name), tensor));
-    Ok(renamed.collect())
-}
-
-/// The tokenizer with this encoder's own limit, and without the padding that published files carry.
-fn tokenizer(folder: &Folder) -> Result<Tokenizer, EncoderError> {
-    let unusable = |problem: String| EncoderError::Tokenizer {
-        path: folder.tokenizer.clone(),
-        problem,
-    };
-    let bytes = fs_err::read(&folder.tokenizer)?;
-    let mut tokenizer =
-        Tokenizer::from_bytes(&bytes).map_err(|error| unusable(error.to_string()))?;
+/// The tokenizer with this encoder's own limit.
+fn tokenizer(folder: &Folder, rows: usize, max_tokens: usize) -> Result<Tokenizer, EncoderError> {
+    let unusable = |problem: &str| folder.bad_tokenizer(TOKENIZER, problem);
+    let mut tokenizer = folder.tokenizer()?;
     let truncation = TruncationParams {
-        max_length: folder.max_tokens,
+        max_length: max_tokens,
         ..TruncationParams::default()
     };
     tokenizer
-        .with_padding(None)
         .with_truncation(Some(truncation))
-        .map_err(|error| unusable(error.to_string()))?;
-    let known = tokenizer.get_vocab(true).into_values().max();
-    let rows = folder.config.vocab_size;
-    if let Some(id) = known.filter(|&id| id as usize >= rows) {
-        return Err(unusable(format!(
-            "it has a token {id}, but config.json says vocab_size = {rows}"
-        )));
-    }
-    let empty = tokenizer
-        .encode_fast("", true)
-        .map_err(|error| unusable(error.to_string()))?;
-    match empty.is_empty() {
-        true => Err(unusable("it adds no special tokens".to_owned())),
-        false => Ok(tokenizer),
+        .map_err(|error| unusable(&error.to_string()))?;
+    folder.check_vocabulary(TOKENIZER, &tokenizer, rows)?;
+    match tokenizer.encode_fast("", true) {
+        Ok(empty) if !empty.is_empty() => Ok(tokenizer),
+        Ok(_) => Err(unusable("it adds no special tokens")),
+        Err(error) => Err(unusable(&error.to_string())),
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use candle_core::{Device, Tensor};
 use candle_transformers::models::bert::{self, BertModel};
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::ScorerError;
 use super::deberta::{self, Deberta};
-use super::folder::{CONFIG, Folder};
 use super::tokens::Tokens;
+use crate::encoder::EncoderError;
+use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
 
 /// Pairs whose states are in memory at a time.
 const PAIRS_AT_ONCE: usize = 32;
@@ -122,31 +122,27 @@ impl BertScore {
     /// # Errors
     ///
     /// A file that is missing or damaged, or is of another model than `model`; the hint names the card.
-    pub fn load(folder: &Path, model: &BertScoreModel) -> Result<Self, ScorerError> {
-        let folder = Folder::open(folder, model.card)?;
+    pub fn load(folder: &Path, model: &BertScoreModel) -> Result<Self, EncoderError> {
+        let folder = Folder::open(folder, Some(model.card))?;
         let config: Value = folder.json(CONFIG)?;
-        folder.expect("model_type", &config["model_type"], &json!(model.family))?;
-        folder.expect(
-            "vocab_size",
-            &config["vocab_size"],
-            &json!(model.vocabulary),
-        )?;
+        folder.expect(&config, "model_type", model.family)?;
+        folder.expect(&config, "vocab_size", model.vocabulary)?;
         let layers = &config["num_hidden_layers"];
         if layers
             .as_u64()
             .is_none_or(|layers| layers < model.layer as u64)
         {
-            return Err(ScorerError::Unsupported {
-                path: folder.path(CONFIG),
-                card: folder.card,
-                field: "num_hidden_layers",
-                value: layers.to_string(),
-                expected: format!("at least {}", model.layer),
-            });
+            let expected = format!("at least {}", model.layer);
+            return Err(folder.unsupported(
+                CONFIG,
+                "num_hidden_layers",
+                &layers.to_string(),
+                &expected,
+            ));
         }
         let (encoder, positions) = match model.family {
             "deberta" => {
-                let config = deberta::Config::read(folder, config)?;
+                let config = deberta::Config::read(&folder, config)?;
                 let load = |weights| Deberta::load(weights, &config, model.layer);
                 let encoder = Encoder::Deberta(folder.weights("deberta", load)?);
                 (encoder, config.max_position_embeddings)
@@ -159,9 +155,10 @@ impl BertScore {
                 (encoder, config.max_position_embeddings)
             }
         };
+        let max_tokens = folder.max_tokens(&[TOKENIZER_LIMIT], positions)?;
         Ok(Self {
             encoder,
-            tokens: Tokens::read(folder, model.vocabulary, folder.max_tokens(positions)?)?,
+            tokens: Tokens::read(&folder, model.vocabulary, max_tokens)?,
             baseline: model.baseline,
         })
     }
@@ -173,7 +170,7 @@ impl BertScore {
     /// # Errors
     ///
     /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
-    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, ScorerError> {
+    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, EncoderError> {
         let mut scores = Vec::with_capacity(pairs.len());
         for pairs in pairs.chunks(PAIRS_AT_ONCE) {
             let mut texts: Vec<&str> = pairs
@@ -185,7 +182,7 @@ impl BertScore {
             let embedded: HashMap<&str, Embedded> = texts
                 .par_iter()
                 .map(|&text| Ok((text, self.embed(text)?)))
-                .collect::<Result<_, ScorerError>>()?;
+                .collect::<Result<_, EncoderError>>()?;
             for (reference, candidate) in pairs {
                 let (reference, candidate) =
                     (&embedded[strip(reference)], &embedded[strip(candidate)]);
@@ -201,7 +198,7 @@ impl BertScore {
     /// # Errors
     ///
     /// The text cannot be tokenised.
-    pub fn tokens(&self, text: &str) -> Result<Vec<u32>, ScorerError> {
+    pub fn tokens(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
         self.tokens.encode(strip(text))
     }
 
@@ -210,11 +207,11 @@ impl BertScore {
     /// # Errors
     ///
     /// As [`BertScore::score`].
-    pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, ScorerError> {
+    pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, EncoderError> {
         Ok(self.encode(&self.tokens(text)?)?.to_vec2()?)
     }
 
-    fn encode(&self, ids: &[u32]) -> Result<Tensor, ScorerError> {
+    fn encode(&self, ids: &[u32]) -> Result<Tensor, EncoderError> {
         Ok(match &self.encoder {
             Encoder::Deberta(model) => model.states(ids)?,
             Encoder::Bert(model) => {
@@ -224,7 +221,7 @@ impl BertScore {
         })
     }
 
-    fn embed(&self, text: &str) -> Result<Embedded, ScorerError> {
+    fn embed(&self, text: &str) -> Result<Embedded, EncoderError> {
         let ids = self.tokens.encode(text)?;
         let states = self.encode(&ids)?;
         let lengths = states.sqr()?.sum_keepdim(1)?.sqrt()?;
@@ -246,7 +243,7 @@ struct Embedded {
 fn greedy_match(
     reference: &Embedded,
     candidate: &Embedded,
-) -> Result<PrecisionRecallF, ScorerError> {
+) -> Result<PrecisionRecallF, EncoderError> {
     if [reference, candidate]
         .iter()
         .any(|text| text.counts.len() == 2)

@@ -10,10 +10,10 @@ use candle_transformers::models::bert::{self, BertEncoder};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::ScorerError;
-use super::folder::{CONFIG, Folder};
-use super::pieces::Pieces;
-use super::tokens::{CLS, SEP, SPECIAL};
+use super::sentencepiece::Pieces;
+use super::tokens::{CLS, SEP, SPECIAL, check_room};
+use crate::encoder::EncoderError;
+use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
 
 const CARD: &str = "bleurt-20";
 const PIECES: &str = "spm.model";
@@ -34,34 +34,25 @@ impl Bleurt {
     /// # Errors
     ///
     /// A file that is missing or damaged, or is of another architecture; the hint names the card.
-    pub fn load(folder: &Path) -> Result<Self, ScorerError> {
-        let folder = Folder::open(folder, CARD)?;
-        let config: Value = folder.json(CONFIG)?;
-        folder.expect("model_type", &config["model_type"], &json!("bleurt"))?;
-        folder.expect("type_vocab_size", &config["type_vocab_size"], &json!(2))?;
-        let width = config["embedding_size"].as_u64();
-        // The config says more than BERT's, and nothing else where it says the same; training alone needs the rest.
-        let mut plain = config;
+    pub fn load(folder: &Path) -> Result<Self, EncoderError> {
+        let folder = Folder::open(folder, Some(CARD))?;
+        let mut config: Value = folder.json(CONFIG)?;
+        folder.expect(&config, "model_type", "bleurt")?;
+        folder.expect(&config, "type_vocab_size", 2)?;
+        let width = config["embedding_size"]
+            .as_u64()
+            .map(|width| width as usize);
+        // Fields that candle's BERT requires and that only training needs.
         for field in ["initializer_range", "pad_token_id"] {
-            plain[field] = json!(0);
+            config[field] = json!(0);
         }
         let config: bert::Config =
-            serde_json::from_value(plain).map_err(|source| ScorerError::Json {
-                path: folder.path(CONFIG),
-                card: CARD,
-                source,
-            })?;
-        let width = width.map(|width| width as usize);
-        let path = folder.file(PIECES)?;
-        let unusable = |problem: String| ScorerError::Tokenizer {
-            path: path.clone(),
-            card: CARD,
-            problem,
-        };
-        let pieces = Pieces::read(&path).map_err(unusable)?;
+            serde_json::from_value(config).map_err(|error| folder.unreadable(CONFIG, &error))?;
+        let unusable = |problem: String| folder.bad_tokenizer(PIECES, &problem);
+        let pieces = Pieces::read(&folder.file(PIECES)?).map_err(unusable)?;
         if pieces.count() > config.vocab_size {
             return Err(unusable(format!(
-                "it has {} pieces, but config.json says vocab_size = {}",
+                "it has {} pieces, but config.json has vocab_size = {}",
                 pieces.count(),
                 config.vocab_size
             )));
@@ -71,12 +62,8 @@ impl Bleurt {
             id.ok_or_else(|| unusable(format!("it has no {piece}")))
         };
         let (cls, sep) = (id(CLS)?, id(SEP)?);
-        let max_tokens = folder.max_tokens(config.max_position_embeddings)?;
-        if max_tokens < 3 {
-            return Err(unusable(format!(
-                "{max_tokens} tokens leave no room for text"
-            )));
-        }
+        let max_tokens = folder.max_tokens(&[TOKENIZER_LIMIT], config.max_position_embeddings)?;
+        check_room(&folder, PIECES, max_tokens)?;
         // The head lies beside `bleurt.`, not below it.
         let load = |weights: VarBuilder| Model::load(weights.root(), &config, width);
         Ok(Self {
@@ -93,7 +80,7 @@ impl Bleurt {
     /// # Errors
     ///
     /// The arithmetic fails, as when memory runs out.
-    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, ScorerError> {
+    pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
         let score = |(reference, candidate): &(String, String)| {
             let (ids, segments) = self.tokens(reference, candidate);
             Ok(self.model.score(&ids, &segments)?)

@@ -10,8 +10,8 @@ use candle_nn::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ScorerError;
-use super::folder::Folder;
+use crate::encoder::EncoderError;
+use crate::encoder::folder::{CONFIG, Folder};
 
 /// What config.json says of the shape; the rest is held against what is computed here by [`Config::read`].
 #[derive(Deserialize)]
@@ -29,28 +29,26 @@ pub(super) struct Config {
 impl Config {
     /// # Errors
     /// The checkpoint is computed otherwise than DeBERTa's published first versions are.
-    pub(super) fn read(folder: Folder, config: Value) -> std::result::Result<Self, ScorerError> {
+    pub(super) fn read(
+        folder: &Folder,
+        mut config: Value,
+    ) -> std::result::Result<Self, EncoderError> {
+        // One string in published files, a list in what transformers writes.
+        if let Some(kinds) = config["pos_att_type"].as_array() {
+            let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
+            config["pos_att_type"] = kinds.join("|").into();
+        }
         let fixed = [
             ("hidden_act", json!("gelu")),
             ("relative_attention", json!(true)),
             ("position_biased_input", json!(false)),
             ("type_vocab_size", json!(0)),
+            ("pos_att_type", json!("c2p|p2c")),
         ];
         for (field, expected) in fixed {
-            folder.expect(field, &config[field], &expected)?;
+            folder.expect(&config, field, expected)?;
         }
-        // One string in published files, a list in what transformers writes.
-        let list = config["pos_att_type"].as_array().map(|kinds| {
-            let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
-            json!(kinds.join("|"))
-        });
-        let kinds = list.unwrap_or_else(|| config["pos_att_type"].clone());
-        folder.expect("pos_att_type", &kinds, &json!("c2p|p2c"))?;
-        serde_json::from_value(config).map_err(|source| ScorerError::Json {
-            path: folder.path(super::folder::CONFIG),
-            card: folder.card,
-            source,
-        })
+        serde_json::from_value(config).map_err(|error| folder.unreadable(CONFIG, &error))
     }
 
     /// How far two tokens can be apart before it makes no difference any more.

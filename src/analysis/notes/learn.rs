@@ -6,9 +6,10 @@ use std::path::Path;
 use super::correction::{Pairing, pairing};
 use super::quality::{Learned, LearnedScores};
 use super::reading::NotesReading;
+use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
 use crate::record::Language;
-use crate::scorers::{BertScore, BertScoreModel, Bleurt, ScorerError};
+use crate::scorers::{BertScore, BertScoreModel, Bleurt};
 
 /// The card of BLEURT's weights.
 pub const BLEURT: &str = "bleurt-20";
@@ -53,7 +54,7 @@ pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
 pub fn learn(
     folder: &Path,
     pairs: &Pairs,
-) -> Result<(LearnedScores, Vec<&'static str>), ScorerError> {
+) -> Result<(LearnedScores, Vec<&'static str>), EncoderError> {
     let mut scores = LearnedScores::new();
     let mut missing = Vec::new();
     let bleurt = folder.join(BLEURT);

@@ -5,14 +5,14 @@ const SPACE: &str = "\u{2581}";
 
 /// The normaliser that a model carries.
 #[derive(Debug)]
-pub(super) struct PieceNormalizer {
+pub(super) struct Normalizer {
     table: Option<Table>,
     pub(super) add_dummy_prefix: bool,
     pub(super) remove_extra_whitespaces: bool,
     pub(super) escape_whitespaces: bool,
 }
 
-impl Default for PieceNormalizer {
+impl Default for Normalizer {
     fn default() -> Self {
         Self {
             table: None,
@@ -23,7 +23,7 @@ impl Default for PieceNormalizer {
     }
 }
 
-impl PieceNormalizer {
+impl Normalizer {
     /// Takes in `precompiled_charsmap`; false where it is none.
     pub(super) fn set_table(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
@@ -144,16 +144,16 @@ mod tests {
 
     #[test]
     fn spaces_are_folded_only_where_the_model_says_so() {
-        let folding = PieceNormalizer::default();
+        let folding = Normalizer::default();
         let normalize = |text| folding.normalize(text, |_| None);
         assert_eq!(normalize("  a   b "), "\u{2581}a\u{2581}b");
         assert_eq!(normalize("   "), "");
         assert_eq!(normalize(""), "");
-        let plain = PieceNormalizer {
+        let plain = Normalizer {
             add_dummy_prefix: false,
             remove_extra_whitespaces: false,
             escape_whitespaces: false,
-            ..PieceNormalizer::default()
+            ..Normalizer::default()
         };
         assert_eq!(plain.normalize("  a   b ", |_| None), "  a   b ");
     }
@@ -165,8 +165,8 @@ mod tests {
             b"\x08\x00\x00\x00abcd",
             b"\x03\x00\x00\x00abc",
         ] {
-            assert!(!PieceNormalizer::default().set_table(bytes), "{bytes:?}");
+            assert!(!Normalizer::default().set_table(bytes), "{bytes:?}");
         }
-        assert!(PieceNormalizer::default().set_table(b""));
+        assert!(Normalizer::default().set_table(b""));
     }
 }

@@ -3,11 +3,14 @@
 //! Read from the published `.model` itself: a conversion to tokenizer.json matches characters by grapheme where
 //! SentencePiece takes the longest entry, and lets control pieces match text.
 
+mod normalizer;
+mod protobuf;
+
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::piece_normalizer::PieceNormalizer;
-use super::protobuf::{Fields, Value};
+use normalizer::Normalizer;
+use protobuf::{Fields, Value};
 
 /// What a piece is; control pieces and those of other kinds match no text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +25,7 @@ enum Kind {
 /// A model, read.
 #[derive(Debug)]
 pub struct Pieces {
-    normalizer: PieceNormalizer,
+    normalizer: Normalizer,
     /// Every piece by its text.
     ids: HashMap<Box<str>, u32>,
     kinds: Vec<Kind>,
@@ -46,7 +49,7 @@ impl Pieces {
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = fs_err::read(path).map_err(|error| error.to_string())?;
         let mut pieces = Vec::new();
-        let mut normalizer = PieceNormalizer::default();
+        let mut normalizer = Normalizer::default();
         let mut falls_back = false;
         for field in Fields(&bytes) {
             match field? {
@@ -61,7 +64,7 @@ impl Pieces {
 
     fn of(
         pieces: Vec<(String, f32, Kind)>,
-        normalizer: PieceNormalizer,
+        normalizer: Normalizer,
         falls_back: bool,
     ) -> Result<Self, String> {
         let unknown = pieces.iter().position(|piece| piece.2 == Kind::Unknown);
@@ -240,8 +243,8 @@ fn read_trainer(message: &[u8]) -> Result<bool, String> {
     Ok(falls_back)
 }
 
-fn read_normalizer(message: &[u8]) -> Result<PieceNormalizer, String> {
-    let mut normalizer = PieceNormalizer::default();
+fn read_normalizer(message: &[u8]) -> Result<Normalizer, String> {
+    let mut normalizer = Normalizer::default();
     for field in Fields(message) {
         match field? {
             (2, Value::Bytes(table)) if !normalizer.set_table(table) => {

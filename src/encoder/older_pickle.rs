@@ -1,5 +1,7 @@
-//! Weights as PyTorch wrote them before version 1.6: pickles one after another, then the numbers. candle reads the
-//! newer zip archives alone.
+//! Weights as PyTorch wrote them before version 1.6, which candle cannot read: DeBERTa's code pins PyTorch 1.3, and
+//! deberta-xlarge-mnli is published as a pickle alone.
+//!
+//! Such a file is several pickles one after another, then the numbers of each storage.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
