@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind, context};
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::record::Message;
@@ -64,10 +63,7 @@ impl ChatTemplate {
                 .or_else(|| token["content"].as_str())
                 .map(str::to_owned)
         };
-        let sha256 = Sha256::digest(&text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let sha256 = crate::digest::sha256(&text);
         let environment = compile(text).map_err(|error| ChatError::Compile {
             path: path.clone(),
             problem: describe(&error),

@@ -15,6 +15,7 @@ pub mod chat;
 pub mod cli;
 pub mod console;
 pub mod data;
+pub mod digest;
 pub mod encoder;
 pub mod engine;
 pub mod exit;

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 macro_rules! embed {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../prompts/", $name)))),+]
@@ -236,9 +234,9 @@ impl PromptSet {
     pub fn sha256(&self, system: &str) -> String {
         let lines: String = self
             .of(system)
-            .map(|(name, text)| format!("{name} {}\n", hex_sha256(text)))
+            .map(|(name, text)| format!("{name} {}\n", crate::digest::sha256(text)))
             .collect();
-        hex_sha256(&lines)
+        crate::digest::sha256(&lines)
     }
 }
 
@@ -278,13 +276,6 @@ pub fn has_placeholder(text: &str, name: &str) -> bool {
 fn without_last_newline(text: &str) -> String {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text).to_string()
-}
-
-fn hex_sha256(text: &str) -> String {
-    Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,29 @@
-//! Random numbers for shuffles, permutations and resamples: a function of their seed alone.
+//! Random numbers for samples, permutations, resamples and synthetic weights: a function of their seed alone.
+
+/// 2^64 divided by the golden ratio, the usual step of SplitMix64.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64's number at the state `value`: 64 well-mixed bits.
+pub fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(STEP);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// The first `limit` indices of a Fisher–Yates shuffle of `0..count`: step `i` swaps place `i` with place
+/// `i + below(count - i)`. A smaller limit gives the beginning of what a larger one does.
+pub fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
+    let mut random = SplitMix64::new(seed);
+    let mut indices: Vec<usize> = (0..count).collect();
+    let limit = limit.min(count);
+    for place in 0..limit {
+        let other = place + random.below((count - place) as u64) as usize;
+        indices.swap(place, other);
+    }
+    indices.truncate(limit);
+    indices
+}
 
 /// The generator of Steele, Lea and Flood (OOPSLA 2014), with the usual constants: every seed is good, neighbours too.
 pub struct SplitMix64(u64);
@@ -9,10 +34,9 @@ impl SplitMix64 {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let drawn = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        drawn
     }
 
     /// A number below `bound`, which is not 0: the remainder of the next number. The least 2^64 mod `bound` numbers are

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::workload::{Step, Workload};
 use crate::model::{Decoder, Scratch};
 use crate::ops::{Backend, Machine, OpsError, PAGE, Rows};
-use crate::synth::mix;
+use crate::random::mix;
 
 /// A decoder with pages of its own.
 pub struct Trial<B: Backend> {

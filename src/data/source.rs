@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::row::Row;
 use super::{DataError, Place, Position, json};
+use crate::digest::hex;
 
 pub(super) struct Source {
     pub path: PathBuf,
@@ -113,11 +114,7 @@ pub(super) fn sha256(sources: &[&Source]) -> String {
     for source in sources {
         hasher.update(source.content.as_bytes());
     }
-    hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&hasher.finalize())
 }
 
 /// serde_json's message less its ` at line 1 column 2`, whose line counts from the wrong start in JSON Lines.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::source::Source;
 use super::{DataError, Item, Place, Position};
-use crate::random::SplitMix64;
+use crate::random::sample;
 
 /// A choice among the items of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,21 +116,6 @@ fn pick<'a>(
         chosen.push((*item).clone());
     }
     Ok(chosen)
-}
-
-/// The first `limit` indices of a Fisher–Yates shuffle of `0..count`, driven by SplitMix64.
-///
-/// Step `i` swaps place `i` with place `i + below(count - i)`.
-pub(crate) fn sample(count: usize, limit: usize, seed: u64) -> Vec<usize> {
-    let mut random = SplitMix64::new(seed);
-    let mut indices: Vec<usize> = (0..count).collect();
-    let limit = limit.min(count);
-    for place in 0..limit {
-        let other = place + random.below((count - place) as u64) as usize;
-        indices.swap(place, other);
-    }
-    indices.truncate(limit);
-    indices
 }
 
 #[cfg(test)]

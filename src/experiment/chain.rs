@@ -5,15 +5,14 @@
 //! of plan.toml. `seq`, where a record has one, is the line's number counted from 1.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::error::{Defect, RunError};
 use super::link::Link;
+use crate::digest::sha256;
 
 const FIELD: &str = ",\"hash\":\"";
 const END: &str = "\"}";
@@ -46,16 +45,6 @@ impl<R: Link> Chain<R> {
     }
 }
 
-/// Lower-case hex of the sha256 over `bytes`.
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(HEX);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
-}
-
 /// Chains `record` behind `prev` as line `seq` and gives the line, without its newline.
 ///
 /// Errors when the record would not read back equal from that line, as a confidence of NaN would not.
@@ -69,7 +58,7 @@ pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, Run
     let Some(body) = open.strip_suffix(&format!("{FIELD}{END}")) else {
         return Err(unloggable(record, "hash is not its last field".to_owned()));
     };
-    let hash = sha256_hex(format!("{body}}}").as_bytes());
+    let hash = sha256(format!("{body}}}").as_bytes());
     record.set(seq, prev, &hash);
     let line = format!("{body}{FIELD}{hash}{END}");
     match serde_json::from_str::<R>(&line) {
@@ -116,7 +105,7 @@ pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
 /// Checks one line by itself and as the next of `chain`: the record and its hash, or the first defect.
 fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> {
     let (body, hash) = split(line).ok_or(Defect::NoHash)?;
-    let computed = sha256_hex(&[body, b"}"].concat());
+    let computed = sha256(&[body, b"}"].concat());
     if computed.as_bytes() != hash {
         return Err(Defect::Hash {
             found: String::from_utf8_lossy(hash).into_owned(),
@@ -199,21 +188,21 @@ mod tests {
     fn forge(line: &str, edit: impl Fn(&str) -> String) -> String {
         let (body, _) = split(line.as_bytes()).unwrap();
         let body = edit(str::from_utf8(body).unwrap());
-        let hash = sha256_hex(format!("{body}}}").as_bytes());
+        let hash = sha256(format!("{body}}}").as_bytes());
         format!("{body}{FIELD}{hash}{END}")
     }
 
     #[test]
     fn the_hash_is_that_of_the_object_without_it() {
         assert_eq!(
-            sha256_hex(b"abc"),
+            sha256(b"abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         let line = &calls()[0];
         let mut object: serde_json::Map<_, _> = serde_json::from_str(line).unwrap();
         let hash = object.shift_remove("hash").unwrap();
         let rest = serde_json::to_string(&object).unwrap();
-        assert_eq!(hash, sha256_hex(rest.as_bytes()));
+        assert_eq!(hash, sha256(rest.as_bytes()));
         assert_eq!(object["prev"], ANCHOR);
         assert_eq!(object["seq"], 1);
     }

@@ -31,7 +31,7 @@ impl Contents {
             });
         }
         let plan = fs_err::read(&plan_path)?;
-        let plan_sha256 = chain::sha256_hex(&plan);
+        let plan_sha256 = crate::digest::sha256(&plan);
         let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)
             .map_err(|error| blame_plan(error, &plan_path))?;
         let mut items = chain::read(&path.join(ItemLine::FILE), &plan_sha256);

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::chain::sha256_hex;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::private_file;
 use super::shard::{Shard, ShardPlan};
+use crate::digest::sha256;
 use crate::ops::FAST;
 
 /// The plan's name in the run directory.
@@ -175,7 +175,7 @@ impl Plan {
     pub fn save(&self, path: &Path) -> Result<String, RunError> {
         let text = self.to_toml()?;
         private_file::write(path, text.as_bytes())?;
-        Ok(sha256_hex(text.as_bytes()))
+        Ok(sha256(text.as_bytes()))
     }
 
     /// Reads the bytes of the file `path`.

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::sha256_hex;
 use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
 use super::private_file;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Gauge, NoteFigures, NotesReading};
+use crate::digest::sha256;
 use crate::record::ItemKey;
 use crate::record::{ItemLine, Parse};
 
@@ -176,7 +176,7 @@ impl Results {
         let field = format!(",\n  \"head\": \"{}\"\n}}\n", self.head);
         let text = self.text()?;
         let body = text.strip_suffix(&field).unwrap_or(&text);
-        Ok(sha256_hex(format!("{body}\n}}\n").as_bytes()))
+        Ok(sha256(format!("{body}\n}}\n").as_bytes()))
     }
 }
 
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
         let without_head = text.replace(&format!(",\n  \"head\": \"{}\"", results.head), "");
         assert_ne!(without_head, text);
-        assert_eq!(sha256_hex(without_head.as_bytes()), results.head);
+        assert_eq!(sha256(without_head.as_bytes()), results.head);
     }
 
     #[test]

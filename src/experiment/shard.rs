@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::sha256_hex;
 use super::error::RunError;
+use crate::digest::sha256;
 
 /// Written `2/4`: of every four items, from the first on, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl ShardPlan {
 
 fn items_sha256(items: &[String]) -> String {
     let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
-    sha256_hex(lines.as_bytes())
+    sha256(lines.as_bytes())
 }
 
 #[cfg(test)]

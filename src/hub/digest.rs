@@ -1,6 +1,5 @@
 //! SHA-256 sums of files, streamed, several files at once.
 
-use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::HubError;
+use crate::digest::hex;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -31,12 +31,7 @@ impl Sum {
 
     /// 64 lower-case hexadecimal digits.
     pub fn finish(self) -> String {
-        let mut text = String::with_capacity(64);
-        for byte in self.0.finalize() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hex(&self.0.finalize())
     }
 
     /// Takes in all that `reader` still holds; returns the number of bytes.

@@ -89,8 +89,7 @@ pub(super) fn digest(identity: &str, request: &Request) -> String {
     numbers(&mut hasher, &request.tokens);
     hasher.update(request.seed.to_le_bytes());
     hasher.update((request.max_tokens as u64).to_le_bytes());
-    let bytes = hasher.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::digest::hex(&hasher.finalize())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::question::{Choice, Question, split_prompt};
 use super::round::{Round, Setting};
 use super::step::steps;
 use crate::record::{AnswerLine, CallLine, RoundLine, Stage};
+use crate::text::ellipsis;
 
 /// Characters of the question that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -260,8 +261,5 @@ pub fn spell(name: &str) -> String {
 /// The beginning of a text, on one line.
 pub fn excerpt(stem: &str) -> String {
     let line = stem.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(EXCERPT_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    ellipsis(&line, EXCERPT_CHARS)
 }

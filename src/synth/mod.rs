@@ -12,7 +12,6 @@ use serde_json::json;
 use thiserror::Error;
 
 pub use architecture::Shape;
-pub use weights::mix;
 
 use crate::model::{Config, ConfigError, Family};
 use crate::tokenizer::{Tokenizer, TokenizerError};

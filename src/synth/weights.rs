@@ -8,6 +8,7 @@ use safetensors::{Dtype, View};
 
 use super::SynthError;
 use crate::model::{Config, Family};
+use crate::random::mix;
 
 /// A tensor that is made when it is written.
 struct Tensor {
@@ -126,14 +127,6 @@ impl View for Tensor {
     fn data_len(&self) -> usize {
         2 * self.shape.iter().product::<usize>()
     }
-}
-
-/// The finaliser of SplitMix64 (Steele et al., 2014).
-pub fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
 }
 
 /// Nearly normal, of mean 0 and deviation 1: the sum of four uniform numbers, exact on every machine.

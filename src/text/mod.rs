@@ -3,6 +3,7 @@
 mod alignment;
 mod arabic;
 mod chinese;
+mod ellipsis;
 mod keywords;
 mod lcs;
 mod porter;
@@ -13,6 +14,7 @@ pub use crate::record::Language;
 pub use alignment::{Aligner, Match, align};
 pub use arabic::normalise_arabic;
 pub use chinese::chinese_words;
+pub use ellipsis::ellipsis;
 pub use keywords::{diff_keywords, split_keywords};
 pub use lcs::{lcs_length, lcs_ratio};
 pub use porter::porter_stem;

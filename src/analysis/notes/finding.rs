@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::record::{CallLine, NoteLine};
 use crate::systems::medguards::parse::thought;
+use crate::text::ellipsis;
 
 /// Characters of an agent's reasons that text shows.
 const SHOWN_CHARS: usize = 400;
@@ -181,11 +182,7 @@ fn plain(text: &str) -> String {
 
 /// Cut where it gets long.
 fn shown(reasons: &str) -> String {
-    let line = plain(reasons);
-    match line.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    ellipsis(&plain(reasons), SHOWN_CHARS)
 }
 
 #[cfg(test)]

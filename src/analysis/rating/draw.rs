@@ -10,9 +10,9 @@ use super::key::{Key, KeyEntry};
 use super::runs::Outcomes;
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::comparison::questions;
-use crate::data::subset::sample;
 use crate::data::{Dataset, Item};
 use crate::experiment::contents::Contents;
+use crate::random::sample;
 use crate::record::ItemLine;
 
 /// What is asked for.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::marking::{Marked, mark};
 use crate::data::{ItemKind, Note, Question};
-use crate::experiment::chain::sha256_hex;
+use crate::digest::sha256;
 use crate::record::{AnswerLine, NoteLine};
 use crate::report::escape::{script_json, spell_hidden};
 
@@ -70,7 +70,7 @@ impl Sheet {
         synthetic: bool,
         entries: Vec<Entry>,
     ) -> Result<Sheet, serde_json::Error> {
-        let digest = sha256_hex(serde_json::to_string(&entries)?.as_bytes());
+        let digest = sha256(serde_json::to_string(&entries)?.as_bytes());
         Ok(Sheet {
             sheet: digest[..16].to_owned(),
             kind: match kind {

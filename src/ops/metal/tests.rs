@@ -16,7 +16,8 @@ use crate::ops::sampling::{Drawn, Order, philox};
 use crate::ops::{
     Backend, Cpu, Machine, OpsError, PageShape, Precision, Quantisation, Rows, StoredType, cpu,
 };
-use crate::synth::{Recipe, Shape, mix, write_checkpoint};
+use crate::random::mix;
+use crate::synth::{Recipe, Shape, write_checkpoint};
 use crate::tokenizer::Tokenizer;
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];

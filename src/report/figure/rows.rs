@@ -2,6 +2,7 @@
 
 use super::scale::Scale;
 use super::{Drawing, Five, circle, diamond, line, rectangle, words};
+use crate::text::ellipsis;
 
 const WIDTH: f64 = 340.0;
 const MARGIN: f64 = 6.0;
@@ -169,10 +170,7 @@ impl Row {
     /// The label as far as there is room.
     fn short_label(&self) -> String {
         let room = ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize;
-        match self.label.char_indices().nth(room) {
-            Some((end, _)) => format!("{}…", &self.label[..end]),
-            None => self.label.clone(),
-        }
+        ellipsis(&self.label, room)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::report::escape::{script_json, spell_hidden};
 use crate::report::flag::Flag;
 use crate::report::panel::{Panel, places};
 use crate::report::step::steps;
+use crate::text::ellipsis;
 
 /// Characters that all texts of answers may have together.
 const TEXTS: usize = 3_000_000;
@@ -97,11 +98,7 @@ impl Pool {
 }
 
 fn shorten(text: &str, cut: usize) -> String {
-    let text = spell_hidden(text);
-    match text.char_indices().nth(cut) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    ellipsis(&spell_hidden(text), cut)
 }
 
 impl Browser {

@@ -1,6 +1,7 @@
 //! The debate brief (App. C.5): what every agent is shown of all three, under names that say nothing.
 
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
+use crate::text::ellipsis;
 
 use super::record::{Elimination, Record};
 use super::settings::{Counterfactual, Settings};
@@ -146,10 +147,7 @@ fn spell(elimination: &Elimination) -> String {
 pub fn truncate(text: &str, chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    match line.char_indices().nth(chars) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    ellipsis(&line, chars)
 }
 
 /// The shortest decimal that reads back as `number`: `0.9`, `1`, `4.5`; with an exponent where the

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::retry;
+use crate::text::ellipsis;
 
 /// Characters of a server's message that are kept: it may repeat the whole prompt.
 const MESSAGE_CHARS: usize = 300;
@@ -87,10 +88,7 @@ impl Complaint {
             .map(|char| if char.is_control() { ' ' } else { char })
             .collect();
         let whole = whole.trim().to_owned();
-        let short = match whole.char_indices().nth(MESSAGE_CHARS) {
-            Some((end, _)) => format!("{}…", &whole[..end]),
-            None => whole.clone(),
-        };
+        let short = ellipsis(&whole, MESSAGE_CHARS);
         Complaint {
             status,
             code,

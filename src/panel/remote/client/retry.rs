@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::PATIENCE;
+use crate::random::mix;
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 const MONTHS: [&str; 12] = [
@@ -24,14 +25,6 @@ pub fn backoff(seed: u64, attempt: u32, first: Duration) -> Duration {
     let share = mix(seed ^ u64::from(attempt).rotate_right(8)) >> 11;
     let share = 0.5 + 0.5 * share as f64 / (1_u64 << 53) as f64;
     doubled.min(LONGEST_BACKOFF).mul_f64(share)
-}
-
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
-fn mix(seed: u64) -> u64 {
-    let state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ state >> 31
 }
 
 /// What a `Retry-After` asks for: seconds, or the date until which to wait (RFC 9110 §10.2.3). `None` where it is
