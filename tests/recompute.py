@@ -301,6 +301,8 @@ def check(directory):
     plan_bytes = (directory / "plan.toml").read_bytes()
     plan = tomllib.loads(plan_bytes.decode())
     anchor = sha256(plan_bytes)
+    texts = (directory / "dataset.jsonl").read_bytes()
+    expect("the sha256 of dataset.jsonl", plan["dataset"]["items_sha256"], sha256(texts))
     calls, calls_head = read_chain(directory / "calls.jsonl", anchor)
     items, items_head = read_chain(directory / "items.jsonl", anchor)
     heads = {

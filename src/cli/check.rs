@@ -169,7 +169,7 @@ fn ask(order: Order, inputs: Inputs) -> Result<Asked, Failure> {
 /// Asks the agents in a run directory.
 fn keep(order: Order, inputs: Inputs, out: &Path) -> Result<Asked, Failure> {
     let (prepared, crew) = prepare(order, inputs)?;
-    let directory = Directory::create(out, &prepared.plan)?;
+    let directory = Directory::create(out, &prepared.plan, &prepared.texts)?;
     let workplace = Workplace {
         crew: crew.start()?,
         stop: interrupt::watch(),

@@ -19,7 +19,7 @@ use crate::experiment::directory::{Directory, Finished};
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::record::{AnswerLine, CallLine};
+use crate::record::{AnswerLine, ItemText};
 use crate::synth::Shape;
 use crate::systems::protocol::Protocol;
 
@@ -76,7 +76,7 @@ impl Demo {
         let inputs = order.read()?;
         let crew = order.crew()?;
         let prepared = order.prepare(inputs, &crew)?;
-        let directory = Directory::create(&out, &prepared.plan)?;
+        let directory = Directory::create(&out, &prepared.plan, &prepared.texts)?;
         let workplace = Workplace {
             crew: crew.start()?,
             stop: interrupt::watch(),
@@ -90,7 +90,7 @@ impl Demo {
             .into_values()
             .max_by_key(|item| (item.rounds_run, &item.item))
         {
-            tell_debate(item, &contents.calls.records)?;
+            tell_debate(item, contents.texts.get(&item.item))?;
         }
         console::say("")?;
         Ok(console::say(
@@ -100,18 +100,14 @@ impl Demo {
 }
 
 /// One debate, round by round.
-fn tell_debate(item: &AnswerLine, calls: &[CallLine]) -> std::io::Result<()> {
-    let of_item = |call: &&CallLine| call.item == item.item && call.run == item.run;
+fn tell_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()> {
     console::say(format!("\nThe debate on {}", item.item))?;
-    let first = calls.iter().filter(of_item).find(|call| call.round == 0);
-    if let Some(user) = first.and_then(|call| call.messages.last()) {
-        let question = user
-            .content
-            .split("\n\nIMPORTANT:")
-            .next()
-            .unwrap_or_default();
-        for line in question.lines() {
+    if let Some(ItemText::Question(text)) = text {
+        for line in text.question.lines() {
             console::say(format!("    {line}"))?;
+        }
+        for (letter, option) in &text.options {
+            console::say(format!("    {letter}: {option}"))?;
         }
     }
     for round in &item.rounds {

@@ -10,11 +10,12 @@ use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::exit::Failure;
 use crate::experiment::clock;
 use crate::experiment::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
-use crate::experiment::shard::ShardPlan;
+use crate::experiment::shard::Shard;
+use crate::experiment::texts;
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
-use crate::record::CallLine;
+use crate::record::{CallLine, ItemText, SCHEMA};
 use crate::systems::protocol::Protocol;
 use crate::systems::system::System;
 
@@ -49,21 +50,13 @@ impl Order {
     pub fn prepare(self, inputs: Inputs, crew: &Crew) -> Result<Prepared, Failure> {
         let Inputs { prompts, dataset } = inputs;
         let mut items = dataset.items;
+        let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
         for item in &mut items {
             if let Item::Question(question) = item {
                 let image = question.image.take();
                 question.image = image.map(|image| beside(&dataset.path, image));
             }
         }
-        let shard = match &self.share {
-            Share::All => None,
-            Share::Planned(shard) => Some(shard.clone()),
-            Share::Shard(part) => {
-                let shard = ShardPlan::new(*part, &ids(&items))?;
-                items = part.take(items);
-                Some(shard)
-            }
-        };
         let models = self.seat_models()?;
         let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
         let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
@@ -73,6 +66,7 @@ impl Order {
             .map(|(seat, &model)| crew.plan(model, &seat.agent, thinking))
             .collect();
         let plan = Plan {
+            schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
@@ -88,8 +82,12 @@ impl Order {
                 format: self.format.name().to_owned(),
                 path: absolute(&dataset.path)?,
                 sha256: dataset.sha256,
-                items: ids(&items),
-                shard,
+                items_sha256: texts::sha256(&texts)?,
+                items: items.iter().map(|item| item.id().to_owned()).collect(),
+                shard: match &self.share {
+                    Share::Planned(shard) => Some(shard.clone()),
+                    Share::All | Share::Shard(_) => None,
+                },
             },
             panel,
             engine: EnginePlan {
@@ -102,10 +100,11 @@ impl Order {
             },
             host: host(),
         };
-        Ok(Prepared {
+        let prepared = Prepared {
             protocol: self.protocol,
             prompts,
             items,
+            texts,
             notices: dataset
                 .notices
                 .into_iter()
@@ -113,7 +112,11 @@ impl Order {
                 .collect(),
             plan,
             models,
-        })
+        };
+        match self.share {
+            Share::Shard(part) => prepared.shard(part),
+            Share::All | Share::Planned(_) => Ok(prepared),
+        }
     }
 }
 
@@ -130,6 +133,8 @@ pub struct Prepared {
     pub protocol: Protocol,
     pub prompts: PromptSet,
     pub items: Vec<Item>,
+    /// The items as they are put, in the same order.
+    pub texts: Vec<ItemText>,
     pub notices: Vec<String>,
     /// Which of the crew's models every seat has.
     pub models: Vec<usize>,
@@ -144,6 +149,16 @@ pub struct Started {
 }
 
 impl Prepared {
+    /// Keeps one part of the items.
+    ///
+    /// # Errors
+    /// A shard of too few items.
+    pub fn shard(mut self, part: Shard) -> Result<Prepared, Failure> {
+        (self.plan, self.texts) = self.plan.shard(part, self.texts)?;
+        self.items = part.take(self.items);
+        Ok(self)
+    }
+
     /// Seats the crew, which [`Crew::start`] gave.
     ///
     /// # Errors
@@ -178,11 +193,6 @@ impl Prepared {
             panel,
         })
     }
-}
-
-fn ids(items: &[Item]) -> Vec<String> {
-    let ids = items.iter().map(|item| item.id().to_owned());
-    ids.collect()
 }
 
 /// An image that a file of questions names: beside the file, unless it is an address.

@@ -166,8 +166,8 @@ impl RecipeRun {
                         let (method, dataset) = (&cell.method.label, &cell.dataset.label);
                         console::note(format!("cell {number} of {total}: {method} on {dataset}"));
                     }
-                    let begun = Directory::resume(&directory, &prepared.plan)
-                        .or_else(|error| begin(error, &directory, &prepared.plan))?;
+                    let begun = Directory::resume(&directory, &prepared.plan, &prepared.texts)
+                        .or_else(|error| begin(error, &directory, &prepared))?;
                     if let Some(crew) = open.take() {
                         workplace = Some(Workplace {
                             crew: crew.start()?,
@@ -282,10 +282,13 @@ fn finished_run(directory: &Path, plan: &Plan) -> Result<Option<Contents>, Failu
 fn begin(
     error: RunError,
     directory: &Path,
-    plan: &Plan,
+    prepared: &Prepared,
 ) -> Result<(Directory, crate::experiment::directory::Finished), RunError> {
     match error {
-        RunError::NoPlan { .. } => Ok((Directory::create(directory, plan)?, Default::default())),
+        RunError::NoPlan { .. } => {
+            let directory = Directory::create(directory, &prepared.plan, &prepared.texts)?;
+            Ok((directory, Default::default()))
+        }
         other => Err(other),
     }
 }

@@ -119,21 +119,25 @@ impl Run {
         }
         let (quiet, dry_run, resume) = (self.quiet, self.dry_run, self.resume);
         let out = self.out.clone();
-        let (order, promised) = self.order()?;
+        let (order, promised, part) = self.order()?;
         let inputs = order.read()?;
         let crew = order.crew()?;
         let prepared = order.prepare(inputs, &crew)?;
         if let Some((path, plan)) = promised {
             check_promise(&path, &plan, &prepared.plan)?;
         }
+        let prepared = match part {
+            Some(part) => prepared.shard(part)?,
+            None => prepared,
+        };
         if dry_run {
             return Ok(summary::announce(&prepared, &crew)?);
         }
         let out = out.unwrap_or_else(|| default_directory(&prepared.plan));
         let (directory, finished) = match resume {
-            true => Directory::resume(&out, &prepared.plan)?,
+            true => Directory::resume(&out, &prepared.plan, &prepared.texts)?,
             false => (
-                Directory::create(&out, &prepared.plan)?,
+                Directory::create(&out, &prepared.plan, &prepared.texts)?,
                 Finished::default(),
             ),
         };
@@ -217,8 +221,8 @@ impl Run {
         run.run()
     }
 
-    /// What to run, and the plan that it must come out as, if one was given.
-    fn order(self) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
+    /// What to run, the plan that it must come out as, if one was given, and the part of that to run.
+    fn order(self) -> Result<(Order, Option<(PathBuf, Plan)>, Option<Shard>), Failure> {
         let hub = self.hub.options(self.quiet)?;
         let plan = match (&self.plan, &self.out) {
             (Some(path), _) => Some(path.clone()),
@@ -258,7 +262,7 @@ impl Run {
             max_in_flight: self.max_in_flight.map(usize::from),
             hub,
         };
-        Ok((order, None))
+        Ok((order, None, None))
     }
 
     /// The order that the plan in the file `path` gives. Flags may say where its models lie now and how fast it runs.
@@ -266,8 +270,8 @@ impl Run {
         self,
         path: PathBuf,
         hub: HubOptions,
-    ) -> Result<(Order, Option<(PathBuf, Plan)>), Failure> {
-        let mut plan = Plan::load(&path)?;
+    ) -> Result<(Order, Option<(PathBuf, Plan)>, Option<Shard>), Failure> {
+        let plan = Plan::load(&path)?;
         let mut share = None;
         // A whole plan from elsewhere may be run in parts; a run that was begun stays the part that it is.
         if let (Some(part), None, true) = (self.shard, &plan.dataset.shard, self.plan.is_some()) {
@@ -317,17 +321,13 @@ impl Run {
             ));
         }
         let mut order = Order::from_plan(&plan, self.machine, hub)?;
-        if let Some(part) = share {
-            order.share = Share::Shard(part);
-            plan = plan.shard(part)?;
-        }
         if !self.panel.is_empty() {
             (order.panel, order.slots) = (self.panel, BTreeMap::new());
         }
         if let Some(count) = self.max_in_flight {
             order.max_in_flight = Some(usize::from(count));
         }
-        Ok((order, Some((path, plan))))
+        Ok((order, Some((path, plan)), share))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Note, Question};
+use crate::record::{GoldLine, ItemText, NoteText, QuestionText};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -16,6 +17,32 @@ impl Item {
         match self {
             Item::Question(question) => &question.id,
             Item::Note(note) => &note.id,
+        }
+    }
+}
+
+/// As `dataset.jsonl` keeps it.
+impl From<&Item> for ItemText {
+    fn from(item: &Item) -> ItemText {
+        match item {
+            Item::Question(question) => ItemText::Question(QuestionText {
+                item: question.id.clone(),
+                question: question.question.clone(),
+                options: question
+                    .options
+                    .iter()
+                    .map(|option| (option.letter, option.text.clone()))
+                    .collect(),
+                answer: question.gold.map(String::from),
+                image: question.image.clone(),
+            }),
+            Item::Note(note) => ItemText::Note(NoteText {
+                item: note.id.clone(),
+                language: note.language,
+                text: note.text.clone(),
+                sentences: note.sentences.clone(),
+                gold: note.gold.as_ref().map(GoldLine::from),
+            }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One clinical note, and what is known about the error in it.
 
-use crate::record::Language;
+use crate::record::{GoldLine, Language};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -25,6 +25,20 @@ pub struct NoteGold {
 impl NoteGold {
     pub fn is_wrong(&self) -> bool {
         self.error.is_some()
+    }
+}
+
+impl From<&NoteGold> for GoldLine {
+    fn from(gold: &NoteGold) -> GoldLine {
+        let error = gold.error.as_ref();
+        GoldLine {
+            flag: error.is_some(),
+            sentence_id: error.map(|error| error.sentence_id),
+            sentence: error.map(|error| error.sentence.clone()),
+            correction: error.map(|error| error.correction.clone()),
+            kind: error.and_then(|error| error.kind.clone()),
+            keywords: error.map_or(Vec::new(), |error| error.keywords.clone()),
+        }
     }
 }
 

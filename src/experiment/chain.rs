@@ -1,22 +1,16 @@
 //! A hash-chained JSONL file: each line carries the sha256 of its own bytes and that of the line before.
 //!
-//! A line is the compact JSON of its record. `hash`, its last field, is the lower-case hex sha256 over the line's
-//! bytes (newline left out) with `,"hash":"…"` taken out; `prev` is the hash of the line before, the first line's that
-//! of plan.toml. `seq`, where a record has one, is the line's number counted from 1.
+//! A line is as [`super::line`] has it. `prev` is the hash of the line before, the first line's that of plan.toml. `seq`,
+//! where a record has one, is the line's number counted from 1.
 
 use std::collections::HashSet;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::error::{Defect, RunError};
+use super::line::{self, Opened};
 use super::link::Link;
-use crate::digest::sha256;
-
-const FIELD: &str = ",\"hash\":\"";
-const END: &str = "\"}";
-const HEX: usize = 64;
 
 /// A log as it was read: every line checked.
 #[derive(Clone, Debug)]
@@ -55,16 +49,15 @@ pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, Run
     };
     record.set(seq, prev, "");
     let open = serde_json::to_string(record).map_err(|e| unloggable(record, e.to_string()))?;
-    let Some(body) = open.strip_suffix(&format!("{FIELD}{END}")) else {
+    let Some(fields) = line::without_hash(&open) else {
         return Err(unloggable(record, "hash is not its last field".to_owned()));
     };
-    let hash = sha256(format!("{body}}}").as_bytes());
+    let (line, hash) = line::seal(fields);
     record.set(seq, prev, &hash);
-    let line = format!("{body}{FIELD}{hash}{END}");
-    match serde_json::from_str::<R>(&line) {
+    match line::open(line.as_bytes()).and_then(|opened| parse::<R>(&opened)) {
         Ok(read) if read == *record => Ok(line),
         Ok(_) => Err(unloggable(record, "a value changes".to_owned())),
-        Err(error) => Err(unloggable(record, error.to_string())),
+        Err(defect) => Err(unloggable(record, defect.to_string())),
     }
 }
 
@@ -73,12 +66,7 @@ pub fn seal<R: Link>(record: &mut R, seq: u64, prev: &str) -> Result<String, Run
 /// A last line without its newline is told apart: when it is the beginning of a line it is torn, counted in
 /// `torn_bytes` and left out; when it is anything else it was changed, and that is an error as for any other line.
 pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
-    let file = fs_err::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => RunError::Missing {
-            path: path.to_owned(),
-        },
-        _ => error.into(),
-    })?;
+    let file = line::read_file(path)?;
     let mut chain = Chain::<R>::empty(anchor);
     for (index, piece) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let line = piece.strip_suffix(b"\n").unwrap_or(piece);
@@ -104,17 +92,11 @@ pub fn read<R: Link>(path: &Path, anchor: &str) -> Result<Chain<R>, RunError> {
 
 /// Checks one line by itself and as the next of `chain`: the record and its hash, or the first defect.
 fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> {
-    let (body, hash) = split(line).ok_or(Defect::NoHash)?;
-    let computed = sha256(&[body, b"}"].concat());
-    if computed.as_bytes() != hash {
-        return Err(Defect::Hash {
-            found: String::from_utf8_lossy(hash).into_owned(),
-            computed,
-        });
-    }
-    let not_a_record = |error: serde_json::Error| Defect::NotARecord(error.to_string());
-    let record: R = serde_json::from_slice(line).map_err(not_a_record)?;
-    if serde_json::to_vec(&record).map_err(not_a_record)? != line {
+    let opened = line::open(line)?;
+    let record: R = parse(&opened)?;
+    let spelled =
+        serde_json::to_vec(&record).map_err(|error| Defect::NotARecord(error.to_string()))?;
+    if spelled != opened.with_hash() {
         return Err(Defect::Spelling);
     }
     let expected = chain.records.len() as u64 + 1;
@@ -131,14 +113,12 @@ fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> 
     if chain.settled.contains(&record.key()) {
         return Err(Defect::Repeated(record.key().to_string()));
     }
-    Ok((record, computed))
+    Ok((record, opened.hash))
 }
 
-/// A line's bytes before `,"hash":"`, and the hash's own.
-fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = line.strip_suffix(END.as_bytes())?;
-    let (rest, hash) = rest.split_at_checked(rest.len().checked_sub(HEX)?)?;
-    Some((rest.strip_suffix(FIELD.as_bytes())?, hash))
+fn parse<R: Link>(opened: &Opened<'_>) -> Result<R, Defect> {
+    serde_json::from_slice(&opened.with_hash())
+        .map_err(|error| Defect::NotARecord(error.to_string()))
 }
 
 /// Whether the bytes are the beginning of a JSON object that goes on. (Read as a `Value`: `IgnoredAny` takes a number
@@ -151,6 +131,7 @@ fn is_beginning(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::sha256;
     use crate::experiment::fixtures::{call, failed_item, item};
     use crate::record::{CallLine, ItemLine};
 
@@ -186,10 +167,8 @@ mod tests {
 
     /// A record's line with the right hash over whatever `edit` makes of the rest.
     fn forge(line: &str, edit: impl Fn(&str) -> String) -> String {
-        let (body, _) = split(line.as_bytes()).unwrap();
-        let body = edit(str::from_utf8(body).unwrap());
-        let hash = sha256(format!("{body}}}").as_bytes());
-        format!("{body}{FIELD}{hash}{END}")
+        let opened = line::open(line.as_bytes()).unwrap();
+        line::seal(&edit(str::from_utf8(opened.fields).unwrap())).0
     }
 
     #[test]
@@ -205,6 +184,7 @@ mod tests {
         assert_eq!(hash, sha256(rest.as_bytes()));
         assert_eq!(object["prev"], ANCHOR);
         assert_eq!(object["seq"], 1);
+        assert!(line.starts_with("{\"schema\":1,\"seq\":1,"), "{line}");
     }
 
     #[test]
@@ -268,6 +248,13 @@ mod tests {
             "{found}"
         );
         assert_eq!(line, 2);
+
+        let newer = lines[1].replace("\"schema\":1,", "\"schema\":2,");
+        changed[1] = newer;
+        assert_eq!(
+            defect::<CallLine>(&changed),
+            (2, Defect::Schema { found: 2 })
+        );
 
         // Rewritten with a right hash of its own: only the next line still tells.
         changed[1] = forge(&lines[1], |body| body.replace("0.85", "0.86"));

@@ -124,13 +124,11 @@ fn compare_all<R: Link>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::directory::Directory;
-    use crate::experiment::fixtures::{call, failed_item, item, plan, write_finished};
-    use crate::experiment::log::Log;
+    use crate::experiment::fixtures::{call, failed_item, item, plan, start, write_finished};
     use crate::record::AnswerLine;
 
     fn write(path: &Path, calls: &[CallLine], items: &[AnswerLine]) {
-        let log = Log::start(Directory::create(path, &plan()).unwrap()).unwrap();
+        let log = start(path, &plan());
         for record in calls {
             log.call(record.clone()).unwrap();
         }

@@ -1,4 +1,4 @@
-//! What a run directory holds: the plan and both logs, every line checked.
+//! What a run directory holds: the plan, the items' texts and both logs, every line checked.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,9 @@ use super::error::{Defect, RunError};
 use super::link::Link;
 use super::plan::{self, Plan};
 use super::results::Heads;
-use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, NoteLine};
+use super::texts;
+use crate::digest;
+use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine};
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]
@@ -17,12 +19,14 @@ pub struct Contents {
     pub plan: Plan,
     /// Lower-case hex over the bytes of plan.toml: the anchor of both chains.
     pub plan_sha256: String,
+    /// Every item as it was put, by its id.
+    pub texts: BTreeMap<String, ItemText>,
     pub calls: Chain<CallLine>,
     pub items: Chain<ItemLine>,
 }
 
 impl Contents {
-    /// Reads a directory and checks both chains; errors name the file and the first bad line.
+    /// Reads a directory and checks the texts and both chains; errors name the file and the first bad line.
     pub fn read(path: &Path) -> Result<Contents, RunError> {
         let plan_path = path.join(plan::FILE);
         if !fs_err::exists(&plan_path)? {
@@ -31,19 +35,22 @@ impl Contents {
             });
         }
         let plan = fs_err::read(&plan_path)?;
-        let plan_sha256 = crate::digest::sha256(&plan);
+        let plan_sha256 = digest::sha256(&plan);
         let calls = chain::read(&path.join(CallLine::FILE), &plan_sha256)
             .map_err(|error| blame_plan(error, &plan_path))?;
         let mut items = chain::read(&path.join(ItemLine::FILE), &plan_sha256);
         if calls.records.is_empty() {
             items = items.map_err(|error| blame_plan(error, &plan_path));
         }
+        let items = items?;
+        let plan = Plan::parse(&plan, &plan_path)?;
         Ok(Contents {
             path: path.to_owned(),
-            plan: Plan::parse(&plan, &plan_path)?,
+            texts: texts::read(path, &plan.dataset)?,
+            plan,
             plan_sha256,
             calls,
-            items: items?,
+            items,
         })
     }
 

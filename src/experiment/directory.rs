@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::TryLockError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
@@ -15,8 +15,9 @@ use super::link::Link;
 use super::plan::{self, Plan};
 use super::private_file;
 use super::results::{self, Heads};
+use super::texts;
 use super::verify;
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine};
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText};
 
 /// Both logs, open at their ends; `Log::start` takes it.
 pub struct Directory {
@@ -33,10 +34,10 @@ pub struct Finished {
 }
 
 impl Directory {
-    /// Makes a directory (mode 0700) with the plan and two empty logs (mode 0600).
+    /// Makes a directory (mode 0700) with the texts of the plan's items, two empty logs and the plan (mode 0600).
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
-    pub fn create(path: &Path, plan: &Plan) -> Result<Directory, RunError> {
+    pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && !is_vacant(path)? {
             return Err(RunError::NotEmpty {
                 path: path.to_owned(),
@@ -48,7 +49,8 @@ impl Directory {
         let calls = open(CallLine::FILE)?;
         lock(&calls, path)?;
         let items = open(ItemLine::FILE)?;
-        // The plan comes last: where it stands, both logs do.
+        private_file::write(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
+        // The plan comes last: where it stands, all the others do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
         Ok(Directory {
             calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
@@ -61,9 +63,13 @@ impl Directory {
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
     /// off. A results.json is removed, for it would not cover the lines to come.
-    pub fn resume(path: &Path, plan: &Plan) -> Result<(Directory, Finished), RunError> {
+    pub fn resume(
+        path: &Path,
+        plan: &Plan,
+        texts: &[ItemText],
+    ) -> Result<(Directory, Finished), RunError> {
         if fs_err::exists(path)? && is_vacant(path)? {
-            return Ok((Directory::create(path, plan)?, Finished::default()));
+            return Ok((Directory::create(path, plan, texts)?, Finished::default()));
         }
         if !fs_err::exists(path.join(plan::FILE))? {
             return Err(RunError::NoPlan {
@@ -140,12 +146,17 @@ fn lock(calls: &File, path: &Path) -> Result<(), RunError> {
 
 /// Whether a directory holds nothing but what a creation leaves that was cut off before the plan stood.
 fn is_vacant(path: &Path) -> Result<bool, RunError> {
-    let partial_plan: PathBuf = private_file::partial_path(&path.join(plan::FILE));
+    let partial = |name: &str| private_file::partial_path(&path.join(name));
+    let mut files = vec![partial(plan::FILE), partial(texts::FILE)];
+    // A file of this name that stands alone is somebody's own.
+    if fs_err::exists(path.join(CallLine::FILE))? {
+        files.push(path.join(texts::FILE));
+    }
     for entry in fs_err::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
         let is_log = name == CallLine::FILE || name == ItemLine::FILE;
-        let is_leftover = entry.path() == partial_plan || is_log && entry.metadata()?.len() == 0;
+        let is_leftover = files.contains(&entry.path()) || is_log && entry.metadata()?.len() == 0;
         if !is_leftover {
             return Ok(false);
         }
@@ -157,13 +168,14 @@ fn is_vacant(path: &Path) -> Result<bool, RunError> {
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use std::io::Write;
 
     use super::*;
     use crate::experiment::error::{Blame, Defect};
     use crate::experiment::fixtures::{
-        call, failed_item, item, plan, write_finished, write_unfinished,
+        ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_unfinished,
     };
     use crate::experiment::log::Log;
     use crate::experiment::results::Results;
@@ -191,7 +203,7 @@ mod tests {
             .unwrap()
             .map(Result::unwrap)
             .collect();
-        assert_eq!(names.len(), 4);
+        assert_eq!(names.len(), 5);
         for entry in names {
             assert_eq!(mode(&entry.path()), 0o600, "{:?}", entry.path());
         }
@@ -202,7 +214,7 @@ mod tests {
         let (_scratch, out) = scratch();
         fs_err::create_dir_all(&out).unwrap();
         fs_err::set_permissions(&out, Permissions::from_mode(0o755)).unwrap();
-        Directory::create(&out, &plan()).unwrap();
+        Directory::create(&out, &plan(), &texts(&ITEMS)).unwrap();
         assert_eq!(mode(&out), 0o700);
     }
 
@@ -212,7 +224,7 @@ mod tests {
         fs_err::create_dir_all(&out).unwrap();
         fs_err::write(out.join("thesis.tex"), "\\title{}").unwrap();
         fs_err::set_permissions(&out, Permissions::from_mode(0o755)).unwrap();
-        let error = error_of(Directory::create(&out, &plan()));
+        let error = error_of(Directory::create(&out, &plan(), &texts(&ITEMS)));
         assert_eq!(
             error.to_string(),
             format!("{} exists and is not empty", out.display())
@@ -221,16 +233,24 @@ mod tests {
         assert_eq!(error.blame(), Blame::Usage);
         assert_eq!(mode(&out), 0o755);
 
-        let error = error_of(Directory::resume(&out, &plan()));
+        let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
         assert!(matches!(error, RunError::NoPlan { .. }), "{error}");
-        let error = error_of(Directory::create(&out.join("thesis.tex"), &plan()));
+        let error = error_of(Directory::create(
+            &out.join("thesis.tex"),
+            &plan(),
+            &texts(&ITEMS),
+        ));
         assert!(error.to_string().contains("thesis.tex"), "{error}");
         assert!(error.hint().is_some());
     }
 
     #[test]
     fn an_unwritable_place_is_named() {
-        let error = error_of(Directory::create(Path::new("/proc/wardround"), &plan()));
+        let error = error_of(Directory::create(
+            Path::new("/proc/wardround"),
+            &plan(),
+            &texts(&ITEMS),
+        ));
         assert!(matches!(error, RunError::Io(_)), "{error}");
         assert!(error.to_string().contains("/proc/wardround"), "{error}");
     }
@@ -240,8 +260,9 @@ mod tests {
         let (_scratch, out) = scratch();
         fs_err::create_dir_all(&out).unwrap();
         fs_err::write(out.join("calls.jsonl"), "").unwrap();
+        fs_err::write(out.join("dataset.jsonl"), "half").unwrap();
         fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
-        let (_, finished) = Directory::resume(&out, &plan()).unwrap();
+        let (_, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
         assert!(finished.calls.is_empty());
         assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
     }
@@ -249,13 +270,13 @@ mod tests {
     #[test]
     fn a_resumed_run_gets_what_is_done_and_goes_on() {
         let (_scratch, out) = scratch();
-        let log = Log::start(Directory::create(&out, &plan()).unwrap()).unwrap();
+        let log = start(&out, &plan());
         log.call(call("q1", 0, "sym")).unwrap();
         log.item(item("q1", 0)).unwrap();
         log.item(failed_item("q2", 0)).unwrap();
         let before = log.finish().unwrap();
 
-        let (directory, finished) = Directory::resume(&out, &plan()).unwrap();
+        let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
         assert_eq!(directory.heads(), before);
         let done = call("q1", 0, "sym");
         assert_eq!(finished.calls.len(), 1);
@@ -295,7 +316,7 @@ mod tests {
         file.write_all(b"{\"dataset\":\"med").unwrap();
         let items_before = fs_err::read(&items).unwrap();
 
-        let (directory, finished) = Directory::resume(&out, &plan()).unwrap();
+        let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
         assert_eq!(finished.calls.len(), 11);
         assert_eq!(finished.items.len(), 6);
         assert!(fs_err::read(&log).unwrap().ends_with(b"\"}\n"));
@@ -320,7 +341,7 @@ mod tests {
             .unwrap()
             .replacen("0.85", "0.95", 1);
         fs_err::write(&log, &changed).unwrap();
-        let error = error_of(Directory::resume(&out, &plan()));
+        let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
         assert!(
             matches!(&error, RunError::BadLine { path, line: 1, .. } if *path == log),
             "{error}"
@@ -336,7 +357,7 @@ mod tests {
         let log = out.join("items.jsonl");
         let whole = fs_err::read(&log).unwrap();
         fs_err::write(&log, &whole[..whole.len() - 9]).unwrap();
-        let error = error_of(Directory::resume(&out, &plan()));
+        let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
         assert!(
             matches!(
                 error,
@@ -350,7 +371,7 @@ mod tests {
         );
 
         fs_err::write(&log, &whole).unwrap();
-        Directory::resume(&out, &plan()).unwrap();
+        Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
         assert!(!fs_err::exists(out.join("results.json")).unwrap());
     }
 
@@ -359,7 +380,7 @@ mod tests {
         let (_scratch, out) = scratch();
         write_unfinished(&out);
         fs_err::remove_file(out.join("items.jsonl")).unwrap();
-        let error = error_of(Directory::resume(&out, &plan()));
+        let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
         assert!(matches!(error, RunError::Missing { .. }), "{error}");
         assert!(!fs_err::exists(out.join("items.jsonl")).unwrap());
     }
@@ -371,7 +392,7 @@ mod tests {
         let mut other = plan();
         other.seed = 43;
         other.engine.max_batch = 1;
-        let error = error_of(Directory::resume(&out, &other));
+        let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS)));
         assert_eq!(
             error.to_string(),
             format!(
@@ -385,10 +406,10 @@ mod tests {
     #[test]
     fn one_process_writes_at_a_time() {
         let (_scratch, out) = scratch();
-        let first = Directory::create(&out, &plan()).unwrap();
-        let error = error_of(Directory::resume(&out, &plan()));
+        let first = Directory::create(&out, &plan(), &texts(&ITEMS)).unwrap();
+        let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
         assert!(matches!(error, RunError::Busy { .. }), "{error}");
         drop(first);
-        Directory::resume(&out, &plan()).unwrap();
+        Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::shard::Shard;
+use crate::record::SCHEMA;
 
 /// An error of a run directory. It is cloned to every caller that waits for the log.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -37,6 +38,14 @@ pub enum RunError {
         expected: String,
         found: String,
     },
+    #[error("{} was changed: its sha256 is {found}, plan.toml says {expected}", path.display())]
+    TextsChanged {
+        path: PathBuf,
+        found: String,
+        expected: String,
+    },
+    #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
+    Schema { path: PathBuf, found: u32 },
     #[error("{}, line {line}: {defect}", path.display())]
     BadLine {
         path: PathBuf,
@@ -69,6 +78,8 @@ pub enum RunError {
 /// What is wrong with one line of a log or of results.json.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
+    #[error("the line has schema {found}, this version of wardround reads {SCHEMA}")]
+    Schema { found: u32 },
     #[error("the line does not end in its hash")]
     NoHash,
     #[error("the line was changed: its bytes hash to {computed}, it says {found}")]
@@ -83,6 +94,10 @@ pub enum Defect {
     Prev { found: String, expected: String },
     #[error("{0} was logged before")]
     Repeated(String),
+    #[error("the plan has no item {0} here")]
+    Unplanned(String),
+    #[error("the text of item {0} is missing")]
+    NoText(String),
     #[error("the line is cut short")]
     Torn,
     #[error("the line is missing: results.json counts {expected} lines")]
@@ -116,6 +131,8 @@ impl RunError {
             | RunError::Missing { .. }
             | RunError::UnreadablePlan { .. }
             | RunError::PlanChanged { .. }
+            | RunError::TextsChanged { .. }
+            | RunError::Schema { .. }
             | RunError::BadLine { .. }
             | RunError::HeadDiffers { .. }
             | RunError::NoResults { .. }
@@ -136,7 +153,15 @@ impl RunError {
             RunError::PlanDiffers { .. } => {
                 "resume with the settings it began with, or choose another `--out`"
             }
+            RunError::Schema { .. }
+            | RunError::BadLine {
+                defect: Defect::Schema { .. },
+                ..
+            } => {
+                "read the run with the version of wardround that wrote it, or run it again into another `--out`"
+            }
             RunError::Missing { .. }
+            | RunError::TextsChanged { .. }
             | RunError::PlanChanged { .. }
             | RunError::BadLine { .. }
             | RunError::HeadDiffers { .. } => {

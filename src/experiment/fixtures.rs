@@ -8,8 +8,10 @@ use super::directory::Directory;
 use super::log::Log;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
+use super::texts;
 use crate::record::{
-    AnswerLine, CallLine, FinishReason, Message, Parse, RoundLine, SamplingLine, Stage, Usage,
+    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, QuestionText, RoundLine, SCHEMA,
+    SamplingLine, Stage, Usage,
 };
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -38,6 +40,7 @@ pub fn plan() -> Plan {
         context: 2048,
     };
     Plan {
+        schema: SCHEMA,
         version: "0.1.0".to_owned(),
         created_at: "2026-03-01T09:30:00Z".to_owned(),
         system: "medmad".to_owned(),
@@ -53,6 +56,7 @@ pub fn plan() -> Plan {
             format: "medqa".to_owned(),
             path: "questions.jsonl".to_owned(),
             sha256: "33".repeat(32),
+            items_sha256: texts::sha256(&texts(&ITEMS)).unwrap(),
             items: ITEMS.map(str::to_owned).to_vec(),
             shard: None,
         },
@@ -73,6 +77,29 @@ pub fn plan() -> Plan {
             memory_bytes: 1 << 33,
         },
     }
+}
+
+/// A question for each id.
+pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
+    let question = |id: &str| QuestionText {
+        item: id.to_owned(),
+        question: format!("Which, {id}?"),
+        options: [('A', "one".to_owned()), ('B', "two".to_owned())].into(),
+        answer: Some("B".to_owned()),
+        image: None,
+    };
+    let texts = ids
+        .iter()
+        .map(|id| ItemText::Question(question(id.as_ref())));
+    texts.collect()
+}
+
+/// A log in a new directory, with a text for every item of the plan.
+pub fn start(path: &Path, plan: &Plan) -> Log {
+    let mut plan = plan.clone();
+    let texts = texts(&plan.dataset.items);
+    plan.dataset.items_sha256 = texts::sha256(&texts).unwrap();
+    Log::start(Directory::create(path, &plan, &texts).unwrap()).unwrap()
 }
 
 pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
@@ -181,7 +208,7 @@ pub fn log_everything(log: &Log) {
 
 /// A run that was stopped before its results were written.
 pub fn write_unfinished(path: &Path) {
-    let log = Log::start(Directory::create(path, &plan()).unwrap()).unwrap();
+    let log = start(path, &plan());
     log_everything(&log);
     log.finish().unwrap();
 }

@@ -131,11 +131,13 @@ mod tests {
     use crate::experiment::appender::Appender;
     use crate::experiment::chain::Chain;
     use crate::experiment::contents::Contents;
-    use crate::experiment::fixtures::{call, failed_item, item, plan};
+    use crate::experiment::fixtures::{
+        ITEMS, call, failed_item, item, plan, start as start_run, texts,
+    };
     use crate::record::CallKey;
 
     fn start(path: &Path) -> Log {
-        Log::start(Directory::create(path, &plan()).unwrap()).unwrap()
+        start_run(path, &plan())
     }
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_to_every_caller() {
         let out = tempfile::tempdir().unwrap();
-        let mut directory = Directory::create(out.path(), &plan()).unwrap();
+        let mut directory = Directory::create(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let full = fs_err::OpenOptions::new()
             .append(true)
             .open("/dev/full")
@@ -261,7 +263,7 @@ mod tests {
         let acknowledged: usize = acknowledged.lines().next().unwrap().parse().unwrap();
         assert!(acknowledged > 0);
 
-        let (directory, finished) = Directory::resume(out.path(), &plan()).unwrap();
+        let (directory, finished) = Directory::resume(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         assert_eq!(finished.calls.len(), acknowledged);
         let log = Log::start(directory).unwrap();
         log.call(call("one more", 0, "sym")).unwrap();

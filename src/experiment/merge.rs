@@ -1,6 +1,6 @@
 //! The shards of one plan become the run that they were cut from: its plan, both logs chained anew, its results.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -10,7 +10,9 @@ use super::error::{Blame, RunError};
 use super::plan::{self, Plan};
 use super::results::Results;
 use super::shard::{Shard, ShardPlan};
+use super::texts;
 use super::verify::read_finished;
+use crate::record::ItemText;
 
 /// Why directories are not the shards of one run.
 #[derive(Debug, Error)]
@@ -87,11 +89,18 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError>
     // The plans first: they are short, and the logs may not be.
     let whole = whole_plan(directories)?;
     let (mut calls, mut items, mut elapsed_ms) = (Vec::new(), Vec::new(), 0);
+    let mut known = BTreeMap::new();
     for path in directories {
         let (contents, results) = read_finished(path)?;
+        known.extend(contents.texts);
         calls.extend(contents.calls.records);
         items.extend(contents.items.records);
         elapsed_ms += results.elapsed_ms;
+    }
+    let texts = whole.dataset.items.iter().map(|item| known.remove(item));
+    let texts: Vec<ItemText> = texts.collect::<Option<_>>().ok_or(MergeError::Items)?;
+    if texts::sha256(&texts)? != whole.dataset.items_sha256 {
+        return Err(MergeError::Items);
     }
     let ids = whole.dataset.items.iter().map(String::as_str);
     let places: HashMap<&str, usize> = ids.zip(0..).collect();
@@ -100,7 +109,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError>
     calls.sort_by_key(|call| place(&call.item));
     items.sort_by_key(|item| place(item.item()));
 
-    let mut directory = Directory::create(out, &whole).map_err(|error| match error {
+    let mut directory = Directory::create(out, &whole, &texts).map_err(|error| match error {
         RunError::NotEmpty { path } => MergeError::NotEmpty { path },
         other => other.into(),
     })?;
@@ -157,6 +166,7 @@ fn check_plans(shards: &[Planned<'_>]) -> Result<(), MergeError> {
     let rest = |plan: &Plan, number: Shard| {
         let mut plan = plan.clone();
         plan.dataset.items.clear();
+        plan.dataset.items_sha256.clear();
         if let Some(shard) = &mut plan.dataset.shard {
             shard.part = number;
         }
@@ -211,6 +221,7 @@ fn join(shards: &[Planned<'_>]) -> Result<Plan, MergeError> {
     };
     let mut whole = first.clone();
     whole.dataset.items = shard.join(&items).ok_or(MergeError::Items)?;
+    whole.dataset.items_sha256 = shard.whole_sha256.clone();
     whole.dataset.shard = None;
     let times = shards.iter().map(|(_, (plan, _))| &plan.created_at);
     whole.created_at = times.min().unwrap_or(&first.created_at).clone();
@@ -222,13 +233,14 @@ mod tests {
     use super::*;
     use crate::experiment::compare::compare;
     use crate::experiment::contents::Contents;
-    use crate::experiment::fixtures::{call, failed_item, item, plan, write_finished};
-    use crate::experiment::log::Log;
+    use crate::experiment::fixtures::{
+        ITEMS, call, failed_item, item, plan, start, texts, write_finished,
+    };
     use crate::experiment::plan::Plan;
     use crate::experiment::verify::verify;
 
     fn write_shard(path: &Path, plan: &Plan) {
-        let log = Log::start(Directory::create(path, plan).unwrap()).unwrap();
+        let log = start(path, plan);
         for run in 0..plan.runs {
             for name in plan.dataset.items.iter().rev() {
                 log.call(call(name, run, "ddx")).unwrap();
@@ -242,7 +254,10 @@ mod tests {
     }
 
     fn shard(part: &str) -> Plan {
-        plan().shard(part.parse().unwrap()).unwrap()
+        plan()
+            .shard(part.parse().unwrap(), texts(&ITEMS))
+            .unwrap()
+            .0
     }
 
     /// A folder with the shards that were named.
@@ -314,7 +329,13 @@ mod tests {
 
         let mut longer = plan();
         longer.dataset.items.push("q4".to_owned());
-        write_shard(&other, &longer.shard("3/3".parse().unwrap()).unwrap());
+        write_shard(
+            &other,
+            &longer
+                .shard("3/3".parse().unwrap(), texts(&["q1", "q2", "q3", "q4"]))
+                .unwrap()
+                .0,
+        );
         let mixed = [&paths[..2], std::slice::from_ref(&other)].concat();
         let expected =
             "1-of-3 and other are not shards of one plan: dataset.shard.whole_items is 3 against 4";
@@ -335,7 +356,7 @@ mod tests {
     fn an_unfinished_shard_is_refused() {
         let (scratch, paths) = shards(&["1/2"]);
         let (second, out) = (scratch.path().join("second"), scratch.path().join("out"));
-        let log = Log::start(Directory::create(&second, &shard("2/2")).unwrap()).unwrap();
+        let log = start(&second, &shard("2/2"));
         log.item(item("q2", 0)).unwrap();
         let both = [&paths[..], std::slice::from_ref(&second)].concat();
         let expected = "second: 1 of the planned items have no line, the first of them q2";

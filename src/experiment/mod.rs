@@ -8,6 +8,7 @@ pub mod contents;
 pub mod difference;
 pub mod directory;
 pub mod error;
+pub mod line;
 pub mod link;
 pub mod log;
 pub mod merge;
@@ -16,6 +17,7 @@ pub mod private_file;
 pub mod recipe;
 pub mod results;
 pub mod shard;
+pub mod texts;
 pub mod verify;
 
 #[cfg(test)]

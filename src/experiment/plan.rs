@@ -9,8 +9,10 @@ use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::private_file;
 use super::shard::{Shard, ShardPlan};
+use super::texts;
 use crate::digest::sha256;
 use crate::ops::FAST;
+use crate::record::{ItemText, SCHEMA};
 
 /// The plan's name in the run directory.
 pub const FILE: &str = "plan.toml";
@@ -19,6 +21,8 @@ pub const FILE: &str = "plan.toml";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// [`SCHEMA`], of this file and every other of the run directory.
+    pub schema: u32,
     /// The version of wardround that wrote the plan.
     pub version: String,
     /// When, in UTC (RFC 3339); not compared.
@@ -51,6 +55,8 @@ pub struct DatasetPlan {
     pub format: String,
     pub path: String,
     pub sha256: String,
+    /// Over the run's dataset.jsonl.
+    pub items_sha256: String,
     /// The ids that run, in order.
     pub items: Vec<String>,
     /// Where they are a part of another run's; absent otherwise.
@@ -185,6 +191,7 @@ impl Plan {
             reason,
         };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
+        refuse_other_schema(text, path)?;
         toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = 1 + text.get(..start).unwrap_or(text).matches('\n').count();
@@ -203,14 +210,17 @@ impl Plan {
         }
     }
 
-    /// The plan of a part of this one's items.
+    /// The plan of a part of this one's items, with their texts, of which `texts` are all.
     ///
     /// # Errors
     /// A shard that none of the items falls to.
-    pub fn shard(mut self, part: Shard) -> Result<Plan, RunError> {
-        self.dataset.shard = Some(ShardPlan::new(part, &self.dataset.items)?);
-        self.dataset.items = part.take(self.dataset.items);
-        Ok(self)
+    pub fn shard(
+        mut self,
+        part: Shard,
+        texts: Vec<ItemText>,
+    ) -> Result<(Plan, Vec<ItemText>), RunError> {
+        let texts = self.dataset.shard(part, texts)?;
+        Ok((self, texts))
     }
 
     /// The fields in which `other` would run differently, this plan's value first.
@@ -247,6 +257,46 @@ impl Plan {
     }
 }
 
+impl DatasetPlan {
+    /// Keeps a part of the items, and gives their texts, of which `texts` are all.
+    ///
+    /// # Errors
+    /// A shard that none of the items falls to.
+    pub fn shard(&mut self, part: Shard, texts: Vec<ItemText>) -> Result<Vec<ItemText>, RunError> {
+        if part.index() >= self.items.len() {
+            return Err(RunError::EmptyShard {
+                part,
+                items: self.items.len(),
+            });
+        }
+        self.shard = Some(ShardPlan {
+            part,
+            whole_items: self.items.len(),
+            whole_sha256: self.items_sha256.clone(),
+        });
+        self.items = part.take(std::mem::take(&mut self.items));
+        let texts = part.take(texts);
+        self.items_sha256 = texts::sha256(&texts)?;
+        Ok(texts)
+    }
+}
+
+/// A plan of another schema is told so, whatever else of it does not read.
+fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        #[serde(default)]
+        schema: u32,
+    }
+    match toml::from_str::<Numbered>(text) {
+        Ok(Numbered { schema }) if schema != SCHEMA => Err(RunError::Schema {
+            path: path.to_owned(),
+            found: schema,
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn remove(value: &mut Value, field: &str) {
     if let Value::Object(fields) = value {
         fields.shift_remove(field);
@@ -256,7 +306,7 @@ fn remove(value: &mut Value, field: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::fixtures::plan;
+    use crate::experiment::fixtures::{ITEMS, plan, texts};
 
     #[test]
     fn a_plan_reads_back_from_its_file() {
@@ -275,7 +325,8 @@ mod tests {
     fn a_shards_plan_reads_back_and_tells_its_part() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
-        let shard = plan().shard("2/2".parse().unwrap()).unwrap();
+        let (shard, kept) = plan().shard("2/2".parse().unwrap(), texts(&ITEMS)).unwrap();
+        assert_eq!(kept, texts(&["q2"]));
         assert_eq!(shard.dataset.items, ["q2"]);
         shard.save(&path).unwrap();
         assert_eq!(Plan::load(&path).unwrap(), shard);
@@ -301,11 +352,32 @@ mod tests {
     #[test]
     fn an_unreadable_plan_names_its_file() {
         let path = Path::new("some/plan.toml");
-        for bytes in [b"seed = \n".as_slice(), b"unknown = 1\n", b"\xff"] {
+        for bytes in [
+            b"seed = \n".as_slice(),
+            b"schema = 1\nunknown = 1\n",
+            b"\xff",
+        ] {
             let error = Plan::parse(bytes, path).unwrap_err().to_string();
             assert!(
                 error.starts_with("some/plan.toml is not a plan: "),
                 "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_plan_of_another_schema_is_told_so() {
+        let path = Path::new("some/plan.toml");
+        for (text, found) in [("schema = 2\nnew = 1\n", 2), ("version = \"0.1.0\"\n", 0)] {
+            let error = Plan::parse(text.as_bytes(), path).unwrap_err();
+            let expected =
+                format!("some/plan.toml has schema {found}, this version of wardround reads 1");
+            assert_eq!(error.to_string(), expected);
+            assert!(
+                error
+                    .hint()
+                    .unwrap()
+                    .contains("the version of wardround that wrote it")
             );
         }
     }

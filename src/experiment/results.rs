@@ -16,7 +16,7 @@ use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Gauge, NoteFigures, NotesReading};
 use crate::digest::sha256;
 use crate::record::ItemKey;
-use crate::record::{ItemLine, Parse};
+use crate::record::{ItemLine, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -25,6 +25,7 @@ pub const FILE: &str = "results.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Results {
+    pub schema: u32,
     pub system: String,
     pub dataset: String,
     /// Questions or notes, with and without gold.
@@ -141,6 +142,7 @@ impl Results {
         }
 
         let mut results = Results {
+            schema: SCHEMA,
             system: plan.system.clone(),
             dataset: plan.dataset.name.clone(),
             n_items: plan.dataset.items.len(),
@@ -214,11 +216,9 @@ fn refuse_unfinished(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::directory::Directory;
     use crate::experiment::fixtures::{
-        ITEMS, call, failed_item, item, log_everything, plan, write_finished,
+        ITEMS, call, failed_item, item, log_everything, plan, start, write_finished,
     };
-    use crate::experiment::log::Log;
 
     #[test]
     fn the_figures_of_a_run() {
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn errors_count_as_wrong_and_a_retried_item_once() {
         let out = tempfile::tempdir().unwrap();
-        let log = Log::start(Directory::create(out.path(), &plan()).unwrap()).unwrap();
+        let log = start(out.path(), &plan());
         let mut repaired = call("q1", 0, "sym");
         repaired.parse = Parse::Repaired;
         log.call(repaired).unwrap();
@@ -296,7 +296,7 @@ mod tests {
         let mut plan = plan();
         plan.dataset.items = vec!["q3".to_owned()];
         plan.runs = 1;
-        let log = Log::start(Directory::create(out.path(), &plan).unwrap()).unwrap();
+        let log = start(out.path(), &plan);
         log.item(failed_item("q3", 0)).unwrap();
         log.finish().unwrap();
         let results = Results::write(out.path(), 1).unwrap();
@@ -310,7 +310,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         let mut plan = plan();
         plan.dataset.items.push("q4".to_owned());
-        let log = Log::start(Directory::create(out.path(), &plan).unwrap()).unwrap();
+        let log = start(out.path(), &plan);
         log_everything(&log);
         log.finish().unwrap();
         let error = Results::write(out.path(), 1).unwrap_err();

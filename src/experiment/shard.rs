@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::RunError;
-use crate::digest::sha256;
-
 /// Written `2/4`: of every four items, from the first on, the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,7 +21,7 @@ pub struct ShardPlan {
     pub part: Shard,
     /// Items of the whole run.
     pub whole_items: usize,
-    /// Over the ids of the whole run in order, each with a newline.
+    /// Over the whole run's dataset.jsonl.
     pub whole_sha256: String,
 }
 
@@ -85,40 +82,20 @@ impl From<Shard> for String {
 }
 
 impl ShardPlan {
-    /// # Errors
-    /// A shard that none of the items falls to.
-    pub fn new(part: Shard, whole: &[String]) -> Result<ShardPlan, RunError> {
-        if part.index() >= whole.len() {
-            return Err(RunError::EmptyShard {
-                part,
-                items: whole.len(),
-            });
-        }
-        Ok(ShardPlan {
-            part,
-            whole_items: whole.len(),
-            whole_sha256: items_sha256(whole),
-        })
+    /// All of the whole run, from what each of its shards has of it, in order; `None` where their numbers do not fit.
+    pub fn join<T: Clone>(&self, shards: &[&[T]]) -> Option<Vec<T>> {
+        let one = |place: usize| shards[place % shards.len()].get(place / shards.len());
+        let whole = (0..self.whole_items).map(|place| one(place).cloned());
+        let whole: Vec<T> = whole.collect::<Option<_>>()?;
+        let all: usize = shards.iter().map(|items| items.len()).sum();
+        (all == whole.len()).then_some(whole)
     }
-
-    /// The items of the whole run, from those of all its shards in order; `None` where they are not what was cut.
-    pub fn join(&self, shards: &[&[String]]) -> Option<Vec<String>> {
-        let item = |place: usize| shards[place % shards.len()].get(place / shards.len());
-        let whole = (0..self.whole_items).map(|place| item(place).cloned());
-        let whole: Vec<String> = whole.collect::<Option<_>>()?;
-        let is_all = shards.iter().map(|items| items.len()).sum::<usize>() == whole.len();
-        (is_all && items_sha256(&whole) == self.whole_sha256).then_some(whole)
-    }
-}
-
-fn items_sha256(items: &[String]) -> String {
-    let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
-    sha256(lines.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::fixtures::{ITEMS, plan, texts};
 
     fn items(count: usize) -> Vec<String> {
         (1..=count).map(|number| format!("q{number}")).collect()
@@ -148,7 +125,7 @@ mod tests {
             assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
             let slices: Vec<&[String]> = parts.iter().map(Vec::as_slice).collect();
             let first = Shard::all(of).next().unwrap();
-            let plan = ShardPlan::new(first, &whole).unwrap();
+            let plan = shard_plan(first, 7);
             assert_eq!(plan.join(&slices), Some(whole));
         }
         let second: Shard = "2/3".parse().unwrap();
@@ -156,19 +133,29 @@ mod tests {
     }
 
     #[test]
-    fn other_items_do_not_join() {
-        let plan = ShardPlan::new("1/2".parse().unwrap(), &items(3)).unwrap();
+    fn other_numbers_do_not_join() {
+        let plan = shard_plan("1/2".parse().unwrap(), 3);
         let (odd, even) = (["q1".to_owned(), "q3".to_owned()], ["q2".to_owned()]);
         assert_eq!(plan.join(&[&odd, &even]), Some(items(3)));
-        assert_eq!(plan.join(&[&odd, &["q4".to_owned()]]), None);
-        assert_eq!(plan.join(&[&odd, &[]]), None);
-        assert_eq!(plan.join(&[&odd, &items(2)]), None);
+        assert_eq!(plan.join(&[&odd[..], &[]]), None);
+        assert_eq!(plan.join(&[&odd[..], &items(2)]), None);
+    }
+
+    fn shard_plan(part: Shard, whole_items: usize) -> ShardPlan {
+        ShardPlan {
+            part,
+            whole_items,
+            whole_sha256: String::new(),
+        }
     }
 
     #[test]
     fn a_shard_beyond_the_items_is_refused() {
-        let error = ShardPlan::new("3/4".parse().unwrap(), &items(2)).unwrap_err();
-        assert_eq!(error.to_string(), "shard 3/4 of 2 items has none");
+        let mut dataset = plan().dataset;
+        let error = dataset
+            .shard("4/4".parse().unwrap(), texts(&ITEMS))
+            .unwrap_err();
+        assert_eq!(error.to_string(), "shard 4/4 of 3 items has none");
         assert!(error.hint().unwrap().contains("at most as many shards"));
     }
 }

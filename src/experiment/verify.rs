@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::chain::Chain;
 use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
 use super::results::{self, Heads, Results};
-use crate::record::{CallLine, ItemLine};
+use crate::record::{CallLine, ItemLine, SCHEMA};
 
 /// A directory whose every line is as it was written.
 #[derive(Clone, Debug)]
@@ -78,6 +80,18 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
         line,
         defect,
     };
+    #[derive(Deserialize)]
+    struct Numbered {
+        schema: u32,
+    }
+    if let Ok(Numbered { schema }) = serde_json::from_slice(&bytes)
+        && schema != SCHEMA
+    {
+        return Err(RunError::Schema {
+            path,
+            found: schema,
+        });
+    }
     let stored: Results = serde_json::from_slice(&bytes)
         .map_err(|error| bad_line(error.line(), Defect::NotARecord(error.to_string())))?;
     let mut sealed = stored.clone();
@@ -146,7 +160,9 @@ mod tests {
     use super::*;
     use crate::experiment::directory::Directory;
     use crate::experiment::error::Blame;
-    use crate::experiment::fixtures::{call, item, plan, write_finished, write_unfinished};
+    use crate::experiment::fixtures::{
+        ITEMS, call, item, plan, start, texts, write_finished, write_unfinished,
+    };
     use crate::experiment::log::Log;
 
     const LOGS: [&str; 2] = [CallLine::FILE, ItemLine::FILE];
@@ -186,7 +202,7 @@ mod tests {
         let mut plan = plan();
         plan.runs = 1;
         plan.dataset.items = vec!["q1".to_owned(), "q2".to_owned()];
-        let log = Log::start(Directory::create(path, &plan).unwrap()).unwrap();
+        let log = start(path, &plan);
         log.call(call("q1", 0, "sym")).unwrap();
         log.call(call("q1", 0, "ddx")).unwrap();
         log.item(item("q1", 0)).unwrap();
@@ -283,7 +299,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         write_finished(out.path());
         let results = fs_err::read(out.path().join(results::FILE)).unwrap();
-        let (directory, _) = Directory::resume(out.path(), &plan()).unwrap();
+        let (directory, _) = Directory::resume(out.path(), &plan(), &texts(&ITEMS)).unwrap();
         let log = Log::start(directory).unwrap();
         log.item(item("q4", 0)).unwrap();
         log.finish().unwrap();

@@ -134,11 +134,11 @@ pub fn plan() -> Plan {
         })
     };
     let plan = json!({
-        "version": "0.1.0", "created_at": "2026-11-02T09:00:00Z", "system": "medmad", "synthetic": false,
+        "schema": 1, "version": "0.1.0", "created_at": "2026-11-02T09:00:00Z", "system": "medmad", "synthetic": false,
         "seed": 7, "runs": 2, "free": false, "prompts_sha256": "5a".repeat(32), "prompts": null,
         "settings": {"t_max": 3, "confidence": true, "counterfactual": "paper"},
         "dataset": {"name": "ward", "format": "mcq", "path": "/data/ward.jsonl", "sha256": "77".repeat(32),
-            "items": []},
+            "items_sha256": "88".repeat(32), "items": []},
         "panel": AGENTS.map(member),
         "engine": {"device": "cpu", "device_kind": "x86_64 avx2", "threads": 8, "max_batch": 16, "max_in_flight": 8},
         "host": {"name": "bench-2", "system": "Linux", "cpu": "a CPU", "cores": 8, "memory_bytes": 34_359_738_368_u64}

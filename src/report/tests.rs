@@ -61,7 +61,7 @@ fn a_shard_says_that_it_is_one() {
     let said = "One shard of a run";
     assert!(!page().contains(said));
     let whole = plan.dataset.items.len();
-    let plan = plan.shard("1/2".parse().unwrap()).unwrap();
+    let (plan, _) = plan.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
     let items: Vec<AnswerLine> = items
         .into_iter()
         .filter(|item| plan.dataset.items.contains(&item.item))

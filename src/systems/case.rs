@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::data::{Item, Note, NoteGold, Question};
+use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Call, Panel, PanelError, Reader};
 use crate::record::Grammar;
@@ -212,7 +212,7 @@ fn note(dataset: &str, note: &Note, run: u32) -> NoteLine {
         run,
         item: note.id.clone(),
         language: note.language,
-        gold: note.gold.as_ref().map(gold),
+        gold: note.gold.as_ref().map(GoldLine::from),
         flag: None,
         sentence_id: None,
         sentence: String::new(),
@@ -225,18 +225,6 @@ fn note(dataset: &str, note: &Note, run: u32) -> NoteLine {
         error: None,
         prev: String::new(),
         hash: String::new(),
-    }
-}
-
-fn gold(gold: &NoteGold) -> GoldLine {
-    let error = gold.error.as_ref();
-    GoldLine {
-        flag: error.is_some(),
-        sentence_id: error.map(|error| error.sentence_id),
-        sentence: error.map(|error| error.sentence.clone()),
-        correction: error.map(|error| error.correction.clone()),
-        kind: error.and_then(|error| error.kind.clone()),
-        keywords: error.map_or(Vec::new(), |error| error.keywords.clone()),
     }
 }
 

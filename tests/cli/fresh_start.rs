@@ -44,6 +44,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     names.sort();
     let expected = [
         "calls.jsonl",
+        "dataset.jsonl",
         "items.jsonl",
         "plan.toml",
         "report.html",

@@ -36,7 +36,7 @@ fn one_changed_byte_in_any_line_is_found() {
     let (scratch, out) = finished();
     verify(&scratch).succeeded();
     let mut random = Random(7);
-    for log in LOGS {
+    for log in ["calls.jsonl", "items.jsonl", "dataset.jsonl"] {
         let path = out.join(log);
         let sound = std::fs::read(&path).unwrap();
         let mut start = 0;
@@ -79,6 +79,16 @@ fn a_cut_tail_is_found() {
         verify(&scratch).refused(3, &[&format!("out/{log} is missing")]);
         std::fs::write(&path, &sound).unwrap();
     }
+    let texts = out.join("dataset.jsonl");
+    let sound = std::fs::read_to_string(&texts).unwrap();
+    let first = sound.split_inclusive('\n').next().unwrap();
+    std::fs::write(&texts, first).unwrap();
+    verify(&scratch).refused(3, &[&place(&out, "dataset.jsonl", 2), "item q2 is missing"]);
+    std::fs::remove_file(&texts).unwrap();
+    verify(&scratch).refused(3, &["out/dataset.jsonl is missing", "hint: "]);
+    scratch
+        .wardround("run --resume --out out")
+        .refused(3, &["out/dataset.jsonl is missing"]);
 }
 
 #[test]
@@ -86,6 +96,8 @@ fn a_changed_plan_or_figure_is_found() {
     let (scratch, out) = finished();
     for (file, from, to) in [
         ("plan.toml", "seed = 42", "seed = 43"),
+        ("plan.toml", "schema = 1", "schema = 2"),
+        ("results.json", "\"schema\": 1", "\"schema\": 2"),
         ("results.json", "\"n_errors\": 0", "\"n_errors\": 1"),
     ] {
         let sound = std::fs::read_to_string(out.join(file)).unwrap();

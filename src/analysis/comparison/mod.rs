@@ -131,16 +131,14 @@ mod tests {
 
     use super::*;
     use crate::analysis::comparison::flips::Direction;
-    use crate::experiment::directory::Directory;
-    use crate::experiment::fixtures::{call, failed_item, item, plan};
-    use crate::experiment::log::Log;
+    use crate::experiment::fixtures::{call, failed_item, item, plan, start};
     use crate::experiment::plan::Plan;
     use crate::experiment::results::Results;
     use crate::record::AnswerLine;
 
     /// A run that answers `B` but where `letters` says otherwise: run, item, letter; none is an error.
     fn write(path: &Path, plan: &Plan, letters: &[(u32, &str, &str)]) -> PathBuf {
-        let log = Log::start(Directory::create(path, plan).unwrap()).unwrap();
+        let log = start(path, plan);
         for run in 0..plan.runs {
             for name in &plan.dataset.items {
                 log.call(call(name, run, "sym")).unwrap();

@@ -125,9 +125,7 @@ mod tests {
 
     use super::*;
     use crate::data::{Format, Note, NoteError, NoteGold};
-    use crate::experiment::directory::Directory;
-    use crate::experiment::fixtures::{failed_item, item, plan};
-    use crate::experiment::log::Log;
+    use crate::experiment::fixtures::{failed_item, item, plan, start};
     use crate::experiment::results::Results;
     use crate::record::Language;
     use crate::record::NoteLine;
@@ -199,7 +197,7 @@ mod tests {
         plan.dataset.format = "notes".to_owned();
         plan.dataset.items = NOTES.map(str::to_owned).to_vec();
         let path = folder.join(system);
-        let log = Log::start(Directory::create(&path, &plan).unwrap()).unwrap();
+        let log = start(&path, &plan);
         for id in NOTES {
             log.item(of(id)).unwrap();
         }
@@ -345,7 +343,7 @@ mod tests {
     fn of_several_repetitions_the_first_is_rated_and_runs_without_an_outcome_are_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, plan) = (scratch.path().join("run"), plan());
-        let log = Log::start(Directory::create(&path, &plan).unwrap()).unwrap();
+        let log = start(&path, &plan);
         for name in &plan.dataset.items {
             log.item(failed_item(name, 0)).unwrap();
             log.item(item(name, 1)).unwrap();

@@ -105,6 +105,7 @@ pub fn contents(plan: Plan, notes: Vec<NoteLine>, calls: Vec<CallLine>) -> Conte
         path: "run".into(),
         plan,
         plan_sha256: String::new(),
+        texts: Default::default(),
         calls: Chain::empty(""),
         items: Chain::empty(""),
     };

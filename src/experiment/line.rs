@@ -1,0 +1,105 @@
+//! One line of a JSONL file in a run directory: `{"schema":N,` the fields of one record `,"hash":"…"}`, compact.
+//!
+//! `hash` is the lower-case hex sha256 over the line's bytes (newline left out) with `,"hash":"…"` taken out.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::error::{Defect, RunError};
+use crate::digest::sha256;
+use crate::record::SCHEMA;
+
+const SCHEMA_FIELD: &str = "{\"schema\":";
+const HASH_FIELD: &str = ",\"hash\":\"";
+const END: &str = "\"}";
+const HEX: usize = 64;
+
+/// A line whose schema and hash are right.
+pub struct Opened<'a> {
+    /// Between the schema and the hash, as in `"a":1,"b":2`.
+    pub fields: &'a [u8],
+    pub hash: String,
+}
+
+impl Opened<'_> {
+    /// The record's JSON, `hash` its last field.
+    pub(super) fn with_hash(&self) -> Vec<u8> {
+        let hash = self.hash.as_bytes();
+        [
+            b"{",
+            self.fields,
+            HASH_FIELD.as_bytes(),
+            hash,
+            END.as_bytes(),
+        ]
+        .concat()
+    }
+
+    /// The record's JSON, without the hash.
+    pub(super) fn without_hash(&self) -> Vec<u8> {
+        [b"{", self.fields, b"}"].concat()
+    }
+}
+
+/// The fields of a record's JSON whose last one is an empty `hash`.
+pub(super) fn without_hash(json: &str) -> Option<&str> {
+    let fields = json.strip_prefix('{')?.strip_suffix(END)?;
+    fields.strip_suffix(HASH_FIELD)
+}
+
+/// The line of a record's fields, without its newline, and the line's hash.
+pub(super) fn seal(fields: &str) -> (String, String) {
+    let open = format!("{SCHEMA_FIELD}{SCHEMA},{fields}");
+    let hash = sha256(format!("{open}}}").as_bytes());
+    (format!("{open}{HASH_FIELD}{hash}{END}"), hash)
+}
+
+/// Checks a line's schema and hash.
+pub(super) fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
+    let schema = schema(line);
+    if let Some((found, _)) = schema
+        && found != SCHEMA
+    {
+        return Err(Defect::Schema { found });
+    }
+    let (body, hash) = split(line).ok_or(Defect::NoHash)?;
+    let computed = sha256(&[body, b"}"].concat());
+    if computed.as_bytes() != hash {
+        return Err(Defect::Hash {
+            found: String::from_utf8_lossy(hash).into_owned(),
+            computed,
+        });
+    }
+    match schema.and_then(|(_, start)| body.get(start..)) {
+        Some(fields) => Ok(Opened {
+            fields,
+            hash: computed,
+        }),
+        None => Err(Defect::Schema { found: 0 }),
+    }
+}
+
+/// Reads a file of a run directory whole.
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
+    fs_err::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => RunError::Missing {
+            path: path.to_owned(),
+        },
+        _ => error.into(),
+    })
+}
+
+/// The number in `{"schema":N,`, and where the next field begins.
+fn schema(line: &[u8]) -> Option<(u32, usize)> {
+    let rest = line.strip_prefix(SCHEMA_FIELD.as_bytes())?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    (rest.get(digits) == Some(&b',')).then_some((number, SCHEMA_FIELD.len() + digits + 1))
+}
+
+/// A line's bytes before `,"hash":"`, and the hash's own.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = line.strip_suffix(END.as_bytes())?;
+    let (rest, hash) = rest.split_at_checked(rest.len().checked_sub(HEX)?)?;
+    Some((rest.strip_suffix(HASH_FIELD.as_bytes())?, hash))
+}

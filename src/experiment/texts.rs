@@ -1,0 +1,150 @@
+//! `dataset.jsonl`: every item as it was put, one [`ItemText`] a line in the order of the plan. The plan has the file's sha256.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::{Defect, RunError};
+use super::line;
+use super::plan::DatasetPlan;
+use crate::digest;
+use crate::record::ItemText;
+
+/// The file's name in the run directory.
+pub const FILE: &str = "dataset.jsonl";
+
+/// The bytes of dataset.jsonl.
+///
+/// # Errors
+/// A text that would not read back equal.
+pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
+    let mut lines = String::new();
+    for text in texts {
+        let unloggable = |reason: String| RunError::Unloggable {
+            what: format!("item {}", text.item()),
+            reason,
+        };
+        let json = serde_json::to_string(text).map_err(|error| unloggable(error.to_string()))?;
+        lines += &line::seal(&json[1..json.len() - 1]).0;
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+/// The lower-case hex sha256 over the bytes of dataset.jsonl.
+///
+/// # Errors
+/// As [`to_lines`].
+pub fn sha256(texts: &[ItemText]) -> Result<String, RunError> {
+    Ok(digest::sha256(to_lines(texts)?.as_bytes()))
+}
+
+/// Reads dataset.jsonl in the run directory and checks it against the plan: the texts by item.
+pub(super) fn read(
+    directory: &Path,
+    plan: &DatasetPlan,
+) -> Result<BTreeMap<String, ItemText>, RunError> {
+    let path = directory.join(FILE);
+    let file = line::read_file(&path)?;
+    let mut texts = BTreeMap::new();
+    let mut expected = plan.items.iter();
+    let mut count = 0;
+    for (index, line) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let checked = check(line, expected.next());
+        let text = checked.map_err(|defect| RunError::BadLine {
+            path: path.clone(),
+            line: index + 1,
+            defect,
+        })?;
+        texts.insert(text.item().to_owned(), text);
+        count = index + 1;
+    }
+    if let Some(item) = expected.next() {
+        return Err(RunError::BadLine {
+            path,
+            line: count + 1,
+            defect: Defect::NoText(item.clone()),
+        });
+    }
+    let found = digest::sha256(&file);
+    if found != plan.items_sha256 {
+        return Err(RunError::TextsChanged {
+            path,
+            found,
+            expected: plan.items_sha256.clone(),
+        });
+    }
+    Ok(texts)
+}
+
+fn check(line: &[u8], expected: Option<&String>) -> Result<ItemText, Defect> {
+    let line = line.strip_suffix(b"\n").ok_or(Defect::Torn)?;
+    let opened = line::open(line)?;
+    let text: ItemText = serde_json::from_slice(&opened.without_hash())
+        .map_err(|error| Defect::NotARecord(error.to_string()))?;
+    match expected {
+        Some(item) if item == text.item() => Ok(text),
+        _ => Err(Defect::Unplanned(text.item().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::{ITEMS, plan, texts};
+
+    fn read_lines(lines: &str) -> Result<BTreeMap<String, ItemText>, RunError> {
+        let out = tempfile::tempdir().unwrap();
+        fs_err::write(out.path().join(FILE), lines).unwrap();
+        read(out.path(), &plan().dataset)
+    }
+
+    #[test]
+    fn texts_read_back_equal() {
+        let written = texts(&ITEMS);
+        let lines = to_lines(&written).unwrap();
+        assert!(lines.starts_with("{\"schema\":1,\"kind\":\"question\",\"item\":\"q1\","));
+        let read = read_lines(&lines).unwrap();
+        assert_eq!(read.into_values().collect::<Vec<_>>(), written);
+    }
+
+    #[test]
+    fn every_changed_line_is_named() {
+        let lines = to_lines(&texts(&ITEMS)).unwrap();
+        let refused = |lines: &str, line: usize, what: &str| {
+            let error = read_lines(lines).unwrap_err();
+            let told = error.to_string();
+            assert!(
+                told.contains(&format!("dataset.jsonl, line {line}: ")),
+                "{told}"
+            );
+            assert!(told.contains(what), "{told}");
+            assert!(error.hint().is_some());
+        };
+        refused(&lines.replacen("q2?", "q2!", 1), 2, "the line was changed");
+        refused(
+            &lines.replacen("schema\":1", "schema\":9", 1),
+            1,
+            "schema 9",
+        );
+        refused(&lines[..lines.len() - 1], 3, "cut short");
+        let by_line: Vec<&str> = lines.split_inclusive('\n').collect();
+        refused(&by_line[..2].concat(), 3, "the text of item q3 is missing");
+        refused(&[by_line[1], by_line[0], by_line[2]].concat(), 1, "item q2");
+        refused(
+            &[&by_line[..], &by_line[..1]].concat().concat(),
+            4,
+            "item q1",
+        );
+    }
+
+    #[test]
+    fn a_text_that_was_sealed_anew_is_found_by_the_plan() {
+        let mut changed = texts(&ITEMS);
+        let ItemText::Question(question) = &mut changed[1] else {
+            panic!("a question");
+        };
+        question.question = "Another?".to_owned();
+        let error = read_lines(&to_lines(&changed).unwrap()).unwrap_err();
+        assert!(matches!(error, RunError::TextsChanged { .. }), "{error}");
+    }
+}
