@@ -1,9 +1,13 @@
 //! What finished runs say: figures, comparisons, ratings, and the contents of tables.
 
 pub mod comparison;
+pub mod figures;
 pub mod mediqa_corr;
 pub mod metrics;
 pub mod notes;
+pub mod outcomes;
 pub mod rating;
 pub mod recipe;
 pub mod table;
+
+pub use outcomes::Outcomes;

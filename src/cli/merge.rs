@@ -53,8 +53,10 @@ impl Merge {
             report::write(contents, &contents.path)?;
         }
         let recipe = &begun.recipe;
-        let gauge = self.scorers.gauge(finished.iter().map(|(_, run)| run))?;
-        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref(), &gauge)?;
+        let scorer = self
+            .scorers
+            .correction_scorer(finished.iter().map(|(_, run)| run))?;
+        let results = RecipeResults::of(&begun.name, recipe, &finished, encoder.as_ref(), &scorer)?;
         results.write(&self.out)?;
         report::write_recipe(recipe, &results, &finished, &self.out)?;
         console::say(markdown(recipe, &results).trim_end())?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::analysis::notes::{self, Gauge, LearnedScores, Pairs};
+use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::console;
 use crate::data::subset::Subset;
 use crate::exit::Failure;
@@ -64,38 +64,38 @@ impl ScorerFlags {
     ///
     /// # Errors
     /// Weights that are missing altogether, or damaged; a file of keywords that is none.
-    pub fn gauge<'a>(
+    pub fn correction_scorer<'a>(
         &self,
         runs: impl IntoIterator<Item = &'a Contents>,
-    ) -> Result<Gauge, Failure> {
-        let mut gauge = Gauge {
-            learned: self.score(&notes::pairs(runs))?,
-            ..Gauge::default()
+    ) -> Result<CorrectionScorer, Failure> {
+        let mut scorer = CorrectionScorer {
+            neural: self.score(&notes::pairs(runs))?,
+            ..CorrectionScorer::default()
         };
-        gauge.alphas.extend(self.alpha);
-        gauge.alphas.sort_by(f64::total_cmp);
-        gauge.alphas.dedup();
+        scorer.alphas.extend(self.alpha);
+        scorer.alphas.sort_by(f64::total_cmp);
+        scorer.alphas.dedup();
         if let Some(path) = &self.keywords {
             let text = fs_err::read_to_string(path)?;
-            gauge.keywords = serde_json::from_str(&text).map_err(|error| {
+            scorer.keywords = serde_json::from_str(&text).map_err(|error| {
                 Failure::usage(
                     format!("{}: {error}", path.display()),
                     "one object is expected, of note ids and lists of keywords, as `wardround keywords` writes it",
                 )
             })?;
         }
-        Ok(gauge)
+        Ok(scorer)
     }
 
-    /// What the weights say of pairs; nothing without them.
+    /// BERTScore and BLEURT of pairs; nothing without their weights.
     ///
     /// # Errors
     /// Weights that are missing altogether, or damaged.
-    pub fn score(&self, pairs: &Pairs) -> Result<LearnedScores, Failure> {
+    pub fn score(&self, pairs: &Pairs) -> Result<ScoresByPair, Failure> {
         let Some(folder) = self.scorers.as_ref().filter(|_| !pairs.is_empty()) else {
-            return Ok(LearnedScores::default());
+            return Ok(ScoresByPair::default());
         };
-        let (scores, missing) = notes::learn(folder, pairs)?;
+        let (scores, missing) = notes::score_pairs(folder, pairs)?;
         for card in missing {
             console::note(format!(
                 "note: {} holds no {card}: what takes it is not computed",

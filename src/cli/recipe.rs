@@ -68,13 +68,15 @@ impl RecipeRun {
         let encoder = self.open_encoder()?;
         self.begun.begin(&self.out)?;
         let finished = self.work(cells, prepared, crew)?;
-        let gauge = self.scorers.gauge(finished.iter().map(|(_, run)| run))?;
+        let scorer = self
+            .scorers
+            .correction_scorer(finished.iter().map(|(_, run)| run))?;
         let results = RecipeResults::of(
             &self.begun.name,
             recipe,
             &finished,
             encoder.as_ref(),
-            &gauge,
+            &scorer,
         )?;
         results.write(&self.out)?;
         super::report::write_recipe(recipe, &results, &finished, &self.out)?;

@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::options::ScorerFlags;
-use crate::analysis::notes::{NoteFigures, NotesReading, Prices, submission};
+use crate::analysis::Outcomes;
+use crate::analysis::notes::{NoteFigures, Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::table::Table;
@@ -116,7 +117,7 @@ impl Report {
     /// What the figures of notes need besides the records.
     fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
         Ok(Scoring {
-            gauge: self.scorers.gauge([contents])?,
+            scorer: self.scorers.correction_scorer([contents])?,
             prices: self.prices,
         })
     }
@@ -207,7 +208,7 @@ pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure
 
 fn run_tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Failure> {
     if notes::are_planned(&contents.plan) {
-        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.gauge);
+        let figures = NoteFigures::of(&Outcomes::of(contents), &scoring.scorer);
         return Ok(notes::tables::all(&figures, &scoring.prices));
     }
     let answers = contents.answers().into_values();

@@ -1,6 +1,5 @@
 //! `score`: a file of answers by the rules of a shared task.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -97,14 +96,11 @@ impl MediqaCorr {
         let mut pairs = Pairs::new();
         for pair in &agreement.pairs {
             // The shared task is in English.
-            let english = pairs
-                .entry(Language::English.name())
-                .or_insert_with(|| (Language::English, BTreeSet::new()));
-            let (reference, candidate) = (pair.reference.to_owned(), pair.candidate.to_owned());
-            english.1.insert((reference, candidate));
+            let english = pairs.entry(Language::English).or_default();
+            english.insert((pair.reference.to_owned(), pair.candidate.to_owned()));
         }
         let scores = self.scorers.score(&pairs)?;
-        let of_pairs = |score: fn(&notes::Learned) -> Option<f64>| {
+        let of_pairs = |score: fn(&notes::NeuralScores) -> Option<f64>| {
             let scored = agreement.pairs.iter().map(|pair| {
                 let key = (pair.reference.to_owned(), pair.candidate.to_owned());
                 score(scores.get(&key)?)

@@ -6,7 +6,7 @@ use super::crew::Crew;
 use super::prepare::Prepared;
 use super::report;
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::NoteFigures;
+use crate::analysis::notes::{Measure, NoteFigures};
 use crate::console;
 use crate::experiment::plan::Plan;
 use crate::experiment::results::Results;
@@ -69,7 +69,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
     let rouge = figures
         .correction
         .as_ref()
-        .and_then(|one| one.measure("rouge1"));
+        .and_then(|one| one.measure(Measure::Rouge1));
     if let Some(rouge) = rouge {
         console::say(format!(
             "ROUGE-1    {} over the pairs; composite {}",

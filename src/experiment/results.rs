@@ -13,7 +13,8 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::private_file;
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{Gauge, NoteFigures, NotesReading};
+use crate::analysis::notes::{CorrectionScorer, NoteFigures};
+use crate::analysis::outcomes::Outcomes;
 use crate::digest::sha256;
 use crate::record::ItemKey;
 use crate::record::{ItemLine, Parse, SCHEMA};
@@ -186,7 +187,7 @@ impl Results {
 fn note_figures(contents: &Contents) -> Option<NoteFigures> {
     let mut records = contents.items.records.iter();
     let has_notes = records.any(|record| matches!(record, ItemLine::Note(_)));
-    has_notes.then(|| NoteFigures::of(&NotesReading::of(contents), &Gauge::default()))
+    has_notes.then(|| NoteFigures::of(&Outcomes::of(contents), &CorrectionScorer::default()))
 }
 
 fn refuse_unfinished(

@@ -43,6 +43,22 @@ impl ItemLine {
         }
     }
 
+    /// `None` of a note.
+    pub fn answer(&self) -> Option<&AnswerLine> {
+        match self {
+            ItemLine::Answer(line) => Some(line),
+            ItemLine::Note(_) => None,
+        }
+    }
+
+    /// `None` of a question.
+    pub fn note(&self) -> Option<&NoteLine> {
+        match self {
+            ItemLine::Answer(_) => None,
+            ItemLine::Note(line) => Some(line),
+        }
+    }
+
     /// What it says in a word: a letter, or whether the note has an error; empty where it says nothing.
     pub fn says(&self) -> &str {
         match self {

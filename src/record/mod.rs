@@ -17,7 +17,9 @@ pub use grammar::Grammar;
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
 pub use message::Message;
-pub use note::{DetectionLine, GoldLine, LocalisationLine, NoteLine, Source};
+pub use note::{
+    DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
+};
 pub use text::{ItemText, NoteText, QuestionText};
 
 /// The schema number that every file of a run directory carries: it changes when a field does.

@@ -1,5 +1,7 @@
 //! A note's line in `items.jsonl`: what a system found in it, and how.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Language;
@@ -51,6 +53,41 @@ pub struct GoldLine {
     pub keywords: Vec<String>,
 }
 
+/// The opinion of an agent who says that no sentence has an error.
+pub const NO_SENTENCE: &str = "NAN";
+
+/// A stage of work on a note; the purpose of its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoteStage {
+    Detection,
+    Localisation,
+    Correction,
+}
+
+impl NoteStage {
+    pub const ALL: [NoteStage; 3] = [
+        NoteStage::Detection,
+        NoteStage::Localisation,
+        NoteStage::Correction,
+    ];
+
+    /// As calls have it for a purpose.
+    pub const fn name(self) -> &'static str {
+        match self {
+            NoteStage::Detection => "detection",
+            NoteStage::Localisation => "localisation",
+            NoteStage::Correction => "correction",
+        }
+    }
+}
+
+impl fmt::Display for NoteStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// Who settled a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,7 +132,7 @@ pub struct DetectionLine {
 pub struct LocalisationLine {
     pub source: Source,
     pub agents: Vec<String>,
-    /// What each said: a sentence, a number or `NAN`; empty where nothing could be read.
+    /// What each said: a sentence, a number or [`NO_SENTENCE`]; empty where nothing could be read.
     pub opinions: Vec<String>,
     /// The sentence that each means; `null` where it means none.
     pub sentence_ids: Vec<Option<usize>>,

@@ -18,7 +18,7 @@ use row::Row;
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::recipe::reading::Reading;
+use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::difference::FieldDifference;
 use crate::experiment::verify::read_finished;
@@ -80,49 +80,43 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         questions::keep(contents, &shared);
     }
 
-    let readings: Vec<Reading<'_>> = runs.iter().map(Reading::of).collect();
-    let rows = readings.iter().map(Row::of).collect::<Result<_, _>>()?;
-    let pairs = readings.iter().skip(1).zip(plans);
+    let runs: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
+    let rows = runs.iter().map(Row::of).collect::<Result<_, _>>()?;
+    let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,
         n_questions: shared.len(),
-        n_graded: readings[0].questions.len(),
+        n_graded: runs[0].items().len(),
         n_left_out,
-        synthetic: runs.iter().all(|contents| contents.plan.synthetic),
+        synthetic: runs.iter().all(|run| run.contents().plan.synthetic),
         runs: rows,
         pairs: pairs
-            .map(|(other, plan)| pair(&readings[0], other, plan))
+            .map(|(other, plan)| pair(&runs[0], other, plan))
             .collect::<Result<_, _>>()?,
     })
 }
 
 fn pair(
-    first: &Reading<'_>,
-    other: &Reading<'_>,
+    first: &Outcomes<'_>,
+    other: &Outcomes<'_>,
     plan: Vec<FieldDifference>,
 ) -> Result<Pair, ComparisonError> {
     let (left, right) = (first.verdicts(), other.verdicts());
-    let is_graded = !first.questions.is_empty();
+    let is_graded = !first.items().is_empty();
     let difference = is_graded.then(|| paired_difference(&right, &left, None));
-    let tests = left.iter().zip(&right);
-    let tests = tests.filter(|_| is_graded);
+    let tests = left.iter().zip(&right).filter(|_| is_graded);
     Ok(Pair {
-        first: name(first.contents),
-        other: name(other.contents),
+        first: first.name(),
+        other: other.name(),
         n_runs: left.len().min(right.len()),
         difference: difference.transpose()?,
         mcnemar: tests
             .map(|(left, right)| mcnemar(left, right))
             .collect::<Result<_, _>>()?,
-        agreement: flips::agreement(first.contents, other.contents),
+        agreement: flips::agreement(first, other),
         flips: flips::flips(first, other),
         plan,
     })
-}
-
-/// As the directory was named.
-fn name(contents: &Contents) -> String {
-    contents.path.display().to_string()
 }
 
 #[cfg(test)]
@@ -189,15 +183,15 @@ mod tests {
         let [a, b] = &comparison.runs[..] else {
             panic!("{comparison:?}")
         };
-        let accuracy = |row: &Row| row.accuracy.clone().unwrap().per_run;
+        let accuracy = |row: &Row| row.figures.accuracy.clone().unwrap().per_run;
         assert_eq!((accuracy(a), accuracy(b)), (vec![0.5, 0.5], vec![0.5, 0.0]));
-        assert_eq!((a.n_errors, b.n_errors), (0, 1));
-        let cost = b.cost.unwrap();
+        assert_eq!((a.figures.n_errors, b.figures.n_errors), (0, 1));
+        let cost = b.figures.cost.unwrap();
         assert_eq!(
             (cost.total.calls, cost.n_items, cost.n_correct),
             (6.0, 6, 1)
         );
-        assert_eq!(b.calibration.as_ref().unwrap().n, 3);
+        assert_eq!(b.figures.calibration.as_ref().unwrap().n, 3);
 
         let pair = &comparison.pairs[0];
         let difference = pair.difference.unwrap();
@@ -275,8 +269,8 @@ mod tests {
         let comparison = compare_runs(&both, true).unwrap();
         assert_eq!((comparison.n_questions, comparison.n_left_out), (2, 2));
         for row in &comparison.runs {
-            assert_eq!(row.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
-            assert_eq!(row.cost.unwrap().total.calls, 4.0);
+            assert_eq!(row.figures.accuracy.as_ref().unwrap().per_run, [0.5, 0.5]);
+            assert_eq!(row.figures.cost.unwrap().total.calls, 4.0);
         }
         assert!(comparison.pairs[0].flips.is_empty());
         assert_eq!(comparison.pairs[0].plan[0].field, "dataset.items[0]");
@@ -319,7 +313,10 @@ mod tests {
         assert_eq!((comparison.n_graded, pair.difference), (0, None));
         assert!(pair.mcnemar.is_empty() && pair.flips.is_empty());
         assert_eq!(pair.agreement.as_ref().unwrap().per_run, [1.0, 0.0]);
-        assert!(comparison.runs[0].accuracy.is_none() && comparison.runs[0].cost.is_some());
+        assert!(
+            comparison.runs[0].figures.accuracy.is_none()
+                && comparison.runs[0].figures.cost.is_some()
+        );
         assert!(comparison.markdown().contains("| no gold |"));
         assert_eq!(comparison.csv().unwrap().lines().count(), 3);
     }

@@ -2,29 +2,19 @@
 
 use serde::Serialize;
 
-use super::{ComparisonError, name};
-use crate::analysis::metrics::bootstrap::{Estimate, mean, run_means};
-use crate::analysis::metrics::calibration::{BINS, Calibration, calibration};
-use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::recipe::reading::Reading;
+use super::ComparisonError;
+use crate::analysis::figures::RunFigures;
+use crate::analysis::outcomes::Outcomes;
 use crate::experiment::plan::{MemberPlan, Plan};
 
-/// One run. An item that errored is wrong.
+/// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The directory, as it was named.
     pub run: String,
     pub system: String,
-    /// `null` where no question has gold.
-    pub accuracy: Option<OverRuns>,
-    /// Of the accuracy over the questions, by bootstrap.
-    pub interval: Option<Estimate>,
-    pub n_runs: u32,
-    pub n_errors: usize,
-    /// Of the team's confidence; `null` where no answer is graded.
-    pub calibration: Option<Calibration>,
-    pub cost: Option<Cost>,
+    #[serde(flatten)]
+    pub figures: RunFigures,
     /// A line a fact.
     pub making: Vec<String>,
 }
@@ -32,32 +22,13 @@ pub struct Row {
 impl Row {
     /// # Errors
     /// A confidence outside 0 to 1.
-    pub fn of(reading: &Reading<'_>) -> Result<Row, ComparisonError> {
-        let contents = reading.contents;
-        let verdicts = reading.verdicts();
-        let accuracy = OverRuns::of_shares(&verdicts);
-        let interval = match accuracy {
-            Some(_) => Some(mean(&run_means(&verdicts)?, None)?),
-            None => None,
-        };
-        let predictions = reading.predictions();
-        let outcomes = contents.outcomes();
+    pub fn of(run: &Outcomes<'_>) -> Result<Row, ComparisonError> {
+        let plan = &run.contents().plan;
         Ok(Row {
-            run: name(contents),
-            system: contents.plan.system.clone(),
-            accuracy,
-            interval,
-            n_runs: contents.plan.runs,
-            n_errors: outcomes
-                .values()
-                .filter(|item| item.error().is_some())
-                .count(),
-            calibration: match predictions.is_empty() {
-                true => None,
-                false => Some(calibration(&predictions, BINS)?),
-            },
-            cost: reading.cost(),
-            making: making(&contents.plan),
+            run: run.name(),
+            system: plan.system.clone(),
+            figures: RunFigures::of(run)?,
+            making: making(plan),
         })
     }
 }

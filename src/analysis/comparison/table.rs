@@ -112,9 +112,9 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn of(row: &'a Row, pair: Option<&Pair>) -> Line<'a> {
-        let total = row.cost.as_ref().map(|cost| cost.total);
-        let per_item = row.cost.as_ref().map(|cost| cost.per_item);
-        let per_correct = row.cost.as_ref().and_then(|cost| cost.per_correct);
+        let total = row.figures.cost.as_ref().map(|cost| cost.total);
+        let per_item = row.figures.cost.as_ref().map(|cost| cost.per_item);
+        let per_correct = row.figures.cost.as_ref().and_then(|cost| cost.per_correct);
         let of = |spent: Option<Spent>, field: fn(Spent) -> f64| spent.map(field);
         let difference = pair.and_then(|pair| pair.difference);
         let flips = |direction| {
@@ -124,15 +124,19 @@ impl<'a> Line<'a> {
         Line {
             run: &row.run,
             system: &row.system,
-            runs: row.n_runs,
-            errored: row.n_errors,
-            accuracy: row.accuracy.as_ref().map(|one| one.mean),
-            std: row.accuracy.as_ref().and_then(|one| one.std),
-            low: row.interval.map(|one| one.low),
-            high: row.interval.map(|one| one.high),
-            accuracy_per_run: row.accuracy.as_ref().map_or(&[], |one| &one.per_run),
-            brier: row.calibration.as_ref().map(|one| one.brier),
-            ece: row.calibration.as_ref().map(|one| one.ece),
+            runs: row.figures.n_runs,
+            errored: row.figures.n_errors,
+            accuracy: row.figures.accuracy.as_ref().map(|one| one.mean),
+            std: row.figures.accuracy.as_ref().and_then(|one| one.std),
+            low: row.figures.interval.map(|one| one.low),
+            high: row.figures.interval.map(|one| one.high),
+            accuracy_per_run: row
+                .figures
+                .accuracy
+                .as_ref()
+                .map_or(&[], |one| &one.per_run),
+            brier: row.figures.calibration.as_ref().map(|one| one.brier),
+            ece: row.figures.calibration.as_ref().map(|one| one.ece),
             calls: of(total, |spent| spent.calls),
             prompt_tokens: of(total, |spent| spent.prompt_tokens),
             cached_tokens: of(total, |spent| spent.cached_tokens),
@@ -161,26 +165,28 @@ impl<'a> Line<'a> {
 
 fn accuracy(row: &Row) -> String {
     let shown = |figure: Option<String>| figure.unwrap_or_else(|| "–".to_owned());
-    let calibration = row.calibration.as_ref();
+    let calibration = row.figures.calibration.as_ref();
     format!(
         "| {} | {} | {} | {} | {} | {} | {} |\n",
         row.run,
         row.system,
-        row.accuracy
+        row.figures
+            .accuracy
             .as_ref()
             .map_or_else(|| "no gold".to_owned(), ToString::to_string),
         shown(
-            row.interval
+            row.figures
+                .interval
                 .map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
         ),
-        row.n_errors,
+        row.figures.n_errors,
         shown(calibration.map(|one| format!("{:.4}", one.brier))),
         shown(calibration.map(|one| format!("{:.4}", one.ece))),
     )
 }
 
 fn cost(row: &Row) -> String {
-    let Some(cost) = &row.cost else {
+    let Some(cost) = &row.figures.cost else {
         return String::new();
     };
     let line = |what: &str, spent: &Spent, digits: usize| {

@@ -1,16 +1,31 @@
 //! How alike the trajectories of one question are: the mean cosine of their pairs (MED-MAD, Figures 3 and 6).
 
+use serde_json::Value;
+
 use super::MetricsError;
 use super::error::equal;
 
-/// What of a trajectory is embedded: the steps of `cot`, or else `final_support`, with every run of whitespace made one
-/// space (Appendix B.7). `None` where both are blank: such a trajectory is like no other, and left out.
-pub fn trajectory_text(cot: &[String], final_support: &str) -> Option<String> {
+/// What of a model's record is embedded (Appendix B.7): the steps of its reasoning, or else its support, by whatever name its
+/// system has for them, every run of whitespace made one space. `None` where both are blank: such a trajectory is left out.
+pub fn trajectory_text(record: &Value) -> Option<String> {
+    let steps = match &record["cot"] {
+        Value::Array(steps) => {
+            let steps: Vec<&str> = steps.iter().filter_map(Value::as_str).collect();
+            steps.join(" ")
+        }
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    };
+    let support = ["reasoning", "explanation", "thought"]
+        .iter()
+        .map(|name| &record[*name])
+        .chain([&record["structured_reasoning"]["final_support"]])
+        .find_map(Value::as_str);
     let collapse = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
         (!words.is_empty()).then(|| words.join(" "))
     };
-    collapse(&cot.join(" ")).or_else(|| collapse(final_support))
+    collapse(&steps).or_else(|| collapse(support?))
 }
 
 /// The mean over all pairs of `vectors`, −1 to 1; `None` where fewer than two make no pair. A vector of zeros has the
@@ -45,6 +60,8 @@ fn cosine(left: &[f32], right: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn mean(vectors: &[&[f32]]) -> Option<f64> {
@@ -79,14 +96,21 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_before_the_support_and_whitespace_collapses() {
-        let steps = |steps: &[&str]| -> Vec<String> {
-            steps.iter().map(|step| (*step).to_owned()).collect()
-        };
-        let text = trajectory_text(&steps(&["  fever,\n\tcough ", "so A"]), "unused");
-        assert_eq!(text.as_deref(), Some("fever, cough so A"));
-        let support = trajectory_text(&steps(&[" ", ""]), " A  fits\n");
-        assert_eq!(support.as_deref(), Some("A fits"));
-        assert_eq!(trajectory_text(&[], "\n "), None);
+    fn steps_come_before_the_support_under_any_name_and_whitespace_collapses() {
+        let text = |record: Value| trajectory_text(&record);
+        let support = json!({"final_support": " A  fits\n"});
+        let record = |cot: Value| json!({"cot": cot, "structured_reasoning": support});
+        let steps = text(record(json!(["  fever,\n\tcough ", "so A"])));
+        assert_eq!(steps.as_deref(), Some("fever, cough so A"));
+        for blank in [json!([]), json!([" ", ""]), Value::Null] {
+            assert_eq!(text(record(blank)).as_deref(), Some("A fits"));
+        }
+        for name in ["reasoning", "explanation", "thought"] {
+            let said = text(json!({name: "because\n x", "answer": "A"}));
+            assert_eq!(said.as_deref(), Some("because x"));
+        }
+        assert_eq!(text(json!({"cot": [], "reasoning": "\n "})), None);
+        assert_eq!(text(json!({"answer": "A"})), None);
+        assert_eq!(text(Value::Null), None);
     }
 }

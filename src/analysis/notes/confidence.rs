@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::{NotesReading, verdict};
+use super::verdict::verdict;
+use crate::analysis::outcomes::Outcomes;
 use crate::record::{NoteLine, Source};
 
 /// Table 16's bounds of a low confidence.
@@ -33,17 +34,17 @@ pub struct LowPair {
 }
 
 /// `None` where no two agents said how sure they are.
-pub fn confidence(reading: &NotesReading<'_>) -> Option<Confidence> {
-    let both = |record: &&NoteLine| {
-        let detection = record.detection.as_ref()?;
+pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
+    let both = |note: &NoteLine| {
+        let detection = note.detection.as_ref()?;
         let [Some(first), Some(second), ..] = detection.confidences[..] else {
             return None;
         };
         let agreed = detection.source == Source::Agreement;
-        Some(([first, second], agreed, verdict(record).is_detected))
+        Some(([first, second], agreed, verdict(note).is_detected))
     };
-    let pairs: Vec<([f64; 2], bool, bool)> =
-        reading.runs.iter().flatten().filter_map(both).collect();
+    let notes = outcomes.notes().into_iter().flatten();
+    let pairs: Vec<([f64; 2], bool, bool)> = notes.filter_map(both).collect();
     let mean = |takes: fn(bool) -> bool| {
         let agreed = pairs.iter().filter(|(_, agreed, _)| *agreed);
         let taken = agreed.filter(|(_, _, is_right)| takes(*is_right));

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::{NotesReading, verdict};
-use crate::record::{NoteLine, Source};
+use super::verdict::verdict;
+use crate::analysis::outcomes::Outcomes;
+use crate::record::{NoteLine, NoteStage, Source};
 
 /// One stage. Counts are sums over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Consensus {
-    /// `detection` or `localisation`.
-    pub stage: String,
+    pub stage: NoteStage,
     /// Notes that the stage saw.
     pub n: usize,
     /// In the order of [`Source`].
@@ -35,48 +35,48 @@ impl Settled {
 }
 
 /// Both stages; one that nobody reached is left out.
-pub fn consensus(reading: &NotesReading<'_>) -> Vec<Consensus> {
-    let detection = |record: &NoteLine| {
-        let source = record.detection.as_ref()?.source;
-        Some((source, verdict(record).is_detected))
+pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
+    let detection = |note: &NoteLine| {
+        let source = note.detection.as_ref()?.source;
+        Some((source, verdict(note).is_detected))
     };
     // Of a note without an error, no sentence is right; the stage sees it where detection was wrong.
-    let localisation = |record: &NoteLine| {
-        let source = record.localisation.as_ref()?.source;
-        Some((source, verdict(record).is_located))
+    let localisation = |note: &NoteLine| {
+        let source = note.localisation.as_ref()?.source;
+        Some((source, verdict(note).is_located))
     };
     let stages = [
-        of_stage(reading, "detection", &detection),
-        of_stage(reading, "localisation", &localisation),
+        of_stage(outcomes, NoteStage::Detection, &detection),
+        of_stage(outcomes, NoteStage::Localisation, &localisation),
     ];
     stages.into_iter().flatten().collect()
 }
 
 fn of_stage(
-    reading: &NotesReading<'_>,
-    stage: &str,
-    outcome: &dyn Fn(&NoteLine) -> Option<(Source, bool)>,
+    outcomes: &Outcomes<'_>,
+    stage: NoteStage,
+    settled: &dyn Fn(&NoteLine) -> Option<(Source, bool)>,
 ) -> Option<Consensus> {
-    let records = reading.runs.iter().flatten();
-    let outcomes: Vec<(Source, bool)> = records.filter_map(|record| outcome(record)).collect();
-    let mut sources: Vec<Source> = outcomes.iter().map(|(source, _)| *source).collect();
+    let notes = outcomes.notes().into_iter().flatten();
+    let seen: Vec<(Source, bool)> = notes.filter_map(settled).collect();
+    let mut sources: Vec<Source> = seen.iter().map(|(source, _)| *source).collect();
     sources.sort_unstable();
     sources.dedup();
     let settled = |source: Source| {
-        let these = outcomes.iter().filter(|(other, _)| *other == source);
+        let these = seen.iter().filter(|(other, _)| *other == source);
         let n = these.clone().count();
         let n_right = these.filter(|(_, is_right)| *is_right).count();
         Settled {
             source,
             n,
             n_right,
-            share: n as f64 / outcomes.len() as f64,
+            share: n as f64 / seen.len() as f64,
             accuracy: n_right as f64 / n as f64,
         }
     };
-    (!outcomes.is_empty()).then(|| Consensus {
-        stage: stage.to_owned(),
-        n: outcomes.len(),
+    (!seen.is_empty()).then(|| Consensus {
+        stage,
+        n: seen.len(),
         settled: sources.into_iter().map(settled).collect(),
     })
 }

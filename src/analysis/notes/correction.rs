@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::quality::{Gauge, LearnedScores, MEASURES, Quality};
-use super::reading::{NotesReading, keywords};
+use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
 use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated};
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::record::Language;
-use crate::record::NoteLine;
+use crate::analysis::outcomes::Outcomes;
+use crate::record::{Language, NoteLine};
+use crate::text::diff_keywords;
 
 /// Corrections beside the gold ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Correction {
     pub n_pairs: Vec<usize>,
     /// Notes that neither does, by run.
     pub n_correct_na: Vec<usize>,
-    /// In the order of [`MEASURES`], without those that have no weights; AggregateScore last.
+    /// In the order of [`Measure::OF_TEXTS`], without those that have no weights; AggregateScore last.
     pub measures: Vec<Measured>,
     /// Empty without BERTScore and BLEURT, whose mean with ROUGE-1 it takes.
     pub kpcs: Vec<Kpcs>,
@@ -27,7 +27,7 @@ pub struct Correction {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    pub measure: String,
+    pub measure: Measure,
     /// Over the pairs; `null` where a run has none.
     pub subset: Option<OverRuns>,
     /// Over all notes: 1 where neither side corrects, 0 where one does.
@@ -38,16 +38,17 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kpcs {
     pub alpha: f64,
-    /// Eq. 9: the share of the keywords.
     pub eq9: Measured,
-    /// The published code: all keywords as one string, or nothing.
     pub gated: Measured,
 }
 
 /// What a note's correction comes to.
 pub enum Pairing<'a> {
     /// Both sides correct.
-    Pair(&'a str, &'a str),
+    Pair {
+        reference: &'a str,
+        candidate: &'a str,
+    },
     /// Neither does.
     BothNothing,
     /// One does; or the note errored, or its flag could not be read.
@@ -55,148 +56,172 @@ pub enum Pairing<'a> {
 }
 
 /// The gold correction and the system's.
-pub fn pairing(record: &NoteLine) -> Pairing<'_> {
-    let Some(gold) = &record.gold else {
-        return Pairing::Unpaired;
-    };
-    if record.error.is_some() || record.flag.is_none() {
-        return Pairing::Unpaired;
-    }
-    match (&gold.correction, &record.correction) {
-        (Some(reference), Some(candidate)) => Pairing::Pair(reference, candidate),
-        (None, None) => Pairing::BothNothing,
+pub fn pairing(note: &NoteLine) -> Pairing<'_> {
+    let gold = note.gold.as_ref();
+    let gold = gold.filter(|_| note.error.is_none() && note.flag.is_some());
+    match (gold.map(|gold| &gold.correction), &note.correction) {
+        (Some(Some(reference)), Some(candidate)) => Pairing::Pair {
+            reference,
+            candidate,
+        },
+        (Some(None), None) => Pairing::BothNothing,
         _ => Pairing::Unpaired,
+    }
+}
+
+/// `None` where the note is no pair.
+pub fn quality(note: &NoteLine, neural: &ScoresByPair) -> Option<Quality> {
+    let Pairing::Pair {
+        reference,
+        candidate,
+    } = pairing(note)
+    else {
+        return None;
+    };
+    let key = (reference.to_owned(), candidate.to_owned());
+    let neural = neural.get(&key).copied().unwrap_or_default();
+    Some(Quality::of(note.language, reference, candidate, neural))
+}
+
+/// What a correction of this note must name: what was given for it, else what its file says, else the words that the gold correction
+/// changes.
+fn keywords(note: &NoteLine, scorer: &CorrectionScorer) -> Vec<String> {
+    if let Some(given) = scorer.keywords.get(&note.item) {
+        return given.clone();
+    }
+    let Some(gold) = &note.gold else {
+        return Vec::new();
+    };
+    match (&gold.keywords[..], &gold.sentence, &gold.correction) {
+        ([], Some(sentence), Some(correction)) => {
+            let changed = diff_keywords(sentence, correction);
+            changed.into_iter().map(str::to_owned).collect()
+        }
+        (given, _, _) => given.to_vec(),
+    }
+}
+
+/// The corrections of all graded notes, `[runs][notes]`, each compared with the gold one.
+pub struct Corrections<'a> {
+    notes: Vec<Vec<&'a NoteLine>>,
+    /// `None` where the note is no pair.
+    qualities: Vec<Vec<Option<Quality>>>,
+    is_medec: bool,
+    scorer: &'a CorrectionScorer,
+}
+
+impl<'a> Corrections<'a> {
+    pub fn of(outcomes: &'a Outcomes<'_>, scorer: &'a CorrectionScorer) -> Corrections<'a> {
+        let notes = outcomes.notes();
+        let of_run = |run: &Vec<&NoteLine>| {
+            let notes = run.iter();
+            notes.map(|note| quality(note, &scorer.neural)).collect()
+        };
+        Corrections {
+            qualities: notes.iter().map(of_run).collect(),
+            notes,
+            is_medec: outcomes.is_medec(),
+            scorer,
+        }
+    }
+
+    /// What a pair scores; `alpha` is the keywords' weight in KPCS.
+    fn score(
+        &self,
+        note: &NoteLine,
+        quality: &Quality,
+        measure: Measure,
+        alpha: f64,
+    ) -> Option<f64> {
+        let similarity = || quality.aggregate(self.is_medec);
+        let words = || keywords(note, self.scorer);
+        let correction = note.correction.as_deref();
+        match measure {
+            Measure::Aggregate => similarity(),
+            // Where nothing is to be named, nothing was.
+            Measure::Kpcs => Some(kpcs(&words(), correction?, similarity()?, alpha).unwrap_or(0.0)),
+            Measure::KpcsGated => {
+                let words = words().join(" ");
+                Some(kpcs_gated(&words, correction?, similarity()?, alpha))
+            }
+            of_texts => quality.get(of_texts),
+        }
+    }
+
+    /// Every note's part in the composite, `[runs][notes]`; `None` where the measure has no score for a pair, or no weights.
+    pub fn parts(&self, measure: Measure, alpha: f64) -> Option<Vec<Vec<f64>>> {
+        let part = |(note, quality): (&&NoteLine, &Option<Quality>)| match (pairing(note), quality)
+        {
+            (Pairing::BothNothing, _) => Some(1.0),
+            (Pairing::Pair { .. }, Some(quality)) => self.score(note, quality, measure, alpha),
+            _ => Some(0.0),
+        };
+        let runs = self.notes.iter().zip(&self.qualities);
+        let runs = runs.map(|(notes, qualities)| notes.iter().zip(qualities).map(part).collect());
+        self.scorer.has(measure).then(|| runs.collect())?
+    }
+
+    /// `None` where the measure has no score for a pair, or there are no notes.
+    fn measured(&self, measure: Measure, alpha: f64) -> Option<Measured> {
+        let parts = self.parts(measure, alpha)?;
+        let mean = |values: &[f64]| {
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let of_pairs = |(parts, qualities): (&Vec<f64>, &Vec<Option<Quality>>)| {
+            let pairs = parts.iter().zip(qualities);
+            let pairs = pairs.filter(|(_, quality)| quality.is_some());
+            mean(&pairs.map(|(part, _)| *part).collect::<Vec<_>>())
+        };
+        let subset = parts.iter().zip(&self.qualities).map(of_pairs);
+        Some(Measured {
+            measure,
+            subset: subset.collect::<Option<Vec<_>>>().and_then(OverRuns::of),
+            composite: OverRuns::of(parts.iter().map(|run| mean(run)).collect::<Option<_>>()?)?,
+        })
+    }
+
+    fn count(&self, is: fn(&Pairing<'_>) -> bool) -> Vec<usize> {
+        let runs = self.notes.iter();
+        runs.map(|run| run.iter().filter(|note| is(&pairing(note))).count())
+            .collect()
     }
 }
 
 impl Correction {
     /// `None` without graded notes.
-    pub fn of(reading: &NotesReading<'_>, gauge: &Gauge) -> Option<Correction> {
-        let learned = &gauge.learned;
-        let qualities = reading.map(|record| quality(record, learned));
-        let is_medec = reading.is_medec();
-        let count = |is: fn(&Pairing<'_>) -> bool| -> Vec<usize> {
-            let runs = reading.runs.iter();
-            runs.map(|run| run.iter().filter(|record| is(&pairing(record))).count())
-                .collect()
+    pub fn of(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Option<Correction> {
+        let corrections = Corrections::of(outcomes, scorer);
+        let notes = || corrections.notes.iter().flatten();
+        notes().next()?;
+        let is_english = notes().any(|note| note.language == Language::English);
+        // Without English a stemmed measure has no figure, even where no note is a pair.
+        let has_language = |measure: &Measure| match measure {
+            Measure::Rouge1Stemmed | Measure::Rouge2Stemmed | Measure::RougeLStemmed => is_english,
+            _ => true,
         };
-        let measured = |measure: &str, score: &dyn Fn(&NoteLine, &Quality) -> Option<f64>| {
-            measured(reading, &qualities, measure, score)
-        };
-        // Without its weights, or its language, a measure has no figure, even where no note is a pair.
-        let bertscore = learned.values().any(|one| one.bertscore.is_some());
-        let bleurt = learned.values().any(|one| one.bleurt.is_some());
-        let mut records = reading.runs.iter().flatten();
-        let is_english = records.any(|record| record.language == Language::English);
-        let has = |measure: &str| match measure {
-            "bertscore" => bertscore,
-            "bleurt" => bleurt,
-            "aggregate" => bertscore && bleurt,
-            _ => is_english || !measure.ends_with("stemmed"),
-        };
-        let mut measures: Vec<Measured> = MEASURES
-            .iter()
-            .filter(|(name, _)| has(name))
-            .filter_map(|(name, _)| measured(name, &|_, quality| quality.get(name)))
-            .collect();
-        if has("aggregate") {
-            measures.extend(measured("aggregate", &|_, quality| {
-                quality.aggregate(is_medec)
-            }));
-        }
-        let of_alpha = |alpha: f64| {
-            let words = |record: &NoteLine| keywords(record, gauge);
+        let measures = Measure::OF_TEXTS.into_iter().filter(has_language);
+        let measures = measures.chain([Measure::Aggregate]);
+        let kpcs = scorer.alphas.iter().map(|alpha| {
             Some(Kpcs {
-                alpha,
-                eq9: measured("kpcs", &|record, quality| {
-                    let correction = record.correction.as_deref()?;
-                    let similarity = quality.aggregate(is_medec)?;
-                    // Where nothing is to be named, nothing was.
-                    Some(kpcs(&words(record), correction, similarity, alpha).unwrap_or(0.0))
-                })?,
-                gated: measured("kpcs_gated", &|record, quality| {
-                    let correction = record.correction.as_deref()?;
-                    let similarity = quality.aggregate(is_medec)?;
-                    Some(kpcs_gated(
-                        &words(record).join(" "),
-                        correction,
-                        similarity,
-                        alpha,
-                    ))
-                })?,
+                alpha: *alpha,
+                eq9: corrections.measured(Measure::Kpcs, *alpha)?,
+                gated: corrections.measured(Measure::KpcsGated, *alpha)?,
             })
-        };
-        let kpcs = match has("aggregate") {
-            true => gauge.alphas.iter().copied().filter_map(of_alpha).collect(),
-            false => Vec::new(),
-        };
-        let golds = reading.runs.iter().flatten();
-        let mut golds = golds.filter_map(|record| record.gold.as_ref());
-        (!reading.notes.is_empty()).then(|| Correction {
-            n_pairs: count(|one| matches!(one, Pairing::Pair(..))),
-            n_correct_na: count(|one| matches!(one, Pairing::BothNothing)),
-            measures,
-            kpcs,
-            keywords_are_changed_words: gauge.keywords.is_empty()
+        });
+        let mut golds = notes().filter_map(|note| note.gold.as_ref());
+        Some(Correction {
+            n_pairs: corrections.count(|one| matches!(one, Pairing::Pair { .. })),
+            n_correct_na: corrections.count(|one| matches!(one, Pairing::BothNothing)),
+            measures: measures
+                .filter_map(|measure| corrections.measured(measure, 0.0))
+                .collect(),
+            kpcs: kpcs.flatten().collect(),
+            keywords_are_changed_words: scorer.keywords.is_empty()
                 && golds.all(|gold| gold.keywords.is_empty()),
         })
     }
 
-    /// By the measure's name.
-    pub fn measure(&self, name: &str) -> Option<&Measured> {
-        self.measures.iter().find(|one| one.measure == name)
+    pub fn measure(&self, measure: Measure) -> Option<&Measured> {
+        self.measures.iter().find(|one| one.measure == measure)
     }
-}
-
-/// `None` where the note is no pair.
-pub fn quality(record: &NoteLine, learned: &LearnedScores) -> Option<Quality> {
-    let Pairing::Pair(reference, candidate) = pairing(record) else {
-        return None;
-    };
-    let key = (reference.to_owned(), candidate.to_owned());
-    let learned = learned.get(&key).copied().unwrap_or_default();
-    Some(Quality::of(record.language, reference, candidate, learned))
-}
-
-/// Every note's part in the composite, `[runs][notes]`; `None` where the measure has no score for a pair.
-pub fn parts(
-    reading: &NotesReading<'_>,
-    qualities: &[Vec<Option<Quality>>],
-    score: &dyn Fn(&NoteLine, &Quality) -> Option<f64>,
-) -> Option<Vec<Vec<f64>>> {
-    let run = |(records, qualities): (&Vec<&NoteLine>, &Vec<Option<Quality>>)| {
-        let notes = records.iter().zip(qualities);
-        notes
-            .map(|(record, quality)| match (pairing(record), quality) {
-                (Pairing::BothNothing, _) => Some(1.0),
-                (Pairing::Pair(..), Some(quality)) => score(record, quality),
-                _ => Some(0.0),
-            })
-            .collect::<Option<Vec<f64>>>()
-    };
-    reading.runs.iter().zip(qualities).map(run).collect()
-}
-
-/// `None` where the measure has no score for a pair, or there are no notes.
-fn measured(
-    reading: &NotesReading<'_>,
-    qualities: &[Vec<Option<Quality>>],
-    measure: &str,
-    score: &dyn Fn(&NoteLine, &Quality) -> Option<f64>,
-) -> Option<Measured> {
-    let parts = parts(reading, qualities, score)?;
-    let mean = |values: &[f64]| {
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    let of_pairs = |(parts, qualities): (&Vec<f64>, &Vec<Option<Quality>>)| {
-        let pairs = parts.iter().zip(qualities);
-        let pairs = pairs.filter(|(_, quality)| quality.is_some());
-        mean(&pairs.map(|(part, _)| *part).collect::<Vec<_>>())
-    };
-    let subset = parts.iter().zip(qualities).map(of_pairs);
-    Some(Measured {
-        measure: measure.to_owned(),
-        subset: subset.collect::<Option<Vec<_>>>().and_then(OverRuns::of),
-        composite: OverRuns::of(parts.iter().map(|run| mean(run)).collect::<Option<_>>()?)?,
-    })
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::{NotesReading, Verdict};
+use super::verdict::{Verdict, verdict};
 use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::outcomes::Outcomes;
+use crate::record::NoteLine;
 
 /// Flags beside the gold ones. Counts are sums over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,10 +15,11 @@ pub struct Detection {
     /// The same without it, as the published code counts; `null` where a run has nothing else.
     pub accuracy_of_read: Option<OverRuns>,
     pub confusion: Confusion,
-    /// Of the notes that were flagged; `null` where a run flags none. Likewise the next two.
+    /// Of the notes that were flagged; `null` where a run flags none.
     pub precision: Option<OverRuns>,
-    /// Of the notes with an error.
+    /// Of the notes with an error; `null` where a run has none.
     pub recall: Option<OverRuns>,
+    /// Harmonic mean of precision and recall; `null` where either is.
     pub f1: Option<OverRuns>,
     /// In the order of their names.
     pub by_type: Vec<ByType>,
@@ -58,9 +61,10 @@ pub struct Localisation {
 
 impl Detection {
     /// `None` without graded notes.
-    pub fn of(reading: &NotesReading<'_>) -> Option<Detection> {
-        let verdicts = reading.verdicts();
-        let confusions = confusions(reading);
+    pub fn of(outcomes: &Outcomes<'_>) -> Option<Detection> {
+        let notes = outcomes.notes();
+        let verdicts = verdicts(&notes);
+        let confusions: Vec<Confusion> = notes.iter().map(|run| Confusion::of(run)).collect();
         let over = |of: fn(&Confusion) -> Option<f64>| {
             OverRuns::of(confusions.iter().map(of).collect::<Option<_>>()?)
         };
@@ -78,17 +82,18 @@ impl Detection {
             precision: over(Confusion::precision),
             recall: over(Confusion::recall),
             f1: over(Confusion::f1),
-            by_type: by_type(reading, &verdicts),
+            by_type: by_type(&notes, &verdicts),
         })
     }
 }
 
 impl Localisation {
     /// `None` without graded notes.
-    pub fn of(reading: &NotesReading<'_>) -> Option<Localisation> {
-        let verdicts = reading.verdicts();
+    pub fn of(outcomes: &Outcomes<'_>) -> Option<Localisation> {
+        let notes = outcomes.notes();
+        let verdicts = verdicts(&notes);
         let errors = only(&verdicts, |note| {
-            let gold = reading.runs[0][note].gold.as_ref();
+            let gold = notes[0][note].gold.as_ref();
             gold.is_some_and(|gold| gold.flag)
         });
         Some(Localisation {
@@ -100,6 +105,25 @@ impl Localisation {
 }
 
 impl Confusion {
+    /// Of the notes of one run.
+    fn of(notes: &[&NoteLine]) -> Confusion {
+        let mut confusion = Confusion::default();
+        for note in notes {
+            let is_wrong = note.gold.as_ref().is_some_and(|gold| gold.flag);
+            let flag = note.flag.filter(|_| note.error.is_none());
+            let count = match (is_wrong, flag) {
+                (true, Some(true)) => &mut confusion.true_positives,
+                (true, Some(false)) => &mut confusion.false_negatives,
+                (true, None) => &mut confusion.unread_positives,
+                (false, Some(true)) => &mut confusion.false_positives,
+                (false, Some(false)) => &mut confusion.true_negatives,
+                (false, None) => &mut confusion.unread_negatives,
+            };
+            *count += 1;
+        }
+        confusion
+    }
+
     /// Notes with an error.
     pub fn errors(&self) -> usize {
         self.true_positives + self.false_negatives + self.unread_positives
@@ -155,30 +179,14 @@ fn share(part: usize, of: usize) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
 
-fn confusions(reading: &NotesReading<'_>) -> Vec<Confusion> {
-    let mut confusions = Vec::new();
-    for run in &reading.runs {
-        let mut confusion = Confusion::default();
-        for record in run {
-            let is_wrong = record.gold.as_ref().is_some_and(|gold| gold.flag);
-            let flag = record.flag.filter(|_| record.error.is_none());
-            let count = match (is_wrong, flag) {
-                (true, Some(true)) => &mut confusion.true_positives,
-                (true, Some(false)) => &mut confusion.false_negatives,
-                (true, None) => &mut confusion.unread_positives,
-                (false, Some(true)) => &mut confusion.false_positives,
-                (false, Some(false)) => &mut confusion.true_negatives,
-                (false, None) => &mut confusion.unread_negatives,
-            };
-            *count += 1;
-        }
-        confusions.push(confusion);
-    }
-    confusions
+fn verdicts(notes: &[Vec<&NoteLine>]) -> Vec<Vec<Verdict>> {
+    let runs = notes.iter();
+    runs.map(|run| run.iter().map(|note| verdict(note)).collect())
+        .collect()
 }
 
-fn by_type(reading: &NotesReading<'_>, verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
-    let Some(first) = reading.runs.first() else {
+fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {
+    let Some(first) = notes.first() else {
         return Vec::new();
     };
     let kind = |note: usize| {

@@ -6,9 +6,9 @@ use super::confidence::{Confidence, confidence};
 use super::consensus::{Consensus, consensus};
 use super::correction::Correction;
 use super::detection::{Detection, Localisation};
-use super::quality::Gauge;
-use super::reading::NotesReading;
+use super::quality::CorrectionScorer;
 use super::stages::{StageCost, stage_costs};
+use crate::analysis::outcomes::Outcomes;
 
 /// What a run on notes came to. Sections that the gold decides are `null` where no note has gold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,16 +24,16 @@ pub struct NoteFigures {
 }
 
 impl NoteFigures {
-    /// BERTScore, BLEURT and what is made of them are there where the gauge has their scores.
-    pub fn of(reading: &NotesReading<'_>, gauge: &Gauge) -> NoteFigures {
+    /// BERTScore, BLEURT and what is made of them are there where the scorer has their scores.
+    pub fn of(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> NoteFigures {
         NoteFigures {
-            n_graded: reading.notes.len(),
-            detection: Detection::of(reading),
-            localisation: Localisation::of(reading),
-            correction: Correction::of(reading, gauge),
-            consensus: consensus(reading),
-            confidence: confidence(reading),
-            stages: stage_costs(reading),
+            n_graded: outcomes.items().len(),
+            detection: Detection::of(outcomes),
+            localisation: Localisation::of(outcomes),
+            correction: Correction::of(outcomes, scorer),
+            consensus: consensus(outcomes),
+            confidence: confidence(outcomes),
+            stages: stage_costs(outcomes),
         }
     }
 }

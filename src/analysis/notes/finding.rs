@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::record::{CallLine, NoteLine};
+use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage};
 use crate::systems::medguards::parse::thought;
 use crate::text::ellipsis;
 
@@ -33,8 +33,7 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Word {
     pub agent: String,
-    /// `detection`, `localisation` or `correction`.
-    pub stage: String,
+    pub stage: NoteStage,
     pub backbone: String,
     pub says: String,
     /// Whether that is the outcome of its stage.
@@ -99,7 +98,7 @@ impl Finding {
             let _ = writeln!(
                 text,
                 "    {:12} {}: {}{sure}{mark}",
-                word.stage,
+                word.stage.name(),
                 word.agent,
                 plain(&word.says)
             );
@@ -112,64 +111,75 @@ impl Finding {
     }
 }
 
-fn words(record: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
-    let word = |agent: &str, stage: &str, says: String, agrees: bool, confidence: Option<f64>| {
-        let mut own = calls.iter().filter(|call| call.agent == agent);
-        let call = own.next();
+/// What an agent said, and whether that is the outcome.
+struct Said {
+    says: String,
+    agrees: bool,
+    confidence: Option<f64>,
+}
+
+impl Word {
+    fn new(stage: NoteStage, agent: &str, said: Said, calls: &[CallLine]) -> Word {
+        let call = calls.iter().find(|call| call.agent == agent);
         Word {
             agent: agent.to_owned(),
-            stage: stage.to_owned(),
+            stage,
             backbone: call.map_or(String::new(), |call| call.backbone.clone()),
-            says,
-            agrees,
-            confidence,
+            says: said.says,
+            agrees: said.agrees,
+            confidence: said.confidence,
             reasons: call.map_or(String::new(), |call| thought(&call.text)),
         }
-    };
+    }
+}
+
+fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
+    const UNREAD: &str = "nothing that could be read";
     let mut words = Vec::new();
-    if let Some(detection) = &record.detection {
-        for (agent, (flag, confidence)) in detection
-            .agents
-            .iter()
-            .zip(detection.flags.iter().zip(&detection.confidences))
-        {
+    if let Some(detection) = &note.detection {
+        let said = detection.flags.iter().zip(&detection.confidences);
+        for (agent, (flag, confidence)) in detection.agents.iter().zip(said) {
             let says = match flag {
                 Some(true) => "there is an error",
                 Some(false) => "there is no error",
-                None => "nothing that could be read",
+                None => UNREAD,
             };
-            let agrees = *flag == record.flag;
-            words.push(word(
-                agent,
-                "detection",
-                says.to_owned(),
-                agrees,
-                *confidence,
-            ));
+            let said = Said {
+                says: says.to_owned(),
+                agrees: *flag == note.flag,
+                confidence: *confidence,
+            };
+            words.push(Word::new(NoteStage::Detection, agent, said, calls));
         }
     }
-    if let Some(localisation) = &record.localisation {
+    if let Some(localisation) = &note.localisation {
         let said = localisation.opinions.iter().zip(&localisation.sentence_ids);
         let said = said.zip(&localisation.confidences);
         for (agent, ((opinion, id), confidence)) in localisation.agents.iter().zip(said) {
             let says = match (id, opinion.as_str()) {
                 (Some(id), _) => format!("sentence {}", id + 1),
-                (None, "NAN") => "no sentence has one".to_owned(),
-                (None, _) => "nothing that could be read".to_owned(),
+                (None, NO_SENTENCE) => "no sentence has one".to_owned(),
+                (None, _) => UNREAD.to_owned(),
             };
-            let agrees = *id == record.sentence_id;
-            words.push(word(agent, "localisation", says, agrees, *confidence));
+            let said = Said {
+                says,
+                agrees: *id == note.sentence_id,
+                confidence: *confidence,
+            };
+            words.push(Word::new(NoteStage::Localisation, agent, said, calls));
         }
     }
-    let correctors = calls.iter().filter(|call| call.purpose == "correction");
-    let mut correctors: Vec<&CallLine> = correctors.collect();
+    let is_correction = |call: &&CallLine| call.purpose == NoteStage::Correction.name();
+    let mut correctors: Vec<&CallLine> = calls.iter().filter(is_correction).collect();
     correctors.sort_by_key(|call| (&call.agent, call.sample));
     for call in correctors {
-        let said = call.record["correction"].as_str();
-        let says = said.unwrap_or("nothing that could be read").to_owned();
-        let agrees = said == record.correction.as_deref();
-        let confidence = call.record["confidence"].as_f64();
-        words.push(word(&call.agent, "correction", says, agrees, confidence));
+        let correction = call.record["correction"].as_str();
+        let said = Said {
+            says: correction.unwrap_or(UNREAD).to_owned(),
+            agrees: correction == note.correction.as_deref(),
+            confidence: call.record["confidence"].as_f64(),
+        };
+        words.push(Word::new(NoteStage::Correction, &call.agent, said, calls));
     }
     words
 }

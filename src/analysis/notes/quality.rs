@@ -1,31 +1,73 @@
-//! How alike a correction is to the gold one, by every measure whose weights are at hand.
+//! How like a correction is to the gold one, by every measure whose weights are there.
 
 use std::collections::BTreeMap;
 
-use crate::analysis::metrics::MetricsError;
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::metrics::rouge::Rouge;
 use crate::analysis::metrics::rouge_chinese::rouge_chinese;
 use crate::analysis::metrics::rouge_score::rouge_score;
 use crate::analysis::metrics::rouge_set::rouge_set;
 use crate::record::Language;
 
-/// The measures in the order of tables: what files call them, and what people do.
-pub const MEASURES: [(&str, &str); 8] = [
-    ("rouge1", "ROUGE-1"),
-    ("rouge2", "ROUGE-2"),
-    ("rougeL", "ROUGE-L"),
-    ("rouge1_stemmed", "ROUGE-1, stemmed"),
-    ("rouge2_stemmed", "ROUGE-2, stemmed"),
-    ("rougeL_stemmed", "ROUGE-L, stemmed"),
-    ("bertscore", "BERTScore"),
-    ("bleurt", "BLEURT"),
-];
+/// A measure of corrections. Files call it by its serialised name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    Rouge1,
+    Rouge2,
+    #[serde(rename = "rougeL")]
+    RougeL,
+    Rouge1Stemmed,
+    Rouge2Stemmed,
+    #[serde(rename = "rougeL_stemmed")]
+    RougeLStemmed,
+    #[serde(rename = "bertscore")]
+    BertScore,
+    Bleurt,
+    Aggregate,
+    /// Eq. 9: the share of the keywords.
+    Kpcs,
+    /// KPCS of the published code: all keywords as one string, or nothing.
+    KpcsGated,
+}
 
-/// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.
-pub fn rouge1(is_medec: bool) -> &'static str {
-    match is_medec {
-        true => "rouge1_stemmed",
-        false => "rouge1",
+impl Measure {
+    /// Those of a pair of texts alone, in the order of tables.
+    pub const OF_TEXTS: [Measure; 8] = [
+        Measure::Rouge1,
+        Measure::Rouge2,
+        Measure::RougeL,
+        Measure::Rouge1Stemmed,
+        Measure::Rouge2Stemmed,
+        Measure::RougeLStemmed,
+        Measure::BertScore,
+        Measure::Bleurt,
+    ];
+
+    /// As people write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Measure::Rouge1 => "ROUGE-1",
+            Measure::Rouge2 => "ROUGE-2",
+            Measure::RougeL => "ROUGE-L",
+            Measure::Rouge1Stemmed => "ROUGE-1, stemmed",
+            Measure::Rouge2Stemmed => "ROUGE-2, stemmed",
+            Measure::RougeLStemmed => "ROUGE-L, stemmed",
+            Measure::BertScore => "BERTScore",
+            Measure::Bleurt => "BLEURT",
+            Measure::Aggregate => "AggregateScore",
+            Measure::Kpcs => "KPCS",
+            Measure::KpcsGated => "KPCS, gated",
+        }
+    }
+
+    /// The ROUGE-1 of the published code: with stems for MEDEC, without for MedErrBench.
+    pub fn rouge1(is_medec: bool) -> Measure {
+        match is_medec {
+            true => Measure::Rouge1Stemmed,
+            false => Measure::Rouge1,
+        }
     }
 }
 
@@ -36,87 +78,100 @@ pub struct Quality {
     pub rouge: Rouge,
     /// The package `rouge-score`; English alone has its stems.
     pub stemmed: Option<Rouge>,
-    pub bertscore: Option<f64>,
-    pub bleurt: Option<f64>,
+    pub neural: NeuralScores,
 }
 
-/// What learned measures say of a pair; `None` without their weights.
+/// What neural measures say of a pair; `None` without their weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Learned {
+pub struct NeuralScores {
     pub bertscore: Option<f64>,
     pub bleurt: Option<f64>,
 }
 
-/// What learned measures say, by reference and candidate.
-pub type LearnedScores = BTreeMap<(String, String), Learned>;
+/// Scores by reference and candidate.
+pub type ScoresByPair = BTreeMap<(String, String), NeuralScores>;
 
-/// What corrections are measured by, beside the notes themselves.
+/// What corrections are scored with, beside the notes themselves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gauge {
+pub struct CorrectionScorer {
     /// Empty without the weights of BERTScore and BLEURT.
-    pub learned: LearnedScores,
+    pub neural: ScoresByPair,
     /// The keywords' weights in KPCS.
     pub alphas: Vec<f64>,
     /// Keywords of notes by their ids, where others than the file's, or the changed words, are to count.
     pub keywords: BTreeMap<String, Vec<String>>,
 }
 
-impl Default for Gauge {
+impl Default for CorrectionScorer {
     /// Table 12's weights.
-    fn default() -> Gauge {
-        Gauge {
-            learned: LearnedScores::new(),
+    fn default() -> CorrectionScorer {
+        CorrectionScorer {
+            neural: ScoresByPair::new(),
             alphas: vec![0.2, 0.5, 0.8],
             keywords: BTreeMap::new(),
         }
     }
 }
 
+impl CorrectionScorer {
+    /// Whether any pair has a score of the measure: without its weights it has no figure, even where no note is a pair.
+    pub fn has(&self, measure: Measure) -> bool {
+        let mut scores = self.neural.values();
+        match measure {
+            Measure::BertScore => scores.any(|one| one.bertscore.is_some()),
+            Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
+            Measure::Aggregate | Measure::Kpcs | Measure::KpcsGated => {
+                self.has(Measure::BertScore) && self.has(Measure::Bleurt)
+            }
+            _ => true,
+        }
+    }
+}
+
 impl Quality {
-    /// # Errors
-    /// None but a bug: empty texts score 0.
-    pub fn of(language: Language, reference: &str, candidate: &str, learned: Learned) -> Quality {
-        // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
-        let none = |_: MetricsError| Ok::<_, ()>(Rouge::default());
+    pub fn of(
+        language: Language,
+        reference: &str,
+        candidate: &str,
+        neural: NeuralScores,
+    ) -> Quality {
         let rouge = match language {
             Language::Chinese => rouge_chinese(candidate, reference),
             Language::English | Language::Arabic => rouge_set(candidate, reference),
         };
-        let stemmed = match language {
-            Language::English => Some(rouge_score(candidate, reference)),
-            Language::Arabic | Language::Chinese => None,
-        };
+        let clip = |score: Option<f64>| score.map(|score| score.clamp(0.0, 1.0));
         Quality {
-            rouge: rouge.or_else(none).unwrap_or_default(),
-            stemmed,
-            bertscore: learned.bertscore.map(|score| score.clamp(0.0, 1.0)),
-            bleurt: learned.bleurt.map(|score| score.clamp(0.0, 1.0)),
+            // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
+            rouge: rouge.unwrap_or_default(),
+            stemmed: (language == Language::English).then(|| rouge_score(candidate, reference)),
+            neural: NeuralScores {
+                bertscore: clip(neural.bertscore),
+                bleurt: clip(neural.bleurt),
+            },
         }
     }
 
-    /// By the measure's name in [`MEASURES`].
-    pub fn get(&self, measure: &str) -> Option<f64> {
+    /// By one of [`Measure::OF_TEXTS`].
+    pub fn get(&self, measure: Measure) -> Option<f64> {
         let stemmed = self.stemmed.as_ref();
         match measure {
-            "rouge1" => Some(self.rouge.rouge1.f),
-            "rouge2" => Some(self.rouge.rouge2.f),
-            "rougeL" => Some(self.rouge.rouge_l.f),
-            "rouge1_stemmed" => stemmed.map(|rouge| rouge.rouge1.f),
-            "rouge2_stemmed" => stemmed.map(|rouge| rouge.rouge2.f),
-            "rougeL_stemmed" => stemmed.map(|rouge| rouge.rouge_l.f),
-            "bertscore" => self.bertscore,
-            "bleurt" => self.bleurt,
-            _ => None,
+            Measure::Rouge1 => Some(self.rouge.rouge1.f),
+            Measure::Rouge2 => Some(self.rouge.rouge2.f),
+            Measure::RougeL => Some(self.rouge.rouge_l.f),
+            Measure::Rouge1Stemmed => stemmed.map(|rouge| rouge.rouge1.f),
+            Measure::Rouge2Stemmed => stemmed.map(|rouge| rouge.rouge2.f),
+            Measure::RougeLStemmed => stemmed.map(|rouge| rouge.rouge_l.f),
+            Measure::BertScore => self.neural.bertscore,
+            Measure::Bleurt => self.neural.bleurt,
+            Measure::Aggregate | Measure::Kpcs | Measure::KpcsGated => None,
         }
     }
 
-    /// The mean of ROUGE-1, BERTScore and BLEURT: AggregateScore, and Eq. 8's M. The published code takes stems for MEDEC and none for
-    /// MedErrBench. `None` unless all three are at hand.
+    /// AggregateScore, and Eq. 8's M: the mean of ROUGE-1 as the published code has it, BERTScore and BLEURT. `None` unless all three
+    /// are there.
     pub fn aggregate(&self, is_medec: bool) -> Option<f64> {
-        let rouge1 = match (&self.stemmed, is_medec) {
-            (Some(stemmed), true) => stemmed.rouge1.f,
-            _ => self.rouge.rouge1.f,
-        };
-        Some((rouge1 + self.bertscore? + self.bleurt?) / 3.0)
+        let rouge1 = self.get(Measure::rouge1(is_medec));
+        let rouge1 = rouge1.unwrap_or(self.rouge.rouge1.f);
+        Some((rouge1 + self.neural.bertscore? + self.neural.bleurt?) / 3.0)
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::NotesReading;
+use crate::analysis::outcomes::Outcomes;
+use crate::record::{NoteStage, Stage};
 
 /// One stage, over all notes and runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,24 +53,25 @@ impl StageCost {
 }
 
 /// Detection, localisation, correction, whatever else there is; then their sum.
-pub fn stage_costs(reading: &NotesReading<'_>) -> Vec<StageCost> {
-    let plan = &reading.contents.plan;
+pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
+    let contents = outcomes.contents();
+    let plan = &contents.plan;
     let notes = (plan.dataset.items.len() * plan.runs as usize) as f64;
-    const ORDER: [&str; 3] = ["detection", "localisation", "correction"];
     let mut sums: BTreeMap<(usize, &str), StageCost> = BTreeMap::new();
     // Of a stage's calls on a note, those of one stage and round run side by side.
     let mut longest: BTreeMap<(&str, u32, &str, bool), u64> = BTreeMap::new();
-    for call in reading.calls() {
+    for call in &contents.calls.records {
         let purpose = call.purpose.as_str();
-        let place = ORDER.iter().position(|one| *one == purpose);
+        let mut stages = NoteStage::ALL.iter();
+        let place = stages.position(|stage| stage.name() == purpose);
         let sum = sums
-            .entry((place.unwrap_or(ORDER.len()), purpose))
+            .entry((place.unwrap_or(NoteStage::ALL.len()), purpose))
             .or_insert_with(|| empty(purpose));
         sum.calls += 1;
         sum.prompt_tokens += call.usage.prompt_tokens as f64;
         sum.cached_tokens += call.usage.cached_tokens as f64;
         sum.completion_tokens += call.usage.completion_tokens as f64;
-        let is_first = call.stage == crate::record::Stage::Initial;
+        let is_first = call.stage == Stage::Initial;
         let slowest = longest
             .entry((&call.item, call.run, purpose, is_first))
             .or_default();

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 
 use super::RatingError;
 use super::key::{Key, KeyEntry};
-use super::runs::Outcomes;
+use super::runs::{Repetition, key_run};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::comparison::questions;
+use crate::analysis::outcomes::Outcomes;
 use crate::data::{Dataset, Item};
 use crate::experiment::contents::Contents;
 use crate::random::sample;
@@ -36,14 +37,17 @@ pub fn draw(
     order: &Order,
 ) -> Result<(Sheet, Key), RatingError> {
     let shared = questions::shared(runs, true)?;
-    let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::first).collect();
+    let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
+    let first_runs: Vec<Repetition<'_>> = outcomes.iter().map(Repetition::first).collect();
     let items: HashMap<&str, &Item> = dataset.items.iter().map(|one| (one.id(), one)).collect();
     let finished = shared.iter().filter_map(|id| {
-        let is_finished = outcomes.iter().all(|run| run.by_item.contains_key(&**id));
+        let is_finished = first_runs
+            .iter()
+            .all(|run| run.finished.contains_key(&**id));
         items.get(id.as_str()).copied().filter(|_| is_finished)
     });
     let (first, others): (Vec<&Item>, Vec<&Item>) =
-        finished.partition(|item| is_first_choice(item, &outcomes));
+        finished.partition(|item| is_first_choice(item, &first_runs));
     let mut drawn = pick(&first, order.n_items, order.seed);
     drawn.extend(pick(&others, order.n_items - drawn.len(), order.seed));
     if drawn.is_empty() {
@@ -58,7 +62,7 @@ pub fn draw(
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), order.seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let Some(shown) = shown(item, outcomes[run].by_item[item.id()], order.show_gold) else {
+        let Some(shown) = shown(item, first_runs[run].finished[item.id()], order.show_gold) else {
             continue;
         };
         key_entries.push(KeyEntry {
@@ -71,6 +75,8 @@ pub fn draw(
     let synthetic = runs.iter().any(|run| run.plan.synthetic);
     let sheet = Sheet::new(dataset.format.kind(), synthetic, entries);
     let sheet = sheet.map_err(std::io::Error::from)?;
+    let keys = outcomes.iter().zip(&first_runs);
+    let keys = keys.map(|(outcomes, first)| key_run(outcomes, first.run));
     let key = Key {
         kind: Key::kind(),
         sheet: sheet.sheet.clone(),
@@ -78,24 +84,24 @@ pub fn draw(
         gold_shown: order.show_gold,
         dataset: dataset.name.clone(),
         dataset_sha256: dataset.sha256.clone(),
-        runs: outcomes.iter().map(Outcomes::key).collect(),
+        runs: keys.collect(),
         entries: key_entries,
     };
     Ok((sheet, key))
 }
 
 /// A note with an error in it, as far as one can tell; any question.
-fn is_first_choice(item: &Item, outcomes: &[Outcomes<'_>]) -> bool {
+fn is_first_choice(item: &Item, runs: &[Repetition<'_>]) -> bool {
     let Item::Note(note) = item else {
         return true;
     };
-    let flags = |run: &Outcomes<'_>| match run.by_item.get(&note.id) {
+    let flags = |run: &Repetition<'_>| match run.finished.get(&*note.id) {
         Some(ItemLine::Note(record)) => record.flag == Some(true),
         _ => false,
     };
     match &note.gold {
         Some(gold) => gold.is_wrong(),
-        None => outcomes.iter().any(flags),
+        None => runs.iter().any(flags),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::RatingError;
 use super::key::KeyRun;
 use crate::analysis::comparison::questions;
+use crate::analysis::outcomes::Outcomes;
 use crate::data::{self, Dataset};
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
@@ -48,42 +49,35 @@ pub fn read(
     Ok((runs, dataset))
 }
 
-/// The outcomes of a run's first repetition that are no errors.
-pub struct Outcomes<'a> {
-    contents: &'a Contents,
-    run: u32,
-    pub by_item: BTreeMap<String, &'a ItemLine>,
+/// What one repetition of a run made of the items.
+pub struct Repetition<'a> {
+    pub run: u32,
+    /// Outcomes that are no errors, by item.
+    pub finished: BTreeMap<&'a str, &'a ItemLine>,
 }
 
-impl Outcomes<'_> {
-    pub fn first(contents: &Contents) -> Outcomes<'_> {
-        let outcomes = contents.outcomes();
-        let run = outcomes.keys().map(|key| key.run).min().unwrap_or_default();
-        let finished = outcomes
-            .into_iter()
-            .filter(|(key, record)| key.run == run && record.error().is_none());
-        Outcomes {
-            contents,
-            run,
-            by_item: finished.map(|(key, record)| (key.item, record)).collect(),
+impl<'a> Repetition<'a> {
+    /// The first.
+    pub fn first(outcomes: &'a Outcomes<'_>) -> Repetition<'a> {
+        let first = outcomes.all().into_iter().next().unwrap_or_default();
+        let lines = || first.iter().flatten();
+        let finished = lines().filter(|line| line.error().is_none());
+        Repetition {
+            run: lines().next().map_or(0, |line| line.run()),
+            finished: finished.map(|line| (line.item(), *line)).collect(),
         }
     }
+}
 
-    pub fn key(&self) -> KeyRun {
-        let plan = &self.contents.plan;
-        let mut models: Vec<String> = Vec::new();
-        for member in &plan.panel {
-            if !models.contains(&member.backbone) {
-                models.push(member.backbone.clone());
-            }
-        }
-        KeyRun {
-            path: self.contents.path.display().to_string(),
-            system: plan.system.clone(),
-            models,
-            plan_sha256: self.contents.plan_sha256.clone(),
-            run: self.run,
-            synthetic: plan.synthetic,
-        }
+/// What a key says of a run.
+pub fn key_run(outcomes: &Outcomes<'_>, run: u32) -> KeyRun {
+    let contents = outcomes.contents();
+    KeyRun {
+        path: outcomes.name(),
+        system: contents.plan.system.clone(),
+        models: outcomes.models(),
+        plan_sha256: contents.plan_sha256.clone(),
+        run,
+        synthetic: contents.plan.synthetic,
     }
 }

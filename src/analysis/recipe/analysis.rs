@@ -1,8 +1,9 @@
 //! What a recipe reads off its cells beside their accuracy.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::reading::{Reading, When};
 use super::results::CellResult;
 use crate::analysis::metrics::agreement::Agreement;
 use crate::analysis::metrics::baseline::unified_baseline;
@@ -11,9 +12,14 @@ use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::net_gain::net_gain;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::metrics::similarity::mean_pairwise_cosine;
+use crate::analysis::outcomes::{Outcomes, When};
 use crate::encoder::Encoder;
 use crate::experiment::recipe::RecipeError;
 use crate::experiment::recipe::file::{Analysis, Recipe};
+use crate::record::ItemLine;
+
+/// The system whose methods the paper sets against all others.
+const MEDMAD: &str = "medmad";
 
 /// What debate changes (Table 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,28 +92,36 @@ pub struct CaseMethod {
     pub answer: String,
 }
 
-/// Cells of one recipe with what they say, in the order of the results.
-pub type Readings<'a> = [(&'a CellResult, Reading<'a>)];
+/// A cell of the recipe, and the items of its run.
+pub struct CellOutcomes<'a> {
+    pub result: &'a CellResult,
+    pub outcomes: Outcomes<'a>,
+}
 
-/// Whether the run put several agents to work.
-fn is_multi_agent(reading: &Reading<'_>) -> bool {
-    reading.contents.plan.panel.len() > 1
+impl CellOutcomes<'_> {
+    /// Whether the run put several agents to work.
+    fn is_multi_agent(&self) -> bool {
+        self.outcomes.contents().plan.panel.len() > 1
+    }
 }
 
 /// # Errors
 /// Runs over different questions.
-pub fn net_gains(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<NetGainRow>, RecipeError> {
+pub fn net_gains(
+    recipe: &Recipe,
+    cells: &[CellOutcomes<'_>],
+) -> Result<Vec<NetGainRow>, RecipeError> {
     if !recipe.analyses.contains(&Analysis::Netgain) {
         return Ok(Vec::new());
     }
-    let debating = cells.iter().filter(|(_, reading)| is_multi_agent(reading));
-    let row = |(cell, reading): &(&CellResult, Reading<'_>)| {
-        let gain = net_gain(&reading.round0(), &reading.verdicts(), None)?;
+    let debating = cells.iter().filter(|cell| cell.is_multi_agent());
+    let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
+        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), None)?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Ok(NetGainRow {
-            method: cell.method.clone(),
-            dataset: cell.dataset.clone(),
+            method: result.method.clone(),
+            dataset: result.dataset.clone(),
             wrong_to_right: runs()
                 .map(|run| share(run.wrong_to_right, run.n_questions))
                 .collect(),
@@ -118,8 +132,8 @@ pub fn net_gains(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<NetGainRow
             paper: recipe
                 .paper
                 .netgain
-                .get(&cell.dataset)
-                .and_then(|methods| methods.get(&cell.method))
+                .get(&result.dataset)
+                .and_then(|methods| methods.get(&result.method))
                 .copied(),
         })
     };
@@ -128,36 +142,33 @@ pub fn net_gains(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<NetGainRow
 
 /// # Errors
 /// Runs over different questions.
-pub fn paired(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<PairedRow>, RecipeError> {
+pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, RecipeError> {
     let mut rows = Vec::new();
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
-        let here: Vec<_> = cells
-            .iter()
-            .filter(|(cell, _)| cell.dataset == dataset.name)
-            .collect();
-        let Some(medmad) = here.iter().rfind(|(cell, _)| cell.system == "medmad") else {
+        let here = on_dataset(cells, &dataset.name);
+        let Some(medmad) = here.iter().rfind(|cell| cell.result.system == MEDMAD) else {
             continue;
         };
         for analysis in &recipe.analyses {
             match analysis {
                 Analysis::PairedBest => {
-                    let others = here.iter().filter(|(cell, reading)| {
-                        is_multi_agent(reading) && cell.method != medmad.0.method
+                    let others = here.iter().filter(|cell| {
+                        cell.is_multi_agent() && cell.result.method != medmad.result.method
                     });
                     // The first of equal means, in the recipe's order.
-                    let best = others.reduce(|best, other| match other.0.mean > best.0.mean {
-                        true => other,
-                        false => best,
-                    });
+                    let best =
+                        others.reduce(|best, other| match other.result.mean > best.result.mean {
+                            true => other,
+                            false => best,
+                        });
                     if let Some(best) = best {
                         rows.push(pair("best", recipe, medmad, best)?);
                     }
                 }
                 Analysis::PairedUnified => {
-                    let baseline = here
-                        .iter()
-                        .find(|(cell, _)| Some(&cell.method) == unified.as_ref());
+                    let mut here = here.iter();
+                    let baseline = here.find(|cell| Some(&cell.result.method) == unified.as_ref());
                     if let Some(baseline) = baseline {
                         rows.push(pair("unified", recipe, medmad, baseline)?);
                     }
@@ -175,14 +186,16 @@ pub fn paired(recipe: &Recipe, cells: &Readings<'_>) -> Result<Vec<PairedRow>, R
 }
 
 /// The method that App. A.4 chooses as the one baseline of all datasets.
-fn unified(cells: &Readings<'_>) -> Result<Option<String>, RecipeError> {
-    let mut accuracies: std::collections::BTreeMap<String, _> = std::collections::BTreeMap::new();
-    for (cell, _) in cells {
+///
+/// # Errors
+/// Candidates that did not run on the same datasets.
+fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, RecipeError> {
+    let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    for CellOutcomes { result, .. } in cells {
         // The method's name tells apart two methods of one system.
-        let name = format!("{} {}", cell.system, cell.method);
-        let datasets: &mut std::collections::BTreeMap<String, f64> =
-            accuracies.entry(name).or_default();
-        datasets.insert(cell.dataset.clone(), cell.mean.unwrap_or(0.0));
+        let name = format!("{} {}", result.system, result.method);
+        let datasets = accuracies.entry(name).or_default();
+        datasets.insert(result.dataset.clone(), result.mean.unwrap_or(0.0));
     }
     let best = unified_baseline(&accuracies)?;
     Ok(best.and_then(|(name, _)| Some(name.split_once(' ')?.1.to_owned())))
@@ -191,10 +204,11 @@ fn unified(cells: &Readings<'_>) -> Result<Option<String>, RecipeError> {
 fn pair(
     comparison: &str,
     recipe: &Recipe,
-    (method, left): &(&CellResult, Reading<'_>),
-    (baseline, right): &(&CellResult, Reading<'_>),
+    method: &CellOutcomes<'_>,
+    baseline: &CellOutcomes<'_>,
 ) -> Result<PairedRow, RecipeError> {
-    let (left, right) = (left.verdicts(), right.verdicts());
+    let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
+    let (method, baseline) = (method.result, baseline.result);
     let tests = left
         .iter()
         .zip(&right)
@@ -219,7 +233,7 @@ fn pair(
 /// Texts that cannot be embedded.
 pub fn collapse(
     recipe: &Recipe,
-    cells: &Readings<'_>,
+    cells: &[CellOutcomes<'_>],
     encoder: Option<&Encoder>,
 ) -> Result<Vec<CollapseRow>, RecipeError> {
     let asks = |analysis| recipe.analyses.contains(&analysis);
@@ -228,21 +242,21 @@ pub fn collapse(
         return Ok(Vec::new());
     }
     let encoder = encoder.filter(|_| wants_similarity);
-    let row = |(cell, reading): &(&CellResult, Reading<'_>)| {
+    let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
         Ok(CollapseRow {
-            method: cell.method.clone(),
-            dataset: cell.dataset.clone(),
-            agreement: Agreement::over_runs(&reading.trajectories()),
+            method: result.method.clone(),
+            dataset: result.dataset.clone(),
+            agreement: Agreement::over_runs(&outcomes.trajectories()),
             similarity: encoder
-                .map(|encoder| similarity(reading, encoder))
+                .map(|encoder| similarity(outcomes, encoder))
                 .transpose()?,
         })
     };
     cells.iter().map(row).collect()
 }
 
-fn similarity(reading: &Reading<'_>, encoder: &Encoder) -> Result<Similarity, RecipeError> {
-    let initial = cosines(reading, When::Initial, encoder)?;
+fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, RecipeError> {
+    let initial = cosines(outcomes, When::Initial, encoder)?;
     let questions = initial.first().map_or(0, Vec::len);
     let by_question = (0..questions).filter_map(|question| {
         let values: Vec<f64> = initial.iter().filter_map(|run| run[question]).collect();
@@ -257,19 +271,19 @@ fn similarity(reading: &Reading<'_>, encoder: &Encoder) -> Result<Similarity, Re
     };
     Ok(Similarity {
         initial_by_question: by_question.collect(),
-        first_round: over_runs(&cosines(reading, When::FirstRound, encoder)?),
-        last: over_runs(&cosines(reading, When::Last, encoder)?),
+        first_round: over_runs(&cosines(outcomes, When::FirstRound, encoder)?),
+        last: over_runs(&cosines(outcomes, When::Last, encoder)?),
         initial: over_runs(&initial),
     })
 }
 
 /// Each question's mean pairwise cosine, run by run; `None` where fewer than two trajectories say anything.
 fn cosines(
-    reading: &Reading<'_>,
+    outcomes: &Outcomes<'_>,
     when: When,
     encoder: &Encoder,
 ) -> Result<Vec<Vec<Option<f64>>>, RecipeError> {
-    let runs = reading.texts(when).into_iter();
+    let runs = outcomes.texts(when).into_iter();
     runs.map(|run| {
         let questions = run.into_iter().map(|texts| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -280,36 +294,32 @@ fn cosines(
     .collect()
 }
 
+fn on_dataset<'a, 'b>(cells: &'b [CellOutcomes<'a>], dataset: &str) -> Vec<&'b CellOutcomes<'a>> {
+    let cells = cells.iter();
+    cells
+        .filter(|cell| cell.result.dataset == dataset)
+        .collect()
+}
+
 /// The questions of Figure 4, in the order of runs and questions.
-pub fn cases(recipe: &Recipe, cells: &Readings<'_>) -> Vec<CaseRow> {
+pub fn cases(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Vec<CaseRow> {
     if !recipe.analyses.contains(&Analysis::Cases) {
         return Vec::new();
     }
     let mut rows = Vec::new();
     for dataset in &recipe.dataset {
-        let here: Vec<_> = cells
-            .iter()
-            .filter(|(cell, _)| cell.dataset == dataset.name)
-            .collect();
-        let Some(((_, last), others)) = here.split_last() else {
-            continue;
-        };
-        let runs = here.iter().map(|(cell, _)| cell.n_runs).min().unwrap_or(0);
-        for run in 0..runs as usize {
-            for (question, name) in last.questions.iter().enumerate() {
-                let right = last.item(run, question);
-                let item = |reading: &Reading<'_>| {
-                    let same = reading.questions.iter().position(|other| other == name);
-                    same.map(|question| reading.item(run, question).says().to_owned())
-                };
-                let answers: Vec<Option<String>> =
-                    others.iter().map(|(_, reading)| item(reading)).collect();
-                let shared = answers.iter().all(|answer| *answer == answers[0]);
-                let wrong = answers.first().and_then(Option::as_deref);
-                let is_wrong =
-                    wrong.is_some_and(|wrong| !wrong.is_empty() && Some(wrong) != right.gold());
-                if right.correct() == Some(true) && shared && is_wrong {
-                    rows.push(case(&dataset.name, run, question, &here));
+        let here = on_dataset(cells, &dataset.name);
+        let runs = here.iter().map(|cell| cell.result.n_runs).min();
+        let lines: Vec<_> = here.iter().map(|cell| cell.outcomes.graded()).collect();
+        for run in 0..runs.unwrap_or(0) as usize {
+            for right in lines.last().map_or(&[][..], |last| &last[run]) {
+                let same = lines.iter().map(|lines| {
+                    let mut lines = lines[run].iter().copied();
+                    lines.find(|line| line.item() == right.item())
+                });
+                let methods: Option<Vec<_>> = same.collect();
+                if let Some(methods) = methods.filter(|methods| is_case(methods)) {
+                    rows.push(case(&here, &methods));
                 }
             }
         }
@@ -317,27 +327,32 @@ pub fn cases(recipe: &Recipe, cells: &Readings<'_>) -> Vec<CaseRow> {
     rows
 }
 
-fn case(
-    dataset: &str,
-    run: usize,
-    question: usize,
-    cells: &[&(&CellResult, Reading<'_>)],
-) -> CaseRow {
-    let methods = cells.iter().map(|(cell, reading)| {
-        let rounds = reading.answer(run, question).map(|one| one.rounds.iter());
-        let rounds = rounds.into_iter().flatten();
+/// Whether the last method alone is right, and the others wrong alike.
+fn is_case(methods: &[&ItemLine]) -> bool {
+    let Some((last, others @ [first, ..])) = methods.split_last() else {
+        return false;
+    };
+    let wrong = first.says();
+    last.correct() == Some(true)
+        && others.iter().all(|other| other.says() == wrong)
+        && !wrong.is_empty()
+        && Some(wrong) != last.gold()
+}
+
+fn case(cells: &[&CellOutcomes<'_>], lines: &[&ItemLine]) -> CaseRow {
+    let methods = cells.iter().zip(lines).map(|(cell, line)| {
+        let rounds = line.answer().map_or(&[][..], |answer| &answer.rounds[..]);
         CaseMethod {
-            method: cell.method.clone(),
-            rounds: rounds.map(|round| round.answers.clone()).collect(),
-            answer: reading.item(run, question).says().to_owned(),
+            method: cell.result.method.clone(),
+            rounds: rounds.iter().map(|round| round.answers.clone()).collect(),
+            answer: line.says().to_owned(),
         }
     });
-    let item = cells[0].1.item(run, question);
     CaseRow {
-        dataset: dataset.to_owned(),
-        item: item.item().to_owned(),
-        run: item.run(),
-        gold: item.gold().unwrap_or_default().to_owned(),
+        dataset: cells[0].result.dataset.clone(),
+        item: lines[0].item().to_owned(),
+        run: lines[0].run(),
+        gold: lines[0].gold().unwrap_or_default().to_owned(),
         methods: methods.collect(),
     }
 }

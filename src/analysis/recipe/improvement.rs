@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::metrics::bootstrap::{self, Estimate};
 use crate::analysis::metrics::paired_t::{PairedT, paired_t};
-use crate::analysis::notes::{Column, Gauge, NotesReading, columns};
+use crate::analysis::notes::{Column, CorrectionScorer, columns};
+use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
-use crate::experiment::recipe::RecipeError;
 use crate::experiment::recipe::cells::Cell;
+use crate::experiment::recipe::{NoteColumn, RecipeError};
 
 /// A method beside the one that it is set against, over the columns that both have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub struct ImprovementRow {
     pub method: String,
     pub baseline: String,
     /// Columns compared: fewer than the paper's six where weights of metrics are missing.
-    pub columns: Vec<String>,
+    pub columns: Vec<NoteColumn>,
     /// The mean over the columns, of the method and of the baseline.
     pub average: [f64; 2],
     /// The sum of the columns over the baseline's, less 1, in percent; `null` where the baseline's is 0.
@@ -35,7 +36,7 @@ pub struct ImprovementRow {
 /// Runs over different notes.
 pub fn improvements(
     cells: &[(Cell<'_>, Contents)],
-    gauge: &Gauge,
+    scorer: &CorrectionScorer,
 ) -> Result<Vec<ImprovementRow>, RecipeError> {
     let mut rows = Vec::new();
     for (cell, contents) in cells {
@@ -48,14 +49,14 @@ pub fn improvements(
         let Some((_, other)) = other else {
             continue;
         };
-        let readings = [contents, other].map(NotesReading::of);
-        if readings[0].notes != readings[1].notes {
+        let both = [contents, other].map(Outcomes::of);
+        if both[0].items() != both[1].items() {
             return Err(RecipeError::Malformed {
                 path: contents.path.display().to_string(),
                 problem: format!("its notes are not those of {}", other.path.display()),
             });
         }
-        let [own, base] = readings.map(|reading| columns(&reading, gauge));
+        let [own, base] = both.map(|outcomes| columns(&outcomes, scorer));
         rows.extend(row(cell, against, &own, &base)?);
     }
     Ok(rows)
@@ -103,7 +104,7 @@ fn row(
         dataset: cell.dataset.name.clone(),
         method: cell.method.name.clone(),
         baseline: against.to_owned(),
-        columns: pairs.iter().map(|(own, _)| own.name.to_owned()).collect(),
+        columns: pairs.iter().map(|(own, _)| own.name).collect(),
         average: [own_sum / count, base_sum / count],
         delta_percent: (base_sum > 0.0).then(|| 100.0 * (own_sum / base_sum - 1.0)),
         paired_t: paired_t(&by_column),

@@ -2,5 +2,4 @@
 
 pub mod analysis;
 pub mod improvement;
-pub mod reading;
 pub mod results;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::analysis::{self, CaseRow, CollapseRow, NetGainRow, PairedRow};
+use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
 use super::improvement::{ImprovementRow, improvements};
-use super::reading::Reading;
-use crate::analysis::metrics::bootstrap::{self, Estimate};
-use crate::analysis::metrics::calibration::{BINS, Calibration, calibration};
+use crate::analysis::figures::RunFigures;
+use crate::analysis::metrics::bootstrap::Estimate;
+use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
-use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{Gauge, NoteFigures, NotesReading};
+use crate::analysis::notes::{CorrectionScorer, NoteFigures};
+use crate::analysis::outcomes::Outcomes;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
@@ -85,59 +85,35 @@ impl CellResult {
     /// A run without its results.
     fn of(
         cell: &Cell<'_>,
-        reading: &Reading<'_>,
-        gauge: &Gauge,
+        outcomes: &Outcomes<'_>,
+        scorer: &CorrectionScorer,
     ) -> Result<CellResult, RecipeError> {
-        let contents = reading.contents;
-        let of_notes = || NoteFigures::of(&NotesReading::of(contents), gauge);
-        let notes = cell.protocol.takes_notes().then(of_notes);
-        let verdicts = reading.verdicts();
-        let graded = !reading.questions.is_empty();
-        let shares = OverRuns::of_shares(&verdicts);
-        let interval = match graded {
-            true => Some(bootstrap::mean(&bootstrap::run_means(&verdicts)?, None)?),
-            false => None,
-        };
+        let contents = outcomes.contents();
         let calls = &contents.calls.records;
-        let outcomes = contents.outcomes();
-        let predictions = reading.predictions();
+        let figures = RunFigures::of(outcomes)?;
+        let accuracy = figures.accuracy;
+        let of_notes = || NoteFigures::of(outcomes, scorer);
         Ok(CellResult {
             method: cell.method.name.clone(),
             dataset: cell.dataset.name.clone(),
             system: contents.plan.system.clone(),
-            models: models(contents),
-            mean: shares.as_ref().map(|shares| shares.mean),
-            std: shares.as_ref().and_then(|shares| shares.std),
-            accuracy: shares.map_or(Vec::new(), |shares| shares.per_run),
-            interval,
+            models: outcomes.models(),
+            mean: accuracy.as_ref().map(|accuracy| accuracy.mean),
+            std: accuracy.as_ref().and_then(|accuracy| accuracy.std),
+            accuracy: accuracy.map_or(Vec::new(), |accuracy| accuracy.per_run),
+            interval: figures.interval,
             paper: cell.method.paper.get(&cell.dataset.name).copied(),
             n_items: contents.plan.dataset.items.len(),
-            n_runs: contents.plan.runs,
-            n_errors: outcomes
-                .values()
-                .filter(|item| item.error().is_some())
-                .count(),
+            n_runs: figures.n_runs,
+            n_errors: figures.n_errors,
             calls: calls.len(),
             completion_tokens: calls.iter().map(|call| call.usage.completion_tokens).sum(),
-            cost: reading.cost(),
-            calibration: match predictions.is_empty() {
-                true => None,
-                false => Some(calibration(&predictions, BINS)?),
-            },
-            notes,
+            cost: figures.cost,
+            calibration: figures.calibration,
+            notes: cell.protocol.takes_notes().then(of_notes),
             head: head(&contents.path)?,
         })
     }
-}
-
-fn models(contents: &Contents) -> Vec<String> {
-    let mut models: Vec<String> = Vec::new();
-    for member in &contents.plan.panel {
-        if !models.contains(&member.backbone) {
-            models.push(member.backbone.clone());
-        }
-    }
-    models
 }
 
 fn head(directory: &Path) -> Result<String, RecipeError> {
@@ -161,22 +137,25 @@ impl RecipeResults {
         recipe: &Recipe,
         cells: &[(Cell<'_>, Contents)],
         encoder: Option<&Encoder>,
-        gauge: &Gauge,
+        scorer: &CorrectionScorer,
     ) -> Result<RecipeResults, RecipeError> {
-        let results = cells
-            .iter()
-            .map(|(cell, contents)| CellResult::of(cell, &Reading::of(contents), gauge))
-            .collect::<Result<Vec<_>, _>>()?;
-        let readings: Vec<_> = results
+        let result = |(cell, contents): &(Cell<'_>, Contents)| {
+            CellResult::of(cell, &Outcomes::of(contents), scorer)
+        };
+        let results = cells.iter().map(result).collect::<Result<Vec<_>, _>>()?;
+        let read: Vec<CellOutcomes<'_>> = results
             .iter()
             .zip(cells)
-            .map(|(result, (_, contents))| (result, Reading::of(contents)))
+            .map(|(result, (_, contents))| CellOutcomes {
+                result,
+                outcomes: Outcomes::of(contents),
+            })
             .collect();
-        let netgain = analysis::net_gains(recipe, &readings)?;
-        let paired = analysis::paired(recipe, &readings)?;
-        let collapse = analysis::collapse(recipe, &readings, encoder)?;
-        let cases = analysis::cases(recipe, &readings);
-        drop(readings);
+        let netgain = analysis::net_gains(recipe, &read)?;
+        let paired = analysis::paired(recipe, &read)?;
+        let collapse = analysis::collapse(recipe, &read, encoder)?;
+        let cases = analysis::cases(recipe, &read);
+        drop(read);
         Ok(RecipeResults {
             recipe: name.to_owned(),
             title: recipe.title.clone(),
@@ -188,7 +167,7 @@ impl RecipeResults {
             paired,
             collapse,
             cases,
-            improvements: improvements(cells, gauge)?,
+            improvements: improvements(cells, scorer)?,
         })
     }
 

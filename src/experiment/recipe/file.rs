@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::RecipeError;
-use crate::analysis::notes::COLUMNS;
+use super::{NoteColumn, RecipeError};
 use crate::data::Format;
 
 macro_rules! embed {
@@ -149,8 +148,8 @@ pub struct MethodEntry {
 pub struct PublishedEntry {
     pub label: String,
     pub group: String,
-    /// On notes, by dataset and by column of [`crate::analysis::notes::COLUMNS`].
-    pub figures: BTreeMap<String, BTreeMap<String, f64>>,
+    /// On notes, by dataset and by column.
+    pub figures: BTreeMap<String, BTreeMap<NoteColumn, f64>>,
 }
 
 /// The paper's figures that belong to no cell.
@@ -262,15 +261,6 @@ impl Recipe {
             let mut named = row.figures.keys();
             if let Some(unknown) = named.find(|name| !datasets.contains(&name.as_str())) {
                 return Err(format!("{}: no dataset {unknown}", row.label));
-            }
-            let mut columns = row.figures.values().flat_map(BTreeMap::keys);
-            let is_known = |name: &str| COLUMNS.iter().any(|(column, _)| *column == name);
-            if let Some(unknown) = columns.find(|name| !is_known(name)) {
-                let known = COLUMNS.map(|(column, _)| column).join(", ");
-                return Err(format!(
-                    "{}: no column {unknown}; they are {known}",
-                    row.label
-                ));
             }
         }
         Ok(())

@@ -6,9 +6,11 @@
 
 pub mod begun;
 pub mod cells;
+mod column;
 pub mod error;
 pub mod file;
 pub mod shards;
 
+pub use column::NoteColumn;
 pub use error::RecipeError;
 pub use file::Recipe;

@@ -6,7 +6,7 @@ use super::correction::Correction;
 use super::flag::Flag;
 use super::passage::{Instructions, Passage};
 use super::stage::{Stage, stages, word};
-use crate::analysis::notes::{LearnedScores, verdict};
+use crate::analysis::notes::{ScoresByPair, verdict};
 use crate::record::Language;
 use crate::record::{CallLine, GoldLine, NoteLine};
 use crate::report::case::{Verdict, anchor, excerpt};
@@ -58,7 +58,7 @@ impl<'a> Case<'a> {
     pub fn new(
         note: &'a NoteLine,
         calls: &[&'a CallLine],
-        learned: &LearnedScores,
+        neural: &ScoresByPair,
         instructions: &Instructions,
         prompts: &mut Prompts<'a>,
     ) -> Case<'a> {
@@ -93,7 +93,7 @@ impl<'a> Case<'a> {
                 .unwrap_or_default(),
             passage,
             sentence: &note.sentence,
-            correction: Correction::of(note, learned),
+            correction: Correction::of(note, neural),
             stages: stages(note, calls, prompts),
             calls: note.calls,
             error: note.error.as_deref(),

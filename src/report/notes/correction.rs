@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::diff::Diff;
-use crate::analysis::notes::{LearnedScores, MEASURES, quality};
+use crate::analysis::notes::{Measure, ScoresByPair, quality};
 use crate::record::NoteLine;
 
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ struct Score {
 
 impl Correction {
     /// `None` where neither side corrects.
-    pub fn of(note: &NoteLine, learned: &LearnedScores) -> Option<Correction> {
+    pub fn of(note: &NoteLine, neural: &ScoresByPair) -> Option<Correction> {
         let language = note.language;
         let gold = note.gold.as_ref();
         let wanted = gold.and_then(|gold| gold.correction.as_deref());
@@ -38,11 +38,13 @@ impl Correction {
         let wrong = gold.and_then(|gold| gold.sentence.as_deref());
         let both = wanted.zip(given);
         let same = both.is_some_and(|(wanted, given)| wanted == given);
-        let quality = quality(note, learned);
-        let scores = MEASURES.iter().filter_map(|&(name, label)| {
-            let value = quality.as_ref()?.get(name)?;
-            let value = format!("{value:.4}");
-            Some(Score { label, value })
+        let quality = quality(note, neural);
+        let scores = Measure::OF_TEXTS.into_iter().filter_map(|measure| {
+            let value = quality.as_ref()?.get(measure)?;
+            Some(Score {
+                label: measure.label(),
+                value: format!("{value:.4}"),
+            })
         });
         Some(Correction {
             proposed: given.map(|given| Diff::of(language, &note.sentence, given)),
@@ -64,7 +66,7 @@ mod tests {
     #[test]
     fn either_side_may_be_missing() {
         let mut judged = note("x");
-        let of = |note: &NoteLine| Correction::of(note, &LearnedScores::new());
+        let of = |note: &NoteLine| Correction::of(note, &ScoresByPair::new());
         assert!(of(&judged).is_none());
         judged.gold = Some(gold(Some(1)));
         let missed = of(&judged).unwrap();
@@ -74,7 +76,7 @@ mod tests {
         judged.correction = judged.gold.as_ref().unwrap().correction.clone();
         let equal = of(&judged).unwrap();
         assert!(equal.same && equal.between.is_none());
-        // Three of the package `rouge`, three with stems; no learned measure without its weights.
+        // Three of the package `rouge`, three with stems; no neural measure without its weights.
         let values: Vec<&str> = equal.scores.iter().map(|one| one.value.as_str()).collect();
         assert_eq!(values, ["1.0000"; 6]);
         judged.correction = Some("Something else.".into());

@@ -71,7 +71,7 @@ fn consensus(stages: &[Consensus]) -> Figure {
             .iter()
             .map(|one| format!("{} {:.4}", series(one.source).1, one.share));
         Row {
-            label: stage.stage.clone(),
+            label: stage.stage.to_string(),
             lanes: vec![Lane {
                 series: 0,
                 said: said.collect::<Vec<_>>().join(" · "),

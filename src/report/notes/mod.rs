@@ -21,7 +21,7 @@ use minijinja::value::{Serde, Value};
 
 use super::table::{Kind, Table};
 use super::{ReportError, SCRIPT, STYLE, content_policy, environment};
-use crate::analysis::notes::{Gauge, Prices};
+use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::data::{Format, ItemKind};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
@@ -29,7 +29,7 @@ use crate::experiment::plan::Plan;
 /// What a run's records do not hold and its figures need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scoring {
-    pub gauge: Gauge,
+    pub scorer: CorrectionScorer,
     pub prices: Prices,
 }
 

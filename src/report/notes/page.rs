@@ -10,8 +10,9 @@ use super::flag::Flag;
 use super::method::method;
 use super::passage::Instructions;
 use super::tables::missing_weights;
+use crate::analysis::Outcomes;
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{NoteFigures, NotesReading};
+use crate::analysis::notes::NoteFigures;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{CallLine, NoteLine};
@@ -24,7 +25,7 @@ pub struct Page<'a> {
     plan: &'a Plan,
     method: Vec<String>,
     headline: Option<Headline>,
-    /// What is said where a learned measure has no weights.
+    /// What is said where a neural measure has no weights.
     missing: Option<String>,
     #[serde(skip)]
     pub figures: NoteFigures,
@@ -50,7 +51,7 @@ struct Headline {
 impl<'a> Page<'a> {
     pub fn new(contents: &'a Contents, scoring: &Scoring) -> Page<'a> {
         let plan = &contents.plan;
-        let figures = NoteFigures::of(&NotesReading::of(contents), &scoring.gauge);
+        let figures = NoteFigures::of(&Outcomes::of(contents), &scoring.scorer);
         let order = Order::new(plan);
         let mut notes: Vec<&NoteLine> = contents.notes().into_values().collect();
         notes.sort_by_key(|note| (&note.dataset, note.run, order.place(&note.item), &note.item));
@@ -75,7 +76,7 @@ impl<'a> Page<'a> {
             let mut case = Case::new(
                 note,
                 calls,
-                &scoring.gauge.learned,
+                &scoring.scorer.neural,
                 &instructions,
                 &mut prompts,
             );

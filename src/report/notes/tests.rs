@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::fixtures::{ARABIC, called, contents, gold, note, plan, records};
 use super::*;
-use crate::analysis::notes::{Learned, NoteFigures, NotesReading};
+use crate::analysis::Outcomes;
+use crate::analysis::notes::{NeuralScores, NoteFigures};
 use crate::record::{Parse, Source};
 use crate::report::fixtures::assert_asks_for_nothing;
 
@@ -176,7 +177,7 @@ fn other_languages_run_in_their_own_direction() {
 #[test]
 fn tables_equal_the_figures() {
     let records = records();
-    let figures = NoteFigures::of(&NotesReading::of(&records), &Gauge::default());
+    let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
     let tables = tables::all(&figures, &Prices::default());
     let detection = figures.detection.as_ref().unwrap();
     let shown = rows(&tables, "detection");
@@ -254,7 +255,7 @@ fn tables_equal_the_figures() {
 fn a_measure_without_weights_is_empty_and_loud() {
     let records = records();
     let told = |scoring: &Scoring| {
-        let figures = NoteFigures::of(&NotesReading::of(&records), &scoring.gauge);
+        let figures = NoteFigures::of(&Outcomes::of(&records), &scoring.scorer);
         let tables = tables::all(&figures, &scoring.prices);
         (
             rows(&tables, "correction"),
@@ -296,11 +297,11 @@ fn a_measure_without_weights_is_empty_and_loud() {
             .as_ref()
             .and_then(|gold| gold.correction.clone());
         if let Some((wanted, given)) = wanted.zip(record.correction.clone()) {
-            let learned = Learned {
+            let learned = NeuralScores {
                 bertscore: Some(0.5),
                 bleurt: Some(0.25),
             };
-            scoring.gauge.learned.insert((wanted, given), learned);
+            scoring.scorer.neural.insert((wanted, given), learned);
         }
     }
     let (rows, page) = told(&scoring);
@@ -313,7 +314,7 @@ fn a_measure_without_weights_is_empty_and_loud() {
 #[test]
 fn prices_are_what_is_given() {
     let records = records();
-    let figures = NoteFigures::of(&NotesReading::of(&records), &Gauge::default());
+    let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
     let free = Prices {
         prompt: 0.0,
         completion: 2.0,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::analysis::recipe::reading;
+use crate::analysis::metrics::similarity::trajectory_text;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
@@ -212,7 +212,7 @@ impl Browser {
         let mut texts = vec![None; record.answers.len()];
         for (call, place) in calls.iter().zip(places(calls, &record.agents)) {
             if let Some(text) = place.and_then(|place| texts.get_mut(place)) {
-                *text = reading::text(&call.record).and_then(|said| pool.put(&said));
+                *text = trajectory_text(&call.record).and_then(|said| pool.put(&said));
             }
         }
         let agents: Vec<String> = record

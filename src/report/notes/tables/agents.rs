@@ -7,7 +7,7 @@ use crate::report::table::{Cell, Column, Kind, Row, Table};
 pub fn consensus(stages: &[Consensus]) -> Table {
     let of_stage = |stage: &Consensus| {
         let row = |settled: &Settled| Row {
-            group: stage.stage.clone(),
+            group: stage.stage.to_string(),
             cells: vec![
                 Cell::text(settled.source.in_words()),
                 Cell::Count(settled.n),

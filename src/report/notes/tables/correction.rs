@@ -1,6 +1,6 @@
 //! The table of corrections, by every measure; and what is said of measures without weights.
 
-use crate::analysis::notes::{Correction, MEASURES, Measured, NoteFigures};
+use crate::analysis::notes::{Correction, Measure, Measured, NoteFigures};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 
 /// What stands where a measure has no weights.
@@ -9,10 +9,10 @@ const NOT_COMPUTED: &str = "not computed: give --scorers DIR";
 /// What is said where BERTScore, BLEURT or both have no weights.
 pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
     let correction = figures.correction.as_ref()?;
-    let missing = [("bertscore", "BERTScore"), ("bleurt", "BLEURT")]
+    let missing = [Measure::BertScore, Measure::Bleurt]
         .into_iter()
-        .filter(|(name, _)| correction.measure(name).is_none());
-    let names: Vec<&str> = missing.map(|(_, name)| name).collect();
+        .filter(|measure| correction.measure(*measure).is_none());
+    let names: Vec<&str> = missing.map(Measure::label).collect();
     (!names.is_empty()).then(|| {
         format!(
             "{}, and with {} AggregateScore and KPCS: {NOT_COMPUTED}",
@@ -41,17 +41,14 @@ pub fn table(correction: &Correction, n_graded: usize) -> Table {
             Cell::text(remark),
         ])
     };
-    let remark = |name: &str| match (correction.measure(name), name) {
+    let remark = |measure: Measure| match (correction.measure(measure), measure) {
         (Some(_), _) => "",
-        (None, "bertscore" | "bleurt" | "aggregate") => NOT_COMPUTED,
+        (None, Measure::BertScore | Measure::Bleurt | Measure::Aggregate) => NOT_COMPUTED,
         (None, _) => "English alone has its stems",
     };
-    let names = MEASURES
-        .iter()
-        .copied()
-        .chain([("aggregate", "AggregateScore")]);
-    let mut rows: Vec<Row> = names
-        .map(|(name, label)| row(label.to_owned(), correction.measure(name), remark(name)))
+    let measures = Measure::OF_TEXTS.into_iter().chain([Measure::Aggregate]);
+    let mut rows: Vec<Row> = measures
+        .map(|one| row(one.label().to_owned(), correction.measure(one), remark(one)))
         .collect();
     for kpcs in &correction.kpcs {
         let alpha = kpcs.alpha;

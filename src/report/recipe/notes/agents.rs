@@ -10,7 +10,7 @@ pub fn consensus(entries: &[Entry<'_>]) -> Option<Table> {
         for stage in &entry.notes.consensus {
             let row = |settled: &Settled| {
                 entry.row([
-                    Cell::text(&stage.stage),
+                    Cell::text(stage.stage.name()),
                     Cell::text(settled.source.in_words()),
                     Cell::Count(settled.n),
                     Cell::share(Some(settled.share)),

@@ -2,50 +2,57 @@
 
 use super::Entry;
 use crate::analysis::metrics::kpcs::ALPHA;
-use crate::analysis::notes::{COLUMNS, Measured, rouge1};
+use crate::analysis::notes::{Measure, Measured};
 use crate::data::Format;
-use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::report::notes::tables::measured;
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 
 /// What is said where weights of metrics are missing.
 const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateScore, KPCS) were not computed wherever a dash stands: give the folder of their weights with --scorers DIR.";
 
-/// What a cell has of a measure; ROUGE-1 is the one that the paper has for the dataset.
-fn measure<'a>(recipe: &Recipe, entry: &Entry<'a>, name: &str) -> Option<&'a Measured> {
+/// What a cell has of a column of corrections; ROUGE-1 is the one that the paper has for the dataset.
+fn correction<'a>(recipe: &Recipe, entry: &Entry<'a>, column: NoteColumn) -> Option<&'a Measured> {
     let correction = entry.notes.correction.as_ref()?;
-    match name {
-        "kpcs" => {
+    match column {
+        NoteColumn::Detection | NoteColumn::Localisation => None,
+        NoteColumn::Kpcs => {
             let half = correction.kpcs.iter().find(|one| one.alpha == ALPHA);
             half.map(|one| &one.eq9)
         }
-        "rouge1" => {
+        NoteColumn::Rouge1 => {
             let mut datasets = recipe.dataset.iter();
             let is_medec =
                 datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec);
-            correction.measure(rouge1(is_medec))
+            correction.measure(Measure::rouge1(is_medec))
         }
-        name => correction.measure(name),
+        NoteColumn::BertScore => correction.measure(Measure::BertScore),
+        NoteColumn::Bleurt => correction.measure(Measure::Bleurt),
     }
 }
 
-/// One of [`COLUMNS`]: a share of all notes, or a measure over the pairs and over all notes.
-fn ours(recipe: &Recipe, entry: &Entry<'_>, name: &str) -> Vec<Cell> {
+/// A share of all notes, or a measure over the pairs and over all notes.
+fn ours(recipe: &Recipe, entry: &Entry<'_>, column: NoteColumn) -> Vec<Cell> {
     let (detection, localisation) = (&entry.notes.detection, &entry.notes.localisation);
-    match name {
-        "detection" => vec![Cell::over_runs(detection.as_ref().map(|one| &one.accuracy))],
-        "localisation" => vec![Cell::over_runs(
+    match column {
+        NoteColumn::Detection => {
+            vec![Cell::over_runs(detection.as_ref().map(|one| &one.accuracy))]
+        }
+        NoteColumn::Localisation => vec![Cell::over_runs(
             localisation.as_ref().map(|one| &one.accuracy),
         )],
-        name => measured(measure(recipe, entry, name)).to_vec(),
+        _ => measured(correction(recipe, entry, column)).to_vec(),
     }
 }
 
 pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
     let mut columns = vec![Column::new("method", Kind::Text)];
-    for (name, label) in COLUMNS {
-        match name {
-            "detection" | "localisation" => columns.push(Column::new(label, Kind::Spread)),
+    for column in NoteColumn::ALL {
+        let label = column.label();
+        match column {
+            NoteColumn::Detection | NoteColumn::Localisation => {
+                columns.push(Column::new(label, Kind::Spread));
+            }
             _ => {
                 columns.push(Column::under(label, "pairs", Kind::Spread));
                 columns.push(Column::under(label, "all notes", Kind::Spread));
@@ -53,10 +60,8 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
         }
     }
     let row = |entry: &Entry<'_>| {
-        let cells = COLUMNS
-            .iter()
-            .flat_map(|(name, _)| ours(recipe, entry, name));
-        entry.row(cells)
+        let cells = NoteColumn::ALL.into_iter();
+        entry.row(cells.flat_map(|column| ours(recipe, entry, column)))
     };
     let mut rows = Vec::new();
     for dataset in &recipe.dataset {
@@ -68,10 +73,10 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
                 continue;
             };
             let mut cells = vec![Cell::text(format!("paper: {}", published.label))];
-            for (name, _) in COLUMNS {
-                let figure = Cell::share(figures.get(name).copied());
-                match name {
-                    "detection" | "localisation" => cells.push(figure),
+            for column in NoteColumn::ALL {
+                let figure = Cell::share(figures.get(&column).copied());
+                match column {
+                    NoteColumn::Detection | NoteColumn::Localisation => cells.push(figure),
                     _ => cells.extend([figure, Cell::Nothing]),
                 }
             }
@@ -82,11 +87,11 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
     let mut notes = vec![
         "Pairs: the mean over notes that the gold and the system both correct. All notes: 1 where neither corrects, 0 where one does. The paper says that it counts the latter; its figures look like the former, and stand there.".to_owned(),
     ];
-    let has = |name: &str| {
+    let has = |column: NoteColumn| {
         let mut entries = entries.iter();
-        entries.any(|entry| measure(recipe, entry, name).is_some())
+        entries.any(|entry| correction(recipe, entry, column).is_some())
     };
-    if !(has("bertscore") && has("bleurt")) {
+    if !(has(NoteColumn::BertScore) && has(NoteColumn::Bleurt)) {
         notes.push(NO_WEIGHTS.to_owned());
     }
     for entry in entries.iter().filter(|entry| entry.cell.n_errors > 0) {

@@ -29,7 +29,13 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
                 Cell::text(format!("{:.2e}", test.p_value))
             }),
             Cell::text(format!("{:.2e}", row.bootstrap_p)),
-            Cell::text(row.columns.join(", ")),
+            Cell::text(
+                row.columns
+                    .iter()
+                    .map(|column| column.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
         ],
     };
     Table {

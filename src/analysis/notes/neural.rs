@@ -1,11 +1,11 @@
-//! BERTScore and BLEURT of the corrections in runs, by the weights that are at hand.
+//! BERTScore and BLEURT of the corrections in runs, by the weights that are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::correction::{Pairing, pairing};
-use super::quality::{Learned, LearnedScores};
-use super::reading::NotesReading;
+use super::quality::{NeuralScores, ScoresByPair};
+use crate::analysis::outcomes::Outcomes;
 use crate::encoder::EncoderError;
 use crate::experiment::contents::Contents;
 use crate::record::Language;
@@ -24,22 +24,20 @@ pub fn bertscore_model(language: Language) -> BertScoreModel {
 }
 
 /// Pairs of reference and candidate, by language; each once.
-pub type Pairs = BTreeMap<&'static str, (Language, BTreeSet<(String, String)>)>;
+pub type Pairs = BTreeMap<Language, BTreeSet<(String, String)>>;
 
 /// Every pair of a graded note in these runs.
 pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
     let mut pairs = Pairs::new();
     for contents in runs {
-        let reading = NotesReading::of(contents);
-        for record in reading.runs.iter().flatten() {
-            if let Pairing::Pair(reference, candidate) = pairing(record) {
-                let language = record.language;
-                let of_language = pairs
-                    .entry(language.name())
-                    .or_insert_with(|| (language, BTreeSet::new()));
-                of_language
-                    .1
-                    .insert((reference.to_owned(), candidate.to_owned()));
+        for note in Outcomes::of(contents).notes().into_iter().flatten() {
+            if let Pairing::Pair {
+                reference,
+                candidate,
+            } = pairing(note)
+            {
+                let of_language = pairs.entry(note.language).or_default();
+                of_language.insert((reference.to_owned(), candidate.to_owned()));
             }
         }
     }
@@ -51,11 +49,11 @@ pub fn pairs<'a>(runs: impl IntoIterator<Item = &'a Contents>) -> Pairs {
 ///
 /// # Errors
 /// A folder without any of the models that the pairs need; weights that are damaged.
-pub fn learn(
+pub fn score_pairs(
     folder: &Path,
     pairs: &Pairs,
-) -> Result<(LearnedScores, Vec<&'static str>), EncoderError> {
-    let mut scores = LearnedScores::new();
+) -> Result<(ScoresByPair, Vec<&'static str>), EncoderError> {
+    let mut scores = ScoresByPair::new();
     let mut missing = Vec::new();
     let bleurt = folder.join(BLEURT);
     let bleurt = match bleurt.is_dir() {
@@ -65,7 +63,7 @@ pub fn learn(
             None
         }
     };
-    for (language, pairs) in pairs.values() {
+    for (language, pairs) in pairs {
         let pairs: Vec<(String, String)> = pairs.iter().cloned().collect();
         let model = bertscore_model(*language);
         let weights = folder.join(model.card);
@@ -79,11 +77,11 @@ pub fn learn(
         let bleurt = bleurt.as_ref().map(|bleurt| bleurt.score(&pairs));
         let bleurt = bleurt.transpose()?;
         for (number, pair) in pairs.into_iter().enumerate() {
-            let learned = Learned {
+            let neural = NeuralScores {
                 bertscore: bertscore.as_ref().map(|scores| scores[number].f),
                 bleurt: bleurt.as_ref().map(|scores| scores[number]),
             };
-            scores.insert(pair, learned);
+            scores.insert(pair, neural);
         }
     }
     if !pairs.is_empty() && missing.len() > pairs.len() {

@@ -1,0 +1,49 @@
+//! What a run comes to, whatever its items are: accuracy and its interval, errors, calibration, cost.
+
+use serde::Serialize;
+
+use super::metrics::MetricsError;
+use super::metrics::bootstrap::{Estimate, mean, run_means};
+use super::metrics::calibration::{BINS, Calibration, calibration};
+use super::metrics::cost::Cost;
+use super::metrics::over_runs::OverRuns;
+use super::outcomes::Outcomes;
+
+/// An item that errored is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunFigures {
+    /// `null` where no item has gold.
+    pub accuracy: Option<OverRuns>,
+    /// 95 % interval of the accuracy, by bootstrap over the items.
+    pub interval: Option<Estimate>,
+    pub n_runs: u32,
+    pub n_errors: usize,
+    /// Of the team's confidence; `null` where no answer is graded.
+    pub calibration: Option<Calibration>,
+    pub cost: Option<Cost>,
+}
+
+impl RunFigures {
+    /// # Errors
+    /// A confidence outside 0 to 1.
+    pub fn of(outcomes: &Outcomes<'_>) -> Result<RunFigures, MetricsError> {
+        let verdicts = outcomes.verdicts();
+        let accuracy = OverRuns::of_shares(&verdicts);
+        let interval = match accuracy {
+            Some(_) => Some(mean(&run_means(&verdicts)?, None)?),
+            None => None,
+        };
+        let predictions = outcomes.predictions();
+        Ok(RunFigures {
+            accuracy,
+            interval,
+            n_runs: outcomes.contents().plan.runs,
+            n_errors: outcomes.n_errors(),
+            calibration: match predictions.is_empty() {
+                true => None,
+                false => Some(calibration(&predictions, BINS)?),
+            },
+            cost: outcomes.cost(),
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! What a run says, item by item: one reader for questions and notes.
+//!
+//! Graded are the items whose gold every run has, in the plan's order. Where an item errored and was tried again, its last line counts.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::metrics::agreement::Trajectories;
+use super::metrics::calibration::Prediction;
+use super::metrics::cost::{Call, Cost};
+use super::metrics::similarity::trajectory_text;
+use crate::data::Format;
+use crate::experiment::contents::Contents;
+use crate::experiment::error::RunError;
+use crate::experiment::verify::read_finished;
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
+
+/// The outcomes of a run: items × runs.
+#[derive(Clone, Debug)]
+pub struct Outcomes<'a> {
+    contents: Cow<'a, Contents>,
+    /// Places of the graded items among the plan's.
+    graded: Vec<usize>,
+    /// `[runs][items of the plan]`: places of their lines in the log.
+    lines: Vec<Vec<Option<usize>>>,
+}
+
+/// Which answers of a question are compared (MED-MAD, Appendix B.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Before any interaction.
+    Initial,
+    /// The first round of interaction; the initial one where there was none.
+    FirstRound,
+    /// The last round that ran.
+    Last,
+}
+
+impl Outcomes<'static> {
+    /// Reads and verifies a finished run.
+    ///
+    /// # Errors
+    /// A directory that is no finished run, or does not verify.
+    pub fn read(directory: &Path) -> Result<Outcomes<'static>, RunError> {
+        let (contents, _) = read_finished(directory)?;
+        Ok(Outcomes::from(Cow::Owned(contents)))
+    }
+}
+
+impl<'a> Outcomes<'a> {
+    /// Of a run that was read, finished or not.
+    pub fn of(contents: &'a Contents) -> Outcomes<'a> {
+        Outcomes::from(Cow::Borrowed(contents))
+    }
+
+    fn from(contents: Cow<'a, Contents>) -> Outcomes<'a> {
+        let records = &contents.items.records;
+        let items = &contents.plan.dataset.items;
+        let mut by_run: BTreeMap<u32, HashMap<&str, usize>> = BTreeMap::new();
+        for (place, line) in records.iter().enumerate() {
+            let run = by_run.entry(line.run()).or_default();
+            run.insert(line.item(), place);
+        }
+        let places = |run: HashMap<&str, usize>| {
+            let places = items.iter().map(|item| run.get(item.as_str()).copied());
+            places.collect()
+        };
+        let lines: Vec<Vec<Option<usize>>> = by_run.into_values().map(places).collect();
+        let has_gold =
+            |place: Option<usize>| place.is_some_and(|place| records[place].correct().is_some());
+        let is_graded =
+            |item: &usize| !lines.is_empty() && lines.iter().all(|run| has_gold(run[*item]));
+        Outcomes {
+            graded: (0..items.len()).filter(is_graded).collect(),
+            lines,
+            contents,
+        }
+    }
+
+    /// The run as it was read.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The directory, as it was named.
+    pub fn name(&self) -> String {
+        self.contents.path.display().to_string()
+    }
+
+    /// The models of the panel, each once, in the order of the agents.
+    pub fn models(&self) -> Vec<String> {
+        let mut models: Vec<String> = Vec::new();
+        for member in &self.contents.plan.panel {
+            if !models.contains(&member.backbone) {
+                models.push(member.backbone.clone());
+            }
+        }
+        models
+    }
+
+    /// The graded items' ids.
+    pub fn items(&self) -> Vec<&str> {
+        let items = &self.contents.plan.dataset.items;
+        self.graded.iter().map(|item| &*items[*item]).collect()
+    }
+
+    /// `[runs][items of the plan]`, with gold and without; `None` where a run has not come to an item.
+    pub fn all(&self) -> Vec<Vec<Option<&ItemLine>>> {
+        let line = |place: &Option<usize>| place.map(|place| &self.contents.items.records[place]);
+        let runs = self.lines.iter();
+        runs.map(|run| run.iter().map(line).collect()).collect()
+    }
+
+    /// `[runs][graded items]`.
+    pub fn graded(&self) -> Vec<Vec<&ItemLine>> {
+        let of_run = |run: &Vec<Option<usize>>| {
+            let lines = self.graded.iter().filter_map(|item| run[*item]);
+            lines
+                .map(|place| &self.contents.items.records[place])
+                .collect()
+        };
+        self.lines.iter().map(of_run).collect()
+    }
+
+    /// `[runs][graded items]`, where the items are questions.
+    pub fn answers(&self) -> Vec<Vec<&AnswerLine>> {
+        self.of_kind(ItemLine::answer)
+    }
+
+    /// `[runs][graded items]`, where the items are notes.
+    pub fn notes(&self) -> Vec<Vec<&NoteLine>> {
+        self.of_kind(ItemLine::note)
+    }
+
+    fn of_kind<T>(&self, kind: fn(&ItemLine) -> Option<&T>) -> Vec<Vec<&T>> {
+        let runs = self.graded().into_iter();
+        runs.map(|run| run.into_iter().filter_map(kind).collect())
+            .collect()
+    }
+
+    /// Whether the final answers, or the flags, are right; an item that errored is wrong. `[runs][graded items]`.
+    pub fn verdicts(&self) -> Vec<Vec<bool>> {
+        let is_right = |line: &&ItemLine| line.correct() == Some(true);
+        let runs = self.graded().into_iter();
+        runs.map(|run| run.iter().map(is_right).collect()).collect()
+    }
+
+    /// Whether the vote of round 0 would have been right.
+    pub fn round0(&self) -> Vec<Vec<bool>> {
+        self.map(|answer| {
+            let first = answer.rounds.first();
+            first.is_some_and(|round| Some(&round.aggregate) == answer.gold.as_ref())
+        })
+    }
+
+    /// The letters of the first and the last answers.
+    pub fn trajectories(&self) -> Vec<Vec<Trajectories<'_>>> {
+        self.map(|answer| Trajectories {
+            initial: letters(answer, When::Initial),
+            last: letters(answer, When::Last),
+            gold: answer.gold.as_deref().unwrap_or_default(),
+        })
+    }
+
+    /// What was said for every question's answers; those that say nothing are left out.
+    pub fn texts(&self, when: When) -> Vec<Vec<Vec<String>>> {
+        let mut calls: HashMap<(u32, &str), Vec<&CallLine>> = HashMap::new();
+        for call in self.contents.calls_by_key().into_values() {
+            calls.entry((call.run, &call.item)).or_default().push(call);
+        }
+        self.map(|answer| {
+            let Some(round) = round(answer, when) else {
+                return Vec::new();
+            };
+            let calls = calls.get(&(answer.run, answer.item.as_str()));
+            let of_round =
+                |call: &&&CallLine| (call.stage, call.round) == (round.stage, round.round);
+            let calls = calls.into_iter().flatten().filter(of_round);
+            calls
+                .filter_map(|call| trajectory_text(&call.record))
+                .collect()
+        })
+    }
+
+    fn map<'s, T>(&'s self, value: impl Fn(&'s AnswerLine) -> T) -> Vec<Vec<T>> {
+        let runs = self.answers().into_iter();
+        runs.map(|run| run.into_iter().map(&value).collect())
+            .collect()
+    }
+
+    /// Stated confidence of the team, and whether it was right, over all runs; errored items state none.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        let answers = self.answers().into_iter().flatten();
+        let answered = answers.filter(|answer| answer.error.is_none());
+        answered
+            .map(|answer| (answer.team_confidence, answer.correct == Some(true)))
+            .collect()
+    }
+
+    /// Items times runs that errored, graded or not.
+    pub fn n_errors(&self) -> usize {
+        let lines = self.all().into_iter().flatten().flatten();
+        lines.filter(|line| line.error().is_some()).count()
+    }
+
+    /// What all items cost, graded or not; `None` without items.
+    pub fn cost(&self) -> Option<Cost> {
+        let calls = self.contents.calls.records.iter().map(|call| Call {
+            prompt_tokens: call.usage.prompt_tokens,
+            cached_tokens: call.usage.cached_tokens,
+            completion_tokens: call.usage.completion_tokens,
+            elapsed_ms: call.elapsed_ms,
+        });
+        let plan = &self.contents.plan;
+        let items = plan.dataset.items.len() * plan.runs as usize;
+        let lines = self.all().into_iter().flatten().flatten();
+        let right = lines.filter(|line| line.correct() == Some(true));
+        Cost::of(calls, items, right.count())
+    }
+
+    /// Whether the notes are MEDEC's, whose ROUGE is another than MedErrBench's.
+    pub fn is_medec(&self) -> bool {
+        self.contents.plan.dataset.format == Format::Medec.name()
+    }
+}
+
+fn round(answer: &AnswerLine, when: When) -> Option<&RoundLine> {
+    let rounds = || {
+        let is_trajectory =
+            |round: &&RoundLine| matches!(round.stage, Stage::Initial | Stage::Round);
+        answer.rounds.iter().filter(is_trajectory)
+    };
+    let initial = || rounds().find(|round| round.stage == Stage::Initial);
+    match when {
+        When::Initial => initial(),
+        When::FirstRound => rounds()
+            .find(|round| round.stage == Stage::Round)
+            .or_else(initial),
+        When::Last => rounds().next_back(),
+    }
+}
+
+fn letters(answer: &AnswerLine, when: When) -> Vec<&str> {
+    let answers = round(answer, when).map(|round| round.answers.iter().map(String::as_str));
+    answers.into_iter().flatten().collect()
+}
