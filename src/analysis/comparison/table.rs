@@ -1,12 +1,12 @@
 //! A comparison as text: tables for people, a row a run for spreadsheets.
 
-use serde::Serialize;
+use std::io;
 
 use super::flips::{Direction, Flip};
 use super::row::Row;
 use super::{Comparison, Pair};
 use crate::analysis::metrics::cost::Spent;
-use crate::bench::output;
+use crate::analysis::table::{self, Cell, Column, Kind, Table};
 
 impl Comparison {
     /// Markdown: the runs, what they cost, then the first against each other.
@@ -21,16 +21,11 @@ impl Comparison {
         if self.n_left_out > 0 {
             text += &format!("; {} left out, which not every run has", self.n_left_out);
         }
-        text += "\n\n| run | system | accuracy | 95 % over questions | errored | Brier | ECE |\n";
-        text += "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n";
-        for row in &self.runs {
-            text += &accuracy(row);
-        }
-        text += "\n| cost | calls | prompt tokens | of them cached | completion tokens | seconds of calls |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
-        for row in &self.runs {
-            text += &cost(row);
-        }
+        text += &format!(
+            "\n\n{}\n{}",
+            self.accuracy().markdown(),
+            self.cost().markdown()
+        );
         for pair in &self.pairs {
             text += &against(pair);
         }
@@ -51,161 +46,179 @@ impl Comparison {
     ///
     /// # Errors
     /// Never, unless a figure cannot be written.
-    pub fn csv(&self) -> std::io::Result<String> {
-        #[derive(Serialize)]
-        struct Lines<'a> {
-            runs: Vec<Line<'a>>,
-            dataset: &'a str,
-            questions: usize,
-            graded: usize,
-        }
-        let pairs = self.pairs.iter().map(Some);
-        let pairs = std::iter::once(None).chain(pairs);
-        let lines = Lines {
-            runs: self
-                .runs
-                .iter()
-                .zip(pairs)
-                .map(|(row, pair)| Line::of(row, pair))
+    pub fn csv(&self) -> io::Result<String> {
+        let pairs = std::iter::once(None).chain(self.pairs.iter().map(Some));
+        let runs = self.runs.iter().zip(pairs);
+        let rows: Vec<_> = runs.map(|(row, pair)| self.fields(row, pair)).collect();
+        let names = rows.first().into_iter().flatten();
+        let table = Table {
+            name: "comparison",
+            title: String::new(),
+            columns: names
+                .map(|(name, _)| Column::new(*name, Kind::Number))
                 .collect(),
-            dataset: &self.dataset,
-            questions: self.n_questions,
-            graded: self.n_graded,
+            rows: rows
+                .into_iter()
+                .map(|fields| table::Row::new(fields.into_iter().map(|(_, cell)| cell).collect()))
+                .collect(),
+            notes: Vec::new(),
         };
-        output::csv(&lines, "runs")
+        table.csv()
     }
-}
 
-/// Flat, so that every line has every column.
-#[derive(Serialize)]
-struct Line<'a> {
-    run: &'a str,
-    system: &'a str,
-    runs: u32,
-    errored: usize,
-    accuracy: Option<f64>,
-    std: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    accuracy_per_run: &'a [f64],
-    brier: Option<f64>,
-    ece: Option<f64>,
-    calls: Option<f64>,
-    prompt_tokens: Option<f64>,
-    cached_tokens: Option<f64>,
-    completion_tokens: Option<f64>,
-    call_seconds: Option<f64>,
-    calls_per_item: Option<f64>,
-    prompt_tokens_per_item: Option<f64>,
-    completion_tokens_per_item: Option<f64>,
-    call_seconds_per_item: Option<f64>,
-    completion_tokens_per_correct: Option<f64>,
-    call_seconds_per_correct: Option<f64>,
-    difference: Option<f64>,
-    difference_low: Option<f64>,
-    difference_high: Option<f64>,
-    mcnemar_p_per_run: Vec<f64>,
-    agreement: Option<f64>,
-    right_to_wrong: Option<usize>,
-    wrong_to_right: Option<usize>,
-}
-
-impl<'a> Line<'a> {
-    fn of(row: &'a Row, pair: Option<&Pair>) -> Line<'a> {
-        let total = row.figures.cost.as_ref().map(|cost| cost.total);
-        let per_item = row.figures.cost.as_ref().map(|cost| cost.per_item);
-        let per_correct = row.figures.cost.as_ref().and_then(|cost| cost.per_correct);
-        let of = |spent: Option<Spent>, field: fn(Spent) -> f64| spent.map(field);
-        let difference = pair.and_then(|pair| pair.difference);
-        let flips = |direction| {
-            let flips = pair.map(|pair| pair.flips.iter());
-            flips.map(|flips| flips.filter(|flip| flip.direction == direction).count())
+    /// What a spreadsheet has of a run, each with its heading.
+    fn fields(&self, row: &Row, pair: Option<&Pair>) -> Vec<(&'static str, Cell)> {
+        let number =
+            |value: Option<f64>| value.map_or(Cell::Nothing, |value| Cell::Number(value, 4));
+        let count = |value: Option<usize>| value.map_or(Cell::Nothing, Cell::Count);
+        let list = |values: &[f64]| {
+            let values: Vec<String> = values.iter().map(f64::to_string).collect();
+            Cell::text(values.join(" "))
         };
-        Line {
-            run: &row.run,
-            system: &row.system,
-            runs: row.figures.n_runs,
-            errored: row.figures.n_errors,
-            accuracy: row.figures.accuracy.as_ref().map(|one| one.mean),
-            std: row.figures.accuracy.as_ref().and_then(|one| one.std),
-            low: row.figures.interval.map(|one| one.low),
-            high: row.figures.interval.map(|one| one.high),
-            accuracy_per_run: row
-                .figures
-                .accuracy
-                .as_ref()
-                .map_or(&[], |one| &one.per_run),
-            brier: row.figures.calibration.as_ref().map(|one| one.brier),
-            ece: row.figures.calibration.as_ref().map(|one| one.ece),
-            calls: of(total, |spent| spent.calls),
-            prompt_tokens: of(total, |spent| spent.prompt_tokens),
-            cached_tokens: of(total, |spent| spent.cached_tokens),
-            completion_tokens: of(total, |spent| spent.completion_tokens),
-            call_seconds: of(total, |spent| spent.call_seconds),
-            calls_per_item: of(per_item, |spent| spent.calls),
-            prompt_tokens_per_item: of(per_item, |spent| spent.prompt_tokens),
-            completion_tokens_per_item: of(per_item, |spent| spent.completion_tokens),
-            call_seconds_per_item: of(per_item, |spent| spent.call_seconds),
-            completion_tokens_per_correct: of(per_correct, |spent| spent.completion_tokens),
-            call_seconds_per_correct: of(per_correct, |spent| spent.call_seconds),
-            difference: difference.map(|one| one.mean),
-            difference_low: difference.map(|one| one.low),
-            difference_high: difference.map(|one| one.high),
-            mcnemar_p_per_run: pair.map_or(Vec::new(), |pair| {
-                pair.mcnemar.iter().map(|test| test.p_value).collect()
-            }),
-            agreement: pair
-                .and_then(|pair| pair.agreement.as_ref())
-                .map(|one| one.mean),
-            right_to_wrong: flips(Direction::RightToWrong),
-            wrong_to_right: flips(Direction::WrongToRight),
+        let figures = &row.figures;
+        let accuracy = figures.accuracy.as_ref();
+        let calibration = figures.calibration.as_ref();
+        let total = figures.cost.map(|cost| cost.total);
+        let per_item = figures.cost.map(|cost| cost.per_item);
+        let per_correct = figures.cost.and_then(|cost| cost.per_correct);
+        let spent = |spent: Option<Spent>, field: fn(Spent) -> f64| number(spent.map(field));
+        let difference = pair.and_then(|pair| pair.difference);
+        let p_values = pair.into_iter().flat_map(|pair| &pair.mcnemar);
+        let p_values: Vec<f64> = p_values.map(|test| test.p_value).collect();
+        let agreement = pair.and_then(|pair| pair.agreement.as_ref());
+        let flips = |direction| count(pair.map(|pair| pair.flips_to(direction).len()));
+        vec![
+            ("run", Cell::text(&row.run)),
+            ("system", Cell::text(&row.system)),
+            ("runs", Cell::Count(figures.n_runs as usize)),
+            ("errored", Cell::Count(figures.n_errors)),
+            ("accuracy", number(accuracy.map(|one| one.mean))),
+            ("std", number(accuracy.and_then(|one| one.std))),
+            ("low", number(figures.interval.map(|one| one.low))),
+            ("high", number(figures.interval.map(|one| one.high))),
+            (
+                "accuracy_per_run",
+                list(accuracy.map_or(&[], |one| &one.per_run)),
+            ),
+            ("brier", number(calibration.map(|one| one.brier))),
+            ("ece", number(calibration.map(|one| one.ece))),
+            ("calls", spent(total, |one| one.calls)),
+            ("prompt_tokens", spent(total, |one| one.prompt_tokens)),
+            ("cached_tokens", spent(total, |one| one.cached_tokens)),
+            (
+                "completion_tokens",
+                spent(total, |one| one.completion_tokens),
+            ),
+            ("call_seconds", spent(total, |one| one.call_seconds)),
+            ("calls_per_item", spent(per_item, |one| one.calls)),
+            (
+                "prompt_tokens_per_item",
+                spent(per_item, |one| one.prompt_tokens),
+            ),
+            (
+                "completion_tokens_per_item",
+                spent(per_item, |one| one.completion_tokens),
+            ),
+            (
+                "call_seconds_per_item",
+                spent(per_item, |one| one.call_seconds),
+            ),
+            (
+                "completion_tokens_per_correct",
+                spent(per_correct, |one| one.completion_tokens),
+            ),
+            (
+                "call_seconds_per_correct",
+                spent(per_correct, |one| one.call_seconds),
+            ),
+            ("difference", number(difference.map(|one| one.mean))),
+            ("difference_low", number(difference.map(|one| one.low))),
+            ("difference_high", number(difference.map(|one| one.high))),
+            ("mcnemar_p_per_run", list(&p_values)),
+            ("agreement", number(agreement.map(|one| one.mean))),
+            ("right_to_wrong", flips(Direction::RightToWrong)),
+            ("wrong_to_right", flips(Direction::WrongToRight)),
+            ("dataset", Cell::text(&self.dataset)),
+            ("questions", Cell::Count(self.n_questions)),
+            ("graded", Cell::Count(self.n_graded)),
+        ]
+    }
+
+    fn accuracy(&self) -> Table {
+        let row = |row: &Row| {
+            let figures = &row.figures;
+            let calibration = figures.calibration.as_ref();
+            let accuracy = figures.accuracy.as_ref();
+            table::Row::new(vec![
+                Cell::text(&row.run),
+                Cell::text(&row.system),
+                accuracy.map_or(Cell::Missing("no gold"), |one| Cell::over_runs(Some(one))),
+                figures.interval.map_or(Cell::Nothing, |one| {
+                    Cell::text(format!("[{:.4}, {:.4}]", one.low, one.high))
+                }),
+                Cell::Count(figures.n_errors),
+                Cell::share(calibration.map(|one| one.brier)),
+                Cell::share(calibration.map(|one| one.ece)),
+            ])
+        };
+        Table {
+            name: "accuracy",
+            title: "Accuracy".to_owned(),
+            columns: vec![
+                Column::new("run", Kind::Text),
+                Column::new("system", Kind::Text),
+                Column::new("accuracy", Kind::Spread),
+                Column::new("95 % over questions", Kind::Number),
+                Column::new("errored", Kind::Number),
+                Column::new("Brier", Kind::Number),
+                Column::new("ECE", Kind::Number),
+            ],
+            rows: self.runs.iter().map(row).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn cost(&self) -> Table {
+        let row = |run: &str, what: &str, spent: &Spent, digits: usize| {
+            table::Row::new(vec![
+                Cell::text(format!("{run}, {what}")),
+                Cell::Number(spent.calls, digits),
+                Cell::Number(spent.prompt_tokens, digits),
+                Cell::Number(spent.cached_tokens, digits),
+                Cell::Number(spent.completion_tokens, digits),
+                Cell::Number(spent.call_seconds, 2),
+            ])
+        };
+        let mut rows = Vec::new();
+        for Row { run, figures, .. } in &self.runs {
+            let Some(cost) = &figures.cost else { continue };
+            rows.push(row(run, "all", &cost.total, 0));
+            rows.push(row(run, "an item", &cost.per_item, 1));
+            let per_correct = cost.per_correct.iter();
+            rows.extend(per_correct.map(|spent| row(run, "a right answer", spent, 1)));
+        }
+        Table {
+            name: "cost",
+            title: "Cost".to_owned(),
+            columns: vec![
+                Column::new("run", Kind::Text),
+                Column::new("calls", Kind::Number),
+                Column::new("prompt tokens", Kind::Number),
+                Column::new("of them cached", Kind::Number),
+                Column::new("completion tokens", Kind::Number),
+                Column::new("seconds of calls", Kind::Number),
+            ],
+            rows,
+            notes: Vec::new(),
         }
     }
 }
 
-fn accuracy(row: &Row) -> String {
-    let shown = |figure: Option<String>| figure.unwrap_or_else(|| "–".to_owned());
-    let calibration = row.figures.calibration.as_ref();
-    format!(
-        "| {} | {} | {} | {} | {} | {} | {} |\n",
-        row.run,
-        row.system,
-        row.figures
-            .accuracy
-            .as_ref()
-            .map_or_else(|| "no gold".to_owned(), ToString::to_string),
-        shown(
-            row.figures
-                .interval
-                .map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
-        ),
-        row.figures.n_errors,
-        shown(calibration.map(|one| format!("{:.4}", one.brier))),
-        shown(calibration.map(|one| format!("{:.4}", one.ece))),
-    )
-}
-
-fn cost(row: &Row) -> String {
-    let Some(cost) = &row.figures.cost else {
-        return String::new();
-    };
-    let line = |what: &str, spent: &Spent, digits: usize| {
-        let figures = [
-            (spent.calls, digits),
-            (spent.prompt_tokens, digits),
-            (spent.cached_tokens, digits),
-            (spent.completion_tokens, digits),
-            (spent.call_seconds, 2),
-        ];
-        let figures = figures.map(|(figure, digits)| format!("{figure:.digits$}"));
-        format!("| {}, {what} | {} |\n", row.run, figures.join(" | "))
-    };
-    let mut text = line("all", &cost.total, 0);
-    text += &line("an item", &cost.per_item, 1);
-    if let Some(spent) = &cost.per_correct {
-        text += &line("a right answer", spent, 1);
+impl Pair {
+    fn flips_to(&self, direction: Direction) -> Vec<&Flip> {
+        let flips = self.flips.iter();
+        flips.filter(|flip| flip.direction == direction).collect()
     }
-    text
 }
 
 fn against(pair: &Pair) -> String {
@@ -234,39 +247,50 @@ fn against(pair: &Pair) -> String {
     for field in &pair.plan {
         text += &format!("- plan: {field}\n");
     }
-    for (direction, title) in [
+    for (direction, name) in [
         (Direction::RightToWrong, "right → wrong"),
         (Direction::WrongToRight, "wrong → right"),
     ] {
-        text += &flips(&pair.flips, direction, title);
+        text += &format!("\n{}", flips(&pair.flips_to(direction), name).markdown());
     }
     text
 }
 
 /// A row a question, with the letters of every run in which it flips.
-fn flips(flips: &[Flip], direction: Direction, title: &str) -> String {
-    let flips = flips.iter().filter(|flip| flip.direction == direction);
-    let flips: Vec<&Flip> = flips.collect();
-    let questions: Vec<&[&Flip]> = flips.chunk_by(|one, next| one.item == next.item).collect();
-    let mut text = format!(
-        "\n| {title}: {} answers to {} questions | gold | letters |\n| --- | --- | --- |\n",
-        flips.len(),
-        questions.len()
-    );
+fn flips(flips: &[&Flip], direction: &str) -> Table {
+    let questions = || flips.chunk_by(|one, next| one.item == next.item);
     let letter = |answer: &str| match answer {
         "" => "none".to_owned(),
         letter => letter.to_owned(),
     };
-    for question in questions {
+    let row = |question: &[&Flip]| {
         let runs = question.iter().map(|flip| {
             let (from, to) = (letter(&flip.from), letter(&flip.to));
             format!("run {}: {from} → {to}", flip.run)
         });
         let runs: Vec<String> = runs.collect();
         let Flip { item, gold, .. } = question[0];
-        text += &format!("| {item} | {gold} | {} |\n", runs.join(", "));
+        table::Row::new(vec![
+            Cell::text(item),
+            Cell::text(gold),
+            Cell::text(runs.join(", ")),
+        ])
+    };
+    Table {
+        name: "flips",
+        title: format!(
+            "{direction}: {} answers to {} questions",
+            flips.len(),
+            questions().count()
+        ),
+        columns: vec![
+            Column::new("question", Kind::Text),
+            Column::new("gold", Kind::Text),
+            Column::new("letters", Kind::Text),
+        ],
+        rows: questions().map(row).collect(),
+        notes: Vec::new(),
     }
-    text
 }
 
 #[cfg(test)]
@@ -291,13 +315,13 @@ mod tests {
             flip("q1", 3, "B", ""),
             flip("q4", 1, "A", "D"),
         ];
-        let text = flips(&all, Direction::RightToWrong, "lost");
+        let text = flips(&all.iter().collect::<Vec<_>>(), "lost").markdown();
         assert_eq!(
             text,
-            "\n| lost: 3 answers to 2 questions | gold | letters |\n| --- | --- | --- |\n\
+            "**lost: 3 answers to 2 questions**\n\n| question | gold | letters |\n| --- | --- | --- |\n\
              | q1 | B | run 1: B → C, run 3: B → none |\n| q4 | A | run 1: A → D |\n"
         );
-        let none = flips(&all, Direction::WrongToRight, "won");
+        let none = flips(&[], "won").markdown();
         assert!(none.contains("won: 0 answers to 0 questions"), "{none}");
     }
 }
