@@ -10,6 +10,7 @@ use minijinja::value::{Kwargs, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind, context};
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::Message;
 
 /// A compiled chat template.
@@ -48,6 +49,12 @@ pub enum ChatError {
     Compile { path: PathBuf, problem: String },
     #[error("the chat template of {path} refuses these messages: {problem}")]
     Render { path: PathBuf, problem: String },
+}
+
+impl Diagnosis for ChatError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
 }
 
 impl ChatTemplate {

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    wardround::exit::report(wardround::cli::run(wardround::cli::Arguments::parse()))
+    wardround::cli::exit::report(wardround::cli::run(wardround::cli::Arguments::parse()))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::diagnosis::{Blame, Diagnosis};
+
 macro_rules! embed {
     ($($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../prompts/", $name)))),+]
@@ -133,9 +135,15 @@ pub enum PromptError {
     NoEntry { name: String, entry: u32 },
 }
 
-impl PromptError {
-    /// What to do about it, for the line after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for PromptError {
+    fn blame(&self) -> Blame {
+        match self {
+            PromptError::Read(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             PromptError::Read(_) => Some("--prompts takes a directory of text files".into()),
             PromptError::Unknown { .. } | PromptError::Missing { .. } => {

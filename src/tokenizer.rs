@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use tokenizers::Tokenizer as Inner;
 
+use crate::diagnosis::{Blame, Diagnosis};
+
 /// A model's tokenizer. Special tokens written in the text are recognised; none is added.
 #[derive(Debug)]
 pub struct Tokenizer {
@@ -33,6 +35,12 @@ pub enum TokenizerError {
     Decoder { path: PathBuf },
     #[error("cannot tokenise {length} bytes of text: {problem}")]
     Encode { length: usize, problem: String },
+}
+
+impl Diagnosis for TokenizerError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
 }
 
 impl Tokenizer {

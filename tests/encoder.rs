@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use wardround::diagnosis::{Blame, Diagnosis};
 
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -203,7 +204,7 @@ fn what_is_missing_is_named() {
         assert!(message.contains(named), "{message}");
         let place = copy.path().display().to_string();
         assert!(message.contains(&place), "{message}");
-        assert!(matches!(error, EncoderError::Checkpoint { .. }) && error.hint().is_some());
+        assert!(error.blame() == Blame::Artefact && error.hint().is_some());
     }
     let error = refusal(Path::new("/no/such/encoder"));
     assert_eq!(error.to_string(), "/no/such/encoder is not a directory");
@@ -286,7 +287,7 @@ fn damaged_files_are_named() {
             fs::write(&path, damaged).unwrap();
             let error = refusal(copy.path());
             assert!(error.to_string().contains(file), "{error}");
-            assert!(matches!(error, EncoderError::Checkpoint { .. }), "{error}");
+            assert_eq!(error.blame(), Blame::Artefact, "{error}");
         }
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::LazyLock;
+use wardround::diagnosis::Diagnosis;
 
 use common::{GREEDY, OPTIONS, complete, tokens};
 use wardround::engine::{

@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use wardround::diagnosis::{Blame, Diagnosis};
 
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -304,7 +305,7 @@ fn what_is_missing_is_named_with_its_card() {
             hint.contains(&format!("wardround models fetch {card} --to DIR")),
             "{hint}"
         );
-        assert!(matches!(error, EncoderError::Checkpoint { .. }));
+        assert_eq!(error.blame(), Blame::Artefact);
     }
     let error = refusal("tiny-bleurt", Path::new("/no/such/folder"));
     assert!(error.to_string().contains("/no/such/folder"), "{error}");
@@ -420,7 +421,7 @@ fn damaged_files_are_named() {
             fs::write(&path, damaged).unwrap();
             let error = refusal(name, copy.path());
             assert!(error.to_string().contains(file), "{error}");
-            assert!(matches!(error, EncoderError::Checkpoint { .. }), "{error}");
+            assert_eq!(error.blame(), Blame::Artefact, "{error}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod panel;
 
 use clap::{Args, Subcommand};
 
-use crate::exit::Failure;
+use crate::cli::exit::Failure;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]

@@ -15,10 +15,10 @@ use super::prepare::{Inputs, Prepared};
 use super::run::{DEFAULT_PANEL, DEFAULT_SEED, slots};
 use super::workplace::Workplace;
 use crate::analysis::notes::Finding;
+use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::data::{self, Format};
-use crate::exit::Failure;
 use crate::experiment::directory::{Directory, Finished};
 use crate::panel::recorder::Recorder;
 use crate::record::{CallLine, ItemLine, NoteLine};
@@ -90,10 +90,7 @@ impl Check {
             None => ask(order, inputs)?,
         };
         if let Some(error) = record.error {
-            return Err(Failure::Outcome {
-                message: format!("{}: {error}", record.item),
-                hint: None,
-            });
+            return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
         let finding = Finding::of(&record, &calls);
         match json {
@@ -102,14 +99,14 @@ impl Check {
         }
         match (gate, finding.has_error) {
             (false, _) | (true, Some(false)) => Ok(()),
-            (true, Some(true)) => Err(Failure::Outcome {
-                message: format!("an error was found in {}", finding.note),
-                hint: None,
-            }),
-            (true, None) => Err(Failure::Outcome {
-                message: format!("whether {} has an error could not be told", finding.note),
-                hint: None,
-            }),
+            (true, Some(true)) => Err(Failure::outcome(
+                format!("an error was found in {}", finding.note),
+                None,
+            )),
+            (true, None) => Err(Failure::outcome(
+                format!("whether {} has an error could not be told", finding.note),
+                None,
+            )),
         }
     }
 
@@ -180,14 +177,14 @@ fn keep(order: Order, inputs: Inputs, out: &Path) -> Result<Asked, Failure> {
     let mut records = contents.outcomes().into_values().cloned();
     let record = records.next().map(note_record).transpose()?;
     let calls = contents.calls.records.clone();
-    let missing = || Failure::Mismatch(format!("{} holds no note", out.display()));
+    let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
     Ok((record.ok_or_else(missing)?, calls))
 }
 
 fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {
     match record {
         ItemLine::Note(record) => Ok(record),
-        ItemLine::Answer(record) => Err(Failure::Mismatch(format!(
+        ItemLine::Answer(record) => Err(Failure::mismatch(format!(
             "{} is a question, not a note",
             record.item
         ))),

@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::analysis::comparison::compare_runs;
 use crate::bench::output::{self, OutputFormat};
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 
 #[derive(Debug, Args)]
 pub struct Compare {

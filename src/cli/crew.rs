@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::options::MachineFlags;
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::experiment::plan::MemberPlan;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;

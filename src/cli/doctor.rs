@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::options::HubFlags;
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::hub::{self, Card, HubError, HubOptions};
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};

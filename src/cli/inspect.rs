@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::options::HubFlags;
-use crate::exit::Failure;
+use crate::cli::exit::Failure;
 use crate::hub::{Checkpoint, resolve};
 use crate::record::Message;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{console, exit};
+use super::exit;
+use crate::console;
 
 /// A flag that an interrupt or a termination signal sets.
 pub fn watch() -> Arc<AtomicBool> {

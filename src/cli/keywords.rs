@@ -11,9 +11,9 @@ use super::interrupt;
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
 use super::order::{Order, Share};
 use super::run::{DEFAULT_PANEL, DEFAULT_SEED};
+use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{Format, Item, ItemKind, NoteError};
-use crate::exit::Failure;
 use crate::experiment::private_file;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
@@ -140,7 +140,7 @@ impl Keywords {
             Ok::<_, PanelError>(())
         })?;
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(Failure::Panel(PanelError::Interrupted));
+            return Err(PanelError::Interrupted.into());
         }
         drop(teller);
         let found: BTreeMap<String, Vec<String>> = found.into_iter().collect();

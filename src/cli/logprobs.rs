@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::inspect::ModelFlags;
 use super::options::ComputeFlags;
+use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
-use crate::exit::Failure;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
 use crate::ops::sampling::logprobs;
 use crate::ops::{Backend, Device, PAGE, Precision, Rows};

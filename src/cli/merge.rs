@@ -8,9 +8,9 @@ use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{report, workplace};
 use crate::analysis::recipe::results::RecipeResults;
+use crate::cli::exit::{Failure, resume};
 use crate::console;
 use crate::encoder::Encoder;
-use crate::exit::{Failure, resume};
 use crate::experiment::contents::Contents;
 use crate::experiment::merge::merge;
 use crate::experiment::recipe::begun::Begun;
@@ -63,10 +63,10 @@ impl Merge {
         let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
         match errors {
             0 => Ok(()),
-            errors => Err(Failure::Outcome {
-                message: format!("{} errored", count(errors, "item")),
-                hint: Some(format!("{} with them", resume(&self.out))),
-            }),
+            errors => Err(Failure::outcome(
+                format!("{} errored", count(errors, "item")),
+                Some(format!("{} with them", resume(&self.out))),
+            )),
         }
     }
 }

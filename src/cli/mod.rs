@@ -6,6 +6,7 @@ mod compare;
 mod crew;
 mod demo;
 mod doctor;
+pub mod exit;
 mod generate;
 mod inspect;
 mod interrupt;
@@ -31,7 +32,7 @@ mod workplace;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::Failure;
+use crate::cli::exit::Failure;
 
 /// Panels of small open language models for medical questions, offline and reproducible
 #[derive(Debug, Parser)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::options::HubFlags;
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::hub::{self, Card, HubOptions, Kind, Status};
 use crate::model::Family;
 use crate::panel::memory::gibibytes;
@@ -138,7 +138,7 @@ impl Verify {
             .filter(|check| matches!(check.status, Status::Mismatch { .. } | Status::Missing));
         match wrong.count() {
             0 => Ok(()),
-            count => Err(Failure::Mismatch(format!(
+            count => Err(Failure::mismatch(format!(
                 "{count} of {} files in {} are not what they should be",
                 checks.len(),
                 checkpoint.directory.display()

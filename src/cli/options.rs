@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
+use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::subset::Subset;
-use crate::exit::Failure;
 use crate::experiment::contents::Contents;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;

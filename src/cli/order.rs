@@ -7,9 +7,9 @@ use clap::ValueEnum;
 
 use super::crew::Crew;
 use super::options::MachineFlags;
+use crate::cli::exit::Failure;
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
-use crate::exit::Failure;
 use crate::experiment::plan::{MemberPlan, Plan};
 use crate::experiment::shard::{Shard, ShardPlan};
 use crate::hub::HubOptions;

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::crew::Crew;
 use super::order::{Order, Share};
+use crate::cli::exit::Failure;
 use crate::data::{self, DEMO_PATH, Dataset, Item};
-use crate::exit::Failure;
 use crate::experiment::clock;
 use crate::experiment::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use crate::experiment::shard::Shard;

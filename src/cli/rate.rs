@@ -10,8 +10,8 @@ use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
 use crate::analysis::rating::{RatingError, page, rater, runs, tables};
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
 

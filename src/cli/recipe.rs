@@ -12,10 +12,10 @@ use super::prepare::Prepared;
 use super::summary::{self, count};
 use super::workplace::Workplace;
 use crate::analysis::recipe::results::RecipeResults;
+use crate::cli::exit::{Failure, Interrupted};
 use crate::console;
 use crate::data::subset::Subset;
 use crate::encoder::Encoder;
-use crate::exit::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::error::RunError;
@@ -88,10 +88,10 @@ impl RecipeRun {
         let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
         match errors {
             0 => Ok(()),
-            errors => Err(Failure::Outcome {
-                message: format!("{} errored", count(errors, "item")),
-                hint: Some("the same command tries them again".to_owned()),
-            }),
+            errors => Err(Failure::outcome(
+                format!("{} errored", count(errors, "item")),
+                Some("the same command tries them again".to_owned()),
+            )),
         }
     }
 
@@ -196,13 +196,13 @@ impl RecipeRun {
 
     /// A cell that was interrupted goes on with the whole recipe.
     fn in_this_folder(&self, error: Failure) -> Failure {
-        match error {
-            Failure::Interrupted { items, total, .. } => Failure::Interrupted {
+        match error.downcast_ref::<Interrupted>() {
+            Some(&Interrupted { items, total, .. }) => Failure::from(Interrupted {
                 items,
                 total,
                 directory: self.out.clone(),
-            },
-            other => other,
+            }),
+            None => error,
         }
     }
 

@@ -11,9 +11,9 @@ use super::options::{HubFlags, MachineFlags};
 use super::order::Order;
 use super::run::check_promise;
 use super::summary::count;
+use crate::cli::exit::{Failure, resume};
 use crate::console;
 use crate::data::Item;
-use crate::exit::{Failure, resume};
 use crate::experiment::compare::{compare_calls, compare_items};
 use crate::experiment::contents::Contents;
 use crate::experiment::link::Link;
@@ -84,13 +84,13 @@ impl Replay {
             .filter(|item| item.error().is_none() && is_wanted(item.item()))
             .collect();
         if wanted.is_empty() {
-            return Err(Failure::Outcome {
-                message: format!(
+            return Err(Failure::outcome(
+                format!(
                     "there is nothing to replay: {} has no answer to an item that was asked for",
                     self.directory.display()
                 ),
-                hint: Some(resume(&self.directory)),
-            });
+                Some(resume(&self.directory)),
+            ));
         }
         let inputs = order.read()?;
         let crew = order.crew()?;
@@ -134,7 +134,7 @@ impl Replay {
             },
         )?;
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(Failure::Panel(PanelError::Interrupted));
+            return Err(PanelError::Interrupted.into());
         }
         // The engines end, and with them the senders of what was found.
         drop(differences);
@@ -174,10 +174,10 @@ impl Replay {
         if lines.is_empty() {
             Ok(())
         } else {
-            Err(Failure::Outcome {
-                message: format!("the replay differs from {}", self.directory.display()),
-                hint: None,
-            })
+            Err(Failure::outcome(
+                format!("the replay differs from {}", self.directory.display()),
+                None,
+            ))
         }
     }
 }

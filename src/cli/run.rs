@@ -12,8 +12,8 @@ use super::order::{Order, Share};
 use super::recipe::RecipeRun;
 use super::workplace::Workplace;
 use super::{interrupt, summary};
+use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::exit::Failure;
 use crate::experiment::directory::{Directory, Finished};
 use crate::experiment::error::RunError;
 use crate::experiment::plan::{self, Plan};
@@ -376,7 +376,7 @@ pub fn check_promise(path: &Path, promised: &Plan, found: &Plan) -> Result<(), F
     }
     let list: Vec<String> = differences.iter().map(ToString::to_string).collect();
     let path = path.display();
-    Err(Failure::Mismatch(format!(
+    Err(Failure::mismatch(format!(
         "{path} no longer matches what it names: {}",
         list.join("; ")
     )))

@@ -9,9 +9,9 @@ use crate::analysis::mediqa_corr::score::{Learned, Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::{self, Pairs};
 use crate::bench::output;
+use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format};
-use crate::exit::Failure;
 use crate::record::Language;
 
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::model::Family;
 use crate::synth::{Recipe, Shape, write_checkpoint};
 

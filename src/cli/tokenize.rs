@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages};
 use crate::chat::ChatTemplate;
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::panel::PanelError;
 use crate::tokenizer::Tokenizer;
 

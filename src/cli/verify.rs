@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::exit::Failure;
 use crate::console;
-use crate::exit::Failure;
 use crate::experiment::verify::verify;
 
 #[derive(Debug, Args)]

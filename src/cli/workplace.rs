@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::prepare::Prepared;
 use super::progress::Progress;
 use super::{report, summary};
+use crate::cli::exit::{Failure, Interrupted, resume};
 use crate::console;
-use crate::exit::{Failure, resume};
 use crate::experiment::contents::Contents;
 use crate::experiment::directory::{Directory, Finished};
 use crate::experiment::log::Log;
@@ -107,11 +107,11 @@ impl Workplace {
         match ended {
             Ok(()) if !self.stop.load(Ordering::Relaxed) => {}
             Ok(()) | Err(PanelError::Interrupted) => {
-                return Err(Failure::Interrupted {
+                return Err(Failure::from(Interrupted {
                     items: progress.items(),
                     total,
                     directory: out.to_owned(),
-                });
+                }));
             }
             Err(error) => return Err(error.into()),
         }
@@ -135,12 +135,12 @@ pub fn refuse_errors(contents: &Contents, out: &Path) -> Result<(), Failure> {
     let Some((first, error)) = errors.first() else {
         return Ok(());
     };
-    Err(Failure::Outcome {
-        message: format!(
+    Err(Failure::outcome(
+        format!(
             "{} of {total} items errored, the first of them {}: {error}",
             errors.len(),
             first.item
         ),
-        hint: Some(format!("{} with them", resume(out))),
-    })
+        Some(format!("{} with them", resume(out))),
+    ))
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::ItemKind;
+use crate::diagnosis::{Blame, Diagnosis};
 
 /// Where in a file: what an editor can jump to, or else the record's own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,9 +86,15 @@ pub enum DataError {
     UnknownFormat(String),
 }
 
-impl DataError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for DataError {
+    fn blame(&self) -> Blame {
+        match self {
+            DataError::Read(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             DataError::Encoding(_) => "save the file as UTF-8".to_owned(),
             DataError::Syntax { place, .. } if is_csv(&place.path) => {

@@ -269,6 +269,7 @@ fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn a_format_has_one_name_everywhere() {

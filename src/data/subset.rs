@@ -120,6 +120,7 @@ fn pick<'a>(
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::Diagnosis;
     use std::collections::HashSet;
     use std::io::Write;
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
+
 #[derive(Debug, Error)]
 pub enum EncoderError {
     /// A file or folder that is missing, damaged, or of another model; the problem reads on from the path.
@@ -24,9 +26,16 @@ pub enum EncoderError {
     Compute(#[from] candle_core::Error),
 }
 
-impl EncoderError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for EncoderError {
+    fn blame(&self) -> Blame {
+        match self {
+            EncoderError::Read(error) => error.blame(),
+            EncoderError::Compute(_) => Blame::Machine,
+            EncoderError::Checkpoint { .. } | EncoderError::Text { .. } => Blame::Artefact,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             EncoderError::Checkpoint {
                 card: Some(card), ..

@@ -32,6 +32,7 @@ pub use crate::record::Grammar;
 
 use self::core::Core;
 use self::sequence::Sequence;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::model::Decoder;
 use crate::ops::{Backend, OpsError, PAGE};
 use crate::tokenizer::Tokenizer;
@@ -96,8 +97,16 @@ pub enum EngineError {
     Died,
 }
 
-impl EngineError {
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for EngineError {
+    fn blame(&self) -> Blame {
+        match self {
+            EngineError::Start(_) | EngineError::Died => Blame::Machine,
+            EngineError::Ops(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             EngineError::TooLong { .. } => {
                 Some("shorten the item, lower max_tokens, or raise --context".to_owned())

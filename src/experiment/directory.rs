@@ -166,6 +166,7 @@ fn is_vacant(path: &Path) -> Result<bool, RunError> {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::{Blame, Diagnosis};
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
@@ -173,7 +174,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::experiment::error::{Blame, Defect};
+    use crate::experiment::error::Defect;
     use crate::experiment::fixtures::{
         ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_unfinished,
     };

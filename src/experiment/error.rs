@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::shard::Shard;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::SCHEMA;
 
 /// An error of a run directory. It is cloned to every caller that waits for the log.
@@ -108,19 +109,8 @@ pub enum Defect {
     Figure { found: String, expected: String },
 }
 
-/// Who has to act on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The command line or the configuration.
-    Usage,
-    /// A missing or corrupt file.
-    Artefact,
-    /// The disk, the permissions, or this program.
-    Machine,
-}
-
-impl RunError {
-    pub fn blame(&self) -> Blame {
+impl Diagnosis for RunError {
+    fn blame(&self) -> Blame {
         match self {
             RunError::NotEmpty { .. }
             | RunError::Busy { .. }
@@ -137,15 +127,14 @@ impl RunError {
             | RunError::HeadDiffers { .. }
             | RunError::NoResults { .. }
             | RunError::Unfinished { .. } => Blame::Artefact,
-            RunError::AlreadyLogged { .. }
-            | RunError::Unloggable { .. }
-            | RunError::LogClosed
-            | RunError::Io(_) => Blame::Machine,
+            RunError::AlreadyLogged { .. } | RunError::Unloggable { .. } | RunError::LogClosed => {
+                Blame::Machine
+            }
+            RunError::Io(error) => error.blame(),
         }
     }
 
-    /// What to do about it, printed after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             RunError::NotEmpty { .. } => "go on with `--resume`, or choose another `--out`",
             RunError::NoPlan { .. } => "name a directory that `run --out` wrote",

@@ -122,6 +122,7 @@ fn answer<T>(reply: &Reply<T>, result: Result<T, RunError>) {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::Diagnosis;
     use std::collections::HashSet;
     use std::env;
     use std::path::Path;

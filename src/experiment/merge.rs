@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::directory::Directory;
-use super::error::{Blame, RunError};
+use super::error::RunError;
 use super::plan::{self, Plan};
 use super::results::Results;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
 use super::verify::read_finished;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::ItemText;
 
 /// Why directories are not the shards of one run.
@@ -41,17 +42,16 @@ pub enum MergeError {
     Run(#[from] RunError),
 }
 
-impl MergeError {
-    pub fn blame(&self) -> Blame {
+impl Diagnosis for MergeError {
+    fn blame(&self) -> Blame {
         match self {
-            MergeError::Run(error) => error.blame(),
             MergeError::Items => Blame::Artefact,
+            MergeError::Run(error) => error.blame(),
             _ => Blame::Usage,
         }
     }
 
-    /// What to do about it, printed after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             MergeError::NoShard { .. } => "name what `run --shard` wrote",
             MergeError::Differs { .. } => {

@@ -95,6 +95,7 @@ impl ShardPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
     use crate::experiment::fixtures::{ITEMS, plan, texts};
 
     fn items(count: usize) -> Vec<String> {

@@ -153,13 +153,13 @@ fn first_difference(found: &str, expected: &str) -> Option<(usize, Defect)> {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::{Blame, Diagnosis};
     use std::io::Write;
 
     use fs_err::os::unix::fs::FileExt;
 
     use super::*;
     use crate::experiment::directory::Directory;
-    use crate::experiment::error::Blame;
     use crate::experiment::fixtures::{
         ITEMS, call, item, plan, start, texts, write_finished, write_unfinished,
     };

@@ -231,6 +231,7 @@ fn stays_inside(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::{Blame, Diagnosis};
 
     fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
@@ -290,7 +291,7 @@ mod tests {
                     .contains(directory.path().to_str().unwrap()),
                 "{error}"
             );
-            assert!(error.is_missing_artefact());
+            assert_eq!(error.blame(), Blame::Artefact);
         }
     }
 

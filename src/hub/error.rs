@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{Authority, Card, Kind};
+use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a checkpoint could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -141,9 +142,8 @@ fn said(message: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-impl HubError {
-    /// Whether an artefact is missing or corrupt, rather than a name, an option or a file system at fault.
-    pub fn is_missing_artefact(&self) -> bool {
+impl Diagnosis for HubError {
+    fn blame(&self) -> Blame {
         match self {
             Self::UnknownModel { .. }
             | Self::NoDirectory { .. }
@@ -153,8 +153,7 @@ impl HubError {
             | Self::RevisionTwice { .. }
             | Self::NoCache
             | Self::BadVariable { .. }
-            | Self::Busy { .. }
-            | Self::Io(_) => false,
+            | Self::Busy { .. } => Blame::Usage,
             Self::Incomplete { .. }
             | Self::NoWeights { .. }
             | Self::BadIndex { .. }
@@ -167,12 +166,12 @@ impl HubError {
             | Self::Status { .. }
             | Self::Unreachable { .. }
             | Self::BadAnswer { .. }
-            | Self::WrongSum { .. } => true,
+            | Self::WrongSum { .. } => Blame::Artefact,
+            Self::Io(error) => error.blame(),
         }
     }
 
-    /// What to try next.
-    pub fn hint(&self) -> Option<String> {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownModel { .. } => {
                 let names = |kind: Kind| {
@@ -220,6 +219,7 @@ impl HubError {
             Self::WrongSum { .. } => {
                 Some("fetch it again; if it happens twice, do not trust the source".to_owned())
             }
+            Self::Io(error) => error.hint(),
             Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
             _ => None,
         }

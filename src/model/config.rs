@@ -8,6 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::published;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::Activation;
 
 /// The decoder families.
@@ -105,6 +106,12 @@ pub enum ConfigError {
     Missing { path: PathBuf, field: &'static str },
     #[error("{path}: {problem}")]
     Inconsistent { path: PathBuf, problem: String },
+}
+
+impl Diagnosis for ConfigError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
 }
 
 /// One id or several, as both are published.

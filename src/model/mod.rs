@@ -20,6 +20,7 @@ pub use decoder::{Decoder, Scratch};
 pub use memory::{Footprint, available_memory, peak_memory};
 pub use weights::precision_of;
 
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::ops::checkpoint::CheckpointError;
 use crate::ops::{OpsError, Quantisation, StoredType};
 
@@ -37,6 +38,26 @@ pub enum ModelError {
     Quantisation(String),
     #[error(transparent)]
     Ops(#[from] OpsError),
+}
+
+impl Diagnosis for ModelError {
+    fn blame(&self) -> Blame {
+        match self {
+            ModelError::Config(_) | ModelError::Checkpoint(_) | ModelError::Prefix { .. } => {
+                Blame::Artefact
+            }
+            ModelError::StoredType(_) | ModelError::Quantisation(_) => Blame::Usage,
+            ModelError::Ops(error) => error.blame(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            ModelError::Checkpoint(error) => error.hint(),
+            ModelError::Ops(error) => error.hint(),
+            _ => None,
+        }
+    }
 }
 
 /// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).

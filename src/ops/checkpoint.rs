@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use candle_core::safetensors::MmapedSafetensors;
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
 /// The files of one checkpoint.
 pub struct Checkpoint {
     tensors: MmapedSafetensors,
@@ -53,8 +54,12 @@ pub enum CheckpointError {
     },
 }
 
-impl CheckpointError {
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for CheckpointError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             CheckpointError::Corrupt { .. } => {
                 "the file is damaged or cut short: copy or fetch it again"

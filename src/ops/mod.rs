@@ -34,6 +34,7 @@ pub use cuda::Cuda;
 pub use device::Device;
 pub use metal::Metal;
 
+use crate::diagnosis::{Blame, Diagnosis};
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OpsError {
     #[error("no memory for {what}: {reason}")]
@@ -70,8 +71,17 @@ impl OpsError {
             reason: error.to_string(),
         }
     }
+}
 
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for OpsError {
+    fn blame(&self) -> Blame {
+        match self {
+            OpsError::Memory { .. } | OpsError::Device { .. } => Blame::Machine,
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             OpsError::Memory { .. } => {
                 "keep weights smaller with --quant q8_0 or q4_k, or fewer keys and values with --kv-tokens"

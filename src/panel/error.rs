@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::generation::GenerationError;
 use super::remote::RemoteError;
 use crate::chat::ChatError;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::EngineError;
 use crate::experiment::error::RunError;
 use crate::hub::HubError;
@@ -50,25 +51,6 @@ pub enum PanelError {
 }
 
 impl PanelError {
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            PanelError::Hub(error) => error.hint(),
-            PanelError::Model(ModelError::Checkpoint(error)) => error.hint(),
-            PanelError::Engine(error) => error.hint(),
-            PanelError::Run(error) => error.hint(),
-            PanelError::Remote(error) => error.hint(),
-            PanelError::Memory { .. } => Some(
-                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
-                    .to_owned(),
-            ),
-            PanelError::PromptTooLong { .. } => {
-                Some("raise --context, or leave the item out".to_owned())
-            }
-            PanelError::Model(ModelError::Ops(error)) => error.hint(),
-            _ => None,
-        }
-    }
-
     /// Whether the item at hand alone is lost: the run goes on without it.
     pub fn concerns_item(&self) -> bool {
         if let PanelError::Remote(error) = self {
@@ -84,5 +66,44 @@ impl PanelError {
                     EngineError::TooLong { .. } | EngineError::PoolTooSmall { .. }
                 )
         )
+    }
+}
+
+impl Diagnosis for PanelError {
+    fn blame(&self) -> Blame {
+        match self {
+            PanelError::Model(error) => error.blame(),
+            PanelError::Hub(error) => error.blame(),
+            PanelError::Tokenizer(error) => error.blame(),
+            PanelError::Chat(error) => error.blame(),
+            PanelError::Generation(error) => error.blame(),
+            PanelError::Engine(error) => error.blame(),
+            PanelError::Run(error) => error.blame(),
+            PanelError::Remote(error) => error.blame(),
+            PanelError::NoEndOfTurn { .. } => Blame::Artefact,
+            PanelError::Memory { .. }
+            | PanelError::OtherItem { .. }
+            | PanelError::Image { .. }
+            | PanelError::PromptTooLong { .. } => Blame::Usage,
+            PanelError::Interrupted => Blame::Interrupted,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            PanelError::Hub(error) => error.hint(),
+            PanelError::Model(error) => error.hint(),
+            PanelError::Engine(error) => error.hint(),
+            PanelError::Run(error) => error.hint(),
+            PanelError::Remote(error) => error.hint(),
+            PanelError::Memory { .. } => Some(
+                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
+                    .to_owned(),
+            ),
+            PanelError::PromptTooLong { .. } => {
+                Some("raise --context, or leave the item out".to_owned())
+            }
+            _ => None,
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::Sampling;
 use crate::model::config::Ids;
 
@@ -20,6 +21,12 @@ pub struct Generation {
 pub struct GenerationError {
     path: PathBuf,
     problem: String,
+}
+
+impl Diagnosis for GenerationError {
+    fn blame(&self) -> Blame {
+        Blame::Artefact
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -40,6 +40,7 @@ use thiserror::Error;
 use table::Table;
 
 use crate::analysis::metrics::MetricsError;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::plan::Plan;
 use crate::record::{AnswerLine, CallLine};
 
@@ -71,9 +72,15 @@ pub enum ReportError {
     Data(#[from] serde_json::Error),
 }
 
-impl ReportError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for ReportError {
+    fn blame(&self) -> Blame {
+        match self {
+            ReportError::Template(_) | ReportError::Data(_) => Blame::Machine,
+            ReportError::Metrics(error) => error.blame(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             ReportError::Template(_) | ReportError::Data(_) => {
                 Some("the page's templates are part of the binary; please report this".into())

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 pub use architecture::Shape;
 
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::model::{Config, ConfigError, Family};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 
@@ -44,6 +45,20 @@ pub enum SynthError {
     },
     #[error(transparent)]
     Config(#[from] ConfigError),
+}
+
+impl Diagnosis for SynthError {
+    fn blame(&self) -> Blame {
+        match self {
+            SynthError::Exists { .. }
+            | SynthError::ControlToken { .. }
+            | SynthError::Shape { .. } => Blame::Usage,
+            SynthError::Weights(_) | SynthError::Train(_) => Blame::Machine,
+            SynthError::Write(error) => error.blame(),
+            SynthError::Tokenizer(error) => error.blame(),
+            SynthError::Config(error) => error.blame(),
+        }
+    }
 }
 
 /// What to make.

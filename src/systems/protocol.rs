@@ -232,6 +232,7 @@ impl Protocol {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::Diagnosis;
     use std::collections::BTreeSet;
 
     use super::*;

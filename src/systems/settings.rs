@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use crate::diagnosis::{Blame, Diagnosis};
 /// Why a setting was refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -34,9 +35,14 @@ impl SettingsError {
             known,
         }
     }
+}
 
-    /// What to do about it, for the line after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for SettingsError {
+    fn blame(&self) -> Blame {
+        Blame::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             SettingsError::NoEquals { .. } => Some("write --set t_max=2".into()),
             SettingsError::UnknownKey { known, .. } => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::analysis::metrics::MetricsError;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::difference::FieldDifference;
 use crate::experiment::error::RunError;
 
@@ -32,9 +33,16 @@ pub enum ComparisonError {
     Metrics(#[from] MetricsError),
 }
 
-impl ComparisonError {
-    /// What to do about it, printed after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for ComparisonError {
+    fn blame(&self) -> Blame {
+        match self {
+            ComparisonError::Run(error) => error.blame(),
+            ComparisonError::Metrics(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             ComparisonError::OtherFile { .. } => {
                 Some("only runs over one and the same file of questions are compared".to_owned())

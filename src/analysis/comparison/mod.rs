@@ -121,6 +121,7 @@ fn pair(
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnosis::Diagnosis;
     use std::path::Path;
 
     use super::*;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
 #[derive(Debug, Error)]
 pub enum SubmissionError {
     /// The message names the path.
@@ -24,9 +25,15 @@ pub enum SubmissionError {
     NoGold { id: String },
 }
 
-impl SubmissionError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for SubmissionError {
+    fn blame(&self) -> Blame {
+        match self {
+            SubmissionError::Read(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             SubmissionError::Escape { .. } => {
                 "the official scorer stops here: it takes backslashes for escapes, so double them"

@@ -175,6 +175,7 @@ fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     fn parse(text: &str) -> Submission {
         Submission::parse(text, Path::new("run.txt")).unwrap()

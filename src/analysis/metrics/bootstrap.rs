@@ -191,6 +191,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     fn verdicts(text: &str) -> Vec<bool> {
         text.chars().map(|verdict| verdict == '1').collect()

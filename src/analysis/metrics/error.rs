@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::diagnosis::{Blame, Diagnosis};
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MetricsError {
     #[error("{figure}: no {what} to compute it from")]
@@ -31,9 +32,12 @@ pub enum MetricsError {
     },
 }
 
-impl MetricsError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for MetricsError {
+    fn blame(&self) -> Blame {
+        Blame::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             MetricsError::Empty { .. } | MetricsError::Value { .. } => return None,
             MetricsError::Unequal { .. } => "only runs over the same questions are compared",

@@ -9,6 +9,7 @@ use super::BEST;
 use crate::analysis::comparison::ComparisonError;
 use crate::analysis::metrics::MetricsError;
 use crate::data::DataError;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::error::RunError;
 use crate::report::ReportError;
 
@@ -76,9 +77,20 @@ pub enum RatingError {
     Io(#[from] io::Error),
 }
 
-impl RatingError {
-    /// What to do about it, printed after `hint:`.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for RatingError {
+    fn blame(&self) -> Blame {
+        match self {
+            RatingError::Run(error) => error.blame(),
+            RatingError::Comparison(error) => error.blame(),
+            RatingError::Data(error) => error.blame(),
+            RatingError::Metrics(error) => error.blame(),
+            RatingError::Report(error) => error.blame(),
+            RatingError::Io(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             RatingError::OutputTaken { .. } => "choose another `--out`",
             RatingError::SameRun { .. } => "name every run once",

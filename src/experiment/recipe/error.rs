@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::analysis::metrics::MetricsError;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::encoder::EncoderError;
 use crate::experiment::error::RunError;
 use crate::experiment::merge::MergeError;
@@ -40,8 +41,20 @@ pub enum RecipeError {
     Io(#[from] std::io::Error),
 }
 
-impl RecipeError {
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for RecipeError {
+    fn blame(&self) -> Blame {
+        match self {
+            RecipeError::Settings(error) => error.blame(),
+            RecipeError::Merge(error) => error.blame(),
+            RecipeError::Run(error) => error.blame(),
+            RecipeError::Metrics(error) => error.blame(),
+            RecipeError::Encoder(error) => error.blame(),
+            RecipeError::Io(error) => error.blame(),
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         match self {
             RecipeError::Unknown { .. } => Some(format!(
                 "the recipes are {}; or give a file",
@@ -63,7 +76,9 @@ impl RecipeError {
             RecipeError::Settings(error) => error.hint(),
             RecipeError::Merge(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),
+            RecipeError::Metrics(error) => error.hint(),
             RecipeError::Encoder(error) => error.hint(),
+            RecipeError::Io(error) => error.hint(),
             _ => None,
         }
     }

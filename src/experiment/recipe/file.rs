@@ -270,6 +270,7 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn every_recipe_in_the_binary_is_one() {

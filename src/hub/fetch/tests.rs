@@ -3,6 +3,7 @@
 mod encoders;
 mod interrupted;
 
+use crate::diagnosis::{Blame, Diagnosis};
 use std::path::Path;
 
 use super::super::{
@@ -311,7 +312,7 @@ fn nothing_connects_when_it_is_forbidden() {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(error.is_missing_artefact());
+        assert_eq!(error.blame(), Blame::Artefact);
         let error = fetch(REPOSITORY, None, &options).unwrap_err();
         assert!(
             matches!(error, HubError::Forbidden { barrier, .. } if barrier != Barrier::Build),

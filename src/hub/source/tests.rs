@@ -3,6 +3,7 @@
 use super::super::digest::Sum;
 use super::super::{Cache, Environment, Status, verify};
 use super::*;
+use crate::diagnosis::{Blame, Diagnosis};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 const FILES: [(&str, &str); 5] = [
@@ -180,7 +181,7 @@ fn what_the_cache_lacks_is_named_with_everything_that_leads_there() {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(error.is_missing_artefact());
+        assert_eq!(error.blame(), Blame::Artefact);
     }
 }
 
@@ -251,7 +252,10 @@ fn a_name_that_is_none_is_refused_before_the_cache_is_touched() {
             error,
             HubError::UnknownModel { .. } | HubError::NoDirectory { .. }
         );
-        assert!(is_name && !error.is_missing_artefact(), "{member}: {error}");
+        assert!(
+            is_name && error.blame() == Blame::Usage,
+            "{member}: {error}"
+        );
     }
     let hint = resolve("gemma", &options).unwrap_err().hint().unwrap();
     assert!(

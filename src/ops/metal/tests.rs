@@ -1,5 +1,6 @@
 //! The whole backend on candle's CPU device, beside the CPU backend: models, engines, draws, and what goes wrong.
 
+use crate::diagnosis::Diagnosis;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -51,6 +51,7 @@ impl RemoteModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
 
     #[test]
     fn a_build_without_the_feature_says_so() {

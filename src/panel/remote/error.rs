@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::Address;
 use super::key::WARDROUND_API_KEY;
+use crate::diagnosis::{Blame, Diagnosis};
 use crate::hub::Barrier;
 
 #[derive(Debug, Error)]
@@ -92,9 +93,18 @@ impl RemoteError {
             | RemoteError::Interrupted => false,
         }
     }
+}
 
-    /// What to try next.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnosis for RemoteError {
+    fn blame(&self) -> Blame {
+        match self {
+            RemoteError::Exhausted { .. } => Blame::Machine,
+            RemoteError::Interrupted => Blame::Interrupted,
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         Some(match self {
             RemoteError::BadAddress { .. } => format!(
                 "write openai:MODEL@URL, as in openai:gpt-4o@https://api.openai.com/v1; a key goes into {WARDROUND_API_KEY}"

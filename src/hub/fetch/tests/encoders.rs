@@ -2,6 +2,7 @@
 
 use super::super::fake_hub::{FakeHub, Repository};
 use super::{leftovers, options, status_of};
+use crate::diagnosis::Diagnosis;
 use crate::hub::{Authority, Card, Status, fetch, resolve, verify};
 
 const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";

@@ -1,5 +1,6 @@
 //! Downloads that break off, fall silent or bring other bytes.
 
+use crate::diagnosis::{Blame, Diagnosis};
 use std::time::{Duration, Instant};
 
 use super::super::fake_hub::{FakeHub, Fault, REPOSITORY};
@@ -81,7 +82,7 @@ fn a_wrong_sum_deletes_the_file_and_is_an_error() {
         matches!(&error, HubError::WrongSum { file, .. } if file == SHARD),
         "{error}"
     );
-    assert!(error.is_missing_artefact());
+    assert_eq!(error.blame(), Blame::Artefact);
     assert_eq!(leftovers(cache.path(), ".incomplete"), 0);
     assert_eq!(leftovers(cache.path(), SHARD), 0);
     // Nothing points to a snapshot that is not whole.

@@ -4,6 +4,7 @@ mod pace;
 mod refusals;
 mod retries;
 
+use crate::diagnosis::Diagnosis;
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

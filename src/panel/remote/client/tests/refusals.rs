@@ -1,5 +1,6 @@
 //! What an endpoint refuses for good: the run, an item, or a parameter that is left out from then on.
 
+use crate::diagnosis::Diagnosis;
 use serde_json::json;
 
 use super::super::fake_server::{Act, FakeServer, ok, said, status};

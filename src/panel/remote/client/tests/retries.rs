@@ -1,5 +1,6 @@
 //! What another attempt may better, and the pauses before it.
 
+use crate::diagnosis::Diagnosis;
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};

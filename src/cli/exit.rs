@@ -1,0 +1,228 @@
+//! How a command ends: what stderr is told, and the exit code.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+use crate::console;
+use crate::diagnosis::{Blame, Diagnosis};
+
+/// Printed below `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    success
+  1    finished, but a check failed or items errored
+  2    wrong usage, configuration or data
+  3    a missing or corrupt file of a model or a run
+  70   a failure of the machine: disk full, out of memory, GPU fault
+  130  interrupted; `--resume` goes on";
+
+/// Why a command did not end well.
+#[derive(Debug)]
+pub struct Failure(Box<dyn Diagnosis>);
+
+impl<E: Diagnosis> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure(Box::new(error))
+    }
+}
+
+/// An error that only the command line knows.
+#[derive(Debug, Error)]
+#[error("{message}")]
+struct Complaint {
+    blame: Blame,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Diagnosis for Complaint {
+    fn blame(&self) -> Blame {
+        self.blame
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.hint.clone()
+    }
+}
+
+/// A signal ended a run that can go on.
+#[derive(Debug, Error)]
+#[error("interrupted after {items} of {total} items")]
+pub struct Interrupted {
+    pub items: u64,
+    pub total: u64,
+    pub directory: PathBuf,
+}
+
+impl Diagnosis for Interrupted {
+    fn blame(&self) -> Blame {
+        Blame::Interrupted
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(resume(&self.directory))
+    }
+}
+
+impl Failure {
+    /// The command line asks for what cannot be.
+    pub fn usage(message: impl Into<String>, hint: &str) -> Failure {
+        Failure::complaint(Blame::Usage, message.into(), Some(hint.to_owned()))
+    }
+
+    /// The command did its work, and the outcome is not what was hoped for.
+    pub fn outcome(message: impl Into<String>, hint: Option<String>) -> Failure {
+        Failure::complaint(Blame::Outcome, message.into(), hint)
+    }
+
+    /// A file's content does not match what was recorded of it.
+    pub fn mismatch(message: impl Into<String>) -> Failure {
+        Failure::complaint(Blame::Artefact, message.into(), None)
+    }
+
+    fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
+        Failure::from(Complaint {
+            blame,
+            message,
+            hint,
+        })
+    }
+
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        let error: &(dyn Error + 'static) = &*self.0;
+        error.downcast_ref()
+    }
+
+    pub fn blame(&self) -> Blame {
+        self.0.blame()
+    }
+
+    pub fn hint(&self) -> Option<String> {
+        self.0.hint()
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        self.downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// The command line that takes up the run in `directory`.
+pub fn resume(directory: &Path) -> String {
+    format!(
+        "`wardround run --resume --out {}` goes on",
+        directory.display()
+    )
+}
+
+/// Ends the process where it stands, for a second interrupt: every line that was counted is durable.
+#[expect(clippy::exit, reason = "nothing is left to unwind for")]
+pub fn at_once() -> ! {
+    std::process::exit(i32::from(Blame::Interrupted.exit_code()))
+}
+
+/// Tells stderr what went wrong, where, and what may help; a reader of stdout that went away is no error.
+pub fn report(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            console::note(format!("error: {failure}"));
+            if let Some(hint) = failure.hint() {
+                console::note(format!("hint: {hint}"));
+            }
+            ExitCode::from(failure.blame().exit_code())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::EngineError;
+    use crate::experiment::error::RunError;
+    use crate::hub::HubError;
+    use crate::ops::OpsError;
+    use crate::panel::PanelError;
+
+    fn code(failure: impl Into<Failure>) -> u8 {
+        failure.into().blame().exit_code()
+    }
+
+    #[test]
+    fn what_finished_otherwise_than_hoped_is_1() {
+        assert_eq!(code(Failure::outcome("two items errored", None)), 1);
+    }
+
+    #[test]
+    fn what_the_user_can_type_otherwise_is_2() {
+        let member = "gemma".to_owned();
+        assert_eq!(code(Failure::usage("no such flag", "leave it out")), 2);
+        assert_eq!(code(HubError::UnknownModel { member }), 2);
+        assert_eq!(code(OpsError::DeviceName("tpu".into())), 2);
+        let error = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(code(RunError::from(error)), 2);
+    }
+
+    #[test]
+    fn what_is_missing_or_corrupt_is_3() {
+        let path = PathBuf::from("run");
+        assert_eq!(code(Failure::mismatch("the sums differ")), 3);
+        assert_eq!(code(RunError::NoPlan { path: path.clone() }), 3);
+        assert_eq!(code(PanelError::NoEndOfTurn { path }), 3);
+    }
+
+    #[test]
+    fn what_the_machine_did_is_70() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(code(full()), 70);
+        assert_eq!(code(RunError::Io(Arc::new(full()))), 70);
+        assert_eq!(code(PanelError::Run(RunError::from(full()))), 70);
+        assert_eq!(code(PanelError::Engine(EngineError::Died)), 70);
+        let fault = OpsError::Device {
+            device: "cuda:0".into(),
+            reason: "an illegal address".into(),
+        };
+        assert_eq!(code(PanelError::Engine(fault.into())), 70);
+        assert_eq!(code(OpsError::memory("the weights", "none is left")), 70);
+    }
+
+    #[test]
+    fn what_a_signal_ended_is_130() {
+        assert_eq!(code(PanelError::Interrupted), 130);
+        let failure = Failure::from(Interrupted {
+            items: 1,
+            total: 2,
+            directory: "run".into(),
+        });
+        assert!(failure.hint().is_some_and(|hint| hint.contains("--resume")));
+        assert_eq!(code(failure), 130);
+    }
+
+    #[test]
+    fn help_names_every_code() {
+        for blame in [
+            Blame::Outcome,
+            Blame::Usage,
+            Blame::Artefact,
+            Blame::Machine,
+            Blame::Interrupted,
+        ] {
+            let line = format!("\n  {:<4} ", blame.exit_code());
+            assert!(EXIT_CODES.contains(&line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What an error says beside its message: who has to act on it, and what may help.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
+/// Who has to act on an error; the exit code of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// Nobody at fault: the command did its work, and a gate failed or items errored.
+    Outcome,
+    /// The command line, the configuration, or the user's data.
+    Usage,
+    /// A missing or corrupt file of a model, a run or another artefact.
+    Artefact,
+    /// The machine or this program: a full disk, a failed GPU, no memory, a dead thread.
+    Machine,
+    /// A signal ended what can go on.
+    Interrupted,
+}
+
+impl Blame {
+    /// 1, 2, 3, 70 (`EX_SOFTWARE` of sysexits.h) and 130 (128 + SIGINT).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Blame::Outcome => 1,
+            Blame::Usage => 2,
+            Blame::Artefact => 3,
+            Blame::Machine => 70,
+            Blame::Interrupted => 130,
+        }
+    }
+}
+
+/// An error that a command may end with.
+pub trait Diagnosis: Error + Send + Sync + 'static {
+    fn blame(&self) -> Blame;
+
+    /// What the user can do about it, printed after `hint:`.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Diagnosis for io::Error {
+    /// A path that was named, or else the machine.
+    fn blame(&self) -> Blame {
+        match self.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::AlreadyExists
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::DirectoryNotEmpty
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidData => Blame::Usage,
+            _ => Blame::Machine,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space and try again",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Diagnosis for rayon::ThreadPoolBuildError {
+    fn blame(&self) -> Blame {
+        Blame::Machine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_machines_and_a_named_path_the_users() {
+        for kind in [
+            ErrorKind::StorageFull,
+            ErrorKind::QuotaExceeded,
+            ErrorKind::OutOfMemory,
+            ErrorKind::Other,
+        ] {
+            assert_eq!(io::Error::from(kind).blame(), Blame::Machine, "{kind}");
+        }
+        for kind in [
+            ErrorKind::NotFound,
+            ErrorKind::PermissionDenied,
+            ErrorKind::ReadOnlyFilesystem,
+        ] {
+            assert_eq!(io::Error::from(kind).blame(), Blame::Usage, "{kind}");
+        }
+    }
+}
