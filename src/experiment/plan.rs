@@ -306,6 +306,7 @@ fn remove(value: &mut Value, field: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
     use crate::experiment::fixtures::{ITEMS, plan, texts};
 
     #[test]

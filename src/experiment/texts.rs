@@ -90,6 +90,7 @@ fn check(line: &[u8], expected: Option<&String>) -> Result<ItemText, Defect> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnosis::Diagnosis;
     use crate::experiment::fixtures::{ITEMS, plan, texts};
 
     fn read_lines(lines: &str) -> Result<BTreeMap<String, ItemText>, RunError> {
