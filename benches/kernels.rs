@@ -5,7 +5,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use wardround::ops::checkpoint::RawTensor;
 use wardround::ops::cpu::{Buffer, KvPages};
 use wardround::ops::{
-    AttentionShape, Backend, Cpu, PAGE, PageShape, Precision, Quantisation, Rows, StoredType,
+    AttentionShape, Backend, Cpu, LayerPages, PAGE, PageShape, Precision, Quantisation, Rows,
+    StoredType,
 };
 
 const HIDDEN: usize = 1024;
@@ -84,9 +85,12 @@ fn attention(criterion: &mut Criterion) {
             tables: &[&table],
         };
         group.throughput(Throughput::Elements((count * CONTEXT) as u64));
+        let layer = LayerPages {
+            pages: &pages,
+            layer: 0,
+        };
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
-            bencher
-                .iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, (&pages, 0), &mut out)));
+            bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, layer, &mut out)));
         });
     }
 }

@@ -88,7 +88,7 @@ impl Model {
     }
 
     fn compiler(&self) -> Compiler {
-        Compiler::new(self.tokenizer.clone(), self.rows, &self.generation.eos_ids).unwrap()
+        Compiler::new(self.tokenizer.clone(), self.rows, &self.generation.eos_ids)
     }
 }
 

@@ -46,7 +46,7 @@ impl Environment {
         Ok(Environment {
             created_at: clock::utc_now(),
             hardware,
-            device_kind: device.kind(),
+            device_kind: device.describe(),
             threads: device.threads(),
             build: Build {
                 version: env!("CARGO_PKG_VERSION"),

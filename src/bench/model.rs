@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::environment::Environment;
 use super::statistics::Summary;
 use super::workload::Workload;
-use crate::model::{Cost, CostModel, Footprint};
-use crate::ops::{Limits, Machine, Precision};
+use crate::model::{Cost, CostModel};
+use crate::ops::{Limits, Precision};
 use crate::panel::backbone::Description;
 
 #[derive(Clone, Debug, Serialize)]
@@ -68,7 +68,7 @@ impl Subject {
             parameters: config.parameters(),
             dtype: plan.dtype,
             quantisation: plan.quantisation,
-            weights_bytes: Footprint::of(config, precision, Machine::Cpu, 0, (0, 0, 0)).weights,
+            weights_bytes: precision.size_bytes(config.parameters()),
             weights_sha256: plan.weights_sha256,
         }
     }
@@ -151,7 +151,7 @@ impl ModelReport {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::StoredType;
+    use crate::ops::{Machine, StoredType};
     use std::path::Path;
 
     use super::*;

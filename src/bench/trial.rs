@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::workload::{Step, Workload};
 use crate::model::{Decoder, Scratch};
-use crate::ops::{Backend, Machine, OpsError, PAGE, Rows};
+use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StepLimits};
 use crate::random::mix;
 
 /// A decoder with pages of its own.
@@ -33,7 +33,11 @@ impl<B: Backend> Trial<B> {
     ) -> Result<Trial<B>, OpsError> {
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
-        let sizes = (B::MACHINE.prefill_rows() + sequences, sequences, positions);
+        let limits = StepLimits {
+            rows: B::MACHINE.prefill_rows() + sequences,
+            logit_rows: sequences,
+            positions,
+        };
         Ok(Trial {
             pages: ops.pages(config.page_shape(), sequences * each)?,
             tables: (0..sequences)
@@ -41,7 +45,7 @@ impl<B: Backend> Trial<B> {
                 .map(Iterator::collect)
                 .collect(),
             filled: vec![0; sequences],
-            scratch: Scratch::new(&ops, config, sizes)?,
+            scratch: Scratch::new(&ops, config, limits)?,
             decoder,
             ops,
             seed,

@@ -11,7 +11,7 @@ use crate::experiment::plan::MemberPlan;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{Allotment, plan_memory};
+use crate::panel::memory::{MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
@@ -19,7 +19,7 @@ use crate::panel::{PanelError, Source};
 pub struct Crew {
     pub descriptions: Vec<Description>,
     /// One a description.
-    pub allotments: Vec<Allotment>,
+    pub allotments: Vec<MemoryPlan>,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// They count on behind the descriptions.

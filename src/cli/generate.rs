@@ -164,8 +164,8 @@ impl Generate {
         start.refuse_beyond_memory(&device)?;
         let engine = match device {
             Device::Cpu(cpu) => start.on(cpu)?,
-            Device::Cuda(gpu) => start.on(gpu)?,
-            Device::Metal(gpu) => start.on(gpu)?,
+            Device::Cuda(gpu) => start.on(gpu.for_engine()?)?,
+            Device::Metal(gpu) => start.on(gpu.for_engine()?)?,
         };
         let mut written = Ok(());
         let completion = engine.submit(request)?.wait_with(|piece| {
@@ -255,8 +255,8 @@ impl Start<'_> {
 
     fn refuse_beyond_memory(&self, device: &Device) -> Result<(), PanelError> {
         let EngineOptions { pages, .. } = self.options;
-        let (config, sizes) = (&self.config, self.options.sizes());
-        let footprint = Footprint::of(config, self.precision, device.machine(), pages, sizes);
+        let (config, limits) = (&self.config, self.options.step_limits());
+        let footprint = Footprint::of(config, self.precision, device.machine(), pages, limits);
         let available = device.own_memory().unwrap_or_else(available_memory);
         if footprint.total() <= available {
             return Ok(());

@@ -12,7 +12,7 @@ use crate::console;
 use crate::engine::EngineError;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
 use crate::ops::sampling::logprobs;
-use crate::ops::{Backend, Device, PAGE, Precision, Rows};
+use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 use crate::panel::PanelError;
 
 /// Tokens that are given of each position without --full.
@@ -67,8 +67,8 @@ impl Logprobs {
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
         let logits = match device {
             Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
-            Device::Cuda(gpu) => self.logits(gpu, config, files, precision)?,
-            Device::Metal(gpu) => self.logits(gpu, config, files, precision)?,
+            Device::Cuda(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
+            Device::Metal(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
         };
         let likely = |logits: &Vec<f32>| {
             let top = logprobs(logits, 0, TOP).top.into_iter();
@@ -101,7 +101,12 @@ impl Logprobs {
         let mut pages = ops.pages(config.page_shape(), tokens.len().div_ceil(PAGE))?;
         let table: Vec<u32> = (0..tokens.len().div_ceil(PAGE) as u32).collect();
         let at_once = usize::from(self.rows).min(tokens.len());
-        let mut scratch = Scratch::new(&ops, config, (at_once, at_once, tokens.len()))?;
+        let limits = StepLimits {
+            rows: at_once,
+            logit_rows: at_once,
+            positions: tokens.len(),
+        };
+        let mut scratch = Scratch::new(&ops, config, limits)?;
         let mut all = Vec::new();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {
             let positions: Vec<u32> = (start..).take(chunk.len()).collect();

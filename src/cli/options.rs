@@ -142,7 +142,7 @@ impl ComputeFlags {
         let threads = self.threads.map_or_else(cores, usize::from);
         let mut devices = Device::open(&self.device, threads)?;
         if self.fast {
-            devices.iter_mut().try_for_each(Device::hurry)?;
+            devices.iter_mut().try_for_each(Device::set_fast_math)?;
         }
         Ok(devices)
     }

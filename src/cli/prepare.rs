@@ -92,7 +92,8 @@ impl Order {
             panel,
             engine: EnginePlan {
                 device: self.machine.compute.device.clone(),
-                device_kind: crew.devices[0].kind(),
+                device_kind: crew.devices[0]
+                    .kind(crew.descriptions.iter().map(|model| model.precision)),
                 threads: crew.devices[0].threads(),
                 max_batch,
                 draft,

@@ -1,6 +1,5 @@
 //! Grammars over a model's own vocabulary: which tokens may come next, and which must.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use llguidance::api::{StopReason, TopLevelGrammar};
@@ -22,10 +21,18 @@ pub struct Constraint {
     pub after: Option<u32>,
 }
 
-/// Compiles grammars for one model; each is compiled once.
+/// Compiled grammars that are kept: a panel asks under a few at a time, a run of notes under one or more a note.
+const KEPT_GRAMMARS: usize = 64;
+
+/// Compiles grammars for one model and keeps the most recently used ones. Nothing is built before a grammar is asked for.
 pub struct Compiler {
-    factory: ParserFactory,
-    compiled: HashMap<Grammar, Matcher>,
+    tokenizer: Arc<Tokenizer>,
+    /// Rows of the model's embedding table; those without a token are never allowed.
+    vocab_size: usize,
+    eos_ids: Vec<u32>,
+    factory: Option<ParserFactory>,
+    /// The most recently used one last.
+    compiled: Vec<(Grammar, Matcher)>,
 }
 
 /// The model's tokenizer as llguidance wants it: canonical, so that dictated text becomes the tokens that the
@@ -50,22 +57,27 @@ impl TokenizerEnv for Environment {
 }
 
 impl Compiler {
-    /// For a model of `vocab_size` rows, of which those without a token are never allowed.
-    ///
-    /// # Errors
-    /// When the vocabulary has no end-of-turn token, or llguidance cannot use it.
-    pub fn new(
-        tokenizer: Arc<Tokenizer>,
-        vocab_size: usize,
-        eos_ids: &[u32],
-    ) -> Result<Compiler, EngineError> {
-        let eos = *eos_ids
+    pub fn new(tokenizer: Arc<Tokenizer>, vocab_size: usize, eos_ids: &[u32]) -> Compiler {
+        Compiler {
+            tokenizer,
+            vocab_size,
+            eos_ids: eos_ids.to_vec(),
+            factory: None,
+            compiled: Vec::new(),
+        }
+    }
+
+    /// With the trie of the whole vocabulary.
+    fn factory(&self) -> Result<ParserFactory, EngineError> {
+        let eos = *self
+            .eos_ids
             .first()
             .ok_or_else(|| EngineError::Grammar("the model has no end-of-turn id".into()))?;
-        let mut words: Vec<Vec<u8>> = tokenizer.pieces().iter().map(word).collect();
-        words.resize(vocab_size, Vec::new());
-        let info = TokRxInfo::new(vocab_size as u32, eos);
-        let trie = TokTrie::from(&info, &words).with_eos_tokens(eos_ids);
+        let mut words: Vec<Vec<u8>> = self.tokenizer.pieces().iter().map(word).collect();
+        words.resize(self.vocab_size, Vec::new());
+        let info = TokRxInfo::new(self.vocab_size as u32, eos);
+        let trie = TokTrie::from(&info, &words).with_eos_tokens(&self.eos_ids);
+        let tokenizer = self.tokenizer.clone();
         let environment: TokEnv = Arc::new(Environment { tokenizer, trie });
         let capabilities = InferenceCapabilities {
             ff_tokens: true,
@@ -75,35 +87,45 @@ impl Compiler {
         let mut factory =
             ParserFactory::new(&environment, capabilities, &slices).map_err(refuse)?;
         factory.quiet();
-        Ok(Compiler {
-            factory,
-            compiled: HashMap::new(),
-        })
+        Ok(factory)
     }
 
     /// A fresh state at the start of `grammar`. Nothing in it is shared: no other sequence's cache decides here.
     ///
     /// # Errors
-    /// When the grammar does not compile.
+    /// When the grammar does not compile, or the model has no end-of-turn token.
     pub fn start(&mut self, grammar: &Grammar) -> Result<State, EngineError> {
-        if !self.compiled.contains_key(grammar) {
-            let top = match grammar {
-                Grammar::JsonSchema(text) => {
-                    let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
-                    TopLevelGrammar::from_json_schema(schema)
-                }
-                Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
-                Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
-            };
-            let matcher = Matcher::new(self.factory.create_parser(top));
-            if let Some(problem) = matcher.get_error() {
-                return Err(EngineError::Grammar(problem));
-            }
-            self.compiled.insert(grammar.clone(), matcher);
+        let known = self.compiled.iter().position(|(known, _)| known == grammar);
+        let entry = match known {
+            Some(index) => self.compiled.remove(index),
+            None => (grammar.clone(), self.compile(grammar)?),
+        };
+        let matcher = entry.1.deep_clone();
+        if self.compiled.len() == KEPT_GRAMMARS {
+            self.compiled.remove(0);
         }
-        Ok(State {
-            matcher: self.compiled[grammar].deep_clone(),
-        })
+        self.compiled.push(entry);
+        Ok(State { matcher })
+    }
+
+    fn compile(&mut self, grammar: &Grammar) -> Result<Matcher, EngineError> {
+        let top = match grammar {
+            Grammar::JsonSchema(text) => {
+                let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+                TopLevelGrammar::from_json_schema(schema)
+            }
+            Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
+            Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+        };
+        let factory = match &self.factory {
+            Some(factory) => factory,
+            None => self.factory.insert(self.factory()?),
+        };
+        let matcher = Matcher::new(factory.create_parser(top));
+        match matcher.get_error() {
+            Some(problem) => Err(EngineError::Grammar(problem)),
+            None => Ok(matcher),
+        }
     }
 }
 
@@ -154,5 +176,52 @@ impl State {
     /// Why the grammar failed, if it did.
     pub fn problem(&self) -> Option<String> {
         self.matcher.get_error()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Family;
+    use crate::synth::{Recipe, Shape, write_checkpoint};
+
+    fn compiler(eos_ids: &[u32]) -> Compiler {
+        let directory = tempfile::tempdir().unwrap();
+        let recipe = Recipe {
+            family: Family::Qwen3,
+            shape: Shape::Tiny,
+            seed: 1,
+            tokenizer: None,
+        };
+        write_checkpoint(directory.path(), &recipe).unwrap();
+        let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
+        let rows = tokenizer.pieces().len();
+        Compiler::new(Arc::new(tokenizer), rows, eos_ids)
+    }
+
+    fn word(index: usize) -> Grammar {
+        Grammar::Regex(format!("word {index}"))
+    }
+
+    #[test]
+    fn only_the_most_recently_used_grammars_are_kept() {
+        let mut compiler = compiler(&[1]);
+        for index in 0..KEPT_GRAMMARS {
+            compiler.start(&word(index)).unwrap();
+        }
+        // The first is used again, so the second is the one that goes.
+        compiler.start(&word(0)).unwrap();
+        compiler.start(&word(KEPT_GRAMMARS)).unwrap();
+        assert_eq!(compiler.compiled.len(), KEPT_GRAMMARS);
+        let is_kept = |index| compiler.compiled.iter().any(|(known, _)| *known == word(index));
+        assert!(is_kept(0) && !is_kept(1) && is_kept(2) && is_kept(KEPT_GRAMMARS));
+    }
+
+    #[test]
+    fn nothing_is_built_before_a_grammar_is_asked_for() {
+        let mut compiler = compiler(&[]);
+        assert!(compiler.factory.is_none());
+        let error = compiler.start(&word(0)).err().unwrap();
+        assert!(error.to_string().contains("end-of-turn"), "{error}");
     }
 }

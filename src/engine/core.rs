@@ -1,5 +1,6 @@
 //! The engine's thread: take what arrived, step, tell.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
@@ -9,12 +10,12 @@ use rayon::prelude::*;
 use super::constraint::{Compiler, State};
 use super::request::FinishReason;
 use super::runner::{Head, Runner};
-use super::scheduler::{Scheduler, Share};
+use super::scheduler::{Scheduler, ScheduledRows};
 use super::sequence::Sequence;
 use super::stats::EngineStats;
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{Drawn, Order, TokenLogprobs, forbid, logprobs, philox};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs, philox};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -54,7 +55,7 @@ impl<B: Backend> Core<B> {
         };
         Ok(Core {
             scheduler: Scheduler::new(options),
-            compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids)?,
+            compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids),
             present: (0..vocab_size.div_ceil(32)).map(word).collect(),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
             stats: EngineStats {
@@ -70,68 +71,77 @@ impl<B: Backend> Core<B> {
     /// Serves until every handle is gone and every request done; gives what it counted.
     ///
     /// # Errors
-    /// When the machine fails; whoever waits is told.
-    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> Result<EngineStats, OpsError> {
+    /// When the machine fails, or the engine itself panics; whoever waits is told why.
+    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> Result<EngineStats, EngineError> {
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(arrivals)));
+        let error = match served {
+            Ok(Ok(())) => return Ok(self.stats),
+            Ok(Err(error)) => EngineError::Ops(error),
+            Err(panic) => EngineError::died(panic.as_ref()),
+        };
+        let waiting = arrivals.try_iter();
+        self.scheduler.refuse_all(waiting, &error);
+        Err(error)
+    }
+
+    fn serve(&mut self, arrivals: &Receiver<Sequence>) -> Result<(), OpsError> {
         loop {
             if self.scheduler.is_idle() {
                 match arrivals.recv() {
                     Ok(sequence) => self.add(sequence),
-                    Err(_) => return Ok(self.stats),
+                    Err(_) => return Ok(()),
                 }
             }
             while let Ok(sequence) = arrivals.try_recv() {
                 self.add(sequence);
             }
-            if let Err(error) = self.step() {
-                self.scheduler.refuse_all(&error);
-                return Err(error);
-            }
+            self.step()?;
         }
     }
 
     /// Schedule, forward, sample, append; where a draft said what was drawn, its next row is sampled too.
     fn step(&mut self) -> Result<(), OpsError> {
         self.scheduler.drop_cancelled();
-        let shares = self.scheduler.schedule();
-        if shares.is_empty() {
+        let scheduled = self.scheduler.schedule();
+        if scheduled.is_empty() {
             return Ok(());
         }
         let ops = self.ops.clone();
-        let mut draws = ops.run(|| self.compute(&shares))?;
+        let mut draws = ops.run(|| self.compute(&scheduled))?;
         let mut ended = Vec::new();
         loop {
             let heads = self.append(draws, &mut ended);
             if heads.is_empty() {
                 break;
             }
-            draws = ops.run(|| self.sample_again(&heads, &shares))?;
+            draws = ops.run(|| self.sample_again(&heads, &scheduled))?;
         }
-        self.advance(&shares);
+        self.advance(&scheduled);
         self.finish(ended);
         Ok(())
     }
 
     /// Forward and sample; where a CPU does both, the other engines wait.
-    fn compute(&mut self, shares: &[Share]) -> Result<Vec<(Head, Draw)>, OpsError> {
+    fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<Vec<(Head, Draw)>, OpsError> {
         let started = Instant::now();
-        let heads = self.runner.forward(&self.scheduler.running, shares);
+        let heads = self.runner.forward(&self.scheduler.running, scheduled);
         let draws = self.sample(&heads)?;
         let (costs, busy) = (&self.costs, started.elapsed());
         let logit_rows = self.runner.logit_rows();
         self.stats
-            .record_step(costs, &self.scheduler, shares, logit_rows, busy);
+            .record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
         Ok(draws)
     }
 
-    /// From rows that the step of `shares` computed already.
+    /// Draws from rows of logits that the step computed already.
     fn sample_again(
         &mut self,
         heads: &[Head],
-        shares: &[Share],
+        scheduled: &[ScheduledRows],
     ) -> Result<Vec<(Head, Draw)>, OpsError> {
         let started = Instant::now();
         let draws = self.sample(heads)?;
-        self.stats.work(shares).busy += started.elapsed();
+        self.stats.work(scheduled).busy += started.elapsed();
         Ok(draws)
     }
 
@@ -158,13 +168,13 @@ impl<B: Backend> Core<B> {
         }
         let present = &self.present;
         let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
-        let mut orders: Vec<Option<Order>> = tasks
+        let mut requests: Vec<Option<SamplingRequest>> = tasks
             .map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present))?)
             .collect();
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
-            ordered[head.row] = orders[head.sequence].take();
+            ordered[head.row] = requests[head.sequence].take();
         }
         let mut drawn = self.runner.draw(&ordered)?;
         let running = &self.scheduler.running;
@@ -209,11 +219,11 @@ impl<B: Backend> Core<B> {
     }
 
     /// Counts what was computed, and enters the pages that are full.
-    fn advance(&mut self, shares: &[Share]) {
-        for share in shares {
-            let draft = self.scheduler.running[share.sequence].advance(share.rows);
+    fn advance(&mut self, scheduled: &[ScheduledRows]) {
+        for part in scheduled {
+            let draft = self.scheduler.running[part.sequence].advance(part.rows);
             self.stats.record_draft(draft);
-            self.scheduler.register_pages(share.sequence);
+            self.scheduler.register_pages(part.sequence);
         }
     }
 
@@ -242,7 +252,7 @@ impl Draw {
 }
 
 /// What to draw for a sequence from its row of logits; `None` when its grammar cannot say.
-fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<Order> {
+fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
     let allowed = match &mut sequence.grammar {
         Some(grammar) => grammar.allowed(present)?,
         None => present.clone(),
@@ -254,7 +264,7 @@ fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<Order> {
         seen.sort_unstable();
         seen.dedup();
     }
-    Some(Order {
+    Some(SamplingRequest {
         sampling: request.sampling,
         allowed,
         seen,

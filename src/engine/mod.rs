@@ -15,8 +15,9 @@ mod scheduler;
 mod sequence;
 mod stats;
 
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use thiserror::Error;
@@ -34,7 +35,7 @@ use self::core::Core;
 use self::sequence::Sequence;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::model::Decoder;
-use crate::ops::{Backend, OpsError, PAGE};
+use crate::ops::{Backend, OpsError, PAGE, StepLimits};
 use crate::tokenizer::Tokenizer;
 
 /// Sizes of an engine. None of them changes what it says.
@@ -53,12 +54,14 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// Rows of a step, at most (prompts, and what each sequence sampled, was dictated and drafts); those of them that
-    /// give logits (each sequence's last token, and its draft); positions of a sequence.
-    pub fn sizes(&self) -> (usize, usize, usize) {
-        let rows = self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS;
-        let logit_rows = self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1));
-        (rows, logit_rows, self.context)
+    /// A step's rows are chunks of prompts, and of each decoding sequence the sampled, the forced and the drafted
+    /// tokens; logits come from each sequence's last token and its draft.
+    pub fn step_limits(&self) -> StepLimits {
+        StepLimits {
+            rows: self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS,
+            logit_rows: self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1)),
+            positions: self.context,
+        }
     }
 }
 
@@ -93,14 +96,27 @@ pub enum EngineError {
     Start(String),
     #[error(transparent)]
     Ops(#[from] OpsError),
-    #[error("the engine died")]
-    Died,
+    #[error("the engine died: {reason}")]
+    Died { reason: String },
+}
+
+impl EngineError {
+    /// By a panic, of which only the text is kept.
+    fn died(panic: &(dyn Any + Send)) -> EngineError {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        EngineError::Died {
+            reason: text.unwrap_or_else(|| "its thread panicked".to_owned()),
+        }
+    }
 }
 
 impl Diagnosis for EngineError {
     fn blame(&self) -> Blame {
         match self {
-            EngineError::Start(_) | EngineError::Died => Blame::Machine,
+            EngineError::Start(_) | EngineError::Died { .. } => Blame::Machine,
             EngineError::Ops(error) => error.blame(),
             _ => Blame::Usage,
         }
@@ -124,7 +140,9 @@ impl Diagnosis for EngineError {
 /// A running engine. Dropping it ends its thread once the requests at hand are done.
 pub struct Engine {
     inbox: Option<Sender<Sequence>>,
-    thread: Option<JoinHandle<Result<EngineStats, OpsError>>>,
+    thread: Option<JoinHandle<Result<EngineStats, EngineError>>>,
+    /// Why the thread ended, once it did for an error.
+    failure: Arc<OnceLock<EngineError>>,
     options: EngineOptions,
     vocabulary: usize,
     arrivals: std::sync::atomic::AtomicU64,
@@ -146,13 +164,23 @@ impl Engine {
         let vocabulary = decoder.config.vocab_size;
         let core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
         let (inbox, arrivals) = channel();
+        let failure = Arc::new(OnceLock::new());
+        let noted = failure.clone();
+        let run = move || {
+            let ended = core.run(&arrivals);
+            if let Err(error) = &ended {
+                let _ = noted.set(error.clone());
+            }
+            ended
+        };
         let thread = std::thread::Builder::new()
             .name(format!("engine-{name}"))
-            .spawn(move || core.run(&arrivals))
+            .spawn(run)
             .map_err(|error| EngineError::Start(error.to_string()))?;
         Ok(Engine {
             inbox: Some(inbox),
             thread: Some(thread),
+            failure,
             options,
             vocabulary,
             arrivals: 0.into(),
@@ -171,10 +199,12 @@ impl Engine {
             .arrivals
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let sequence = Sequence::new(age, request, events, Arc::downgrade(&alive));
-        let inbox = self.inbox.as_ref().ok_or(EngineError::Died)?;
-        inbox.send(sequence).map_err(|_| EngineError::Died)?;
+        let failure = || failure_of(&self.failure);
+        let inbox = self.inbox.as_ref().ok_or_else(failure)?;
+        inbox.send(sequence).map_err(|_| failure())?;
         Ok(Ticket {
             events: receiver,
+            failure: self.failure.clone(),
             _alive: alive,
         })
     }
@@ -185,9 +215,11 @@ impl Engine {
     /// When its thread died before, or its machine failed.
     pub fn finish(mut self) -> Result<EngineStats, EngineError> {
         self.inbox = None;
-        let stats = self.thread.take().map(JoinHandle::join);
-        let ended = stats.and_then(Result::ok).ok_or(EngineError::Died)?;
-        Ok(ended?)
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(ended)) => ended,
+            Some(Err(panic)) => Err(EngineError::died(panic.as_ref())),
+            None => Err(failure_of(&self.failure)),
+        }
     }
 
     fn check(&self, request: &Request) -> Result<(), EngineError> {
@@ -226,6 +258,14 @@ impl Engine {
             None => Ok(()),
         }
     }
+}
+
+/// Why an engine that no longer answers ended.
+fn failure_of(failure: &OnceLock<EngineError>) -> EngineError {
+    let unknown = || EngineError::Died {
+        reason: "its thread ended".to_owned(),
+    };
+    failure.get().cloned().unwrap_or_else(unknown)
 }
 
 impl Drop for Engine {

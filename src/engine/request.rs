@@ -1,12 +1,12 @@
 //! What is asked of an engine, and what comes back.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use crate::record::{FinishReason, Usage};
 
-use super::EngineError;
+use super::{EngineError, failure_of};
 use super::constraint::Constraint;
 pub use crate::ops::sampling::{Sampling, TokenLogprobs};
 
@@ -58,6 +58,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub struct Ticket {
     pub(super) events: Receiver<Event>,
+    pub(super) failure: Arc<OnceLock<EngineError>>,
     /// The engine holds a weak reference: when this goes, it knows.
     pub(super) _alive: Arc<()>,
 }
@@ -72,7 +73,7 @@ impl Ticket {
             match self.events.recv() {
                 Ok(Event::Piece(text)) => on_piece(&text),
                 Ok(Event::Done(result)) => return result,
-                Err(_) => return Err(EngineError::Died),
+                Err(_) => return Err(failure_of(&self.failure)),
             }
         }
     }
@@ -84,7 +85,9 @@ impl Ticket {
             match self.events.recv_timeout(PATIENCE) {
                 Ok(Event::Done(result)) => return Some(result),
                 Ok(Event::Piece(_)) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Some(Err(EngineError::Died)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Some(Err(failure_of(&self.failure)));
+                }
             }
         }
         None

@@ -1,10 +1,10 @@
-//! Runs one step's shares through the decoder: rows from sequences, keys and values in pages, logits out.
+//! Runs the scheduled rows of a step through the decoder: rows from sequences, keys and values in pages, logits out.
 
 use super::EngineOptions;
-use super::scheduler::Share;
+use super::scheduler::ScheduledRows;
 use super::sequence::Sequence;
 use crate::model::{Decoder, Scratch};
-use crate::ops::sampling::{Drawn, Order};
+use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{Backend, OpsError, Rows};
 
 pub struct Runner<B: Backend> {
@@ -51,7 +51,7 @@ impl<B: Backend> Runner<B> {
         let config = &decoder.config;
         Ok(Runner {
             pages: ops.pages(config.page_shape(), options.pages)?,
-            scratch: Scratch::new(&ops, config, options.sizes())?,
+            scratch: Scratch::new(&ops, config, options.step_limits())?,
             decoder,
             ops,
             tokens: Vec::new(),
@@ -61,30 +61,30 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Computes the shares' rows. Gives the heads of the sequences that reached their last token, in the shares' order.
+    /// Computes the scheduled rows. Gives a head for each sequence that reached its last token, in the same order.
     /// The machine may still be at work then.
-    pub fn forward(&mut self, running: &[Sequence], shares: &[Share]) -> Vec<Head> {
+    pub fn forward(&mut self, running: &[Sequence], scheduled: &[ScheduledRows]) -> Vec<Head> {
         self.tokens.clear();
         self.positions.clear();
         self.sequences.clear();
         self.logit_rows.clear();
-        let mut tables = Vec::with_capacity(shares.len());
+        let mut tables = Vec::with_capacity(scheduled.len());
         let mut heads = Vec::new();
-        for (table, share) in shares.iter().enumerate() {
-            let sequence = &running[share.sequence];
+        for (table, part) in scheduled.iter().enumerate() {
+            let sequence = &running[part.sequence];
             let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
-            let range = sequence.computed..sequence.computed + share.rows;
+            let range = sequence.computed..sequence.computed + part.rows;
             self.tokens
                 .extend_from_slice(&sequence.tokens[range.start..range.end - drafted]);
             self.tokens.extend_from_slice(&sequence.draft);
             self.positions
                 .extend(range.clone().map(|position| position as u32));
             self.sequences
-                .extend(std::iter::repeat_n(table as u32, share.rows));
+                .extend(std::iter::repeat_n(table as u32, part.rows));
             tables.push(sequence.pages.as_slice());
             if range.end == known + drafted {
                 heads.push(Head {
-                    sequence: share.sequence,
+                    sequence: part.sequence,
                     row: self.logit_rows.len(),
                     tokens: known,
                     drafted: 0,
@@ -118,8 +118,8 @@ impl<B: Backend> Runner<B> {
     ///
     /// # Errors
     /// What went wrong on the machine since the last draw.
-    pub fn draw(&mut self, orders: &[Option<Order>]) -> Result<Vec<Drawn>, OpsError> {
+    pub fn draw(&mut self, requests: &[Option<SamplingRequest>]) -> Result<Vec<Drawn>, OpsError> {
         let (logits, stage) = self.scratch.logits();
-        self.ops.draw(logits, orders, stage)
+        self.ops.draw(logits, requests, stage)
     }
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::block_pool::BlockPool;
 use super::sequence::Sequence;
-use super::{EngineOptions, draft};
-use crate::ops::{OpsError, PAGE};
+use super::{EngineError, EngineOptions, draft};
+use crate::ops::PAGE;
 
-/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced. With a
-/// draft it has no more either.
+/// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced. A draft does
+/// not raise this limit.
 pub const DECODE_ROWS: usize = 32;
 
 pub struct Scheduler {
@@ -27,7 +27,7 @@ pub struct Scheduler {
 
 /// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct ScheduledRows {
     /// Index into `running`.
     pub sequence: usize,
     pub rows: usize,
@@ -54,15 +54,15 @@ impl Scheduler {
         self.waiting.push_back(sequence);
     }
 
-    /// Decides the next step. Every share's pages are allocated when this returns.
-    pub fn schedule(&mut self) -> Vec<Share> {
+    /// Decides the next step. The pages of all its rows are allocated when this returns.
+    pub fn schedule(&mut self) -> Vec<ScheduledRows> {
         self.admit();
         loop {
-            let mut shares = self.divide();
-            match shares.iter().try_for_each(|share| self.make_room(*share)) {
+            let mut scheduled = self.divide();
+            match scheduled.iter().try_for_each(|part| self.make_room(*part)) {
                 Ok(()) => {
-                    shares.iter_mut().for_each(|share| self.add_draft(share));
-                    return shares;
+                    scheduled.iter_mut().for_each(|part| self.add_draft(part));
+                    return scheduled;
                 }
                 // Out of pages: the youngest makes room, and the step is divided anew.
                 Err(OutOfPages) => self.preempt(),
@@ -77,10 +77,11 @@ impl Scheduler {
         sequence
     }
 
-    /// Tells everybody who waits that the machine failed.
-    pub fn refuse_all(&mut self, error: &OpsError) {
+    /// Tells everybody who waits, and who just `arrived`, that the engine is at its end.
+    pub fn refuse_all(&mut self, arrived: impl Iterator<Item = Sequence>, error: &EngineError) {
         let all = self.running.drain(..).chain(self.waiting.drain(..));
-        all.for_each(|sequence| sequence.refuse(error.clone().into()));
+        all.chain(arrived)
+            .for_each(|sequence| sequence.refuse(error.clone()));
     }
 
     /// Drops what nobody waits for any more.
@@ -122,9 +123,9 @@ impl Scheduler {
     }
 
     /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
-    fn divide(&self) -> Vec<Share> {
+    fn divide(&self) -> Vec<ScheduledRows> {
         let mut left = self.prefill_rows;
-        let mut shares = Vec::with_capacity(self.running.len());
+        let mut scheduled = Vec::with_capacity(self.running.len());
         for is_decode in [true, false] {
             for (index, sequence) in self.running.iter().enumerate() {
                 let pending = sequence.pending();
@@ -138,27 +139,27 @@ impl Scheduler {
                 };
                 left -= if is_decode { 0 } else { rows };
                 if rows > 0 {
-                    shares.push(Share {
+                    scheduled.push(ScheduledRows {
                         sequence: index,
                         rows,
                     });
                 }
             }
         }
-        shares
+        scheduled
     }
 
-    fn make_room(&mut self, share: Share) -> Result<(), OutOfPages> {
-        let sequence = &mut self.running[share.sequence];
-        while sequence.pages.len() * PAGE < sequence.computed + share.rows {
+    fn make_room(&mut self, part: ScheduledRows) -> Result<(), OutOfPages> {
+        let sequence = &mut self.running[part.sequence];
+        while sequence.pages.len() * PAGE < sequence.computed + part.rows {
             sequence.pages.push(self.pool.allocate().ok_or(OutOfPages)?);
         }
         Ok(())
     }
 
     /// Lets a decoding sequence draft, where pages are left: nobody makes room for guesses.
-    fn add_draft(&mut self, share: &mut Share) {
-        let sequence = &mut self.running[share.sequence];
+    fn add_draft(&mut self, part: &mut ScheduledRows) {
+        let sequence = &mut self.running[part.sequence];
         // The last token that it may say needs no row of its own.
         let left = sequence.request.max_tokens - sequence.completion_tokens() - 1;
         let room = DECODE_ROWS.saturating_sub(sequence.pending());
@@ -167,13 +168,13 @@ impl Scheduler {
             return;
         }
         sequence.draft = draft::look_up(&sequence.tokens, most);
-        let drafted = Share {
-            rows: share.rows + sequence.draft.len(),
-            ..*share
+        let drafted = ScheduledRows {
+            rows: part.rows + sequence.draft.len(),
+            ..*part
         };
         match self.make_room(drafted) {
-            Ok(()) => *share = drafted,
-            Err(OutOfPages) => self.running[share.sequence].draft.clear(),
+            Ok(()) => *part = drafted,
+            Err(OutOfPages) => self.running[part.sequence].draft.clear(),
         }
     }
 

@@ -41,6 +41,13 @@ pub struct Sequence {
     alive: Weak<()>,
 }
 
+/// How many tokens a sequence drafted for a step, and how many of them it then got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DraftOutcome {
+    pub drafted: usize,
+    pub accepted: usize,
+}
+
 impl Sequence {
     pub fn new(age: u64, request: Request, events: Sender<Event>, alive: Weak<()>) -> Sequence {
         Sequence {
@@ -76,15 +83,18 @@ impl Sequence {
         self.tokens.len() - self.computed
     }
 
-    /// Counts `rows` as computed, but for those of a draft that was not said; gives the draft's tokens, and how many of
-    /// them were. What the others left in pages lies beyond what is computed, and is written over.
-    pub fn advance(&mut self, rows: usize) -> (usize, usize) {
+    /// Counts `rows` as computed, but for those of rejected draft tokens: what these left in pages lies beyond
+    /// `computed`, and is written over.
+    pub fn advance(&mut self, rows: usize) -> DraftOutcome {
         let draft = std::mem::take(&mut self.draft);
         let known = self.computed + rows - draft.len();
         let said = self.tokens[known..].iter().zip(&draft);
         let accepted = said.take_while(|(said, drafted)| said == drafted).count();
         self.computed = known + accepted;
-        (draft.len(), accepted)
+        DraftOutcome {
+            drafted: draft.len(),
+            accepted,
+        }
     }
 
     pub fn completion_tokens(&self) -> usize {

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::latencies::Latencies;
-use super::scheduler::{DECODE_ROWS, Scheduler, Share};
-use super::sequence::Sequence;
+use super::scheduler::{DECODE_ROWS, Scheduler, ScheduledRows};
+use super::sequence::{DraftOutcome, Sequence};
 use crate::model::{Cost, CostModel};
 use crate::ops::PAGE;
 
@@ -42,45 +42,45 @@ pub struct Work {
 }
 
 impl EngineStats {
-    /// What a step of these shares counts as.
-    pub(super) fn work(&mut self, shares: &[Share]) -> &mut Work {
-        match shares.iter().any(|share| share.rows > DECODE_ROWS) {
+    /// The counters of a step of these rows.
+    pub(super) fn work(&mut self, scheduled: &[ScheduledRows]) -> &mut Work {
+        match scheduled.iter().any(|part| part.rows > DECODE_ROWS) {
             true => &mut self.prefill,
             false => &mut self.decode,
         }
     }
 
-    /// Counts a step of which `logit_rows` rows gave logits; its shares are not yet counted as computed.
+    /// Counts a step of which `logit_rows` rows gave logits; its rows are not yet counted as computed.
     pub(super) fn record_step(
         &mut self,
         costs: &CostModel,
         scheduler: &Scheduler,
-        shares: &[Share],
+        scheduled: &[ScheduledRows],
         logit_rows: usize,
         busy: Duration,
     ) {
-        let span = |share: &Share| {
-            let computed = scheduler.running[share.sequence].computed;
-            computed..computed + share.rows
+        let span = |part: &ScheduledRows| {
+            let computed = scheduler.running[part.sequence].computed;
+            computed..computed + part.rows
         };
-        let work = self.work(shares);
+        let work = self.work(scheduled);
         work.steps += 1;
-        work.rows += shares.iter().map(|share| share.rows as u64).sum::<u64>();
-        work.cost += costs.step(shares.iter().map(span), logit_rows);
+        work.rows += scheduled.iter().map(|part| part.rows as u64).sum::<u64>();
+        work.cost += costs.step(scheduled.iter().map(span), logit_rows);
         work.busy += busy;
-        for share in shares {
-            let held = scheduler.running[share.sequence].pages.len() * PAGE;
+        for part in scheduled {
+            let held = scheduler.running[part.sequence].pages.len() * PAGE;
             self.positions_held += held as u64;
-            self.positions_filled += span(share).end as u64;
+            self.positions_filled += span(part).end as u64;
         }
         self.preemptions = scheduler.preemptions;
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
     }
 
     /// Counts what became of a sequence's draft.
-    pub(super) fn record_draft(&mut self, (drafted, accepted): (usize, usize)) {
-        self.drafted_tokens += drafted as u64;
-        self.accepted_tokens += accepted as u64;
+    pub(super) fn record_draft(&mut self, draft: DraftOutcome) {
+        self.drafted_tokens += draft.drafted as u64;
+        self.accepted_tokens += draft.accepted as u64;
     }
 
     /// Counts a sampled token of `sequence`.

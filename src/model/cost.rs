@@ -3,7 +3,6 @@
 use std::ops::{AddAssign, Range};
 
 use super::config::{Config, Layer};
-use super::memory::Footprint;
 use crate::ops::{Machine, Precision};
 
 /// Work of one step or of many.
@@ -38,7 +37,7 @@ impl CostModel {
         let head = config.vocab_size * config.hidden_size;
         let tables = if config.tied_embeddings { 1 } else { 2 };
         let all = config.parameters();
-        let weights = Footprint::of(config, precision, machine, 0, (0, 0, 0)).weights;
+        let weights = precision.size_bytes(all);
         let bytes = |numbers: usize| (weights as f64 * numbers as f64 / all as f64) as u64;
         let layers = all - tables * head;
         let window = |layer: &Layer| match layer {

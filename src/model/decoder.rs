@@ -2,7 +2,8 @@
 
 use super::config::Config;
 use crate::ops::{
-    AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape, Precision, Rows,
+    AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers, OpsError,
+    PageShape, Precision, Rows, StepLimits,
 };
 
 /// A decoder's weights. `None` marks what a family does not have.
@@ -65,23 +66,13 @@ struct Activations<B: Backend> {
 }
 
 impl<B: Backend> Scratch<B> {
-    /// For steps of up to `rows` rows, `logit_rows` of which give logits, of sequences of up to `positions` positions.
-    ///
     /// # Errors
     /// When the machine has no memory for it.
-    pub fn new(
-        ops: &B,
-        config: &Config,
-        (rows, logit_rows, positions): (usize, usize, usize),
-    ) -> Result<Scratch<B>, OpsError> {
+    pub fn new(ops: &B, config: &Config, limits: StepLimits) -> Result<Scratch<B>, OpsError> {
         let widths = Widths::of(config);
-        let room = |(width, numbers)| ops.buffer(rows, width, numbers);
+        let room = |(width, numbers)| ops.buffer(limits.rows, width, numbers);
         Ok(Scratch {
-            stage: ops.stage(
-                config.page_shape(),
-                config.heads,
-                (rows, logit_rows, positions),
-            )?,
+            stage: ops.stage(config.page_shape(), config.heads, limits)?,
             activations: Activations {
                 residual: room(widths.residual)?,
                 normed: room(widths.normed)?,
@@ -92,7 +83,7 @@ impl<B: Backend> Scratch<B> {
                 gate_up: room(widths.gate_up)?,
                 gated: room(widths.gated)?,
             },
-            logits: ops.buffer(logit_rows, config.vocab_size, Numbers::Wide)?,
+            logits: ops.buffer(limits.logit_rows, config.vocab_size, Numbers::Wide)?,
         })
     }
 
@@ -145,19 +136,14 @@ impl Widths {
     }
 }
 
-/// Bytes of the scratch of a decoder on `machine`, for `rows` rows, `logit_rows` of which give logits, of
-/// sequences of up to `positions` positions.
-pub(super) fn scratch_bytes(
-    config: &Config,
-    machine: Machine,
-    (rows, logit_rows, positions): (usize, usize, usize),
-) -> usize {
-    let bytes = |(width, numbers)| machine.buffer_bytes(rows, width, numbers);
+/// Bytes of the scratch of a decoder on `machine`.
+pub(super) fn scratch_bytes(config: &Config, machine: Machine, limits: StepLimits) -> usize {
+    let bytes = |(width, numbers)| machine.buffer_bytes(limits.rows, width, numbers);
     let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
-    let logits = machine.buffer_bytes(logit_rows, config.vocab_size, Numbers::Wide);
-    let stage = machine.stage_bytes(config.page_shape(), config.heads, rows, positions);
+    let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
+    let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
     // Cosines and sines of both ropes.
-    let ropes = 2 * 2 * size_of::<f32>() * positions * config.head_dim / 2;
+    let ropes = 2 * 2 * size_of::<f32>() * limits.positions * config.head_dim / 2;
     activations + logits + stage + ropes
 }
 
@@ -220,7 +206,11 @@ impl<B: Backend> Decoder<B> {
             ops.rms_norm(residual, &first.input_norm, epsilon, normed);
         }
         for (index, layer) in self.layers.iter().enumerate() {
-            self.attend(ops, layer, step, (&mut *pages, index), activations);
+            let pages = LayerPages {
+                pages: &mut *pages,
+                layer: index,
+            };
+            self.attend(ops, layer, step, pages, activations);
             let next = self.layers.get(index + 1);
             let next = next.map(|next| &next.input_norm);
             self.feed_forward(ops, layer, next, activations);
@@ -233,7 +223,7 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         layer: &LayerWeights<B>,
         step: B::Step<'_>,
-        (pages, index): (&mut B::Pages, usize),
+        LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B>,
     ) {
         let Activations {
@@ -256,14 +246,23 @@ impl<B: Backend> Decoder<B> {
         };
         ops.matmul(normed, &layer.qkv, qkv);
         let norms = layer.head_norms.as_ref();
-        ops.rotate_and_store((qkv, queries), norms, rope, step, (&mut *pages, index));
-        ops.attention(queries, shape, step, (&*pages, index), attended);
+        let written = LayerPages {
+            pages: &mut *pages,
+            layer: index,
+        };
+        ops.rotate_and_store(qkv, queries, norms, rope, step, written);
+        let read = LayerPages {
+            pages: &*pages,
+            layer: index,
+        };
+        ops.attention(queries, shape, step, read, attended);
         ops.matmul(attended, &layer.output, branch);
-        let norms = (
-            layer.attention_norm.as_ref(),
-            Some(&layer.feed_forward_input_norm),
-        );
-        ops.add_norm((residual, branch), norms, self.config.rms_norm_eps, normed);
+        let norms = BranchNorms {
+            post: layer.attention_norm.as_ref(),
+            next: Some(&layer.feed_forward_input_norm),
+            epsilon: self.config.rms_norm_eps,
+        };
+        ops.add_norm(residual, branch, norms, normed);
     }
 
     /// From `normed` to `normed`, for the `next` layer.
@@ -290,7 +289,11 @@ impl<B: Backend> Decoder<B> {
             gated,
         );
         ops.matmul(gated, &layer.down, branch);
-        let norms = (layer.feed_forward_norm.as_ref(), next);
-        ops.add_norm((residual, branch), norms, self.config.rms_norm_eps, normed);
+        let norms = BranchNorms {
+            post: layer.feed_forward_norm.as_ref(),
+            next,
+            epsilon: self.config.rms_norm_eps,
+        };
+        ops.add_norm(residual, branch, norms, normed);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::decoder::scratch_bytes;
-use crate::ops::{Machine, PAGE, Precision};
+use crate::ops::{Machine, PAGE, Precision, StepLimits};
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,19 +13,18 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// For a pool of `pages` pages, steps of `sizes.0` rows, `sizes.1` of which give logits, of sequences of up to
-    /// `sizes.2` positions.
+    /// For a pool of `pages` pages and steps within `limits`.
     pub fn of(
         config: &Config,
         precision: Precision,
         machine: Machine,
         pages: usize,
-        sizes: (usize, usize, usize),
+        limits: StepLimits,
     ) -> Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
             kv: pages * machine.page_bytes(config.page_shape()),
-            scratch: scratch_bytes(config, machine, sizes),
+            scratch: scratch_bytes(config, machine, limits),
         }
     }
 

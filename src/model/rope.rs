@@ -8,8 +8,7 @@ impl RopeConfig {
         (0..head_dim / 2)
             .map(|index| {
                 let exponent = (2 * index) as f32 / head_dim as f32;
-                // The power in f64: the C library's f32 one differs between machines in its last bit.
-                let frequency = 1.0 / self.theta.powf(f64::from(exponent)) as f32;
+                let frequency = 1.0 / libm::pow(self.theta, f64::from(exponent)) as f32;
                 self.scaling.stretch(frequency)
             })
             .collect()

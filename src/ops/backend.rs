@@ -3,8 +3,11 @@
 use std::fmt::Debug;
 
 use super::checkpoint::RawTensor;
-use super::sampling::{Drawn, Order};
-use super::{Activation, AttentionShape, HeadNorms, Machine, OpsError, PageShape, Precision, Rows};
+use super::sampling::{Drawn, SamplingRequest};
+use super::{
+    Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
+    Precision, Rows, StepLimits,
+};
 
 /// How the numbers of a buffer are to be kept where a machine has a narrower type for what only products read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +42,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
 
     const MACHINE: Machine;
 
-    /// What decides the bits.
-    fn kind(&self) -> String;
     /// Runs one step's host code, on the threads that it may use.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T;
 
@@ -64,12 +65,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Room for up to `rows` rows.
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
     -> Result<Self::Buffer, OpsError>;
-    /// For steps of up to `sizes.0` rows, `sizes.1` of which give logits, of sequences of up to `sizes.2` positions.
     fn stage(
         &self,
         shape: PageShape,
         heads: usize,
-        sizes: (usize, usize, usize),
+        limits: StepLimits,
     ) -> Result<Self::Stage, OpsError>;
 
     /// Calls `body` with the step, or repeats what it did for one of the same form before.
@@ -91,13 +91,13 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         epsilon: f32,
         out: &mut Self::Buffer,
     );
-    /// Of (residual, branch) and the norms (post, next): `residual += norm(branch)`, or `branch` itself without `post`;
-    /// then `normed = norm(residual)` where there is a `next`.
+    /// `residual += post(branch)`, or `branch` itself without a norm `post`; then `normed = next(residual)` where there
+    /// is a norm `next`.
     fn add_norm(
         &self,
-        branch: (&mut Self::Buffer, &Self::Buffer),
-        norms: (Option<&Self::Vector>, Option<&Self::Vector>),
-        epsilon: f32,
+        residual: &mut Self::Buffer,
+        branch: &Self::Buffer,
+        norms: BranchNorms<'_, Self::Vector>,
         normed: &mut Self::Buffer,
     );
     /// The norm of the rows of `x` that give logits, one after another.
@@ -120,15 +120,16 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         products: &mut Self::Buffer,
         out: &mut Self::Buffer,
     );
-    /// Of (qkv, queries): norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]`, leaves the queries
-    /// in `queries`, and writes keys and values to their pages in `layer`. What `qkv` holds then is not said.
+    /// Norms and rotates the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]`, leaves the queries
+    /// in `queries`, and writes keys and values to their pages. The content of `qkv` is unspecified afterwards.
     fn rotate_and_store(
         &self,
-        qkv: (&mut Self::Buffer, &mut Self::Buffer),
+        qkv: &mut Self::Buffer,
+        queries: &mut Self::Buffer,
         norms: Option<&HeadNorms<Self::Vector>>,
         rope: &Self::Rope,
         step: Self::Step<'_>,
-        pages: (&mut Self::Pages, usize),
+        pages: LayerPages<&mut Self::Pages>,
     );
     /// Attention of each row over the pages of its sequence; `out` is `[rows, heads · head_dim]`.
     fn attention(
@@ -136,7 +137,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         queries: &Self::Buffer,
         shape: AttentionShape,
         step: Self::Step<'_>,
-        pages: (&Self::Pages, usize),
+        pages: LayerPages<&Self::Pages>,
         out: &mut Self::Buffer,
     );
 
@@ -147,7 +148,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     fn draw(
         &self,
         logits: &mut Self::Buffer,
-        orders: &[Option<Order>],
+        requests: &[Option<SamplingRequest>],
         stage: &mut Self::Stage,
     ) -> Result<Vec<Drawn>, OpsError>;
     /// The first `rows` rows of `buffer`, one after another.

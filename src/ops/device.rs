@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Backend, Cpu, Cuda, Limits, Machine, Metal, OpsError};
+use super::{Cpu, Cuda, Limits, Machine, Metal, OpsError, Precision};
 
 /// One thing that computes.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Device {
             .into_iter()
             .map(|place| place.open(threads))
             .collect::<Result<_, _>>()?;
-        let kinds: Vec<String> = devices.iter().map(Device::kind).collect();
+        let kinds: Vec<String> = devices.iter().map(Device::describe).collect();
         match kinds.iter().find(|kind| **kind != kinds[0]) {
             Some(other) => Err(OpsError::MixedDevices {
                 one: kinds[0].clone(),
@@ -46,12 +46,12 @@ impl Device {
     ///
     /// # Errors
     /// Any but a GPU of the CUDA backend.
-    pub fn hurry(&mut self) -> Result<(), OpsError> {
+    pub fn set_fast_math(&mut self) -> Result<(), OpsError> {
         match self {
-            Device::Cuda(gpu) => gpu.hurry(),
+            Device::Cuda(gpu) => gpu.set_fast_math(),
             Device::Cpu(_) | Device::Metal(_) => {
                 return Err(OpsError::NotFaster {
-                    device: self.kind(),
+                    device: self.describe(),
                 });
             }
         }
@@ -66,10 +66,25 @@ impl Device {
         }
     }
 
-    /// What decides the bits.
-    pub fn kind(&self) -> String {
+    /// What the bits of completions depend on, beside the model and the request: two machines of one kind give the same
+    /// bits from weights kept in these ways. On a CPU the instruction set counts for bf16 weights alone.
+    pub fn kind(&self, weights: impl IntoIterator<Item = Precision>) -> String {
         match self {
-            Device::Cpu(cpu) => cpu.kind(),
+            Device::Cpu(cpu) => {
+                let kinds = weights.into_iter().map(|precision| cpu.kind(precision));
+                // The longest name is the one with the instruction set.
+                let kind = kinds.max_by_key(String::len);
+                kind.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+            }
+            Device::Cuda(gpu) => gpu.kind(),
+            Device::Metal(gpu) => gpu.kind(),
+        }
+    }
+
+    /// The hardware in use, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Device::Cpu(cpu) => cpu.describe(),
             Device::Cuda(gpu) => gpu.kind(),
             Device::Metal(gpu) => gpu.kind(),
         }

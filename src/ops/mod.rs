@@ -1,8 +1,9 @@
 //! A decoder's arithmetic over the rows of one step: matmul, norms, rotary, attention, behind one seam.
 //!
-//! A row is one position of one sequence. Every operation is a pure function of the row's own input, its
-//! position and the keys and values before it: never of the rows beside it, the number of threads, or the
-//! width of a vector register. That is what makes a batch of sixteen give the bytes of a batch of one. (Not on Metal: see there.)
+//! A row is one position of one sequence. Every operation is a pure function of the row's own input, its position and
+//! the keys and values before it: never of the rows beside it or the number of threads. That is what makes a batch of
+//! sixteen give the bytes of a batch of one. (Not on Metal: see there.) [`Device::kind`] says on which machines the
+//! bits are equal.
 //!
 //! A backend is a module with the same types and methods; the decoder is written once against them.
 
@@ -11,8 +12,6 @@
     reason = "the one module that may: registers, mapped files, disjoint writes"
 )]
 
-#[cfg(not(all(any(feature = "cuda", feature = "twin"), any(feature = "metal", test))))]
-mod absent;
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
@@ -53,7 +52,7 @@ pub enum OpsError {
         "WARDROUND_CUDA_WITHOUT names `{0}`, which cannot be left out; known: wgmma, launch, graphs"
     )]
     CudaPart(String),
-    #[error("{device} has nothing to gain from --fast")]
+    #[error("--fast is not supported on {device}")]
     NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
     Precision { device: String, precision: String },
@@ -102,8 +101,35 @@ impl Diagnosis for OpsError {
     }
 }
 
-/// What the kind of a device ends with whose bits may depend on what it computes at once.
+/// The suffix of a device's kind under `--fast`: a row's bits may then depend on the rows beside it.
 pub const FAST: &str = " fast";
+
+/// The most that a step may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepLimits {
+    pub rows: usize,
+    /// Of the rows, those that give logits.
+    pub logit_rows: usize,
+    /// Positions of a sequence.
+    pub positions: usize,
+}
+
+/// The pages of one layer: `P` is a shared or an exclusive reference to a pool of pages.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerPages<P> {
+    pub pages: P,
+    pub layer: usize,
+}
+
+/// The norms around the addition of a branch to the residual.
+#[derive(Clone, Copy, Debug)]
+pub struct BranchNorms<'a, V> {
+    /// Of the branch before it is added, where the family has one.
+    pub post: Option<&'a V>,
+    /// Of the sum, for whatever comes next.
+    pub next: Option<&'a V>,
+    pub epsilon: f32,
+}
 
 /// Norms over each head of queries and keys, `[head_dim]` each.
 #[derive(Debug)]
@@ -121,7 +147,7 @@ fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>)
         frequencies.map(move |frequency| f64::from(position as f32 * frequency))
     });
     angles
-        .map(|angle| (angle.cos() as f32, angle.sin() as f32))
+        .map(|angle| (libm::cos(angle) as f32, libm::sin(angle) as f32))
         .unzip()
 }
 
@@ -166,15 +192,11 @@ impl Machine {
         }
     }
 
-    /// Bytes of what a step passes through beside its activations, for steps of up to `rows` rows of sequences of up
-    /// to `positions` positions.
-    pub fn stage_bytes(
-        self,
-        shape: PageShape,
-        heads: usize,
-        rows: usize,
-        positions: usize,
-    ) -> usize {
+    /// Bytes of what a step passes through beside its activations.
+    pub fn stage_bytes(self, shape: PageShape, heads: usize, limits: StepLimits) -> usize {
+        let StepLimits {
+            rows, positions, ..
+        } = limits;
         match self {
             Machine::Cpu => 0,
             Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions)

@@ -43,7 +43,7 @@ impl Sampling {
 
 /// One token to draw.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct SamplingRequest {
     pub sampling: Sampling,
     /// A bit a token, `[⌈vocabulary / 32⌉]`: whether it may be drawn.
     pub allowed: Arc<[u32]>,
@@ -80,7 +80,7 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let mut exponentials = Vec::new();
     cpu::exponentials(logits, maximum, &mut exponentials);
     let total: u64 = exponentials.iter().map(|share| (share * ONE) as u64).sum();
-    let normaliser = (total as f64 / f64::from(ONE)).ln() as f32;
+    let normaliser = libm::log(total as f64 / f64::from(ONE)) as f32;
     let logprob = |token: u32| logits[token as usize] - maximum - normaliser;
     let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
     let by_rank = |a: &u32, b: &u32| {

@@ -165,7 +165,10 @@ impl Backbone {
                 let gpu = gpu.for_engine().map_err(ModelError::from)?;
                 description.start(gpu, options)?
             }
-            Device::Metal(gpu) => description.start(gpu.clone(), options)?,
+            Device::Metal(gpu) => {
+                let gpu = gpu.for_engine().map_err(ModelError::from)?;
+                description.start(gpu, options)?
+            }
         };
         let think_end = description.tokenizer.id("</think>");
         let Description {
@@ -176,7 +179,7 @@ impl Backbone {
             ..
         } = &description;
         let (stored, quantisation) = (precision.stored, precision.quantisation);
-        let kind = device.kind();
+        let kind = device.kind([*precision]);
         Ok(Backbone {
             identity: format!(
                 "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kind}"

@@ -13,7 +13,7 @@ const KV_FRACTION: f64 = 0.8;
 
 /// What one engine takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Allotment {
+pub struct MemoryPlan {
     pub options: EngineOptions,
     pub footprint: Footprint,
 }
@@ -38,17 +38,17 @@ pub fn plan_memory(
     devices: &[Device],
     batch: (usize, usize),
     budget: KvBudget,
-) -> Result<Vec<Allotment>, PanelError> {
-    let mut allotments = vec![None; descriptions.len()];
+) -> Result<Vec<MemoryPlan>, PanelError> {
+    let mut plans = vec![None; descriptions.len()];
     for (place, device) in devices.iter().enumerate() {
         let here = || (place..descriptions.len()).step_by(devices.len());
         let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
         let planned = plan_device(&share, device, batch, budget)?;
-        for (index, allotment) in here().zip(planned) {
-            allotments[index] = Some(allotment);
+        for (index, plan) in here().zip(planned) {
+            plans[index] = Some(plan);
         }
     }
-    Ok(allotments.into_iter().flatten().collect())
+    Ok(plans.into_iter().flatten().collect())
 }
 
 fn plan_device(
@@ -56,7 +56,7 @@ fn plan_device(
     device: &Device,
     (max_batch, draft): (usize, usize),
     budget: KvBudget,
-) -> Result<Vec<Allotment>, PanelError> {
+) -> Result<Vec<MemoryPlan>, PanelError> {
     let machine = device.machine();
     let available = device.own_memory().unwrap_or_else(available_memory);
     let allot = |description: &Description, pages: usize| {
@@ -68,15 +68,15 @@ fn plan_device(
             draft,
         };
         let (config, precision) = (&description.config, description.precision);
-        let footprint = Footprint::of(config, precision, machine, pages, options.sizes());
-        Allotment { options, footprint }
+        let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
+        MemoryPlan { options, footprint }
     };
     let fixed = |description: &&Description| allot(description, 0).footprint.total();
     let taken: usize = descriptions.iter().map(fixed).sum();
     let left = available.saturating_sub(taken) as f64;
     let fraction = budget.fraction.unwrap_or(KV_FRACTION);
     let share = left * fraction / descriptions.len().max(1) as f64;
-    let allotments: Vec<Allotment> = descriptions
+    let plans: Vec<MemoryPlan> = descriptions
         .iter()
         .map(|description| {
             let context = description.context;
@@ -97,19 +97,19 @@ fn plan_device(
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
-    let totals = allotments
+    let totals = plans
         .iter()
-        .map(|allotment| allotment.footprint.total());
+        .map(|plan| plan.footprint.total());
     let needed: usize = totals.sum();
     if needed <= available {
-        return Ok(allotments);
+        return Ok(plans);
     }
     let models = descriptions
         .iter()
-        .zip(&allotments)
-        .map(|(description, allotment)| {
+        .zip(&plans)
+        .map(|(description, plan)| {
             let name = &description.checkpoint.name;
-            format!("{name}: {}", describe(&allotment.footprint))
+            format!("{name}: {}", describe(&plan.footprint))
         });
     Err(PanelError::Memory {
         needed: gibibytes(needed),

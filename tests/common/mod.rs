@@ -11,7 +11,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
 use wardround::model::{Config, Decoder, Family, Scratch, WantedType, precision_of};
-use wardround::ops::{Backend, Cpu, PAGE, Quantisation, Rows};
+use wardround::ops::{Backend, Cpu, PAGE, Quantisation, Rows, StepLimits};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -202,7 +202,12 @@ pub fn logits_on<B: Backend>(
     // Not in order: a page's place is no part of the result.
     let table: Vec<u32> = (0..count as u32).rev().collect();
     let mut pages = ops.pages(config.page_shape(), count).unwrap();
-    let mut scratch = Scratch::new(ops, config, (step, step, tokens.len())).unwrap();
+    let limits = StepLimits {
+        rows: step,
+        logit_rows: step,
+        positions: tokens.len(),
+    };
+    let mut scratch = Scratch::new(ops, config, limits).unwrap();
     let mut all = Vec::new();
     for start in (0..tokens.len()).step_by(step) {
         let chunk = &tokens[start..tokens.len().min(start + step)];

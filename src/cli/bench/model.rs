@@ -125,8 +125,8 @@ impl ModelBench {
         let model = Subject::new(&description);
         let durations = match &device {
             Device::Cpu(cpu) => self.time(cpu.clone(), &description, &workloads)?,
-            Device::Cuda(gpu) => self.time(gpu.clone(), &description, &workloads)?,
-            Device::Metal(gpu) => self.time(gpu.clone(), &description, &workloads)?,
+            Device::Cuda(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
+            Device::Metal(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
         };
         self.note("measuring the machine's limits");
         let environment = Environment::measure(prepare::host(), &device)?;

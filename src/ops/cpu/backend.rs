@@ -4,10 +4,10 @@ use super::norm::normalise;
 use super::sampler::draw_rows;
 use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
-use crate::ops::sampling::{Drawn, Order};
+use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
-    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PageShape,
-    Precision, Rows,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PageShape, Precision, Rows, StepLimits,
 };
 
 /// The rows of a step, and which of them give logits.
@@ -27,10 +27,6 @@ impl Backend for Cpu {
     type Step<'a> = Step<'a>;
 
     const MACHINE: Machine = Machine::Cpu;
-
-    fn kind(&self) -> String {
-        Cpu::kind(self)
-    }
 
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         Cpu::run(self, step)
@@ -81,7 +77,7 @@ impl Backend for Cpu {
         &self,
         _shape: PageShape,
         _heads: usize,
-        _sizes: (usize, usize, usize),
+        _limits: StepLimits,
     ) -> Result<(), OpsError> {
         Ok(())
     }
@@ -106,11 +102,16 @@ impl Backend for Cpu {
 
     fn add_norm(
         &self,
-        (residual, branch): (&mut Buffer, &Buffer),
-        (post, next): (Option<&Vector>, Option<&Vector>),
-        epsilon: f32,
+        residual: &mut Buffer,
+        branch: &Buffer,
+        norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
+        let BranchNorms {
+            post,
+            next,
+            epsilon,
+        } = norms;
         match post {
             Some(post) => {
                 Cpu::rms_norm(self, branch, post, epsilon, normed);
@@ -155,11 +156,12 @@ impl Backend for Cpu {
 
     fn rotate_and_store(
         &self,
-        (qkv, queries): (&mut Buffer, &mut Buffer),
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         step: Step<'_>,
-        pages: (&mut KvPages, usize),
+        pages: LayerPages<&mut KvPages>,
     ) {
         Cpu::rotate_and_store(self, qkv, norms, rope, step.rows, pages);
         // Queries stand first in each row, and attention looks no further.
@@ -171,7 +173,7 @@ impl Backend for Cpu {
         queries: &Buffer,
         shape: AttentionShape,
         step: Step<'_>,
-        pages: (&KvPages, usize),
+        pages: LayerPages<&KvPages>,
         out: &mut Buffer,
     ) {
         Cpu::attention(self, queries, shape, step.rows, pages, out);
@@ -180,10 +182,10 @@ impl Backend for Cpu {
     fn draw(
         &self,
         logits: &mut Buffer,
-        orders: &[Option<Order>],
+        requests: &[Option<SamplingRequest>],
         _stage: &mut (),
     ) -> Result<Vec<Drawn>, OpsError> {
-        Ok(draw_rows(logits.rows_mut().collect(), orders))
+        Ok(draw_rows(logits.rows_mut().collect(), requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// Generations of vector instructions. Products of bf16 alone tell them apart in the bits of a result.
+/// Generations of vector instructions. Results are equal in all of them, bit for bit, but for products with weights
+/// kept as bf16: [`Isa::multiplies_bf16`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// No instruction by name; on AArch64 the compiler makes NEON of it.
@@ -61,12 +62,13 @@ impl Isa {
         self != Isa::Avx512Bf16 || is_amd()
     }
 
-    /// Whether activations are rounded to bf16 to meet weights kept so.
+    /// Whether products with bf16 weights are by instructions that take bf16 alone: activations are rounded to it, and
+    /// the order of a sum is the instruction's.
     pub fn multiplies_bf16(self) -> bool {
         matches!(self, Isa::Avx512Bf16 | Isa::Amx)
     }
 
-    /// What decides the bits.
+    /// Names what a result's bits may depend on, and what its speed does: dots of bytes are left out.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Portable => "portable",

@@ -39,6 +39,8 @@ pub use rotary::Rope;
 pub use sampler::{Sampler, draw_rows};
 use team::Team;
 
+use crate::ops::{Precision, StoredType};
+
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;
 
@@ -134,8 +136,18 @@ impl Cpu {
         self.pool.current_num_threads()
     }
 
-    /// What decides the bits: the instruction set, and for this backend not even that (every one gives the same).
-    pub fn kind(&self) -> String {
+    /// What the bits of a completion depend on: for weights kept as bf16 the instructions that multiply bf16, where the
+    /// machine has some; else, for f32 and quantised weights, the architecture alone.
+    pub fn kind(&self, precision: Precision) -> String {
+        let is_bf16 = precision == Precision::from(StoredType::Bf16);
+        match is_bf16 && self.isa.multiplies_bf16() {
+            true => self.describe(),
+            false => std::env::consts::ARCH.to_owned(),
+        }
+    }
+
+    /// The architecture and the instructions in use.
+    pub fn describe(&self) -> String {
         format!("{} {}", std::env::consts::ARCH, self.isa.name())
     }
 
@@ -143,7 +155,7 @@ impl Cpu {
     pub fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         let _ = self.gate.1.recv();
         let _turn = Turn(&self.gate.0);
-        self.pool.install(|| self.team.lead(step))
+        self.pool.install(|| self.team.run_leader(step))
     }
 
     /// Calls `body` with ranges that cover `0..count` once, on several threads where `work` (multiply-adds in
@@ -227,6 +239,28 @@ impl<T> Disjoint<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_instruction_set_is_part_of_the_kind_only_where_it_decides_bits() {
+        let mut cpu = Cpu::new(1).unwrap();
+        let quantised = Precision {
+            stored: StoredType::Bf16,
+            quantisation: crate::ops::Quantisation::Q8_0,
+        };
+        let mut kinds = |isa: Isa, precision: Precision| {
+            cpu.isa = isa;
+            cpu.kind(precision)
+        };
+        let all = [Isa::Portable, Isa::Avx2, Isa::Avx512, Isa::Avx512Bf16, Isa::Amx];
+        for isa in all {
+            assert_eq!(kinds(isa, StoredType::F32.into()), std::env::consts::ARCH);
+            assert_eq!(kinds(isa, quantised), std::env::consts::ARCH);
+        }
+        // See `rows_do_not_depend_on_the_batch_the_threads_or_the_instruction_set` for the bits themselves.
+        let [portable, avx2, avx512, bf16, amx] = all.map(|isa| kinds(isa, StoredType::Bf16.into()));
+        assert!(portable == avx2 && avx2 == avx512);
+        assert!(bf16 != avx512 && amx != avx512 && amx != bf16);
+    }
 
     #[test]
     fn a_step_that_panics_does_not_hold_up_the_next() {

@@ -4,7 +4,7 @@ use super::lanes::{Lanes, vectorised};
 use super::norm::normalise;
 use super::pages::KvPages;
 use super::{Buffer, Cpu, Disjoint, Vector};
-use crate::ops::{HeadNorms, PAGE, Rows, angles};
+use crate::ops::{HeadNorms, LayerPages, PAGE, Rows, angles};
 
 /// Cosines and sines by position, `[positions][head_dim / 2]` each.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ fn turn_kernel<L: Lanes>(head: &mut [f32], cosines: &[f32], sines: &[f32]) {
 
 impl Cpu {
     /// Norms and turns the queries and keys of `qkv` `[rows, (heads + 2 · kv_heads) · head_dim]` in place, and
-    /// writes keys and values to their pages in `layer`. Shapes follow from `pages`.
+    /// writes keys and values to their pages. Shapes follow from `pages`.
     pub fn rotate_and_store(
         &self,
         qkv: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         rows: Rows<'_>,
-        (pages, layer): (&mut KvPages, usize),
+        LayerPages { pages, layer }: LayerPages<&mut KvPages>,
     ) {
         let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
         let key_start = qkv.width - 2 * kv_heads * head_dim;

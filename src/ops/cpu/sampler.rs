@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::exponentials;
-use crate::ops::sampling::{Drawn, ONE, Order, Sampling, forbid, multiply_high};
+use crate::ops::sampling::{Drawn, ONE, SamplingRequest, Sampling, forbid, multiply_high};
 
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// Draws from a row of logits, which is changed on the way.
-    pub fn draw(&mut self, logits: &mut [f32], order: &Order) -> Drawn {
+    pub fn draw(&mut self, logits: &mut [f32], order: &SamplingRequest) -> Drawn {
         let unchanged = order.keep_logits.then(|| logits.to_vec());
         forbid(&order.allowed, logits);
         Drawn {
@@ -25,7 +25,7 @@ impl Sampler {
     }
 
     /// The token; `None` if every logit is minus infinity.
-    fn choose(&mut self, logits: &mut [f32], order: &Order) -> Option<u32> {
+    fn choose(&mut self, logits: &mut [f32], order: &SamplingRequest) -> Option<u32> {
         let sampling = &order.sampling;
         if let Some(penalty) = sampling.penalty() {
             for &token in &order.seen {
@@ -104,8 +104,8 @@ impl Sampler {
 }
 
 /// A draw for each row of logits that has an order. A row a task; each depends on its own order alone.
-pub fn draw_rows(rows: Vec<&mut [f32]>, orders: &[Option<Order>]) -> Vec<Drawn> {
-    let tasks = rows.into_par_iter().zip(orders);
+pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
+    let tasks = rows.into_par_iter().zip(requests);
     let drawn = tasks.map_init(Sampler::default, |sampler, (logits, order)| match order {
         Some(order) => sampler.draw(logits, order),
         None => Drawn::default(),
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::ops::sampling::philox;
 
-    fn order(sampling: Sampling, seen: &[u32], random: u64) -> Order {
-        Order {
+    fn order(sampling: Sampling, seen: &[u32], random: u64) -> SamplingRequest {
+        SamplingRequest {
             sampling,
             allowed: vec![u32::MAX; 8192].into(),
             seen: seen.to_vec(),

@@ -118,14 +118,14 @@ impl Team {
     }
 
     /// Runs `step`, whose loops the current pool's other threads take part in.
-    pub fn lead<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+    pub fn run_leader<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         let leader = rayon::current_thread_index();
         rayon::in_place_scope(|scope| {
             self.is_open.store(true, Ordering::Release);
             let _closing = Closing(&self.is_open);
             scope.spawn_broadcast(|_, thread| {
                 if Some(thread.index()) != leader {
-                    self.serve();
+                    self.run_worker();
                 }
             });
             step()
@@ -133,7 +133,7 @@ impl Team {
     }
 
     /// Takes pieces until the step ends, and between them what else the pool has to do.
-    fn serve(&self) {
+    fn run_worker(&self) {
         let mut turns = 0;
         while self.is_open.load(Ordering::Acquire) {
             if self.take_piece() {
@@ -180,7 +180,7 @@ mod tests {
         for threads in [1, 2, 4] {
             let team = Team::default();
             on_threads(threads, || {
-                team.lead(|| {
+                team.run_leader(|| {
                     for count in [1, 2, 7, 1000] {
                         for pieces in [1, 2, 8] {
                             let visits: Vec<AtomicUsize> =
@@ -203,7 +203,7 @@ mod tests {
         let team = Team::default();
         on_threads(2, || {
             let barrier = std::sync::Barrier::new(2);
-            team.lead(|| {
+            team.run_leader(|| {
                 team.split(2, 2, &|_| {
                     barrier.wait();
                 })
@@ -216,7 +216,7 @@ mod tests {
         let team = Team::default();
         let sum = AtomicUsize::new(0);
         on_threads(2, || {
-            team.lead(|| {
+            team.run_leader(|| {
                 team.split(4, 4, &|range| {
                     let here = std::thread::current().id();
                     team.split(3, 3, &|inner| {
@@ -235,7 +235,7 @@ mod tests {
         let team = Team::default();
         let barrier = std::sync::Barrier::new(2);
         on_threads(2, || {
-            team.lead(|| {
+            team.run_leader(|| {
                 (0..2).into_par_iter().with_max_len(1).for_each(|_| {
                     barrier.wait();
                 });
@@ -249,7 +249,7 @@ mod tests {
         for threads in [1, 2] {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 on_threads(threads, || {
-                    team.lead(|| {
+                    team.run_leader(|| {
                         team.split(8, 8, &|range| assert!(range.start != 3, "the fourth"));
                     });
                 });

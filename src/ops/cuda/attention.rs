@@ -4,19 +4,18 @@ use super::arguments::Arguments;
 use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
-use crate::ops::AttentionShape;
+use crate::ops::{AttentionShape, LayerPages};
 
 /// Numbers that one CTA of the merge takes.
 const MERGED_AT_ONCE: usize = 512;
 
 impl Cuda {
-    /// `pages` are of one layer.
     pub(super) fn attend(
         &self,
         queries: &Buffer,
         shape: AttentionShape,
         step: Step,
-        pages: (&Pages, usize),
+        pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
         out.set_rows(step.rows);
@@ -32,9 +31,10 @@ impl Cuda {
         queries: &Buffer,
         shape: AttentionShape,
         step: Step,
-        (pages, layer): (&Pages, usize),
+        layer: LayerPages<&Pages>,
         out: &Buffer,
     ) {
+        let pages = layer.pages;
         let slots = step.chunk_slots(shape);
         let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
             return;
@@ -47,7 +47,7 @@ impl Cuda {
             early: true,
         };
         let window = shape.window.unwrap_or(0);
-        let arguments = seen_by(queries, step, (pages, layer))
+        let arguments = seen_by(queries, step, layer)
             .int(shape.heads)
             .int(pages.kv_heads)
             .int(window)
@@ -82,9 +82,10 @@ impl Cuda {
         queries: &Buffer,
         shape: AttentionShape,
         step: Step,
-        (pages, layer): (&Pages, usize),
+        layer: LayerPages<&Pages>,
         out: &Buffer,
     ) {
+        let pages = layer.pages;
         let Some(function) = self.kernels.attend_rows(pages.dim()) else {
             return;
         };
@@ -95,7 +96,7 @@ impl Cuda {
             shared_bytes: 0,
             early: true,
         };
-        let arguments = seen_by(queries, step, (pages, layer))
+        let arguments = seen_by(queries, step, layer)
             .int(shape.heads)
             .int(pages.kv_heads)
             .int(pages.head_dim)
@@ -109,8 +110,8 @@ impl Cuda {
 }
 
 /// The arguments that both kinds of attention begin with.
-fn seen_by(queries: &Buffer, step: Step, (pages, layer): (&Pages, usize)) -> Arguments {
-    let (keys, values) = pages.layer(layer);
+fn seen_by(queries: &Buffer, step: Step, layer: LayerPages<&Pages>) -> Arguments {
+    let (keys, values) = layer.pages.layer(layer.layer);
     Arguments::default()
         .region(&queries.region)
         .address(keys)

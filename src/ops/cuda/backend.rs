@@ -10,10 +10,10 @@ use super::sampler::Drawer;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
-use crate::ops::sampling::{Drawn, Order};
+use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
-    Activation, AttentionShape, Backend, FAST, HeadNorms, Machine, Numbers, OpsError, PageShape,
-    Precision, Rows,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PageShape, Precision, Rows, StepLimits,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -103,11 +103,6 @@ impl Backend for Cuda {
 
     const MACHINE: Machine = Machine::Cuda;
 
-    fn kind(&self) -> String {
-        let kind = self.stream.kind();
-        if self.fast { kind + FAST } else { kind }
-    }
-
     /// Engines on a GPU do not wait for one another: each has a stream.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         self.pool.install(step)
@@ -175,7 +170,7 @@ impl Backend for Cuda {
         &self,
         shape: PageShape,
         heads: usize,
-        sizes: (usize, usize, usize),
+        limits: StepLimits,
     ) -> Result<Stage, OpsError> {
         let dim = shape.head_dim.next_multiple_of(32);
         let is_compiled = self.kernels.attend_rows(dim).is_some();
@@ -188,7 +183,7 @@ impl Backend for Cuda {
                 ),
             });
         }
-        Stage::new(self, shape, heads, sizes)
+        Stage::new(self, shape, heads, limits)
     }
 
     fn compute<'a>(
@@ -234,11 +229,16 @@ impl Backend for Cuda {
 
     fn add_norm(
         &self,
-        (residual, branch): (&mut Buffer, &Buffer),
-        (post, next): (Option<&Vector>, Option<&Vector>),
-        epsilon: f32,
+        residual: &mut Buffer,
+        branch: &Buffer,
+        norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
+        let BranchNorms {
+            post,
+            next,
+            epsilon,
+        } = norms;
         normed.set_rows(residual.rows);
         let arguments = Arguments::default()
             .region(&residual.region)
@@ -287,11 +287,12 @@ impl Backend for Cuda {
 
     fn rotate_and_store(
         &self,
-        (qkv, queries): (&mut Buffer, &mut Buffer),
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         step: Step,
-        (pages, layer): (&mut Pages, usize),
+        LayerPages { pages, layer }: LayerPages<&mut Pages>,
     ) {
         queries.set_rows(step.rows);
         let (keys, values) = pages.layer(layer);
@@ -327,7 +328,7 @@ impl Backend for Cuda {
         queries: &Buffer,
         shape: AttentionShape,
         step: Step,
-        pages: (&Pages, usize),
+        pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
         self.attend(queries, shape, step, pages, out);
@@ -336,16 +337,16 @@ impl Backend for Cuda {
     fn draw(
         &self,
         logits: &mut Buffer,
-        orders: &[Option<Order>],
+        requests: &[Option<SamplingRequest>],
         stage: &mut Stage,
     ) -> Result<Vec<Drawn>, OpsError> {
-        if orders.is_empty() {
+        if requests.is_empty() {
             self.stream.synchronise()?;
             return Ok(Vec::new());
         }
         // The draw may change its rows.
-        let keeps = orders.iter().flatten().any(|order| order.keep_logits);
-        let kept = keeps.then(|| self.read(logits, orders.len())).transpose()?;
+        let keeps = requests.iter().flatten().any(|order| order.keep_logits);
+        let kept = keeps.then(|| self.read(logits, requests.len())).transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
             empty => {
@@ -353,9 +354,9 @@ impl Backend for Cuda {
                 empty.insert(Drawer::new(self, rows, logits.width)?)
             }
         };
-        let mut drawn = drawer.draw(self, logits, orders)?;
+        let mut drawn = drawer.draw(self, logits, requests)?;
         let rows = kept.iter().flat_map(|kept| kept.chunks_exact(logits.width));
-        for ((drawn, order), row) in drawn.iter_mut().zip(orders).zip(rows) {
+        for ((drawn, order), row) in drawn.iter_mut().zip(requests).zip(rows) {
             let wanted = order.as_ref().is_some_and(|order| order.keep_logits);
             drawn.logits = wanted.then(|| row.to_vec());
         }

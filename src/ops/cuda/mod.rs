@@ -29,7 +29,7 @@ use kernels::{Kernels, Room};
 pub use matrix::Matrix;
 pub use stage::Stage;
 
-use crate::ops::OpsError;
+use crate::ops::{FAST, OpsError};
 use region::Region;
 use without::Without;
 
@@ -82,8 +82,14 @@ impl Cuda {
     }
 
     /// Gives up the promise that a row's bits depend on its own inputs alone.
-    pub fn hurry(&mut self) {
+    pub fn set_fast_math(&mut self) {
         self.fast = true;
+    }
+
+    /// What the bits of results depend on: the compute capability, and whether arithmetic is fast.
+    pub fn kind(&self) -> String {
+        let kind = self.stream.kind();
+        if self.fast { kind + FAST } else { kind }
     }
 
     fn room(&self) -> Room {

@@ -1,4 +1,4 @@
-//! Draws on the GPU: orders and masks go there, token ids come back.
+//! Draws on the GPU: requests and masks go there, token ids come back.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::region::Region;
 use super::stage::Words;
 use super::{Buffer, Cuda};
 use crate::ops::OpsError;
-use crate::ops::sampling::{Drawn, Order};
+use crate::ops::sampling::{Drawn, SamplingRequest};
 
 /// No mask; no token.
 const NONE: u32 = u32::MAX;
@@ -44,10 +44,10 @@ impl Drawer {
         &mut self,
         gpu: &Cuda,
         logits: &Buffer,
-        orders: &[Option<Order>],
+        requests: &[Option<SamplingRequest>],
     ) -> Result<Vec<Drawn>, OpsError> {
         assert!(
-            orders.len() <= self.rows,
+            requests.len() <= self.rows,
             "more draws than the drawer was made for"
         );
         gpu.stream.await_upload();
@@ -58,7 +58,7 @@ impl Drawer {
             shared: Vec::new(),
             count: 0,
         };
-        for (index, order) in orders.iter().enumerate() {
+        for (index, order) in requests.iter().enumerate() {
             let words = order.as_ref().map_or(IDLE, |order| masks.describe(order));
             masks.words.put(index * ORDER_WORDS, &words);
         }
@@ -67,7 +67,7 @@ impl Drawer {
         let masks = self.region.address() + 4 * first as u64;
         let launch = Launch {
             function: gpu.kernels.draw,
-            grid: [orders.len(), 1, 1],
+            grid: [requests.len(), 1, 1],
             threads: gpu.stream.drawing_threads(),
             shared_bytes: 0,
             early: false,
@@ -80,10 +80,10 @@ impl Drawer {
             .region(&self.region)
             .region(&self.drawn);
         gpu.stream.launch(launch, arguments);
-        let bytes = 4 * orders.len();
+        let bytes = 4 * requests.len();
         gpu.stream.download(&self.drawn, &mut self.back, bytes)?;
         let ids = self.back.bytes()[..bytes].as_chunks::<4>().0.iter();
-        let drawn = ids.zip(orders).map(|(id, order)| Drawn {
+        let drawn = ids.zip(requests).map(|(id, order)| Drawn {
             token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && order.is_some()),
             logits: None,
         });
@@ -94,7 +94,7 @@ impl Drawer {
 /// What a row without an order is told: the likeliest token, which nobody reads.
 const IDLE: [u32; ORDER_WORDS] = [0, 0, 0, 0, 0x3F80_0000, 0, 0x3F80_0000, NONE, NONE, 0];
 
-/// Masks as they are written; one that several orders share is sent once.
+/// Masks as they are written; one that several requests share is sent once.
 struct Masks<'a> {
     words: Words<'a>,
     first: usize,
@@ -105,7 +105,7 @@ struct Masks<'a> {
 }
 
 impl Masks<'_> {
-    fn describe(&mut self, order: &Order) -> [u32; ORDER_WORDS] {
+    fn describe(&mut self, order: &SamplingRequest) -> [u32; ORDER_WORDS] {
         let known = self
             .shared
             .iter()

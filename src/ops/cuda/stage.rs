@@ -7,7 +7,7 @@ use super::driver::{Graph, Pinned, Stream};
 use super::region::Region;
 use super::sampler::Drawer;
 use crate::ops::cuda_memory::{DECODE_ROWS, chunk_slots, partial_bytes};
-use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows};
+use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
 const NOTHING: u32 = u32::MAX;
@@ -126,8 +126,13 @@ impl Stage {
         gpu: &Cuda,
         shape: PageShape,
         heads: usize,
-        (rows, logit_rows, positions): (usize, usize, usize),
+        limits: StepLimits,
     ) -> Result<Stage, OpsError> {
+        let StepLimits {
+            rows,
+            logit_rows,
+            positions,
+        } = limits;
         let stream: &Stream = &gpu.stream;
         let layout = Layout {
             rows: bucket(rows),

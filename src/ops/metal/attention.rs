@@ -9,7 +9,7 @@ use candle_nn::ops::{sdpa, softmax_last_dim};
 use super::pages::Pages;
 use crate::ops::cpu::blocks;
 use crate::ops::metal_memory::BLOCK_ROWS;
-use crate::ops::{AttentionShape, Rows};
+use crate::ops::{AttentionShape, LayerPages, Rows};
 
 /// What is added to the score of a key that a row does not see. Finite: a row that sees none of a tile's keys has a
 /// maximum there, and infinities have no difference.
@@ -20,7 +20,7 @@ pub fn attend_all(
     queries: &Tensor,
     shape: AttentionShape,
     rows: Rows<'_>,
-    (pages, layer): (&Pages, usize),
+    LayerPages { pages, layer }: LayerPages<&Pages>,
 ) -> Result<Tensor> {
     let split = (queries.dim(0)?, shape.heads, pages.head_dim);
     let queries = queries.reshape(split)?.transpose(0, 1)?;

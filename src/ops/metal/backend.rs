@@ -9,10 +9,10 @@ use super::attention::attend_all;
 use super::{Buffer, Matrix, Metal, Pages, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::cpu::draw_rows;
-use crate::ops::sampling::{Drawn, Order};
+use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
-    Activation, AttentionShape, Backend, HeadNorms, Machine, Numbers, OpsError, PAGE, PageShape,
-    Precision, Quantisation, Rows, StoredType, angles,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
+    OpsError, PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType, angles,
 };
 
 /// The rows of a step, and which of them give logits.
@@ -78,7 +78,7 @@ impl Metal {
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         rows: Rows<'_>,
-        (pages, layer): (&mut Pages, usize),
+        LayerPages { pages, layer }: LayerPages<&mut Pages>,
     ) -> Result<Tensor> {
         let qkv = qkv.tensor()?;
         let (head_dim, key_width) = (pages.head_dim, pages.width());
@@ -149,10 +149,6 @@ impl Backend for Metal {
     type Step<'a> = Step<'a>;
 
     const MACHINE: Machine = Machine::Metal;
-
-    fn kind(&self) -> String {
-        "metal".to_owned()
-    }
 
     /// Engines on the GPU wait for one another.
     fn run<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
@@ -231,7 +227,7 @@ impl Backend for Metal {
         &self,
         _shape: PageShape,
         _heads: usize,
-        _sizes: (usize, usize, usize),
+        _limits: StepLimits,
     ) -> std::result::Result<(), OpsError> {
         Ok(())
     }
@@ -256,11 +252,16 @@ impl Backend for Metal {
 
     fn add_norm(
         &self,
-        (residual, branch): (&mut Buffer, &Buffer),
-        (post, next): (Option<&Vector>, Option<&Vector>),
-        epsilon: f32,
+        residual: &mut Buffer,
+        branch: &Buffer,
+        norms: BranchNorms<'_, Vector>,
         out: &mut Buffer,
     ) {
+        let BranchNorms {
+            post,
+            next,
+            epsilon,
+        } = norms;
         let branch = match post {
             Some(post) => normed(branch, post, epsilon),
             None => branch.tensor().cloned(),
@@ -303,11 +304,12 @@ impl Backend for Metal {
 
     fn rotate_and_store(
         &self,
-        (qkv, queries): (&mut Buffer, &mut Buffer),
+        qkv: &mut Buffer,
+        queries: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
         step: Step<'_>,
-        pages: (&mut Pages, usize),
+        pages: LayerPages<&mut Pages>,
     ) {
         queries.set(self.rotated(qkv, norms, rope, step.rows, pages));
     }
@@ -317,7 +319,7 @@ impl Backend for Metal {
         queries: &Buffer,
         shape: AttentionShape,
         step: Step<'_>,
-        pages: (&Pages, usize),
+        pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
         let queries = queries.tensor();
@@ -328,13 +330,13 @@ impl Backend for Metal {
     fn draw(
         &self,
         logits: &mut Buffer,
-        orders: &[Option<Order>],
+        requests: &[Option<SamplingRequest>],
         _stage: &mut (),
     ) -> std::result::Result<Vec<Drawn>, OpsError> {
-        let mut numbers = self.read(logits, orders.len())?;
-        let width = numbers.len().checked_div(orders.len()).unwrap_or(0);
+        let mut numbers = self.read(logits, requests.len())?;
+        let width = numbers.len().checked_div(requests.len()).unwrap_or(0);
         let rows = numbers.chunks_exact_mut(width.max(1)).collect();
-        Ok(draw_rows(rows, orders))
+        Ok(draw_rows(rows, requests))
     }
 
     fn read(&self, buffer: &Buffer, rows: usize) -> std::result::Result<Vec<f32>, OpsError> {

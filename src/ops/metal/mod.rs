@@ -51,6 +51,19 @@ impl Metal {
         metal.map(describe).into_iter().collect()
     }
 
+    /// Clones share the GPU.
+    ///
+    /// # Errors
+    /// None: the signature is that of the CUDA backend.
+    pub fn for_engine(&self) -> std::result::Result<Metal, OpsError> {
+        Ok(self.clone())
+    }
+
+    /// What the bits of results depend on.
+    pub fn kind(&self) -> String {
+        "metal".to_owned()
+    }
+
     /// Threads that grammars are asked on while the GPU works.
     pub fn threads(&self) -> usize {
         self.host.threads()

@@ -13,9 +13,10 @@ use crate::engine::{Engine, EngineOptions, Request, Sampling};
 use crate::model::config::Layer;
 use crate::model::{Config, Decoder, Family, ModelError, Scratch, WantedType, precision_of};
 use crate::ops::checkpoint::RawTensor;
-use crate::ops::sampling::{Drawn, Order, philox};
+use crate::ops::sampling::{Drawn, SamplingRequest, philox};
 use crate::ops::{
-    Backend, Cpu, Machine, OpsError, PageShape, Precision, Quantisation, Rows, StoredType, cpu,
+    Backend, Cpu, Machine, OpsError, PageShape, Precision, Quantisation, Rows, StepLimits,
+    StoredType, cpu,
 };
 use crate::random::mix;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -30,6 +31,14 @@ const GREEDY: Sampling = Sampling {
     min_p: None,
     repetition_penalty: None,
 };
+
+fn limits(rows: usize, positions: usize) -> StepLimits {
+    StepLimits {
+        rows,
+        logit_rows: rows,
+        positions,
+    }
+}
 
 fn metal() -> Metal {
     Metal::on(Device::Cpu, 2).unwrap()
@@ -73,7 +82,7 @@ impl Model {
     fn logits<B: Backend>(&self, ops: &B, stored: StoredType) -> Vec<Vec<f32>> {
         let decoder = self.decoder(ops, stored);
         let mut pages = ops.pages(self.config.page_shape(), 12).unwrap();
-        let mut scratch = Scratch::new(ops, &self.config, (160, 160, 192)).unwrap();
+        let mut scratch = Scratch::new(ops, &self.config, limits(160, 192)).unwrap();
         let mut compute = |shares: &[Share], gives_logits: bool| {
             let rows = || {
                 let of_share = |(sequence, range): &Share| {
@@ -220,7 +229,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
     let numbers: Vec<f32> = (0..rows * width)
         .map(|index| (mix(index as u64) % 4096) as f32 / 512.0 - 4.0)
         .collect();
-    let order = |sampling: Sampling, seed: u64| Order {
+    let order = |sampling: Sampling, seed: u64| SamplingRequest {
         sampling,
         allowed: vec![0x7fff_ff3f; 6].into(),
         seen: vec![3, 70, 71],
@@ -236,7 +245,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
     };
     for seed in 0..20 {
         // The last row stays.
-        let orders = [
+        let requests = [
             Some(order(GREEDY, seed)),
             None,
             Some(order(Sampling::default(), seed)),
@@ -244,13 +253,13 @@ fn draws_from_the_same_logits_are_the_cpus() {
         ];
         let tensor = Tensor::from_slice(&numbers, (rows, width), &metal.device);
         let mut logits = Buffer(tensor.map_err(|error| error.to_string()));
-        let found = metal.draw(&mut logits, &orders, &mut ()).unwrap();
+        let found = metal.draw(&mut logits, &requests, &mut ()).unwrap();
         let mut logits = cpu::Buffer::default();
         logits.reshape(rows, width);
         for (to, from) in logits.rows_mut().zip(numbers.chunks(width)) {
             to.copy_from_slice(from);
         }
-        let expected = cpu.draw(&mut logits, &orders, &mut ()).unwrap();
+        let expected = cpu.draw(&mut logits, &requests, &mut ()).unwrap();
         assert_eq!(found, expected);
         assert_eq!(found[1], Drawn::default());
         assert!(found[0].token.is_some() && found[3].token.is_some());
@@ -262,7 +271,7 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
     let (metal, model) = (metal(), Model::new(Family::Qwen3));
     let decoder = model.decoder(&metal, StoredType::Bf16);
     let mut pages = metal.pages(model.config.page_shape(), 1).unwrap();
-    let mut scratch = Scratch::new(&metal, &model.config, (1, 1, 32)).unwrap();
+    let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
         let rows = Rows {
             tokens: &[token],

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::pages::KvPages;
 use super::{Buffer, Cpu, Disjoint};
-use crate::ops::{PAGE, Rows};
+use crate::ops::{LayerPages, PAGE, Rows};
 use kernel::{Keys, attend};
 use queries::Queries;
 
@@ -42,7 +42,7 @@ impl Cpu {
         qkv: &Buffer,
         shape: AttentionShape,
         rows: Rows<'_>,
-        (pages, layer): (&KvPages, usize),
+        LayerPages { pages, layer }: LayerPages<&KvPages>,
         out: &mut Buffer,
     ) {
         let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());

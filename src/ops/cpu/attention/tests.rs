@@ -2,6 +2,10 @@ use super::super::{Isa, Rope, Vector};
 use super::*;
 use crate::ops::HeadNorms;
 
+fn first_layer<P>(pages: P) -> LayerPages<P> {
+    LayerPages { pages, layer: 0 }
+}
+
 struct Case {
     heads: usize,
     kv_heads: usize,
@@ -48,9 +52,9 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
                 *x = value(position as usize * width + k);
             }
         }
-        cpu.rotate_and_store(&mut qkv, None, &rope, rows, (&mut pages, 0));
+        cpu.rotate_and_store(&mut qkv, None, &rope, rows, first_layer(&mut pages));
         let mut out = Buffer::default();
-        cpu.run(|| cpu.attention(&qkv, shape, rows, (&pages, 0), &mut out));
+        cpu.run(|| cpu.attention(&qkv, shape, rows, first_layer(&pages), &mut out));
         outputs.extend((0..out.rows()).map(|row| out.row(row).to_vec()));
     }
     outputs
@@ -165,7 +169,7 @@ fn head_norms_come_before_the_turn() {
         sequences: &[0],
         tables: &[&table],
     };
-    cpu.rotate_and_store(&mut qkv, Some(&norms), &rope, rows, (&mut pages, 0));
+    cpu.rotate_and_store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
     let (sine, cosine) = 3.0f32.sin_cos();
     let close = |a: f32, b: f32| (a - b).abs() < 1e-6;
     assert!(close(qkv.row(0)[0], 2.0 * cosine) && close(qkv.row(0)[2], 2.0 * sine));

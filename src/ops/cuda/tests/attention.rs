@@ -71,7 +71,7 @@ impl Case {
             scale: 1.5 / (self.head_dim as f32).sqrt(),
             window: self.window,
         };
-        let (_, _, positions) = sequences.sizes();
+        let positions = sequences.limits().positions;
         // Turned by nothing, numbers stay what bf16 holds.
         let rope = ops.rope(&vec![0.0; self.head_dim / 2], positions).unwrap();
         let tables = sequences.tables();
@@ -86,12 +86,19 @@ impl Case {
             let mut queries = room(self.heads() * self.head_dim.next_multiple_of(32));
             let mut out = room(self.heads() * self.head_dim);
             let mut stage = ops
-                .stage(page_shape, self.heads(), sequences.sizes())
+                .stage(page_shape, self.heads(), sequences.limits())
                 .unwrap();
             ops.compute(sequences.step(rows, &tables), &[], &mut stage, |step| {
-                let to = (&mut *pages, 1);
-                ops.rotate_and_store((&mut qkv, &mut queries), None, &rope, step, to);
-                ops.attention(&queries, shape, step, (&*pages, 1), &mut out);
+                let to = LayerPages {
+                    pages: &mut *pages,
+                    layer: 1,
+                };
+                ops.rotate_and_store(&mut qkv, &mut queries, None, &rope, step, to);
+                let from = LayerPages {
+                    pages: &*pages,
+                    layer: 1,
+                };
+                ops.attention(&queries, shape, step, from, &mut out);
             });
             all.extend(ops.numbers(&out, count, Numbers::Narrow));
         }

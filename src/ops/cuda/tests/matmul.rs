@@ -173,7 +173,7 @@ fn assert_near(found: &[f32], expected: &[(f64, f64)], what: &str) {
 fn check(kept: Quantisation) {
     let gpu = gpu();
     let mut fast = gpu.clone();
-    fast.hurry();
+    fast.set_fast_math();
     let mut met = BTreeSet::new();
     for shape in SHAPES {
         let layer = Layer::new(&gpu, shape, kept);

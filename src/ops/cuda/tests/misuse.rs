@@ -24,7 +24,7 @@ fn step(gpu: &Cuda, rows: usize, logit_rows: usize, tables: &[&[u32]]) {
         sequences: &zeros,
         tables,
     };
-    let mut stage = gpu.stage(SMALL_PAGES, 1, (20, 4, 64)).unwrap();
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(20, 4, 64)).unwrap();
     gpu.compute(step, &vec![0; logit_rows], &mut stage, |_| {});
 }
 
@@ -59,11 +59,11 @@ fn rows_have_to_fit_their_buffer() {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn draws_have_to_fit_their_drawer() {
     let gpu = gpu();
-    let mut stage = gpu.stage(SMALL_PAGES, 1, (4, 4, 32)).unwrap();
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(4, 4, 32)).unwrap();
     let mut logits = gpu.hold(&noise(4 * 50, 1), 50, Numbers::Wide);
-    let orders = vec![None; 17];
+    let requests = vec![None; 17];
     let words = complaint(|| {
-        let _ = gpu.draw(&mut logits, &orders, &mut stage);
+        let _ = gpu.draw(&mut logits, &requests, &mut stage);
     });
     assert!(words.contains("more draws than the drawer"), "{words}");
 }
@@ -78,7 +78,7 @@ fn heads_that_no_kernel_takes_are_an_error() {
             kv_heads,
             ..SMALL_PAGES
         };
-        let error = gpu.stage(shape, heads, (1, 1, 32)).unwrap_err();
+        let error = gpu.stage(shape, heads, limits(1, 1, 32)).unwrap_err();
         let words = error.to_string();
         let expected = format!("{heads} heads of {head_dim} numbers over {kv_heads} of keys");
         assert!(

@@ -20,7 +20,8 @@ use super::{Buffer, Cuda};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;
 use crate::ops::{
-    Backend, Cpu, Machine, Numbers, PageShape, Precision, Quantisation, StoredType, cpu,
+    Backend, BranchNorms, Cpu, LayerPages, Machine, Numbers, PageShape, Precision, Quantisation,
+    StepLimits, StoredType, cpu,
 };
 
 /// Every way to keep weights on a GPU.
@@ -35,6 +36,14 @@ const SMALL_PAGES: PageShape = PageShape {
     kv_heads: 1,
     head_dim: 32,
 };
+
+fn limits(rows: usize, logit_rows: usize, positions: usize) -> StepLimits {
+    StepLimits {
+        rows,
+        logit_rows,
+        positions,
+    }
+}
 
 /// What tests do with activations beside a decoder's operations.
 trait Host: Backend {

@@ -50,9 +50,12 @@ pub fn add_norm<B: Host>(ops: &B, width: usize, (post, next): (bool, bool)) -> [
     let [post, next] =
         [(post, 3), (next, 4)].map(|(is_there, seed)| is_there.then(|| vector(seed)));
     let mut normed = ops.hold(&vec![0.0; 7 * width], width, Numbers::Narrow);
-    let branch = (&mut residual, &branch);
-    let norms = (post.as_ref(), next.as_ref());
-    ops.add_norm(branch, norms, EPSILON, &mut normed);
+    let norms = BranchNorms {
+        post: post.as_ref(),
+        next: next.as_ref(),
+        epsilon: EPSILON,
+    };
+    ops.add_norm(&mut residual, &branch, norms, &mut normed);
     [(&residual, Numbers::Wide), (&normed, Numbers::Narrow)]
         .map(|(buffer, kind)| ops.numbers(buffer, 7, kind))
 }
@@ -105,7 +108,7 @@ fn the_rows_that_give_logits_are_gathered() {
         let x = ops.hold(&inputs(rows, width, 1), width, Numbers::Wide);
         let weight = ops.vector(noise(width, 2)).unwrap();
         let mut out = ops.hold(&vec![1.0; 16 * width], width, Numbers::Narrow);
-        let mut stage = ops.stage(SMALL_PAGES, 1, (rows, 16, 32)).unwrap();
+        let mut stage = ops.stage(SMALL_PAGES, 1, limits(rows, 16, 32)).unwrap();
         ops.compute(step, logit_rows, &mut stage, |step| {
             ops.gather_norm(&x, step, &weight, EPSILON, &mut out);
         });

@@ -35,7 +35,7 @@ impl Case {
             epsilon: 1e-6,
         });
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
-        let (_, _, positions) = sequences.sizes();
+        let positions = sequences.limits().positions;
         let rope = ops
             .rope(&frequencies.collect::<Vec<_>>(), positions)
             .unwrap();
@@ -51,12 +51,15 @@ impl Case {
             let width = self.heads * self.head_dim.next_multiple_of(32);
             let mut queries = ops.buffer(rows.len(), width, Numbers::Narrow).unwrap();
             let mut stage = ops
-                .stage(self.page_shape(), self.heads, sequences.sizes())
+                .stage(self.page_shape(), self.heads, sequences.limits())
                 .unwrap();
             let step = sequences.step(rows.clone(), &tables);
             ops.compute(step, &[], &mut stage, |step| {
-                let to = (&mut pages, 1);
-                ops.rotate_and_store((&mut qkv, &mut queries), norms.as_ref(), &rope, step, to);
+                let to = LayerPages {
+                    pages: &mut pages,
+                    layer: 1,
+                };
+                ops.rotate_and_store(&mut qkv, &mut queries, norms.as_ref(), &rope, step, to);
             });
             all.extend(ops.numbers(&queries, rows.len(), Numbers::Narrow));
         }

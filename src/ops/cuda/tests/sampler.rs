@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::ops::sampling::{Drawn, Order, Sampling};
+use crate::ops::sampling::{Drawn, SamplingRequest, Sampling};
 
 /// Rows of a step.
 const ROWS: usize = 64;
 
-/// A few masks that orders share: everything, half, three tokens, nothing, and one that ends early.
+/// A few masks that requests share: everything, half, three tokens, nothing, and one that ends early.
 fn masks(vocabulary: usize) -> [Arc<[u32]>; 5] {
     let words = vocabulary.div_ceil(32);
     let half = (0..words as u64).map(|word| philox(1, word) as u32);
@@ -44,7 +44,7 @@ pub fn logits(vocabulary: usize, row: u64) -> Vec<f32> {
 }
 
 /// Filters of every kind, alone and together; every ninth row draws nothing.
-pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order>> {
+pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<SamplingRequest>> {
     let masks = masks(vocabulary);
     let order = |row: u64| {
         let choose = |count, what: u64| pick(count, 2, row * 16 + what);
@@ -57,7 +57,7 @@ pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order
             min_p: [None, None, Some(0.05), Some(0.6)][choose(4, 3)],
             repetition_penalty: [None, Some(1.0), Some(1.3), Some(0.8)][choose(4, 4)],
         };
-        Order {
+        SamplingRequest {
             sampling,
             // Most rows are masked by a grammar or not at all.
             allowed: masks[[0, 0, 0, 1, 1, 1, 2, 3, 4][choose(9, 5)]].clone(),
@@ -72,21 +72,21 @@ pub fn orders(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Order
 fn check(vocabulary: usize, rows: u64) {
     let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
-    let mut stage = gpu.stage(SMALL_PAGES, 1, (ROWS, ROWS, 32)).unwrap();
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(ROWS, ROWS, 32)).unwrap();
     let mut tokens = 0;
     for first in (0..rows).step_by(ROWS) {
         // The last step has fewer.
-        let orders = orders(vocabulary, first..rows.min(first + ROWS as u64));
-        let numbers: Vec<f32> = (0..orders.len() as u64)
+        let requests = requests(vocabulary, first..rows.min(first + ROWS as u64));
+        let numbers: Vec<f32> = (0..requests.len() as u64)
             .flat_map(|row| logits(vocabulary, first + row))
             .collect();
         let mut held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
-        let found = gpu.draw(&mut held, &orders, &mut stage).unwrap();
+        let found = gpu.draw(&mut held, &requests, &mut stage).unwrap();
         let mut held = cpu.hold(&numbers, vocabulary, Numbers::Wide);
-        let expected = cpu.draw(&mut held, &orders, &mut ()).unwrap();
-        assert_eq!(found.len(), orders.len());
+        let expected = cpu.draw(&mut held, &requests, &mut ()).unwrap();
+        assert_eq!(found.len(), requests.len());
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let order = &orders[row];
+            let order = &requests[row];
             assert_eq!(
                 found.token, expected.token,
                 "row {row} of {first}: {order:?}"

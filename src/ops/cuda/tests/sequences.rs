@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::ops::{PAGE, Rows};
+use crate::ops::{PAGE, Rows, StepLimits};
 
 pub struct Sequences {
     /// Of each row, in the order that rows are computed in.
@@ -53,10 +53,14 @@ impl Sequences {
         self.tables.iter().map(Vec::len).sum()
     }
 
-    /// Rows, sequences and positions that a step has at most.
-    pub fn sizes(&self) -> (usize, usize, usize) {
+    /// The most that a step of them holds; each sequence gives a row of logits.
+    pub fn limits(&self) -> StepLimits {
         let longest = self.tables.iter().map(Vec::len).max().unwrap_or(0);
-        (self.rows(), self.tables.len(), longest * PAGE)
+        StepLimits {
+            rows: self.rows(),
+            logit_rows: self.tables.len(),
+            positions: longest * PAGE,
+        }
     }
 
     pub fn tables(&self) -> Vec<&[u32]> {

@@ -2,7 +2,7 @@
 
 use super::sequences::Sequences;
 use super::{Cuda, Host};
-use super::{KEPT, Numbers, SMALL_PAGES, attention, gpu, matmul, norm, sampler};
+use super::{KEPT, Numbers, SMALL_PAGES, attention, gpu, limits, matmul, norm, sampler};
 use crate::ops::Backend;
 
 const SEEDS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 12];
@@ -64,13 +64,13 @@ fn norms_and_draws_do_not_depend_on_the_order_of_threads() {
         });
     }
     let vocabulary = 5000;
-    let orders = sampler::orders(vocabulary, 0..40);
+    let requests = sampler::requests(vocabulary, 0..40);
     let numbers: Vec<f32> = (0..40)
         .flat_map(|row| sampler::logits(vocabulary, row))
         .collect();
     assert_same(&gpu, "draws", || {
-        let mut stage = gpu.stage(SMALL_PAGES, 1, (40, 40, 32)).unwrap();
+        let mut stage = gpu.stage(SMALL_PAGES, 1, limits(40, 40, 32)).unwrap();
         let mut logits = gpu.hold(&numbers, vocabulary, Numbers::Wide);
-        gpu.draw(&mut logits, &orders, &mut stage).unwrap()
+        gpu.draw(&mut logits, &requests, &mut stage).unwrap()
     });
 }
