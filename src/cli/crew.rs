@@ -130,12 +130,12 @@ impl Crew {
             .zip(self.devices.iter().cycle())
             .map(|((description, allotment), device)| {
                 let backbone = Backbone::start(description, device, allotment.options)?;
-                Ok(Source::Local(Arc::new(backbone)))
+                Ok(Arc::new(backbone) as Source)
             });
         let remote = self
             .endpoints
             .into_iter()
-            .map(|endpoint| Ok(Source::Remote(endpoint)));
+            .map(|endpoint| Ok(endpoint as Source));
         local.chain(remote).collect()
     }
 }

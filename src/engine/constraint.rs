@@ -193,7 +193,7 @@ mod tests {
             seed: 1,
             tokenizer: None,
         };
-        write_checkpoint(directory.path(), &recipe).unwrap();
+        write_checkpoint(&recipe, directory.path()).unwrap();
         let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
         let rows = tokenizer.pieces().len();
         Compiler::new(Arc::new(tokenizer), rows, eos_ids)

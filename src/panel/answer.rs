@@ -1,17 +1,13 @@
-//! What came back for a call, and how it was asked for, as the log keeps both.
+//! An answer to a call, and how it was asked for, as the log keeps both.
 
 use crate::engine::Sampling;
 use crate::record::{AnsweredBy, CallLine, FinishReason, SamplingLine, Usage};
 
-/// How a completion is asked for, as the log keeps it.
-pub struct Asking {
+pub struct Answer {
     pub seed: u64,
     pub sampling: SamplingLine,
+    /// What fixes the answer's bytes, as one hash; empty where nothing does.
     pub request: String,
-}
-
-/// What came back for a call.
-pub struct Answer {
     pub text: String,
     pub tokens: Vec<u32>,
     pub usage: Usage,
@@ -20,10 +16,12 @@ pub struct Answer {
     pub answered_by: Option<AnsweredBy>,
 }
 
-impl Answer {
-    /// As an equal request was answered.
-    pub fn of(call: &CallLine) -> Answer {
+impl From<&CallLine> for Answer {
+    fn from(call: &CallLine) -> Answer {
         Answer {
+            seed: call.seed,
+            sampling: call.sampling.clone(),
+            request: call.request.clone(),
             text: call.text.clone(),
             tokens: call.tokens.clone(),
             usage: call.usage,
@@ -34,7 +32,7 @@ impl Answer {
     }
 }
 
-pub fn sampling_record(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingLine {
+pub fn sampling_line(sampling: &Sampling, max_tokens: usize, constrained: bool) -> SamplingLine {
     SamplingLine {
         temperature: Some(sampling.temperature),
         top_k: sampling.top_k,

@@ -8,27 +8,23 @@ pub mod memory;
 pub mod recorder;
 pub mod remote;
 mod request;
+pub mod responder;
 #[cfg(test)]
 pub mod scripted;
 pub mod seed;
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
-use self::answer::{Answer, Asking, sampling_record};
+use self::answer::Answer;
 use self::backbone::Backbone;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
-use self::remote::{RemoteCompletion, RemoteError, RemoteModel, RemoteRequest};
-use crate::console;
-use crate::engine::{Completion, Grammar, Request, Ticket};
-use crate::panel::seed::call_seed;
-use crate::record::{CallKey, CallLine, FinishReason, Message, Parse, SamplingLine, Stage};
+pub use self::responder::Responder;
+use self::responder::Waiting;
+use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Stage};
 
 /// The agents of a run and where their calls are recorded.
 pub struct Panel {
@@ -49,32 +45,13 @@ pub struct Panel {
     pub on_call: Box<dyn Fn(&CallLine) + Send + Sync>,
 }
 
-/// A role on a backbone.
+/// What answers for a role; roles may share it.
+pub type Source = Arc<dyn Responder>;
+
+/// A role, and what answers for it.
 pub struct Member {
     pub agent: String,
     pub source: Source,
-}
-
-/// Where a member's answers come from.
-#[derive(Clone)]
-pub enum Source {
-    Local(Arc<Backbone>),
-    Remote(Arc<RemoteModel>),
-    /// Canned replies, for the tests of protocols.
-    #[cfg(test)]
-    Scripted(Arc<scripted::Script>),
-}
-
-impl Source {
-    /// What plans and logs call it.
-    pub fn name(&self) -> String {
-        match self {
-            Source::Local(backbone) => backbone.description.checkpoint.name.clone(),
-            Source::Remote(model) => model.address().to_string(),
-            #[cfg(test)]
-            Source::Scripted(_) => "scripted".to_owned(),
-        }
-    }
 }
 
 /// One question to one agent.
@@ -95,23 +72,11 @@ pub struct Call {
 /// What a system makes of a completion's text: the record, and how it was read.
 pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
 
+/// A call on its way.
 enum Pending {
+    /// An earlier attempt at the run made it.
     Known(Box<CallLine>),
-    Local(Box<Asked>),
-    /// A call that a thread of its own waits for.
-    Remote(Box<(Call, JoinHandle<Told>)>),
-    Done(Box<(Call, Asking, Answer)>),
-}
-
-/// What an endpoint said, and how long it took.
-type Told = (Result<RemoteCompletion, RemoteError>, u64);
-
-/// A call that an engine works on.
-struct Asked {
-    call: Call,
-    asking: Asking,
-    ticket: Ticket,
-    asked_at: Instant,
+    Begun(Call, Waiting),
 }
 
 impl Panel {
@@ -119,12 +84,7 @@ impl Panel {
     pub fn into_backbones(self) -> Vec<Backbone> {
         let members = self.members.into_iter();
         members
-            .filter_map(|member| match member.source {
-                Source::Local(backbone) => Arc::into_inner(backbone),
-                Source::Remote(_) => None,
-                #[cfg(test)]
-                Source::Scripted(_) => None,
-            })
+            .filter_map(|member| member.source.into_backbone())
             .collect()
     }
 
@@ -132,16 +92,30 @@ impl Panel {
     /// earlier attempt at the run are answered from its log, and calls whose request was answered elsewhere as there.
     ///
     /// # Errors
-    /// The first that failed; the others of the round are dropped.
+    /// The first that failed. The answers to the other calls are logged nonetheless, for they may have been paid for;
+    /// an interrupt drops them.
     pub fn ask_all(&self, calls: Vec<Call>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
-        let pending = calls
-            .into_iter()
-            .map(|call| self.ask(call))
-            .collect::<Result<Vec<_>, _>>()?;
-        pending
-            .into_iter()
-            .map(|pending| self.wait(pending, read))
-            .collect()
+        let mut pending = Vec::with_capacity(calls.len());
+        let mut failure = None;
+        for call in calls {
+            match self.begin(call) {
+                Ok(begun) => pending.push(begun),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        let mut lines = Vec::with_capacity(pending.len());
+        for pending in pending {
+            match self.finish(pending, read) {
+                Ok(line) => lines.push(line),
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(lines), Err)
     }
 
     /// Asks one and waits.
@@ -149,167 +123,36 @@ impl Panel {
     /// # Errors
     /// As [`Panel::ask_all`].
     pub fn ask_one(&self, call: Call, read: Reader<'_>) -> Result<CallLine, PanelError> {
-        self.wait(self.ask(call)?, read)
+        self.finish(self.begin(call)?, read)
     }
 
     /// Whether every member can be shown an image.
     pub fn takes_images(&self) -> bool {
         let mut members = self.members.iter();
-        members.all(|member| matches!(member.source, Source::Remote(_)))
+        members.all(|member| member.source.takes_images())
     }
 
-    fn ask(&self, call: Call) -> Result<Pending, PanelError> {
+    fn begin(&self, call: Call) -> Result<Pending, PanelError> {
         if let Some(known) = self.recorder.find(&call.key) {
             return Ok(Pending::Known(Box::new(known.clone())));
         }
-        match &self.members[call.member].source {
-            Source::Local(backbone) => self.ask_engine(backbone, call),
-            Source::Remote(model) => Ok(self.ask_endpoint(model, call)),
-            #[cfg(test)]
-            Source::Scripted(script) => {
-                let answer = Answer {
-                    text: script.reply(&call.key, &call.messages),
-                    tokens: Vec::new(),
-                    usage: Default::default(),
-                    finish_reason: FinishReason::Stop,
-                    elapsed_ms: 0,
-                    answered_by: None,
-                };
-                let asking = Asking {
-                    seed: 0,
-                    sampling: sampling_record(&Default::default(), 0, false),
-                    request: String::new(),
-                };
-                Ok(Pending::Done(Box::new((call, asking, answer))))
-            }
-        }
+        let source = self.members[call.member].source.clone();
+        let waiting = source.begin(&call, self)?;
+        Ok(Pending::Begun(call, waiting))
     }
 
-    fn ask_engine(&self, backbone: &Backbone, call: Call) -> Result<Pending, PanelError> {
-        let request = self.request(backbone, &call)?;
-        let Request {
-            sampling,
-            seed,
-            max_tokens,
-            constraint,
-            ..
-        } = &request;
-        let asking = Asking {
-            seed: *seed,
-            sampling: sampling_record(sampling, *max_tokens, constraint.is_some()),
-            request: request::digest(&backbone.identity, &request),
+    fn finish(&self, pending: Pending, read: Reader<'_>) -> Result<CallLine, PanelError> {
+        let (call, waiting) = match pending {
+            Pending::Known(line) => return Ok(*line),
+            Pending::Begun(call, waiting) => (call, waiting),
         };
-        if let Some(equal) = self.recorder.find_equal(&asking.request) {
-            let answer = Answer::of(equal);
-            return Ok(Pending::Done(Box::new((call, asking, answer))));
-        }
-        let asked_at = Instant::now();
-        let ticket = backbone.engine.submit(request)?;
-        Ok(Pending::Local(Box::new(Asked {
-            call,
-            asking,
-            ticket,
-            asked_at,
-        })))
+        let line = self.line_of(call, waiting()?, read);
+        self.recorder.record(&line)?;
+        (self.on_call)(&line);
+        Ok(line)
     }
 
-    /// Every call waits on a thread of its own; the model itself bounds how many are under way.
-    fn ask_endpoint(&self, model: &Arc<RemoteModel>, call: Call) -> Pending {
-        let request = RemoteRequest {
-            messages: call.messages.clone(),
-            image: call.image.clone(),
-            max_tokens: self.max_tokens,
-            seed: call_seed(self.run_seed, &call.key),
-            grammar: call.grammar.clone().filter(|_| !self.free),
-            thinking: Some(self.thinking),
-            ..RemoteRequest::default()
-        };
-        let (model, stop) = (model.clone(), self.stop.clone());
-        let asking = std::thread::spawn(move || {
-            let asked_at = Instant::now();
-            let completion = model.complete(&request, &stop);
-            (completion, asked_at.elapsed().as_millis() as u64)
-        });
-        Pending::Remote(Box::new((call, asking)))
-    }
-
-    fn wait_for_endpoint(
-        &self,
-        (call, asking): (Call, JoinHandle<Told>),
-    ) -> Result<(Call, Asking, Answer), PanelError> {
-        let (completion, elapsed_ms) = asking.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let completion = completion.map_err(|error| match error {
-            RemoteError::Interrupted => PanelError::Interrupted,
-            other => PanelError::Remote(other),
-        })?;
-        for note in &completion.notes {
-            console::note(format!("note: {note}"));
-        }
-        let asking = Asking {
-            seed: call_seed(self.run_seed, &call.key),
-            sampling: SamplingLine {
-                temperature: None,
-                top_k: None,
-                top_p: None,
-                min_p: None,
-                repetition_penalty: None,
-                max_tokens: self.max_tokens,
-                constrained: completion.is_constrained,
-            },
-            request: String::new(),
-        };
-        let answer = Answer {
-            text: completion.text,
-            tokens: Vec::new(),
-            usage: completion.usage,
-            finish_reason: completion.finish_reason,
-            elapsed_ms,
-            answered_by: completion.answered_by,
-        };
-        Ok((call, asking, answer))
-    }
-
-    fn wait(&self, pending: Pending, read: Reader<'_>) -> Result<CallLine, PanelError> {
-        let (call, asking, answer) = match pending {
-            Pending::Known(record) => return Ok(*record),
-            Pending::Done(done) => *done,
-            Pending::Local(asked) => self.wait_for_engine(*asked)?,
-            Pending::Remote(asked) => self.wait_for_endpoint(*asked)?,
-        };
-        let record = self.record_of(call, asking, answer, read);
-        self.recorder.record(&record)?;
-        (self.on_call)(&record);
-        Ok(record)
-    }
-
-    fn wait_for_engine(&self, asked: Asked) -> Result<(Call, Asking, Answer), PanelError> {
-        let Asked {
-            call,
-            asking,
-            ticket,
-            asked_at,
-        } = asked;
-        let wanted = || !self.stop.load(Ordering::Relaxed);
-        let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
-        let Completion {
-            text,
-            tokens,
-            usage,
-            finish_reason,
-            ..
-        } = completion;
-        let answer = Answer {
-            text,
-            tokens,
-            usage,
-            finish_reason,
-            elapsed_ms: asked_at.elapsed().as_millis() as u64,
-            answered_by: None,
-        };
-        Ok((call, asking, answer))
-    }
-
-    fn record_of(&self, call: Call, asking: Asking, answer: Answer, read: Reader<'_>) -> CallLine {
+    fn line_of(&self, call: Call, answer: Answer, read: Reader<'_>) -> CallLine {
         let (record, parse) = read(&answer.text, answer.finish_reason);
         let CallKey {
             dataset,
@@ -331,11 +174,11 @@ impl Panel {
             sample,
             stage: call.stage,
             backbone: self.members[call.member].source.name(),
-            request: asking.request,
+            request: answer.request,
             answered_by: answer.answered_by,
             messages: call.messages,
-            sampling: asking.sampling,
-            seed: asking.seed,
+            sampling: answer.sampling,
+            seed: answer.seed,
             text: answer.text,
             tokens: answer.tokens,
             record,
@@ -346,5 +189,93 @@ impl Panel {
             prev: String::new(),
             hash: String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Usage;
+
+    /// Answers with the call's agent, or fails where that is `fails`.
+    struct Named(&'static str);
+
+    impl Responder for Named {
+        fn name(&self) -> String {
+            self.0.to_owned()
+        }
+
+        fn begin(self: Arc<Self>, _call: &Call, _panel: &Panel) -> Result<Waiting, PanelError> {
+            match self.0 {
+                "refuses" => Err(PanelError::OtherItem {
+                    item: "1".to_owned(),
+                }),
+                "fails" => Ok(Box::new(|| Err(PanelError::Interrupted))),
+                text => Ok(Box::new(move || {
+                    Ok(Answer {
+                        seed: 1,
+                        sampling: answer::sampling_line(&Default::default(), 1, false),
+                        request: String::new(),
+                        text: text.to_owned(),
+                        tokens: Vec::new(),
+                        usage: Usage::default(),
+                        finish_reason: FinishReason::Stop,
+                        elapsed_ms: 0,
+                        answered_by: None,
+                    })
+                })),
+            }
+        }
+    }
+
+    /// The outcome of a round of these agents, and whose answers were logged.
+    fn round(agents: &[&'static str]) -> (Result<Vec<CallLine>, PanelError>, Vec<String>) {
+        let (mut panel, logged) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
+        panel.members = agents
+            .iter()
+            .map(|agent| Member {
+                agent: (*agent).to_owned(),
+                source: Arc::new(Named(agent)),
+            })
+            .collect();
+        let call = |(member, agent): (usize, &&str)| Call {
+            member,
+            key: CallKey {
+                dataset: "d".to_owned(),
+                run: 0,
+                item: "1".to_owned(),
+                agent: (*agent).to_owned(),
+                round: 0,
+                purpose: "debate".to_owned(),
+                sample: 0,
+            },
+            stage: Stage::Initial,
+            messages: Vec::new(),
+            image: None,
+            grammar: None,
+            max_tokens: None,
+        };
+        let calls = agents.iter().enumerate().map(call).collect();
+        let read: Reader<'_> = &|text, _| (Value::from(text), Parse::Ok);
+        let outcome = panel.ask_all(calls, read);
+        (outcome, logged.try_iter().map(|line| line.text).collect())
+    }
+
+    #[test]
+    fn answers_beside_a_failed_call_are_logged() {
+        let (outcome, logged) = round(&["a", "fails", "b"]);
+        assert!(matches!(outcome, Err(PanelError::Interrupted)));
+        assert_eq!(logged, ["a", "b"]);
+        // What is not begun any more after a call that cannot be costs nothing.
+        let (outcome, logged) = round(&["a", "refuses", "b"]);
+        assert!(matches!(outcome, Err(PanelError::OtherItem { .. })));
+        assert_eq!(logged, ["a"]);
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_their_calls() {
+        let (outcome, logged) = round(&["b", "a"]);
+        let texts: Vec<String> = outcome.unwrap().into_iter().map(|line| line.text).collect();
+        assert_eq!((texts, logged.len()), (vec!["b".to_owned(), "a".to_owned()], 2));
     }
 }

@@ -1,18 +1,64 @@
 //! From a call to what an engine is asked, and what fixes its answer, as one hash.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
 use sha2::{Digest, Sha256};
 
+use super::answer::{Answer, sampling_line};
 use super::backbone::Backbone;
+use super::responder::{Responder, Waiting};
 use super::{Call, Panel, PanelError};
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
 use crate::panel::seed::call_seed;
+
+impl Responder for Backbone {
+    fn name(&self) -> String {
+        self.description.checkpoint.name.clone()
+    }
+
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+        let request = panel.request(&self, call)?;
+        let digest = digest(&self.identity, &request);
+        if let Some(equal) = panel.recorder.find_equal(&digest) {
+            let answer = Answer::from(equal);
+            return Ok(Box::new(|| Ok(answer)));
+        }
+        let seed = request.seed;
+        let is_constrained = request.constraint.is_some();
+        let sampling = sampling_line(&request.sampling, request.max_tokens, is_constrained);
+        let asked_at = Instant::now();
+        let ticket = self.engine.submit(request)?;
+        let stop = panel.stop.clone();
+        Ok(Box::new(move || {
+            let wanted = || !stop.load(Ordering::Relaxed);
+            let completion = ticket.wait_while(wanted).ok_or(PanelError::Interrupted)??;
+            Ok(Answer {
+                seed,
+                sampling,
+                request: digest,
+                text: completion.text,
+                tokens: completion.tokens,
+                usage: completion.usage,
+                finish_reason: completion.finish_reason,
+                elapsed_ms: asked_at.elapsed().as_millis() as u64,
+                answered_by: None,
+            })
+        }))
+    }
+
+    fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
+        Arc::into_inner(self)
+    }
+}
 
 impl Panel {
     /// What `backbone` is asked for `call`.
     ///
     /// # Errors
     /// Messages that the template refuses, or that leave no room in the context.
-    pub(super) fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
+    fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
         let description = &backbone.description;
         let tokens = description.tokenise(&call.messages, self.thinking)?;
         let context = description.context;
@@ -48,7 +94,7 @@ impl Panel {
 
 /// The sha256, in hex, of everything that fixes a completion's bytes: the backbone's `identity` and the request. Numbers go in as
 /// little-endian bytes and texts behind their length, so that no two requests share an encoding.
-pub(super) fn digest(identity: &str, request: &Request) -> String {
+fn digest(identity: &str, request: &Request) -> String {
     let mut hasher = Sha256::new();
     let mut text = |text: &str| {
         hasher.update((text.len() as u64).to_le_bytes());

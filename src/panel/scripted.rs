@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::answer::{Answer, sampling_line};
 use super::recorder::Recorder;
-use super::{Member, Panel, Source};
-use crate::record::{CallKey, CallLine, Message};
+use super::responder::{Responder, Waiting};
+use super::{Call, Member, Panel, PanelError};
+use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
 
@@ -15,9 +17,26 @@ impl Script {
     pub fn new(reply: impl Fn(&CallKey, &[Message]) -> String + Send + Sync + 'static) -> Script {
         Script(Box::new(reply))
     }
+}
 
-    pub fn reply(&self, key: &CallKey, messages: &[Message]) -> String {
-        (self.0)(key, messages)
+impl Responder for Script {
+    fn name(&self) -> String {
+        "scripted".to_owned()
+    }
+
+    fn begin(self: Arc<Self>, call: &Call, _panel: &Panel) -> Result<Waiting, PanelError> {
+        let answer = Answer {
+            seed: 0,
+            sampling: sampling_line(&Default::default(), 0, false),
+            request: String::new(),
+            text: (self.0)(&call.key, &call.messages),
+            tokens: Vec::new(),
+            usage: Usage::default(),
+            finish_reason: FinishReason::Stop,
+            elapsed_ms: 0,
+            answered_by: None,
+        };
+        Ok(Box::new(|| Ok(answer)))
     }
 }
 
@@ -30,7 +49,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
             .iter()
             .map(|agent| Member {
                 agent: agent.clone(),
-                source: Source::Scripted(script.clone()),
+                source: script.clone(),
             })
             .collect(),
         recorder: Recorder::Replay(sender),

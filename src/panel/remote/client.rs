@@ -1,19 +1,21 @@
 //! An endpoint that answers: requests paced, repeated where that helps, reshaped once where the server knows less.
 
 use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use self::complaint::Complaint;
 use self::forms::Known;
 use self::limit::Limit;
-use self::reply::{Defect, Reply};
-use self::transport::{Answer, Failure, Transport};
-use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served};
+use self::reply::Defect;
+use self::transport::{Failure, Transport};
+use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting};
 
 mod body;
 mod complaint;
@@ -64,7 +66,7 @@ impl RemoteModel {
     /// Readies an endpoint; nothing is sent yet.
     ///
     /// # Errors
-    /// [`RemoteError::Forbidden`] where connections are; [`RemoteError::Client`] where no client can be built.
+    /// [`RemoteError::Forbidden`] where connections are.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
         if let Some(barrier) = options.barrier {
             return Err(RemoteError::Forbidden {
@@ -110,13 +112,13 @@ impl RemoteModel {
     /// parameter that the server does not know is left out, from the first request that succeeds without it on.
     ///
     /// # Errors
-    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] soon after `stop` is set; a request under way
-    /// is left to itself.
+    /// See [`RemoteError::concerns_item`]. [`RemoteError::Interrupted`] once `stop` is set and no request is under way.
     pub fn complete(
         &self,
         request: &RemoteRequest,
         stop: &AtomicBool,
     ) -> Result<RemoteCompletion, RemoteError> {
+        let started = Instant::now();
         let image = request.image.as_deref().map(image::address).transpose()?;
         let mut persistence = Persistence {
             seed: request.seed,
@@ -137,13 +139,17 @@ impl RemoteModel {
             match answer {
                 Ok(reply) => {
                     let notes = self.known.learn(forms, &self.address);
-                    let is_constrained = forms.constrain(request);
-                    return Ok(completion(
-                        reply,
-                        is_constrained,
-                        persistence.attempts,
+                    return Ok(RemoteCompletion {
+                        text: reply.text,
+                        finish_reason: reply.finish_reason,
+                        usage: reply.usage,
+                        is_refusal: reply.is_refusal,
+                        is_constrained: forms.constrain(request),
+                        answered_by: reply.answered_by,
+                        elapsed_ms: started.elapsed().as_millis() as u64,
+                        attempts: persistence.attempts,
                         notes,
-                    ));
+                    });
                 }
                 Err(complaint) => match reshaped(&complaint) {
                     Some(next) => forms = next,
@@ -153,9 +159,28 @@ impl RemoteModel {
         }
     }
 
-    /// What the endpoint was found to refuse so far, and what it gets instead.
-    pub fn refused(&self) -> Vec<String> {
-        self.known.forms().departures(&self.address)
+    /// [`RemoteModel::complete`] on a thread of its own; gives what waits for it. A blocked read cannot be called off,
+    /// but it can be left behind: the wait ends soon after `stop` is set, with [`RemoteError::Interrupted`].
+    pub fn send(self: Arc<Self>, request: RemoteRequest, stop: Arc<AtomicBool>) -> Waiting {
+        let (sender, receiver) = channel();
+        let is_stopped = stop.clone();
+        let thread = thread::spawn(move || {
+            // Whoever asked may have been interrupted.
+            let _ = sender.send(self.complete(&request, &stop));
+        });
+        Box::new(move || {
+            while !is_stopped.load(Ordering::Relaxed) {
+                match receiver.recv_timeout(PATIENCE) {
+                    Ok(completion) => return completion,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                        Err(panic) => resume_unwind(panic),
+                        Ok(()) => break,
+                    },
+                }
+            }
+            Err(RemoteError::Interrupted)
+        })
     }
 
     /// Sends until an answer comes that another attempt would not better. A complaint is handed back where
@@ -171,7 +196,13 @@ impl RemoteModel {
         let mut attempt = 1;
         loop {
             persistence.attempts += 1;
-            let (reason, asked_pause) = match self.exchange(url, body, persistence.stop)? {
+            let permit = self
+                .limit
+                .enter(persistence.stop)
+                .ok_or(RemoteError::Interrupted)?;
+            let sent = self.transport.send(url, body);
+            drop(permit);
+            let (reason, asked_pause) = match sent {
                 Err(Failure::TooLong) => {
                     return Err(RemoteError::TooLong {
                         address: self.address.clone(),
@@ -217,63 +248,21 @@ impl RemoteModel {
         }
     }
 
-    /// One request, on a thread of its own: a blocked read cannot be called off, but it can be left behind.
-    fn exchange(
-        &self,
-        url: &str,
-        body: Option<&[u8]>,
-        stop: &AtomicBool,
-    ) -> Result<Result<Answer, Failure>, RemoteError> {
-        let permit = self.limit.enter(stop).ok_or(RemoteError::Interrupted)?;
-        let (sender, receiver) = channel();
-        let (transport, url) = (self.transport.clone(), url.to_owned());
-        let body = body.map(<[u8]>::to_vec);
-        let send = move || {
-            let answer = transport.send(&url, body.as_deref());
-            drop(permit);
-            // Whoever asked may have been interrupted.
-            let _ = sender.send(answer);
-        };
-        if let Err(error) = thread::Builder::new().name("remote".to_owned()).spawn(send) {
-            return Ok(Err(Failure::Lost(format!(
-                "no thread can be started: {error}"
-            ))));
-        }
-        while !stop.load(Ordering::Relaxed) {
-            match receiver.recv_timeout(PATIENCE) {
-                Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(Failure::Lost("the request's thread died".to_owned())));
-                }
-            }
-        }
-        Err(RemoteError::Interrupted)
-    }
-
     /// What a complaint means for a user.
     fn explain(&self, complaint: Complaint) -> RemoteError {
         let address = self.address.clone();
         let status = complaint.status;
         let message = self.transport.redact(complaint.message);
         let code = complaint.code.as_deref().unwrap_or_default();
-        match (code, complaint.parameter) {
-            ("content_filter" | "content_policy_violation", _) => {
+        match code {
+            "content_filter" | "content_policy_violation" => {
                 RemoteError::Filtered { address, message }
             }
-            ("model_not_found", _) => RemoteError::NotFound {
+            "model_not_found" => RemoteError::NotFound {
                 address,
                 status,
                 message,
             },
-            (_, Some(parameter)) if ["temperature", "top_p"].contains(&parameter.as_str()) => {
-                RemoteError::Setting {
-                    address,
-                    parameter,
-                    status,
-                    message,
-                }
-            }
             _ => match status {
                 401..=403 | 429 => RemoteError::Denied {
                     address,
@@ -293,23 +282,5 @@ impl RemoteModel {
                 },
             },
         }
-    }
-}
-
-fn completion(
-    reply: Reply,
-    is_constrained: bool,
-    attempts: u32,
-    notes: Vec<String>,
-) -> RemoteCompletion {
-    RemoteCompletion {
-        text: reply.text,
-        finish_reason: reply.finish_reason,
-        usage: reply.usage,
-        is_refusal: reply.is_refusal,
-        is_constrained,
-        answered_by: reply.answered_by,
-        attempts,
-        notes,
     }
 }

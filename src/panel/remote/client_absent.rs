@@ -1,16 +1,16 @@
-//! The twin of `client` in a build without the feature `remote`: the same calls, refused.
+//! In place of `client` in a build without the feature `remote`: endpoints are refused.
 
-use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served};
+use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting};
 
 /// Whether this build can ask an endpoint at all.
 pub const AVAILABLE: bool = false;
 
-/// A model at an endpoint, which this build never has.
+/// A model at an endpoint: this build has none, so the methods are never called.
 #[derive(Debug)]
-pub struct RemoteModel(Infallible);
+pub enum RemoteModel {}
 
 impl RemoteModel {
     /// Refuses.
@@ -24,27 +24,15 @@ impl RemoteModel {
     }
 
     pub fn address(&self) -> &Address {
-        match self.0 {}
+        match *self {}
     }
 
-    /// # Errors
-    /// It is never called.
     pub fn look_up(&self, _stop: &AtomicBool) -> Result<Served, RemoteError> {
-        match self.0 {}
+        match *self {}
     }
 
-    /// # Errors
-    /// It is never called.
-    pub fn complete(
-        &self,
-        _request: &RemoteRequest,
-        _stop: &AtomicBool,
-    ) -> Result<RemoteCompletion, RemoteError> {
-        match self.0 {}
-    }
-
-    pub fn refused(&self) -> Vec<String> {
-        match self.0 {}
+    pub fn send(self: Arc<Self>, _request: RemoteRequest, _stop: Arc<AtomicBool>) -> Waiting {
+        match *self {}
     }
 }
 

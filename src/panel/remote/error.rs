@@ -22,8 +22,6 @@ pub enum RemoteError {
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {barrier}")]
     Forbidden { address: Address, barrier: Barrier },
-    #[error("{address} cannot be asked: {reason}")]
-    Client { address: Address, reason: String },
 
     #[error("the image {path} cannot be sent: {reason}")]
     Image { path: PathBuf, reason: String },
@@ -41,13 +39,6 @@ pub enum RemoteError {
     #[error("{address} has no such model or place (HTTP {status}): {message}")]
     NotFound {
         address: Address,
-        status: u16,
-        message: String,
-    },
-    #[error("{address} does not take `{parameter}` (HTTP {status}): {message}")]
-    Setting {
-        address: Address,
-        parameter: String,
         status: u16,
         message: String,
     },
@@ -85,11 +76,9 @@ impl RemoteError {
             | RemoteError::BadKey { .. }
             | RemoteError::NoFeature { .. }
             | RemoteError::Forbidden { .. }
-            | RemoteError::Client { .. }
             | RemoteError::Schema { .. }
             | RemoteError::Denied { .. }
             | RemoteError::NotFound { .. }
-            | RemoteError::Setting { .. }
             | RemoteError::Interrupted => false,
         }
     }
@@ -126,9 +115,6 @@ impl Diagnosis for RemoteError {
                 "check the model's name and the URL: {} lists what is there",
                 address.models()
             ),
-            RemoteError::Setting { .. } => {
-                "leave it to the provider's default, or ask another model".to_owned()
-            }
             RemoteError::Exhausted { .. } => {
                 "once the endpoint answers again, --resume tries the item again".to_owned()
             }

@@ -1,8 +1,8 @@
 //! Panel members behind an OpenAI-compatible endpoint: what is asked of one, and what comes back.
 //!
 //! [`Address`] is the member as a user types it, [`ApiKey`] what it is paid with, [`RemoteModel`] answers. `client` is
-//! the only module here that opens a connection, and a build without the feature `remote` swaps it for a twin that
-//! refuses.
+//! the only module here that opens a connection, and a build without the feature `remote` swaps it for a stand-in
+//! that refuses.
 //!
 //! What a remote member says depends on a machine that nobody here controls: the same request may be answered
 //! otherwise the next time, so a run with one cannot be replayed byte for byte.
@@ -71,8 +71,6 @@ pub struct RemoteRequest {
     pub messages: Vec<Message>,
     /// Shown before the last user message's text: a path, or an address that begins with `http`, `https` or `data`.
     pub image: Option<String>,
-    pub temperature: Option<f32>,
-    pub top_p: Option<f32>,
     pub max_tokens: Option<usize>,
     /// Its low 31 bits are sent, which every server takes; the pauses between attempts derive from it too.
     pub seed: u64,
@@ -95,11 +93,16 @@ pub struct RemoteCompletion {
     /// Whether a grammar went with the request that was answered.
     pub is_constrained: bool,
     pub answered_by: Option<AnsweredBy>,
+    /// Over all attempts and the pauses between them.
+    pub elapsed_ms: u64,
     /// Requests that it took.
     pub attempts: u32,
     /// What was learned about the endpoint on the way, for the user and the log. Each is said once.
     pub notes: Vec<String>,
 }
+
+/// Waits for a completion.
+pub type Waiting = Box<dyn FnOnce() -> Result<RemoteCompletion, RemoteError>>;
 
 /// What an endpoint says of its model before anything is asked of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

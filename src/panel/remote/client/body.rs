@@ -18,10 +18,6 @@ struct Body<'a> {
     messages: Vec<Turn<'a>>,
     n: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<usize>,
@@ -79,8 +75,6 @@ pub fn write(
         model,
         messages: turns.collect(),
         n: 1,
-        temperature: request.temperature,
-        top_p: request.top_p,
         max_tokens: limit.filter(|_| has_old_name),
         max_completion_tokens: limit.filter(|_| !has_old_name),
         // Some servers keep it in 32 bits with a sign.
@@ -173,10 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_sent_as_they_were_typed() {
+    fn limits_and_thinking_are_sent_where_they_are_set() {
         let request = RemoteRequest {
-            temperature: Some(0.7),
-            top_p: Some(0.95),
             max_tokens: Some(512),
             thinking: Some(false),
             ..request()
@@ -184,8 +176,6 @@ mod tests {
         let text =
             String::from_utf8(write("m", &request, None, Forms::default()).unwrap()).unwrap();
         for part in [
-            r#""temperature":0.7,"#,
-            r#""top_p":0.95,"#,
             r#""max_tokens":512,"#,
             r#""chat_template_kwargs":{"enable_thinking":false}"#,
         ] {

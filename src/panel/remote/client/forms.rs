@@ -43,14 +43,14 @@ impl Parameter {
                 "a strict `json_schema` as `response_format`",
                 "a `json_schema` that is not strict",
                 "a `json_object` with its schema",
-                "no schema, so that its text is free",
+                "no schema, so that its text is unconstrained",
             ],
             Parameter::Grammar => &[
                 "`structured_outputs`",
-                "no grammar, so that its text is free",
+                "no grammar, so that its text is unconstrained",
             ],
             Parameter::Length => &["`max_tokens`", "`max_completion_tokens`"],
-            Parameter::Thinking => &["`chat_template_kwargs`", "no word on thinking"],
+            Parameter::Thinking => &["`chat_template_kwargs`", "nothing about thinking"],
         }
     }
 
@@ -126,18 +126,13 @@ impl Forms {
             })
     }
 
-    /// A line for every parameter that is not sent in its preferred form.
-    pub fn departures(self, address: &Address) -> Vec<String> {
-        let changed = ALL.into_iter().filter(|parameter| self.get(*parameter) > 0);
-        changed
-            .map(|parameter| self.departure(parameter, address))
-            .collect()
-    }
-
     fn departure(self, parameter: Parameter, address: &Address) -> String {
         let forms = parameter.forms();
         let form = forms[usize::from(self.get(parameter))];
-        format!("{address} refuses {}: it gets {form}", forms[0])
+        format!(
+            "{address} does not support {}; sending {form}",
+            forms[0]
+        )
     }
 }
 
@@ -219,8 +214,8 @@ mod tests {
         assert_eq!(
             notes,
             [
-                "openai:m@http://box/v1 refuses `seed`: it gets no seed",
-                "openai:m@http://box/v1 refuses a strict `json_schema` as `response_format`: it gets a `json_object` with its schema",
+                "openai:m@http://box/v1 does not support `seed`; sending no seed",
+                "openai:m@http://box/v1 does not support a strict `json_schema` as `response_format`; sending a `json_object` with its schema",
             ]
         );
         assert_eq!(known.learn(forms, &address), Vec::<String>::new());
@@ -229,6 +224,5 @@ mod tests {
             Vec::<String>::new()
         );
         assert_eq!(known.forms(), forms);
-        assert_eq!(forms.departures(&address), notes);
     }
 }

@@ -1,5 +1,6 @@
 //! How many requests are under way, how many a minute, and how they stop.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -78,17 +79,15 @@ fn a_stop_ends_a_request_a_pause_and_a_wait() {
     let pausing = Act::Answer(429, vec![("retry-after", "60".to_owned())], String::new());
     for act in [Act::Hang, pausing] {
         let server = FakeServer::play(vec![act]);
-        let model = open(&server, options());
-        let stop = AtomicBool::new(false);
+        let model = Arc::new(open(&server, options()));
+        let stop = Arc::new(AtomicBool::new(false));
         let start = Instant::now();
-        thread::scope(|scope| {
-            let asked = scope.spawn(|| model.complete(&request(), &stop).unwrap_err());
-            while server.requests().is_empty() {
-                thread::sleep(Duration::from_millis(5));
-            }
-            stop.store(true, Ordering::Relaxed);
-            assert!(matches!(asked.join().unwrap(), RemoteError::Interrupted));
-        });
+        let sent = model.send(request(), stop.clone());
+        while server.requests().is_empty() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(sent().unwrap_err(), RemoteError::Interrupted));
         assert!(start.elapsed() < Duration::from_secs(3));
     }
 }

@@ -1,0 +1,86 @@
+//! What answers an agent's calls: a model of this machine, or one behind an endpoint.
+
+use std::sync::Arc;
+
+use super::answer::Answer;
+use super::backbone::Backbone;
+use super::remote::{RemoteError, RemoteModel, RemoteRequest};
+use super::{Call, Panel, PanelError};
+use crate::console;
+use crate::panel::seed::call_seed;
+use crate::record::SamplingLine;
+
+/// Waits for an answer; dropped, it gives the call up.
+pub type Waiting = Box<dyn FnOnce() -> Result<Answer, PanelError>>;
+
+pub trait Responder: Send + Sync {
+    /// What plans and logs call it.
+    fn name(&self) -> String;
+
+    /// Begins to answer `call`, which others may do at the same time.
+    ///
+    /// # Errors
+    /// A call that can never be answered.
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError>;
+
+    fn takes_images(&self) -> bool {
+        false
+    }
+
+    /// The backbone, where it is one that nobody else holds.
+    fn into_backbone(self: Arc<Self>) -> Option<Backbone> {
+        None
+    }
+}
+
+impl Responder for RemoteModel {
+    fn name(&self) -> String {
+        self.address().to_string()
+    }
+
+    fn takes_images(&self) -> bool {
+        true
+    }
+
+    fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
+        let seed = call_seed(panel.run_seed, &call.key);
+        let max_tokens = panel.max_tokens;
+        let request = RemoteRequest {
+            messages: call.messages.clone(),
+            image: call.image.clone(),
+            max_tokens,
+            seed,
+            grammar: call.grammar.clone().filter(|_| !panel.free),
+            thinking: Some(panel.thinking),
+        };
+        let sent = self.send(request, panel.stop.clone());
+        Ok(Box::new(move || {
+            let completion = sent().map_err(|error| match error {
+                RemoteError::Interrupted => PanelError::Interrupted,
+                other => PanelError::Remote(other),
+            })?;
+            for note in &completion.notes {
+                console::note(format!("note: {note}"));
+            }
+            Ok(Answer {
+                seed,
+                sampling: SamplingLine {
+                    temperature: None,
+                    top_k: None,
+                    top_p: None,
+                    min_p: None,
+                    repetition_penalty: None,
+                    max_tokens,
+                    constrained: completion.is_constrained,
+                },
+                request: String::new(),
+                text: completion.text,
+                tokens: Vec::new(),
+                usage: completion.usage,
+                finish_reason: completion.finish_reason,
+                elapsed_ms: completion.elapsed_ms,
+                answered_by: completion.answered_by,
+            })
+        }))
+    }
+}
