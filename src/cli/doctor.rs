@@ -30,7 +30,10 @@ impl Doctor {
             "version    {} ({fetching})",
             env!("CARGO_PKG_VERSION")
         ))?;
-        console::say(format!("device     cpu: {}, {threads} threads", cpu.describe()))?;
+        console::say(format!(
+            "device     cpu: {}, {threads} threads",
+            cpu.describe()
+        ))?;
         let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
         for gpu in &gpus {
             console::say(format!("device     {gpu}"))?;

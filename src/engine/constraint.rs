@@ -213,7 +213,12 @@ mod tests {
         compiler.start(&word(0)).unwrap();
         compiler.start(&word(KEPT_GRAMMARS)).unwrap();
         assert_eq!(compiler.compiled.len(), KEPT_GRAMMARS);
-        let is_kept = |index| compiler.compiled.iter().any(|(known, _)| *known == word(index));
+        let is_kept = |index| {
+            compiler
+                .compiled
+                .iter()
+                .any(|(known, _)| *known == word(index))
+        };
         assert!(is_kept(0) && !is_kept(1) && is_kept(2) && is_kept(KEPT_GRAMMARS));
     }
 

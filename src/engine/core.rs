@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::constraint::{Compiler, State};
 use super::request::FinishReason;
 use super::runner::{Head, Runner};
-use super::scheduler::{Scheduler, ScheduledRows};
+use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
 use super::stats::EngineStats;
 use super::{EngineError, EngineOptions};

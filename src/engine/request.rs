@@ -6,8 +6,8 @@ use std::time::Duration;
 
 pub use crate::record::{FinishReason, Usage};
 
-use super::{EngineError, failure_of};
 use super::constraint::Constraint;
+use super::{EngineError, failure_of};
 pub use crate::ops::sampling::{Sampling, TokenLogprobs};
 
 /// One completion to make.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::latencies::Latencies;
-use super::scheduler::{DECODE_ROWS, Scheduler, ScheduledRows};
+use super::scheduler::{DECODE_ROWS, ScheduledRows, Scheduler};
 use super::sequence::{DraftOutcome, Sequence};
 use crate::model::{Cost, CostModel};
 use crate::ops::PAGE;

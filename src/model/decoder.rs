@@ -223,7 +223,10 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         layer: &LayerWeights<B>,
         step: B::Step<'_>,
-        LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
+        LayerPages {
+            pages,
+            layer: index,
+        }: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B>,
     ) {
         let Activations {

@@ -97,20 +97,15 @@ fn plan_device(
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
-    let totals = plans
-        .iter()
-        .map(|plan| plan.footprint.total());
+    let totals = plans.iter().map(|plan| plan.footprint.total());
     let needed: usize = totals.sum();
     if needed <= available {
         return Ok(plans);
     }
-    let models = descriptions
-        .iter()
-        .zip(&plans)
-        .map(|(description, plan)| {
-            let name = &description.checkpoint.name;
-            format!("{name}: {}", describe(&plan.footprint))
-        });
+    let models = descriptions.iter().zip(&plans).map(|(description, plan)| {
+        let name = &description.checkpoint.name;
+        format!("{name}: {}", describe(&plan.footprint))
+    });
     Err(PanelError::Memory {
         needed: gibibytes(needed),
         available: gibibytes(available),

@@ -76,7 +76,7 @@ pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
 enum Pending {
     /// An earlier attempt at the run made it.
     Known(Box<CallLine>),
-    Begun(Call, Waiting),
+    Begun(Box<Call>, Waiting),
 }
 
 impl Panel {
@@ -138,13 +138,13 @@ impl Panel {
         }
         let source = self.members[call.member].source.clone();
         let waiting = source.begin(&call, self)?;
-        Ok(Pending::Begun(call, waiting))
+        Ok(Pending::Begun(Box::new(call), waiting))
     }
 
     fn finish(&self, pending: Pending, read: Reader<'_>) -> Result<CallLine, PanelError> {
         let (call, waiting) = match pending {
             Pending::Known(line) => return Ok(*line),
-            Pending::Begun(call, waiting) => (call, waiting),
+            Pending::Begun(call, waiting) => (*call, waiting),
         };
         let line = self.line_of(call, waiting()?, read);
         self.recorder.record(&line)?;
@@ -276,6 +276,9 @@ mod tests {
     fn answers_come_in_the_order_of_their_calls() {
         let (outcome, logged) = round(&["b", "a"]);
         let texts: Vec<String> = outcome.unwrap().into_iter().map(|line| line.text).collect();
-        assert_eq!((texts, logged.len()), (vec!["b".to_owned(), "a".to_owned()], 2));
+        assert_eq!(
+            (texts, logged.len()),
+            (vec!["b".to_owned(), "a".to_owned()], 2)
+        );
     }
 }

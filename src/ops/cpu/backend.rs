@@ -73,12 +73,7 @@ impl Backend for Cpu {
         Ok(Buffer::default())
     }
 
-    fn stage(
-        &self,
-        _shape: PageShape,
-        _heads: usize,
-        _limits: StepLimits,
-    ) -> Result<(), OpsError> {
+    fn stage(&self, _shape: PageShape, _heads: usize, _limits: StepLimits) -> Result<(), OpsError> {
         Ok(())
     }
 

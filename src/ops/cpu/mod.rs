@@ -251,13 +251,20 @@ mod tests {
             cpu.isa = isa;
             cpu.kind(precision)
         };
-        let all = [Isa::Portable, Isa::Avx2, Isa::Avx512, Isa::Avx512Bf16, Isa::Amx];
+        let all = [
+            Isa::Portable,
+            Isa::Avx2,
+            Isa::Avx512,
+            Isa::Avx512Bf16,
+            Isa::Amx,
+        ];
         for isa in all {
             assert_eq!(kinds(isa, StoredType::F32.into()), std::env::consts::ARCH);
             assert_eq!(kinds(isa, quantised), std::env::consts::ARCH);
         }
         // See `rows_do_not_depend_on_the_batch_the_threads_or_the_instruction_set` for the bits themselves.
-        let [portable, avx2, avx512, bf16, amx] = all.map(|isa| kinds(isa, StoredType::Bf16.into()));
+        let [portable, avx2, avx512, bf16, amx] =
+            all.map(|isa| kinds(isa, StoredType::Bf16.into()));
         assert!(portable == avx2 && avx2 == avx512);
         assert!(bf16 != avx512 && amx != avx512 && amx != bf16);
     }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::exponentials;
-use crate::ops::sampling::{Drawn, ONE, SamplingRequest, Sampling, forbid, multiply_high};
+use crate::ops::sampling::{Drawn, ONE, Sampling, SamplingRequest, forbid, multiply_high};
 
 /// Buffers of one draw, kept between draws.
 #[derive(Debug, Default)]

@@ -166,12 +166,7 @@ impl Backend for Cuda {
         })
     }
 
-    fn stage(
-        &self,
-        shape: PageShape,
-        heads: usize,
-        limits: StepLimits,
-    ) -> Result<Stage, OpsError> {
+    fn stage(&self, shape: PageShape, heads: usize, limits: StepLimits) -> Result<Stage, OpsError> {
         let dim = shape.head_dim.next_multiple_of(32);
         let is_compiled = self.kernels.attend_rows(dim).is_some();
         if !is_compiled || heads / shape.kv_heads.max(1) > MOST_GROUPED {
@@ -346,7 +341,9 @@ impl Backend for Cuda {
         }
         // The draw may change its rows.
         let keeps = requests.iter().flatten().any(|order| order.keep_logits);
-        let kept = keeps.then(|| self.read(logits, requests.len())).transpose()?;
+        let kept = keeps
+            .then(|| self.read(logits, requests.len()))
+            .transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
             empty => {

@@ -15,7 +15,9 @@ use self::forms::Known;
 use self::limit::Limit;
 use self::reply::Defect;
 use self::transport::{Failure, Transport};
-use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting};
+use super::{
+    Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting,
+};
 
 mod body;
 mod complaint;

@@ -34,7 +34,9 @@ fn embed_all(gpu: &Cuda, table: &Matrix, scale: f32) -> Vec<f32> {
         sequences: &zeros,
         tables: &[&[0]],
     };
-    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32)).unwrap();
+    let mut stage = gpu
+        .stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32))
+        .unwrap();
     let room = gpu.buffer(table.outputs, table.inputs, Numbers::Wide);
     let mut out = room.unwrap();
     gpu.compute(rows, &[], &mut stage, |step| {

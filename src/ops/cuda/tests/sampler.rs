@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::ops::sampling::{Drawn, SamplingRequest, Sampling};
+use crate::ops::sampling::{Drawn, Sampling, SamplingRequest};
 
 /// Rows of a step.
 const ROWS: usize = 64;

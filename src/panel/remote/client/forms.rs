@@ -129,10 +129,7 @@ impl Forms {
     fn departure(self, parameter: Parameter, address: &Address) -> String {
         let forms = parameter.forms();
         let form = forms[usize::from(self.get(parameter))];
-        format!(
-            "{address} does not support {}; sending {form}",
-            forms[0]
-        )
+        format!("{address} does not support {}; sending {form}", forms[0])
     }
 }
 
