@@ -23,7 +23,7 @@ use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
 use wardround::panel::recorder::Recorder;
-use wardround::panel::{Member, Panel, PanelError, Source};
+use wardround::panel::{Member, Panel, PanelError};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
 use wardround::systems::case::Case;
@@ -408,7 +408,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let settings = Settings::parse(&["record_chars=2", "t_max=0"]).unwrap();
     let member = |agent| Member {
         agent,
-        source: Source::Local(backbone.clone()),
+        source: backbone.clone(),
     };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
