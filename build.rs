@@ -1,16 +1,16 @@
-//! Compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or with the C++ compiler for this CPU (feature `twin`).
+//! Compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or with the C++ compiler for this CPU (feature `cuda-emulated`).
 
 fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=kernels");
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
-    #[cfg(all(feature = "twin", not(feature = "cuda")))]
-    compile_twin()?;
+    #[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
+    compile_emulated()?;
     Ok(())
 }
 
 /// The kernels' sources, in order.
-#[cfg(any(feature = "cuda", feature = "twin"))]
+#[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 fn sources() -> Result<Vec<std::path::PathBuf>, String> {
     let files = std::fs::read_dir("kernels").map_err(|error| format!("kernels/: {error}"))?;
     let mut sources: Vec<_> = files
@@ -63,9 +63,9 @@ fn compile_for_gpus() -> Result<(), String> {
     std::fs::write(&list, fatbins).map_err(|error| format!("{}: {error}", list.display()))
 }
 
-/// The twin's kernels enter themselves when the program starts, so all of them are linked.
-#[cfg(all(feature = "twin", not(feature = "cuda")))]
-fn compile_twin() -> Result<(), String> {
+/// The emulated kernels enter themselves when the program starts, so all of them are linked.
+#[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
+fn compile_emulated() -> Result<(), String> {
     let mut build = cc::Build::new();
     build
         .cpp(true)
@@ -76,10 +76,10 @@ fn compile_twin() -> Result<(), String> {
         .flag("-x")
         .flag("c++")
         .flag("-include")
-        .flag("kernels/twin.h")
+        .flag("kernels/emulator.h")
         .files(sources()?)
-        .file("kernels/twin.cpp")
+        .file("kernels/emulator.cpp")
         .link_lib_modifier("+whole-archive")
-        .try_compile("wardround_twin")
+        .try_compile("wardround_emulated")
         .map_err(|error| error.to_string())
 }

@@ -186,7 +186,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
                                       kv_heads, window, scale},                                                        \
                                      chunk_slots, partial_sums, partial_stats);                                        \
     }                                                                                                                  \
-    TWIN_KERNEL(attend_chunks_##DIM)
+    EMULATED_KERNEL(attend_chunks_##DIM)
 
 // blocks (first row, rows) [gridDim.x]; out bf16 [rows][out_stride], of which heads · head_dim columns are written.
 #define ATTEND_ROWS(DIM)                                                                                               \
@@ -198,7 +198,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
                                       kv_heads, window, scale},                                                        \
                                      head_dim, blocks, out, out_stride);                                               \
     }                                                                                                                  \
-    TWIN_KERNEL(attend_rows_##DIM)
+    EMULATED_KERNEL(attend_rows_##DIM)
 
 ATTEND_CHUNKS(32)
 ATTEND_CHUNKS(64)
@@ -236,4 +236,4 @@ extern "C" __global__ void __launch_bounds__(attention::THREADS)
     reinterpret_cast<unsigned *>(to)[0] = merged.divide(sums.x, sums.y);
     if (first_dim + 2 < head_dim) reinterpret_cast<unsigned *>(to)[1] = merged.divide(sums.z, sums.w);
 }
-TWIN_KERNEL(merge_chunks)
+EMULATED_KERNEL(merge_chunks)

@@ -25,7 +25,7 @@ extern "C" __global__ void multiply_numbers(int rounds, float *out) {
     if (out == nullptr) return;
     for (int index = 0; index < 8; ++index) out[threadIdx.x] = __fadd_rn(out[threadIdx.x], sums[index]);
 }
-TWIN_KERNEL(multiply_numbers)
+EMULATED_KERNEL(multiply_numbers)
 
 // Eight independent sums a warp, of bf16 tiles.
 extern "C" __global__ void multiply_tiles(int rounds, float *out) {
@@ -40,7 +40,7 @@ extern "C" __global__ void multiply_tiles(int rounds, float *out) {
     if (out == nullptr) return;
     for (int index = 0; index < 8; ++index) out[threadIdx.x] = __fadd_rn(out[threadIdx.x], sums[index][0]);
 }
-TWIN_KERNEL(multiply_tiles)
+EMULATED_KERNEL(multiply_tiles)
 
 // Two sums of 64 × 128 a warpgroup, of bf16 tiles in 16 KiB of shared memory.
 extern "C" __global__ void multiply_warpgroup_tiles(int rounds, float *out) {
@@ -69,4 +69,4 @@ extern "C" __global__ void multiply_warpgroup_tiles(int rounds, float *out) {
         for (int index = 0; index < 64; ++index) out[threadIdx.x] += __fadd_rn(sums[0][index], sums[1][index]);
     }
 }
-TWIN_KERNEL(multiply_warpgroup_tiles)
+EMULATED_KERNEL(multiply_warpgroup_tiles)

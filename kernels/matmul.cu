@@ -26,7 +26,7 @@
         matmul_small_##format##_##epilogue##_##most_rows(MATMUL_PARAMETERS) {                                      \
         matmul::multiply_small<matmul::Format, matmul::Epilogue::Epilogue_, most_rows / 8>(MATMUL_ARGUMENTS);      \
     }                                                                                                              \
-    TWIN_KERNEL(matmul_small_##format##_##epilogue##_##most_rows)
+    EMULATED_KERNEL(matmul_small_##format##_##epilogue##_##most_rows)
 
 // sums and tickets: see `Meeting`; not used where gridDim.z is 1.
 #define MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)                                                         \
@@ -35,7 +35,7 @@
         matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::MEDIUM_ROWS / 16, true>(       \
             MATMUL_ARGUMENTS, {sums, tickets});                                                                    \
     }                                                                                                              \
-    TWIN_KERNEL(matmul_medium_##format##_##epilogue)
+    EMULATED_KERNEL(matmul_medium_##format##_##epilogue)
 
 #define MATMUL_LARGE(format, Format, epilogue, Epilogue_)                                                          \
     extern "C" __global__ void __launch_bounds__(matmul::LARGE_THREADS, 1)                                         \
@@ -43,7 +43,7 @@
         matmul::multiply_large<matmul::Format, matmul::Epilogue::Epilogue_, matmul::LARGE_ROWS / 16, false>(       \
             MATMUL_ARGUMENTS, {});                                                                                 \
     }                                                                                                              \
-    TWIN_KERNEL(matmul_large_##format##_##epilogue)
+    EMULATED_KERNEL(matmul_large_##format##_##epilogue)
 
 #define MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, rows_of_cta)                                          \
     extern "C" __global__ void __launch_bounds__(matmul::WARPGROUP_THREADS, 1)                                     \
@@ -53,7 +53,7 @@
                 MATMUL_ARGUMENTS);                                                                                 \
         }                                                                                                          \
     }                                                                                                              \
-    TWIN_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
+    EMULATED_KERNEL(matmul_warpgroup_##format##_##epilogue##_##rows_of_cta)
 
 #define MATMUL_EPILOGUE(format, Format, epilogue, Epilogue_) \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 8)     \

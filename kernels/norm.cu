@@ -86,7 +86,7 @@ __device__ __forceinline__ void normalise(const float *row, const float *weight,
         wait_for_inputs();                                                                                            \
         norms::embed<Format>({weights, scales, units, k_tiles}, tokens, scale, hidden, residual);                      \
     }                                                                                                                 \
-    TWIN_KERNEL(name)
+    EMULATED_KERNEL(name)
 
 EMBED(embed_bf16, matmul::Bf16Weights)
 EMBED(embed_q8_0, matmul::Q8Weights)
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     const size_t row = blockIdx.x;
     norms::normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
 }
-TWIN_KERNEL(rms_norm)
+EMULATED_KERNEL(rms_norm)
 
 // residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
 // null, out [rows][out_stride] = bf16(norm(residual) · next_weight).
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     scale = inverse_root_mean(sum_over_cta<1>(squares, warps), hidden, epsilon);
     norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
 }
-TWIN_KERNEL(add_norm)
+EMULATED_KERNEL(add_norm)
 
 // out [row] = bf16(norm(residual[indices[row]]) · weight); zeros where there is no such row.
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
@@ -156,4 +156,4 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
         for (int column = threadIdx.x; column < hidden; column += norms::warps_of(hidden) * 32) out[column] = 0;
     }
 }
-TWIN_KERNEL(gather_norm)
+EMULATED_KERNEL(gather_norm)

@@ -1,8 +1,8 @@
-// The instructions that CUDA C++ has no name for, one small function each, with a body for the emulated twin.
+// The instructions that CUDA C++ has no name for, one small function each, with a body for the emulator.
 #pragma once
 
-#ifndef WARDROUND_TWIN
-#define TWIN_KERNEL(name)
+#ifndef WARDROUND_EMULATED
+#define EMULATED_KERNEL(name)
 #endif
 
 // Waits until what earlier kernels wrote is visible. Before it, only weights and constants may be read.
@@ -21,8 +21,8 @@ __device__ __forceinline__ void let_dependents_start() {
 
 // Sixteen bytes of what is read once, past the first cache. Stays before a later `wait_for_inputs`.
 __device__ __forceinline__ uint4 load_streaming(const void *from) {
-#ifdef WARDROUND_TWIN
-    twin::require_aligned(from, 16);
+#ifdef WARDROUND_EMULATED
+    emulator::require_aligned(from, 16);
     return *static_cast<const uint4 *>(from);
 #else
     uint4 value;
@@ -35,7 +35,7 @@ __device__ __forceinline__ uint4 load_streaming(const void *from) {
 
 // A word past the first cache, which before the wait may still hold what stood there a step ago.
 __device__ __forceinline__ unsigned load_past_l1(const unsigned *from) {
-#ifdef WARDROUND_TWIN
+#ifdef WARDROUND_EMULATED
     return *from;
 #else
     return __ldcg(from);
@@ -44,17 +44,17 @@ __device__ __forceinline__ unsigned load_past_l1(const unsigned *from) {
 
 // Asks for the 128 bytes around an address to be in the second cache. Reads nothing, so it may come before the wait.
 __device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void *at) {
-#ifndef WARDROUND_TWIN
+#ifndef WARDROUND_EMULATED
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 #endif
 }
 
 // Starts a copy of sixteen bytes to shared memory; zeros, and `from` is not read, where not `valid`.
 __device__ __forceinline__ void copy_async_16(void *to_shared, const void *from, bool valid = true) {
-#ifdef WARDROUND_TWIN
-    twin::require_aligned(to_shared, 16);
-    twin::require_aligned(from, 16);
-    twin::copy_later(to_shared, from, valid ? 16 : 0, valid ? 0 : 16);
+#ifdef WARDROUND_EMULATED
+    emulator::require_aligned(to_shared, 16);
+    emulator::require_aligned(from, 16);
+    emulator::copy_later(to_shared, from, valid ? 16 : 0, valid ? 0 : 16);
 #else
     const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
@@ -63,7 +63,7 @@ __device__ __forceinline__ void copy_async_16(void *to_shared, const void *from,
 
 // The same through the first cache, for what other CTAs of the multiprocessor will read too.
 __device__ __forceinline__ void copy_async_16_cached(void *to_shared, const void *from, bool valid = true) {
-#ifdef WARDROUND_TWIN
+#ifdef WARDROUND_EMULATED
     copy_async_16(to_shared, from, valid);
 #else
     const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(to_shared));
@@ -73,8 +73,8 @@ __device__ __forceinline__ void copy_async_16_cached(void *to_shared, const void
 
 // Closes a group of this thread's copies.
 __device__ __forceinline__ void commit_copies() {
-#ifdef WARDROUND_TWIN
-    twin::commit_copies();
+#ifdef WARDROUND_EMULATED
+    emulator::commit_copies();
 #else
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
@@ -83,8 +83,8 @@ __device__ __forceinline__ void commit_copies() {
 // Waits for this thread's copies but those of its last `pending` groups. Others see them after a barrier.
 template <int pending>
 __device__ __forceinline__ void await_copies() {
-#ifdef WARDROUND_TWIN
-    twin::await_copies(pending);
+#ifdef WARDROUND_EMULATED
+    emulator::await_copies(pending);
 #else
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 #endif
@@ -92,8 +92,8 @@ __device__ __forceinline__ void await_copies() {
 
 // The CTA's dynamic shared memory, aligned to 1024 bytes where there is none of fixed size.
 __device__ __forceinline__ unsigned char *dynamic_shared() {
-#ifdef WARDROUND_TWIN
-    return twin::dynamic_shared();
+#ifdef WARDROUND_EMULATED
+    return emulator::dynamic_shared();
 #else
     extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
     return dynamic_shared_memory;
@@ -103,11 +103,11 @@ __device__ __forceinline__ unsigned char *dynamic_shared() {
 // Four 8 × 8 matrices of bf16 from shared memory: lane 8·i + r says where row r of matrix i lies, sixteen bytes. Number i
 // of the result is, in lane 4·g + q, the pair 2q, 2q+1 of row g of matrix i.
 __device__ __forceinline__ uint4 load_matrices(const void *row) {
-#ifdef WARDROUND_TWIN
-    twin::require_aligned(row, 16);
-    const void *const *rows = twin::exchange(row);
+#ifdef WARDROUND_EMULATED
+    emulator::require_aligned(row, 16);
+    const void *const *rows = emulator::exchange(row);
     const auto pair = [rows](unsigned matrix) {
-        return static_cast<const unsigned *>(rows[matrix * 8 + twin::lane / 4])[twin::lane % 4];
+        return static_cast<const unsigned *>(rows[matrix * 8 + emulator::lane / 4])[emulator::lane % 4];
     };
     return {pair(0), pair(1), pair(2), pair(3)};
 #else
@@ -123,7 +123,7 @@ __device__ __forceinline__ uint4 load_matrices(const void *row) {
 
 // Four of the eight bytes of `low` (numbers 0 … 3) and `high` (4 … 7), by the nibbles of `selector`, lowest first.
 __device__ __forceinline__ unsigned byte_permute(unsigned low, unsigned high, unsigned selector) {
-#ifdef WARDROUND_TWIN
+#ifdef WARDROUND_EMULATED
     const uint64_t bytes = static_cast<uint64_t>(high) << 32 | low;
     unsigned chosen = 0;
     for (int index = 0; index < 4; ++index) {
@@ -137,7 +137,7 @@ __device__ __forceinline__ unsigned byte_permute(unsigned low, unsigned high, un
 
 // Two numbers rounded to bf16, to nearest even; `low` in the low half.
 __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
-#ifdef WARDROUND_TWIN
+#ifdef WARDROUND_EMULATED
     const auto round = [](float value) {
         const unsigned bits = __float_as_uint(value);
         return value != value ? 0x7FFFu : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
@@ -152,7 +152,7 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
 
 // An f16, given by its bits, as f32.
 __device__ __forceinline__ float float_from_half(unsigned short half) {
-#ifdef WARDROUND_TWIN
+#ifdef WARDROUND_EMULATED
     if ((half & 0x7C00) == 0x7C00) return __uint_as_float((half & 0x8000u) << 16 | 0x7F800000u | (half & 0x3FFu) << 13);
     // The product puts the exponent's bias right, and makes subnormal numbers normal.
     const float magnitude = __uint_as_float((half & 0x7FFFu) << 13) * 0x1p112f;
@@ -168,9 +168,9 @@ __device__ __forceinline__ float float_from_half(unsigned short half) {
 // a0..a3 = rows g, g+8, g, g+8 at k 2q (a0, a1) and 2q+8 (a2, a3); b0, b1 = column g at k 2q, 2q+8;
 // c0, c1 = row g, c2, c3 = row g+8 at columns 2q, 2q+1.
 __device__ __forceinline__ void multiply_add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#ifdef WARDROUND_TWIN
-    const twin::TileOperands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {c[0], c[1], c[2], c[3]}};
-    memcpy(c, twin::exchange(operands, twin::multiply_tiles)[twin::lane].c, sizeof c);
+#ifdef WARDROUND_EMULATED
+    const emulator::TileOperands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {c[0], c[1], c[2], c[3]}};
+    memcpy(c, emulator::exchange(operands, emulator::multiply_tiles)[emulator::lane].c, sizeof c);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                  "{%0, %1, %2, %3};"

@@ -142,4 +142,4 @@ extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
         });
     }
 }
-TWIN_KERNEL(rotate_and_store)
+EMULATED_KERNEL(rotate_and_store)

@@ -283,4 +283,4 @@ extern "C" __global__ void __launch_bounds__(sampler::MOST_THREADS)
     const unsigned token = sampler::draw(row, shared, order);
     if (threadIdx.x == 0) out[blockIdx.x] = token;
 }
-TWIN_KERNEL(draw)
+EMULATED_KERNEL(draw)

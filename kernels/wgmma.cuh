@@ -1,4 +1,4 @@
-// Hopper's asynchronous products of a warpgroup (four warps), one small function each, with a body for the emulated twin.
+// Hopper's asynchronous products of a warpgroup (four warps), one small function each, with a body for the emulator.
 // Only machine code for sm_90a has them; `HAS_WGMMA` says whether this is such.
 //
 // The order of a warpgroup: `fence_copies` and a barrier once copies have landed, `begin_products`, `multiply_async` any
@@ -10,7 +10,7 @@
 
 #include "ptx.cuh"
 
-#if defined(WARDROUND_TWIN) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(WARDROUND_EMULATED) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 constexpr bool HAS_WGMMA = true;
 #else
 constexpr bool HAS_WGMMA = false;
@@ -18,8 +18,8 @@ constexpr bool HAS_WGMMA = false;
 
 // Makes this thread's landed copies to shared memory visible to products. For others a barrier must follow.
 __device__ __forceinline__ void fence_copies() {
-#ifdef WARDROUND_TWIN
-    twin::fence_copies();
+#ifdef WARDROUND_EMULATED
+    emulator::fence_copies();
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
@@ -27,8 +27,8 @@ __device__ __forceinline__ void fence_copies() {
 
 // What the registers of sums and fragments hold now is what the next products take.
 __device__ __forceinline__ void begin_products() {
-#ifdef WARDROUND_TWIN
-    twin::begin_products();
+#ifdef WARDROUND_EMULATED
+    emulator::begin_products();
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
@@ -36,8 +36,8 @@ __device__ __forceinline__ void begin_products() {
 
 // Closes a group of products.
 __device__ __forceinline__ void commit_products() {
-#ifdef WARDROUND_TWIN
-    twin::commit_products();
+#ifdef WARDROUND_EMULATED
+    emulator::commit_products();
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
@@ -46,8 +46,8 @@ __device__ __forceinline__ void commit_products() {
 // Waits for all products but those of the last `pending` groups.
 template <int pending>
 __device__ __forceinline__ void await_products() {
-#ifdef WARDROUND_TWIN
-    twin::await_products(pending);
+#ifdef WARDROUND_EMULATED
+    emulator::await_products(pending);
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 #endif
@@ -56,7 +56,7 @@ __device__ __forceinline__ void await_products() {
 // Gives a first operand registers of its own. Read where a load from memory puts it, it would make the compiler do the
 // products one at a time (ptxas' remark C7513).
 __device__ __forceinline__ void move_operand([[maybe_unused]] unsigned (&a)[4]) {
-#ifndef WARDROUND_TWIN
+#ifndef WARDROUND_EMULATED
     asm volatile("" : "+r"(a[0]), "+r"(a[1]), "+r"(a[2]), "+r"(a[3]));
 #endif
 }
@@ -65,8 +65,8 @@ __device__ __forceinline__ void move_operand([[maybe_unused]] unsigned (&a)[4]) 
 // by the row (`place_in_stage`): as the hardware's descriptor of a second operand whose inputs lie side by side. 32 is
 // to be added, in bytes, for the next sixteen inputs.
 __device__ __forceinline__ uint64_t describe_rows(const void *rows, int bytes) {
-#ifdef WARDROUND_TWIN
-    const uint64_t address = static_cast<const unsigned char *>(rows) - twin::dynamic_shared() + bytes;
+#ifdef WARDROUND_EMULATED
+    const uint64_t address = static_cast<const unsigned char *>(rows) - emulator::dynamic_shared() + bytes;
 #else
     const uint64_t address = static_cast<unsigned>(__cvta_generic_to_shared(rows)) + bytes;
 #endif
@@ -77,8 +77,8 @@ __device__ __forceinline__ uint64_t describe_rows(const void *rows, int bytes) {
 // Starts c[64 m][128 n] += a[64 m][16 k] · b[16 k][128 n], bf16. Warp w of the warpgroup has the rows 16w … 16w+15 of a
 // and c, laid out as by `multiply_add` (ptx.cuh), with c[4·j …] for the columns 8j … 8j+7.
 __device__ __forceinline__ void multiply_async(float (&c)[64], const unsigned (&a)[4], uint64_t b) {
-#ifdef WARDROUND_TWIN
-    twin::multiply_async({{a[0], a[1], a[2], a[3]}, c, b});
+#ifdef WARDROUND_EMULATED
+    emulator::multiply_async({{a[0], a[1], a[2], a[3]}, c, b});
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("{.reg .pred add; setp.ne.b32 add, 1, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "

@@ -1,6 +1,6 @@
 //! The CUDA backend's kernels and host code over whole tiny models, against the CPU and against themselves: on the
-//! emulated twin (`cargo test --features twin --test cuda`), or on a GPU (`--features cuda`).
-#![cfg(any(feature = "cuda", feature = "twin"))]
+//! emulator (`cargo test --features cuda-emulated --test cuda`), or on a GPU (`--features cuda`).
+#![cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -11,7 +11,7 @@ use crate::experiment::plan::MemberPlan;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{MemoryPlan, plan_memory};
+use crate::panel::memory::{BatchLimits, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
@@ -74,7 +74,11 @@ impl Crew {
             indices.insert(name.clone(), Index::Local(index));
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
-        let (batch, budget) = ((machine.max_batch(), machine.draft()), machine.kv_budget());
+        let batch = BatchLimits {
+            sequences: machine.max_batch(),
+            draft: machine.draft(),
+        };
+        let budget = machine.kv_budget();
         Ok(Crew {
             allotments: plan_memory(&borrowed, &devices, batch, budget)?,
             descriptions,

@@ -119,7 +119,7 @@ impl Generate {
             Arc::new(Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?);
         let tokens = self.input.tokens(&checkpoint, &tokenizer)?;
         let config = Config::read(&files.config).map_err(crate::model::ModelError::from)?;
-        let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)
+        let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer)
             .map_err(PanelError::from)?;
         let context = (self.context as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());

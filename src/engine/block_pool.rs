@@ -116,4 +116,26 @@ mod tests {
         assert_eq!(pool.index.insert(ROOT, &[5; PAGE], two), entry);
         assert!(!pool.index.contains_page(two));
     }
+
+    #[test]
+    fn a_child_may_outlive_its_parents_page_where_another_sequence_holds_the_same() {
+        let mut pool = BlockPool::new(3);
+        let pages: Vec<u32> = (0..3).map(|_| pool.allocate().unwrap()).collect();
+        let (a, b) = ([1; PAGE], [2; PAGE]);
+        // Two sequences computed the same first page; the second one alone has a second.
+        let parent = pool.index.insert(ROOT, &a, pages[0]);
+        assert_eq!(pool.index.insert(ROOT, &a, pages[1]), parent);
+        pool.index.insert(parent, &b, pages[2]);
+        pool.release(&mut vec![pages[0]]);
+        // The first sequence's page is taken for something else: the child's entry cannot be reached any more,
+        assert_eq!(pool.allocate(), Some(pages[0]));
+        let again = pool.index.insert(ROOT, &a, pages[0]);
+        assert!(again != parent && pool.index.find(again, &b).is_none());
+        // and its page is still given up like any other.
+        pool.release(&mut vec![pages[1], pages[2]]);
+        assert_eq!(pool.available(), 2);
+        assert_eq!(pool.allocate(), Some(pages[1]));
+        assert_eq!(pool.allocate(), Some(pages[2]));
+        assert!(!pool.index.contains_page(pages[2]));
+    }
 }

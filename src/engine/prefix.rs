@@ -40,7 +40,7 @@ impl PrefixIndex {
         self.entries.get(&(parent, *tokens)).copied()
     }
 
-    /// Enters `page`, unless another page holds the same already; gives the entry either way.
+    /// Enters `page`, unless another page holds the same tokens already; gives the entry either way.
     pub fn insert(&mut self, parent: EntryId, tokens: &[u32; PAGE], page: u32) -> EntryId {
         let key = (parent, *tokens);
         if let Some((entry, _)) = self.entries.get(&key) {
@@ -57,7 +57,9 @@ impl PrefixIndex {
         self.keys.contains_key(&page)
     }
 
-    /// Forgets `page`. Entries under its own can no longer be reached; their pages were older and went before.
+    /// Forgets `page`. Entries below its own become unreachable. LRU order evicts a sequence's later pages before earlier
+    /// ones, so there are none, unless another sequence had computed the same page itself and went on from it; those
+    /// pages cost cache hits only, and are evicted in their turn.
     pub fn remove_page(&mut self, page: u32) {
         if let Some(key) = self.keys.remove(&page) {
             self.entries.remove(&key);

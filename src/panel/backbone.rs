@@ -42,15 +42,15 @@ impl Description {
     ) -> Result<Description, PanelError> {
         let files = &checkpoint.files;
         let config = Config::read(&files.config).map_err(ModelError::from)?;
-        let generation = Generation::read(files.generation_config.as_deref(), &config.eos_ids)?;
+        let tokenizer_path = checkpoint.tokenizer()?.to_owned();
+        let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
+        let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer)?;
         if generation.eos_ids.is_empty() {
             return Err(PanelError::NoEndOfTurn {
                 path: checkpoint.directory.clone(),
             });
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
-        let tokenizer_path = checkpoint.tokenizer()?.to_owned();
-        let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let chat = ChatTemplate::load(&checkpoint.directory)?;
         let weights = digest_files(&checkpoint.named_weights())?;
         let config_sha256 = sha256_file(&files.config)?;

@@ -30,7 +30,7 @@ pub enum PanelError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error("neither config.json nor generation_config.json in {path} names an end-of-turn id")]
+    #[error("no end-of-turn token in {path}: neither generation_config.json, config.json nor the tokenizer's files name one")]
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
     Memory {

@@ -7,7 +7,10 @@ use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::engine::Sampling;
+use crate::hub::Checkpoint;
+use crate::model::Config;
 use crate::model::config::Ids;
+use crate::tokenizer::Tokenizer;
 
 /// How a model wants to be decoded, and what ends its turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +44,27 @@ struct Raw {
 }
 
 impl Generation {
+    /// Of a checkpoint: `generation_config.json` goes before `config.json`. Where neither names what ends a turn, the
+    /// `eos_token` of the tokenizer's files does.
+    ///
+    /// # Errors
+    /// A file that is no such config, or a value out of its range.
+    pub fn of_checkpoint(
+        checkpoint: &Checkpoint,
+        config: &Config,
+        tokenizer: &Tokenizer,
+    ) -> Result<Generation, GenerationError> {
+        let path = checkpoint.files.generation_config.as_deref();
+        let mut generation = Generation::read(path, &config.eos_ids)?;
+        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
+            if generation.eos_ids.is_empty() {
+                let token = eos_token(&checkpoint.directory.join(name))?;
+                generation.eos_ids.extend(token.and_then(|token| tokenizer.id(&token)));
+            }
+        }
+        Ok(generation)
+    }
+
     /// From the file, where there is one. Without `do_sample` decoding is greedy, as in transformers; a filter that
     /// the file does not name is off.
     ///
@@ -99,9 +123,95 @@ impl Generation {
     }
 }
 
+/// The `eos_token` of a tokenizer's file, where there is one.
+fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
+    #[derive(Deserialize)]
+    struct Tokens {
+        eos_token: Option<Token>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Token {
+        Plain(String),
+        Full { content: String },
+    }
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let fail = |problem: String| GenerationError {
+        path: path.to_owned(),
+        problem,
+    };
+    let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let tokens: Tokens = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+    Ok(tokens.eos_token.map(|token| match token {
+        Token::Plain(content) | Token::Full { content } => content,
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Family;
+    use crate::synth::{Recipe, Shape, write_checkpoint};
+
+    #[test]
+    fn the_tokenizers_eos_token_ends_turns_where_no_config_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("model");
+        let recipe = Recipe {
+            family: Family::Qwen3,
+            shape: Shape::Tiny,
+            seed: 1,
+            tokenizer: None,
+        };
+        write_checkpoint(&recipe, &directory).unwrap();
+        let edit = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+            let path = directory.join(name);
+            let text = fs_err::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
+            let mut value = serde_json::from_str(&text).unwrap();
+            change(&mut value);
+            fs_err::write(&path, value.to_string()).unwrap();
+        };
+        let read = || {
+            let checkpoint = Checkpoint {
+                name: "model".to_owned(),
+                directory: directory.clone(),
+                repository: None,
+                revision: None,
+                card: None,
+                files: crate::hub::CheckpointFiles::find(&directory).unwrap(),
+            };
+            let config = Config::read(&checkpoint.files.config).unwrap();
+            let tokenizer = Tokenizer::load(checkpoint.tokenizer().unwrap()).unwrap();
+            let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer);
+            (generation.unwrap().eos_ids, tokenizer)
+        };
+        let (published, tokenizer) = read();
+        assert!(!published.is_empty());
+        let controls = tokenizer.pieces().iter().filter_map(|piece| match piece {
+            crate::tokenizer::Piece::Control(name) => Some(name.clone()),
+            _ => None,
+        });
+        let controls: Vec<String> = controls.collect();
+        for name in ["config.json", "generation_config.json"] {
+            edit(name, &|value| {
+                value.as_object_mut().unwrap().shift_remove("eos_token_id");
+            });
+        }
+        edit("tokenizer_config.json", &|value| {
+            value.as_object_mut().unwrap().shift_remove("eos_token");
+        });
+        assert_eq!(read().0, []);
+        edit("special_tokens_map.json", &|value| {
+            value["eos_token"] = serde_json::json!({"content": controls[0]});
+        });
+        assert_eq!(read().0, [tokenizer.id(&controls[0]).unwrap()]);
+        edit("tokenizer_config.json", &|value| {
+            value["eos_token"] = controls[1].clone().into();
+        });
+        assert_eq!(read().0, [tokenizer.id(&controls[1]).unwrap()]);
+    }
 
     fn read(text: &str) -> Result<Generation, GenerationError> {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -8,27 +8,35 @@ use crate::ops::{Device, PAGE};
 
 /// Tokens of keys and values that each sequence of a full batch gets if memory allows; more when one needs it.
 const TYPICAL_TOKENS: usize = 4096;
-/// What is not given to keys and values stays for what nobody counts.
+/// Of the memory left after weights and scratch; the rest is headroom for allocations that are not accounted for.
 const KV_FRACTION: f64 = 0.8;
 
-/// What one engine takes.
+/// The memory of one engine.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryPlan {
     pub options: EngineOptions,
     pub footprint: Footprint,
 }
 
-/// How much of a device keys and values may take; by default what a full batch needs, if it fits.
+/// The most that an engine computes at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLimits {
+    /// Of a step.
+    pub sequences: usize,
+    /// Tokens that each sequence may draft in a step.
+    pub draft: usize,
+}
+
+/// The size of the KV cache; by default what a full batch needs, if it fits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KvBudget {
     /// Each pool's size in tokens.
     pub tokens: Option<usize>,
-    /// The share of what is left beside weights and scratch, for all pools of a device together.
+    /// Fraction of the memory left after weights and scratch, for all pools of a device together.
     pub fraction: Option<f64>,
 }
 
-/// Plans the engines of `descriptions`, which take turns on `devices`. `batch` is sequences a step, and tokens that each
-/// may draft.
+/// Plans the engines of `descriptions`, which take turns on `devices`.
 ///
 /// # Errors
 /// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
@@ -36,7 +44,7 @@ pub struct KvBudget {
 pub fn plan_memory(
     descriptions: &[&Description],
     devices: &[Device],
-    batch: (usize, usize),
+    batch: BatchLimits,
     budget: KvBudget,
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let mut plans = vec![None; descriptions.len()];
@@ -54,7 +62,7 @@ pub fn plan_memory(
 fn plan_device(
     descriptions: &[&Description],
     device: &Device,
-    (max_batch, draft): (usize, usize),
+    batch: BatchLimits,
     budget: KvBudget,
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let machine = device.machine();
@@ -62,10 +70,10 @@ fn plan_device(
     let allot = |description: &Description, pages: usize| {
         let options = EngineOptions {
             pages,
-            max_batch,
+            max_batch: batch.sequences,
             prefill_rows: machine.prefill_rows(),
             context: description.context,
-            draft,
+            draft: batch.draft,
         };
         let (config, precision) = (&description.config, description.precision);
         let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
@@ -80,7 +88,7 @@ fn plan_device(
         .iter()
         .map(|description| {
             let context = description.context;
-            let wanted = context + (max_batch - 1) * context.min(TYPICAL_TOKENS);
+            let wanted = context + (batch.sequences - 1) * context.min(TYPICAL_TOKENS);
             let token_bytes = description.config.kv_bytes_per_token(machine);
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);

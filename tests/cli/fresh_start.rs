@@ -141,7 +141,7 @@ fn a_doctor_says_what_there_is() {
             "no {part:?} in {told:#?}"
         );
     }
-    if cfg!(not(any(feature = "cuda", feature = "twin"))) {
+    if cfg!(not(any(feature = "cuda", feature = "cuda-emulated"))) {
         let reason = "device     there is no cuda:0: this build has no CUDA";
         assert!(told.stdout.contains(reason), "{told:#?}");
     }
@@ -281,7 +281,7 @@ fn a_device_that_this_build_is_without_is_named() {
         ("metal", cfg!(feature = "metal"), "feature `metal`"),
         (
             "cuda",
-            cfg!(any(feature = "cuda", feature = "twin")),
+            cfg!(any(feature = "cuda", feature = "cuda-emulated")),
             "feature `cuda`",
         ),
     ];

@@ -19,7 +19,7 @@ use crate::model::{CostModel, Family, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
-use crate::panel::memory::{KvBudget, plan_memory};
+use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
 use crate::synth::Shape;
 
 #[derive(Debug, Args)]
@@ -245,7 +245,11 @@ fn check_room(
         fraction: None,
     };
     let device = std::slice::from_ref(device);
-    match plan_memory(&[description], device, (sequences, 0), budget) {
+    let batch = BatchLimits {
+        sequences,
+        draft: 0,
+    };
+    match plan_memory(&[description], device, batch, budget) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),

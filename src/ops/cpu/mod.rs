@@ -9,7 +9,7 @@ mod backend;
 mod bf16;
 mod dots;
 mod floats;
-#[cfg(any(feature = "cuda", feature = "twin"))]
+#[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 pub mod groups;
 mod isa;
 mod lanes;

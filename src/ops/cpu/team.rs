@@ -1,5 +1,4 @@
-//! Threads that wait on their feet: while a step runs, the pool's other threads take parts of its loops without being
-//! woken for each.
+//! A pool of spin-waiting worker threads: while a step runs, they take parts of its loops without being woken for each.
 //!
 //! A step is hundreds of loops of some ten microseconds; to put a thread to sleep after each and wake it for the next
 //! costs a good part of that.
@@ -46,7 +45,7 @@ unsafe impl Sync for Team {}
 unsafe impl Send for Team {}
 
 impl Team {
-    /// Calls `body` with `pieces` ranges that cover `0..count` once, here and on every thread that serves.
+    /// Calls `body` with `pieces` ranges that cover `0..count` once, here and on every worker.
     pub fn split(&self, count: usize, pieces: usize, body: &Body<'_>) {
         if self.busy.swap(true, Ordering::Acquire) {
             body(0..count);
@@ -117,7 +116,7 @@ impl Team {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `step`, whose loops the current pool's other threads take part in.
+    /// Runs `step`; the current pool's other threads work on its loops.
     pub fn run_leader<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
         let leader = rayon::current_thread_index();
         rayon::in_place_scope(|scope| {
@@ -132,7 +131,7 @@ impl Team {
         })
     }
 
-    /// Takes pieces until the step ends, and between them what else the pool has to do.
+    /// Works on pieces until the step ends, and between them on the pool's other jobs.
     fn run_worker(&self) {
         let mut turns = 0;
         while self.is_open.load(Ordering::Acquire) {
@@ -157,7 +156,7 @@ fn wait(turns: &mut u32) {
     }
 }
 
-/// Sends the threads home, also when a step panics.
+/// Ends the workers' loops, also when a step panics.
 struct Closing<'a>(&'a AtomicBool);
 
 impl Drop for Closing<'_> {

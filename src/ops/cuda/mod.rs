@@ -7,7 +7,7 @@
 mod arguments;
 mod attention;
 mod backend;
-#[cfg_attr(not(feature = "cuda"), path = "twin.rs")]
+#[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
 mod kernels;
 mod launch;

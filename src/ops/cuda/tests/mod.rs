@@ -1,5 +1,5 @@
-//! Kernel by kernel on this build's GPU, which without a driver is the emulated twin: against the CPU, against sums in
-//! f64, and against themselves in other company. `cargo test --features twin --lib ops::cuda`.
+//! Kernel by kernel on this build's GPU, which without a driver is emulated: against the CPU, against sums in
+//! f64, and against themselves in other company. `cargo test --features cuda-emulated --lib ops::cuda`.
 
 mod attention;
 #[cfg(not(feature = "cuda"))]

@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #endif
 
-namespace twin {
+namespace emulator {
 
 // Untouched pages cost nothing. The odd lines keep the tops of the stacks out of one another's cache sets.
 constexpr size_t stack_bytes = 65536 + 17 * 64;
@@ -43,4 +43,4 @@ inline void prepare_stack(Stack *stack, unsigned char *memory, void (*run)()) {
 }
 #endif
 
-}  // namespace twin
+}  // namespace emulator

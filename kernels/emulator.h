@@ -1,12 +1,12 @@
-// The emulated twin: what the kernels use of CUDA, for g++, so that their results are tested without a GPU.
+// The CUDA emulator: what the kernels use of CUDA, for g++, so that their results are tested without a GPU.
 //
 // Force-included before a .cu file. Each CUDA thread of a CTA is a fiber of one OS thread and each `__shared__`
-// variable is thread-local, so launches from several OS threads do not meet. The twin is stricter than the hardware
+// variable is thread-local, so launches from several OS threads do not meet. The emulator is stricter than the hardware
 // where that finds mistakes: a warp's collectives must name the whole warp and be met by all its lanes that have not
 // returned, asynchronous copies and products are done no sooner than they are awaited (or, of copies, some at once, where
 // turns are taken at random), what a product reads must not change meanwhile, and 16-byte accesses must be aligned.
 #pragma once
-#define WARDROUND_TWIN 1
+#define WARDROUND_EMULATED 1
 
 #include <cmath>
 #include <cstdint>
@@ -40,7 +40,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 extern constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 constexpr int warpSize = 32;
 
-namespace twin {
+namespace emulator {
 
 // What the last lane of a warp to arrive does with what all lanes brought; `present` has a bit for each of them.
 using Combine = void (*)(void *slots, unsigned present);
@@ -116,7 +116,7 @@ void begin_products();
 void commit_products();
 void await_products(unsigned pending);
 
-// A kernel by its name; `TWIN_KERNEL` enters one.
+// A kernel by its name; `EMULATED_KERNEL` enters one.
 struct Kernel {
     const char *name;
     void (*invoke)(void **arguments);
@@ -133,9 +133,9 @@ constexpr auto indices(void (*)(Arguments...)) { return std::index_sequence_for<
 template <auto kernel>
 void invoke(void **arguments) { invoke(kernel, arguments, indices(kernel)); }
 
-}  // namespace twin
+}  // namespace emulator
 
-#define TWIN_KERNEL(name) static const twin::Kernel twin_kernel_##name(#name, twin::invoke<name>);
+#define EMULATED_KERNEL(name) static const emulator::Kernel emulated_kernel_##name(#name, emulator::invoke<name>);
 
 // Each rounds once; the compiler is told not to contract (-ffp-contract=off).
 inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -185,54 +185,54 @@ T atomicOr(T *at, std::type_identity_t<T> value) { return change_integer(at, [=]
 template <typename T>
 T atomicExch(T *at, std::type_identity_t<T> value) { return change_integer(at, [=](T) { return value; }); }
 
-inline void __syncthreads() { twin::barrier(); }
+inline void __syncthreads() { emulator::barrier(); }
 inline void __threadfence() {}
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) {
-    twin::require_whole_warp(mask);
-    twin::meet(twin::meeting_slots(), nullptr);
+    emulator::require_whole_warp(mask);
+    emulator::meet(emulator::meeting_slots(), nullptr);
 }
 
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int source) {
-    twin::require_whole_warp(mask);
-    return twin::exchange(value)[source & 31];
+    emulator::require_whole_warp(mask);
+    return emulator::exchange(value)[source & 31];
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int difference) {
-    return __shfl_sync(mask, value, static_cast<int>(twin::lane) ^ difference);
+    return __shfl_sync(mask, value, static_cast<int>(emulator::lane) ^ difference);
 }
 // A lane whose source lies outside the warp keeps its own value.
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance) {
-    return __shfl_sync(mask, value, static_cast<int>(twin::lane < distance ? twin::lane : twin::lane - distance));
+    return __shfl_sync(mask, value, static_cast<int>(emulator::lane < distance ? emulator::lane : emulator::lane - distance));
 }
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned distance) {
-    return __shfl_sync(mask, value, static_cast<int>(twin::lane + distance > 31 ? twin::lane : twin::lane + distance));
+    return __shfl_sync(mask, value, static_cast<int>(emulator::lane + distance > 31 ? emulator::lane : emulator::lane + distance));
 }
 
-namespace twin {
+namespace emulator {
 inline unsigned either(unsigned a, unsigned b) { return a | b; }
 inline unsigned sum(unsigned a, unsigned b) { return a + b; }
 inline unsigned smaller(unsigned a, unsigned b) { return min(a, b); }
 inline unsigned larger(unsigned a, unsigned b) { return max(a, b); }
-}  // namespace twin
+}  // namespace emulator
 
 inline unsigned __ballot_sync(unsigned mask, int vote) {
-    twin::require_whole_warp(mask);
-    return twin::reduce<unsigned, twin::either>(vote != 0 ? 1u << twin::lane : 0u);
+    emulator::require_whole_warp(mask);
+    return emulator::reduce<unsigned, emulator::either>(vote != 0 ? 1u << emulator::lane : 0u);
 }
 inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote == 0) == 0; }
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
-    twin::require_whole_warp(mask);
-    return twin::reduce<unsigned, twin::sum>(value);
+    emulator::require_whole_warp(mask);
+    return emulator::reduce<unsigned, emulator::sum>(value);
 }
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
-    twin::require_whole_warp(mask);
-    return twin::reduce<unsigned, twin::smaller>(value);
+    emulator::require_whole_warp(mask);
+    return emulator::reduce<unsigned, emulator::smaller>(value);
 }
 inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
-    twin::require_whole_warp(mask);
-    return twin::reduce<unsigned, twin::larger>(value);
+    emulator::require_whole_warp(mask);
+    return emulator::reduce<unsigned, emulator::larger>(value);
 }

@@ -1,6 +1,6 @@
 // Runs a kernel's CTAs one after another, the threads of each as fibers that take turns where they wait.
 //
-// Built with the .cu files (-x c++ -std=c++20 -O2 -ffp-contract=off -include twin.h); kernels enter themselves by
+// Built with the .cu files (-x c++ -std=c++20 -O2 -ffp-contract=off -include emulator.h); kernels enter themselves by
 // static initialisers, so a static library of them must be linked whole.
 #include <sys/mman.h>
 
@@ -10,11 +10,11 @@
 #include <memory>
 #include <vector>
 
-#include "twin.h"
-#include "twin_stack.h"
+#include "emulator.h"
+#include "emulator_stack.h"
 
 constinit thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
-constinit thread_local unsigned twin::lane;
+constinit thread_local unsigned emulator::lane;
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr unsigned lanes = 32, most_threads = 1024;
 
 // An asynchronous product of a warp, and the second operand as it was when the product began.
 struct Product {
-    twin::AsyncProduct parts[lanes];
+    emulator::AsyncProduct parts[lanes];
     unsigned b[128][8];  // [column][pair of k]
     unsigned group;
 };
@@ -30,7 +30,7 @@ struct Product {
 // `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
 struct Warp {
     unsigned first, present, live, arrived, stopped, meetings;
-    twin::Combine combine;
+    emulator::Combine combine;
     void *slots;
     alignas(64) unsigned char room[2][lanes * 64];
     std::vector<Product> products;
@@ -45,7 +45,7 @@ struct Copy {
 };
 
 struct Fiber {
-    twin::Stack stack;
+    emulator::Stack stack;
     Warp *warp;
     uint3 index;
     unsigned lane;
@@ -63,26 +63,26 @@ struct alignas(1024) SharedLine {
 struct Machine {
     Fiber fibers[most_threads];
     Warp warps[most_threads / lanes] = {};
-    twin::Stack caller;
+    emulator::Stack caller;
     unsigned warp_count = 0, live = 0, stopped = 0, barriers = 0;
-    const twin::Kernel *kernel;
+    const emulator::Kernel *kernel;
     void **arguments;
     std::vector<SharedLine> shared;
     unsigned char *stacks;
 
     Machine();
-    ~Machine() { munmap(stacks, most_threads * twin::stack_bytes); }
+    ~Machine() { munmap(stacks, most_threads * emulator::stack_bytes); }
 };
 
 constinit thread_local Machine *machine = nullptr;
 constinit thread_local Fiber *current = nullptr;
 
 void enter(Fiber &next) {
-    twin::Stack *left = &current->stack;
+    emulator::Stack *left = &current->stack;
     current = &next;
     threadIdx = next.index;
-    twin::lane = next.lane;
-    twin::switch_stack(left, &next.stack);
+    emulator::lane = next.lane;
+    emulator::switch_stack(left, &next.stack);
 }
 
 // Turns are taken at random unless this is 0, and copies may land at once: xorshift's state.
@@ -124,7 +124,7 @@ void settle(Warp &warp) {
         warp.arrived = 0;
         ++warp.meetings;
     } else if (warp.arrived != 0 && warp.stopped != 0 && warp.arrived + warp.stopped == warp.live) {
-        twin::fail("lanes wait for their warp while others of it wait at the barrier");
+        emulator::fail("lanes wait for their warp while others of it wait at the barrier");
     }
     if (machine->stopped != 0 && machine->stopped == machine->live) {
         for (unsigned each = 0; each < machine->warp_count; ++each) machine->warps[each].stopped = 0;
@@ -138,7 +138,7 @@ void run_threads() {
     for (;;) {
         machine->kernel->invoke(machine->arguments);
         Fiber &fiber = *current;
-        if (!fiber.warp->products.empty()) twin::fail("a thread returns before its products are done");
+        if (!fiber.warp->products.empty()) emulator::fail("a thread returns before its products are done");
         fiber.copies.clear();
         fiber.unfenced = false;
         fiber.warp->present &= ~(1u << fiber.lane);
@@ -146,7 +146,7 @@ void run_threads() {
         --machine->live;
         settle(*fiber.warp);
         if (machine->live == 0) {
-            twin::switch_stack(&fiber.stack, &machine->caller);
+            emulator::switch_stack(&fiber.stack, &machine->caller);
         } else {
             yield();
         }
@@ -155,11 +155,11 @@ void run_threads() {
 
 Machine::Machine() {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *memory = mmap(nullptr, most_threads * twin::stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (memory == MAP_FAILED) twin::fail("there is no memory for the stacks");
+    void *memory = mmap(nullptr, most_threads * emulator::stack_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED) emulator::fail("there is no memory for the stacks");
     stacks = static_cast<unsigned char *>(memory);
     for (unsigned thread = 0; thread < most_threads; ++thread) {
-        twin::prepare_stack(&fibers[thread].stack, stacks + thread * twin::stack_bytes, run_threads);
+        emulator::prepare_stack(&fibers[thread].stack, stacks + thread * emulator::stack_bytes, run_threads);
         fibers[thread].warp = &warps[thread / lanes];
         fibers[thread].lane = thread % lanes;
     }
@@ -177,28 +177,28 @@ void run_cta(unsigned threads) {
     memset(machine->shared.data(), 0xFF, machine->shared.size() * sizeof(SharedLine));
     current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
-    twin::lane = current->lane;
-    twin::switch_stack(&machine->caller, &current->stack);
+    emulator::lane = current->lane;
+    emulator::switch_stack(&machine->caller, &current->stack);
 }
 
-const twin::Kernel *kernels = nullptr;
+const emulator::Kernel *kernels = nullptr;
 
 }  // namespace
 
-twin::Kernel::Kernel(const char *name, void (*invoke)(void **)) : name(name), invoke(invoke), next(kernels) {
+emulator::Kernel::Kernel(const char *name, void (*invoke)(void **)) : name(name), invoke(invoke), next(kernels) {
     kernels = this;
 }
 
-void twin::fail(const char *what) {
+void emulator::fail(const char *what) {
     fprintf(stderr, "kernel %s, block (%u, %u, %u), thread %u: %s\n", machine == nullptr ? "" : machine->kernel->name,
             blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, what);
     abort();
 }
 
 // A lane that is a meeting ahead of another writes to the other half of the room; it cannot be two ahead.
-void *twin::meeting_slots() { return current->warp->room[current->warp->meetings % 2]; }
+void *emulator::meeting_slots() { return current->warp->room[current->warp->meetings % 2]; }
 
-void twin::meet(void *slots, Combine combine) {
+void emulator::meet(void *slots, Combine combine) {
     Warp &warp = *current->warp;
     if (warp.arrived != 0 && warp.combine != combine) fail("lanes of a warp meet in different operations");
     warp.slots = slots;
@@ -209,7 +209,7 @@ void twin::meet(void *slots, Combine combine) {
     while (warp.meetings == meeting) yield();
 }
 
-void twin::barrier() {
+void emulator::barrier() {
     ++current->warp->stopped;
     ++machine->stopped;
     const unsigned barrier = machine->barriers;
@@ -217,7 +217,7 @@ void twin::barrier() {
     while (machine->barriers == barrier) yield();
 }
 
-unsigned char *twin::dynamic_shared() { return reinterpret_cast<unsigned char *>(machine->shared.data()); }
+unsigned char *emulator::dynamic_shared() { return reinterpret_cast<unsigned char *>(machine->shared.data()); }
 
 namespace {
 
@@ -228,14 +228,14 @@ void land(const Copy &copy) {
 
 }  // namespace
 
-void twin::copy_later(void *to, const void *from, unsigned bytes, unsigned zeros) {
+void emulator::copy_later(void *to, const void *from, unsigned bytes, unsigned zeros) {
     current->copies.push_back({to, from, bytes, zeros, current->group});
     if (turns != 0 && random_below(2) == 0) land(current->copies.back());
 }
 
-void twin::commit_copies() { ++current->group; }
+void emulator::commit_copies() { ++current->group; }
 
-void twin::await_copies(unsigned pending) {
+void emulator::await_copies(unsigned pending) {
     std::vector<Copy> &copies = current->copies;
     size_t landed = 0;
     for (; landed < copies.size() && copies[landed].group + pending < current->group; ++landed) {
@@ -245,9 +245,9 @@ void twin::await_copies(unsigned pending) {
     current->unfenced |= landed != 0;
 }
 
-void twin::fence_copies() { current->unfenced = false; }
+void emulator::fence_copies() { current->unfenced = false; }
 
-void twin::multiply_tiles(void *slots, unsigned) {
+void emulator::multiply_tiles(void *slots, unsigned) {
     // Two neighbouring outputs of a row, in one register of any x86-64.
     using Pair = double __attribute__((vector_size(16)));
     TileOperands *operands = static_cast<TileOperands *>(slots);
@@ -283,14 +283,14 @@ namespace {
 
 // The pairs of inputs of 128 columns, where a descriptor's address, distance of eight columns and swizzle say.
 void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
-    if (descriptor >> 62 != 1) twin::fail("a descriptor is not of 128 bytes' swizzle");
+    if (descriptor >> 62 != 1) emulator::fail("a descriptor is not of 128 bytes' swizzle");
     const uint64_t start = (descriptor & 0x3FFF) << 4, eight = (descriptor >> 32 & 0x3FFF) << 4;
     for (unsigned column = 0; column < 128; ++column) {
         for (unsigned pair = 0; pair < 8; ++pair) {
             uint64_t at = start + column / 8 * eight + column % 8 * 128 + pair * 4;
             at ^= (at >> 7 & 7) << 4;
-            if (at + 4 > machine->shared.size() * sizeof(SharedLine)) twin::fail("a product reads past shared memory");
-            memcpy(&b[column][pair], twin::dynamic_shared() + at, 4);
+            if (at + 4 > machine->shared.size() * sizeof(SharedLine)) emulator::fail("a product reads past shared memory");
+            memcpy(&b[column][pair], emulator::dynamic_shared() + at, 4);
         }
     }
 }
@@ -298,18 +298,18 @@ void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
 void finish(Product &product) {
     unsigned now[128][8];
     read_columns(product.parts[0].b, now);
-    if (memcmp(now, product.b, sizeof now) != 0) twin::fail("shared memory changed while a product read it");
-    twin::TileOperands operands[lanes];
+    if (memcmp(now, product.b, sizeof now) != 0) emulator::fail("shared memory changed while a product read it");
+    emulator::TileOperands operands[lanes];
     for (unsigned tile = 0; tile < 16; ++tile) {
         for (unsigned lane = 0; lane < lanes; ++lane) {
-            const twin::AsyncProduct &own = product.parts[lane];
+            const emulator::AsyncProduct &own = product.parts[lane];
             const unsigned *column = product.b[tile * 8 + lane / 4];
             memcpy(operands[lane].a, own.a, sizeof own.a);
             operands[lane].b[0] = column[lane % 4];
             operands[lane].b[1] = column[lane % 4 + 4];
             memcpy(operands[lane].c, own.c + tile * 4, sizeof operands[lane].c);
         }
-        twin::multiply_tiles(operands, ~0u);
+        emulator::multiply_tiles(operands, ~0u);
         for (unsigned lane = 0; lane < lanes; ++lane) {
             memcpy(product.parts[lane].c + tile * 4, operands[lane].c, sizeof operands[lane].c);
         }
@@ -318,11 +318,11 @@ void finish(Product &product) {
 
 }  // namespace
 
-void twin::begin_products() {
+void emulator::begin_products() {
     exchange(0, [](void *, unsigned) { current->warp->begun = true; });
 }
 
-void twin::multiply_async(const AsyncProduct &product) {
+void emulator::multiply_async(const AsyncProduct &product) {
     exchange(product, [](void *slots, unsigned present) {
         Warp &warp = *current->warp;
         if (present != ~0u) fail("a warp's lanes are not all there for a product");
@@ -340,14 +340,14 @@ void twin::multiply_async(const AsyncProduct &product) {
     });
 }
 
-void twin::commit_products() {
+void emulator::commit_products() {
     exchange(0, [](void *, unsigned) {
         ++current->warp->group;
         current->warp->begun = false;
     });
 }
 
-void twin::await_products(unsigned pending) {
+void emulator::await_products(unsigned pending) {
     exchange(pending, [](void *slots, unsigned) {
         Warp &warp = *current->warp;
         const unsigned pending = *static_cast<unsigned *>(slots);
@@ -361,12 +361,12 @@ void twin::await_products(unsigned pending) {
 
 // Whether this OS thread's kernels let their threads take turns in order (0) or at random, from a seed: what depends on
 // the order, for want of a barrier, then shows.
-extern "C" void wardround_twin_shuffle(uint64_t seed) { turns = seed; }
+extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
 // Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
-extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], const unsigned block[3],
+extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3], const unsigned block[3],
                                      unsigned shared_bytes, void **arguments) {
-    const twin::Kernel *kernel = kernels;
+    const emulator::Kernel *kernel = kernels;
     while (kernel != nullptr && strcmp(kernel->name, name) != 0) kernel = kernel->next;
     if (kernel == nullptr) return 1;
     static thread_local std::unique_ptr<Machine> owner;
@@ -375,7 +375,7 @@ extern "C" int wardround_twin_launch(const char *name, const unsigned grid[3], c
     const unsigned threads = block[0] * block[1] * block[2];
     machine->kernel = kernel;
     machine->arguments = arguments;
-    if (threads > most_threads) twin::fail("a CTA has more threads than there can be");
+    if (threads > most_threads) emulator::fail("a CTA has more threads than there can be");
     machine->warp_count = (threads + lanes - 1) / lanes;
     machine->shared.resize((shared_bytes + sizeof(SharedLine) - 1) / sizeof(SharedLine));
     blockDim = {block[0], block[1], block[2]};

@@ -1,6 +1,6 @@
-//! In place of the GPU's driver, in builds that test its kernels without one: the emulated twin, on this thread.
+//! In place of the GPU's driver, in builds that test its kernels without one: CUDA emulated on the CPU, on this thread.
 //!
-//! The same calls, done when they return; a region's address is one of the host's. One launch at a time: the twin's
+//! The same calls, done when they return; a region's address is one of the host's. One launch at a time: the
 //! CTAs are fibers of the thread that launches.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -14,7 +14,7 @@ use crate::ops::OpsError;
 
 unsafe extern "C" {
     /// 0: done; 1: there is no such kernel.
-    fn wardround_twin_launch(
+    fn wardround_emulated_launch(
         name: *const c_char,
         grid: *const u32,
         block: *const u32,
@@ -23,10 +23,10 @@ unsafe extern "C" {
     ) -> i32;
 
     #[cfg(test)]
-    fn wardround_twin_shuffle(seed: u64);
+    fn wardround_emulated_shuffle(seed: u64);
 }
 
-/// A GPU that the twin passes for.
+/// The GPU that is emulated.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// What a CTA may have of dynamic shared memory.
@@ -44,7 +44,7 @@ const HOPPER: Stream = Stream {
 #[derive(Clone, Copy, Debug)]
 pub struct Function(&'static CStr);
 
-/// There is nothing to keep: the twin's steps all run launch by launch.
+/// There is nothing to keep: emulated steps all run launch by launch.
 #[derive(Debug)]
 pub enum Graph {}
 
@@ -59,7 +59,7 @@ impl Stream {
             0 => Ok(HOPPER),
             _ => Err(OpsError::NoDevice {
                 device: format!("cuda:{ordinal}"),
-                reason: "the emulated twin is one GPU".to_owned(),
+                reason: "there is one emulated GPU".to_owned(),
             }),
         }
     }
@@ -84,11 +84,11 @@ impl Stream {
     }
 
     pub fn kind(&self) -> String {
-        "cuda twin".to_owned()
+        "cuda emulated".to_owned()
     }
 
     pub fn describe(&self) -> String {
-        "cuda:0: the emulated twin, for tests".to_owned()
+        "cuda:0: emulated on the CPU, for tests".to_owned()
     }
 
     /// As an H200 has, so that the same kernels are chosen.
@@ -199,7 +199,7 @@ impl Stream {
         let name = launch.function.0;
         // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
         let done = unsafe {
-            wardround_twin_launch(
+            wardround_emulated_launch(
                 name.as_ptr(),
                 grid.as_ptr(),
                 block.as_ptr(),
@@ -207,14 +207,14 @@ impl Stream {
                 pointers.as_mut_ptr(),
             )
         };
-        assert_eq!(done, 0, "the twin has no kernel {name:?}");
+        assert_eq!(done, 0, "the emulator has no kernel {name:?}");
     }
 
     /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
     #[cfg(test)]
     pub fn shuffle(&self, seed: u64) {
         // SAFETY: it sets a number of this thread's.
-        unsafe { wardround_twin_shuffle(seed) };
+        unsafe { wardround_emulated_shuffle(seed) };
     }
 
     pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
