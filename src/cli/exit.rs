@@ -191,7 +191,12 @@ mod tests {
         assert_eq!(code(full()), 70);
         assert_eq!(code(RunError::Io(Arc::new(full()))), 70);
         assert_eq!(code(PanelError::Run(RunError::from(full()))), 70);
-        assert_eq!(code(PanelError::Engine(EngineError::Died)), 70);
+        assert_eq!(
+            code(PanelError::Engine(EngineError::Died {
+                reason: String::new(),
+            })),
+            70
+        );
         let fault = OpsError::Device {
             device: "cuda:0".into(),
             reason: "an illegal address".into(),

@@ -260,7 +260,9 @@ mod tests {
 
     /// Tokens that no prompt of another `seed` has.
     fn prompt(seed: u32, length: usize) -> Vec<u32> {
-        (0..length as u32).map(|index| 10_000 * seed + index).collect()
+        (0..length as u32)
+            .map(|index| 10_000 * seed + index)
+            .collect()
     }
 
     fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
@@ -367,7 +369,9 @@ mod tests {
         assert_eq!(scheduled[0].rows, 1 + 4);
         assert_eq!(one.running[0].draft, [6, 7, 8, 9]);
         // The first two were drawn.
-        [6, 7, 1].into_iter().for_each(|token| say(&mut one, 0, token));
+        [6, 7, 1]
+            .into_iter()
+            .for_each(|token| say(&mut one, 0, token));
         let outcome = one.running[0].advance(scheduled[0].rows);
         assert_eq!((outcome.drafted, outcome.accepted), (4, 2));
         assert_eq!((one.running[0].computed, one.running[0].pending()), (53, 1));
@@ -385,7 +389,9 @@ mod tests {
         add(&mut full, 0, [5, 6, 7, 8, 9].repeat(12));
         add(&mut full, 1, prompt(1, 20));
         assert_eq!(step(&mut full), [(1, 20), (0, 60)]);
-        [5, 6, 7].into_iter().for_each(|token| say(&mut full, 0, token));
+        [5, 6, 7]
+            .into_iter()
+            .for_each(|token| say(&mut full, 0, token));
         assert_eq!(step(&mut full), [(0, 3)]);
         assert_eq!(full.preemptions, 0);
     }

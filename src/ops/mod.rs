@@ -15,7 +15,10 @@
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
-#[cfg_attr(not(any(feature = "cuda", feature = "cuda-emulated")), path = "no_cuda.rs")]
+#[cfg_attr(
+    not(any(feature = "cuda", feature = "cuda-emulated")),
+    path = "no_cuda.rs"
+)]
 pub mod cuda;
 mod cuda_memory;
 mod device;

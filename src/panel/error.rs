@@ -30,7 +30,9 @@ pub enum PanelError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error("no end-of-turn token in {path}: neither generation_config.json, config.json nor the tokenizer's files name one")]
+    #[error(
+        "no end-of-turn token in {path}: neither generation_config.json, config.json nor the tokenizer's files name one"
+    )]
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
     Memory {

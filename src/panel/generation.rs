@@ -59,7 +59,9 @@ impl Generation {
         for name in ["tokenizer_config.json", "special_tokens_map.json"] {
             if generation.eos_ids.is_empty() {
                 let token = eos_token(&checkpoint.directory.join(name))?;
-                generation.eos_ids.extend(token.and_then(|token| tokenizer.id(&token)));
+                generation
+                    .eos_ids
+                    .extend(token.and_then(|token| tokenizer.id(&token)));
             }
         }
         Ok(generation)
@@ -202,7 +204,7 @@ mod tests {
         edit("tokenizer_config.json", &|value| {
             value.as_object_mut().unwrap().shift_remove("eos_token");
         });
-        assert_eq!(read().0, []);
+        assert!(read().0.is_empty());
         edit("special_tokens_map.json", &|value| {
             value["eos_token"] = serde_json::json!({"content": controls[0]});
         });
