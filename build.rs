@@ -1,6 +1,11 @@
-//! Compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or with the C++ compiler for this CPU (feature `cuda-emulated`).
+//! Embeds the files of `prompts/` and `models/`, and compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or
+//! with the C++ compiler for this CPU (feature `cuda-emulated`).
+
+use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), String> {
+    embed("prompts", "PROMPTS", "txt")?;
+    embed("models", "MODELS", "toml")?;
     println!("cargo::rerun-if-changed=kernels");
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
@@ -9,9 +14,50 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
+/// Writes FOLDER.rs: a constant that lists every file below `folder` with this extension, as its path inside `folder`,
+/// with `/` between the parts, and its text.
+fn embed(folder: &str, constant: &str, extension: &str) -> Result<(), String> {
+    println!("cargo::rerun-if-changed={folder}");
+    let mut files = Vec::new();
+    let root = std::path::absolute(folder).map_err(|error| format!("{folder}: {error}"))?;
+    find(&root, &mut files)?;
+    let mut named = Vec::new();
+    for path in files {
+        if path.extension().is_some_and(|found| found == extension) {
+            let inside = path
+                .strip_prefix(&root)
+                .map_err(|error| error.to_string())?;
+            let parts = inside.iter().map(|part| part.to_string_lossy());
+            named.push((parts.collect::<Vec<_>>().join("/"), path));
+        }
+    }
+    named.sort();
+    let mut list = format!("const {constant}: &[(&str, &str)] = &[\n");
+    for (name, path) in named {
+        list += &format!("    ({name:?}, include_str!({path:?})),\n");
+    }
+    list += "];\n";
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
+    let to = out.join(folder).with_extension("rs");
+    std::fs::write(&to, list).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+/// Every file below a folder.
+fn find(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        match path.is_dir() {
+            true => find(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}
+
 /// The kernels' sources, in order.
 #[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
-fn sources() -> Result<Vec<std::path::PathBuf>, String> {
+fn sources() -> Result<Vec<PathBuf>, String> {
     let files = std::fs::read_dir("kernels").map_err(|error| format!("kernels/: {error}"))?;
     let mut sources: Vec<_> = files
         .filter_map(|file| Some(file.ok()?.path()))
@@ -24,7 +70,6 @@ fn sources() -> Result<Vec<std::path::PathBuf>, String> {
 /// One fat binary a file, each with machine code for every architecture and nothing to compile later.
 #[cfg(feature = "cuda")]
 fn compile_for_gpus() -> Result<(), String> {
-    use std::path::PathBuf;
     use std::process::Command;
 
     const ARCHITECTURES: [&str; 3] = ["80", "89", "90a"];

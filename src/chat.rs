@@ -37,6 +37,9 @@ const DATE: [(&str, &str); 9] = [
     ("%%", "%"),
 ];
 
+/// Spaces that `tojson` indents by at most: templates are not ours, and memory is not theirs.
+const MOST_INDENT: usize = 16;
+
 #[derive(Debug, Error)]
 pub enum ChatError {
     #[error(
@@ -118,11 +121,11 @@ fn find(directory: &Path, config: &serde_json::Value) -> Result<(PathBuf, String
             Some(text) => Ok((path, text.to_owned())),
             None => Err(ChatError::Unreadable {
                 path,
-                problem: "`chat_template` is no text".to_owned(),
+                problem: "`chat_template` is not a text".to_owned(),
             }),
         };
     }
-    // A text, or several by name.
+    // One template, or several by name.
     let template = &config["chat_template"];
     let named = template
         .as_array()
@@ -153,7 +156,7 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
         .map_err(|error| unreadable(error.to_string()))
 }
 
-/// As published templates expect their engine: Python's methods, block lines that leave no blanks, plain JSON.
+/// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn compile(text: String) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_syntax(
@@ -194,7 +197,7 @@ fn to_json(Serde(value): Serde<serde_json::Value>, options: Kwargs) -> Result<Va
     let mut bytes = Vec::new();
     match indent {
         Some(width) => {
-            let blanks = " ".repeat(width);
+            let blanks = " ".repeat(width.min(MOST_INDENT));
             let formatter = serde_json::ser::PrettyFormatter::with_indent(blanks.as_bytes());
             let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
             serde::Serialize::serialize(&value, &mut serializer).map_err(fail)?;
@@ -275,6 +278,13 @@ mod tests {
             refused.contains("refuses these messages: roles must alternate"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_huge_indentation_is_cut() {
+        let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
+        let text = chat.render(&user(""), false).unwrap();
+        assert_eq!(text.len(), "[\n1\n]".len() + MOST_INDENT);
     }
 
     #[test]

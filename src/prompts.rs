@@ -5,120 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnosis::{Blame, Diagnosis};
 
-macro_rules! embed {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../prompts/", $name)))),+]
-    };
-}
-
-/// Every prompt there is, by its path under `prompts/`: the system's name, then the file's.
-const EMBEDDED: &[(&str, &str)] = embed![
-    "base_llm/prompt-1.txt",
-    "base_llm/prompt-2.txt",
-    "healthcareagent/considerations.txt",
-    "healthcareagent/emergency.txt",
-    "healthcareagent/error.txt",
-    "healthcareagent/ethics.txt",
-    "healthcareagent/feedback.txt",
-    "healthcareagent/final.txt",
-    "healthcareagent/inquiry.txt",
-    "healthcareagent/planner.txt",
-    "healthcareagent/preliminary.txt",
-    "healthcareagent/system.txt",
-    "keywords/keywords.txt",
-    "mdagents/basic-system.txt",
-    "mdagents/basic-user.txt",
-    "mdagents/complexity-system.txt",
-    "mdagents/complexity-user.txt",
-    "mdagents/decision-opinions-system.txt",
-    "mdagents/decision-opinions-user.txt",
-    "mdagents/decision-reports-system.txt",
-    "mdagents/decision-reports-user.txt",
-    "mdagents/experts-system.txt",
-    "mdagents/experts-user.txt",
-    "mdagents/investigation-system.txt",
-    "mdagents/investigation-user.txt",
-    "mdagents/investigation.txt",
-    "mdagents/opinion-system.txt",
-    "mdagents/opinion-user.txt",
-    "mdagents/opinion.txt",
-    "mdagents/report-system.txt",
-    "mdagents/report-user.txt",
-    "mdagents/report.txt",
-    "mdagents/request-system.txt",
-    "mdagents/request-user.txt",
-    "mdagents/teams-system.txt",
-    "mdagents/teams-user.txt",
-    "medagents/analysis-system.txt",
-    "medagents/analysis-user.txt",
-    "medagents/decision-system.txt",
-    "medagents/decision-user.txt",
-    "medagents/gatherer-system.txt",
-    "medagents/gatherer-user.txt",
-    "medagents/opinion.txt",
-    "medagents/original-advice-system.txt",
-    "medagents/original-advice-user.txt",
-    "medagents/original-advised.txt",
-    "medagents/original-analysed.txt",
-    "medagents/original-answer-user.txt",
-    "medagents/original-option-analysis-system.txt",
-    "medagents/original-option-analysis-user.txt",
-    "medagents/original-option-domains-system.txt",
-    "medagents/original-option-domains-user.txt",
-    "medagents/original-question-analysis-system.txt",
-    "medagents/original-question-analysis-user.txt",
-    "medagents/original-question-domains-system.txt",
-    "medagents/original-question-domains-user.txt",
-    "medagents/original-report-system.txt",
-    "medagents/original-report-user.txt",
-    "medagents/original-report.txt",
-    "medagents/original-revision-user.txt",
-    "medagents/original-vote-system.txt",
-    "medagents/original-vote-user.txt",
-    "medagents/review-system.txt",
-    "medagents/review-user.txt",
-    "medagents/synthesis-system.txt",
-    "medagents/synthesis-user.txt",
-    "medguards/all-at-once.txt",
-    "medguards/correction.txt",
-    "medguards/detection-a.txt",
-    "medguards/detection-and-localisation.txt",
-    "medguards/detection-arbiter.txt",
-    "medguards/detection-b.txt",
-    "medguards/detection-opinions.txt",
-    "medguards/localisation-a.txt",
-    "medguards/localisation-and-correction.txt",
-    "medguards/localisation-arbiter.txt",
-    "medguards/localisation-b.txt",
-    "medguards/localisation-opinion.txt",
-    "medguards/numbered.txt",
-    "medguards/second-correction.txt",
-    "medmad/brief-body.txt",
-    "medmad/brief-head-no-confidence.txt",
-    "medmad/brief-head.txt",
-    "medmad/brief-instructions.txt",
-    "medmad/debate-step-no-counterfactual.txt",
-    "medmad/debate-system.txt",
-    "medmad/debate-user.txt",
-    "medmad/initial-system.txt",
-    "medmad/initial-user.txt",
-    "medmad/question-and-options.txt",
-    "medmad/role-ddx.txt",
-    "medmad/role-guide.txt",
-    "medmad/role-sym.txt",
-    "medmad/schema.txt",
-    "reconcile/discussion-system.txt",
-    "reconcile/discussion-user.txt",
-    "reconcile/group.txt",
-    "reconcile/initial-system.txt",
-    "reconcile/initial-user.txt",
-    "single_llm/cot.txt",
-    "single_llm/examples-medqa.txt",
-    "single_llm/examples-pubmedqa.txt",
-    "single_llm/few-shot.txt",
-    "single_llm/system.txt",
-    "single_llm/zero-shot.txt",
-];
+// `PROMPTS`: every file below `prompts/` by its path there, the system's name, then the file's; in their order.
+include!(concat!(env!("OUT_DIR"), "/prompts.rs"));
 
 /// Why prompts could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +35,7 @@ impl Diagnosis for PromptError {
         match self {
             PromptError::Read(_) => Some("--prompts takes a directory of text files".into()),
             PromptError::Unknown { .. } | PromptError::Missing { .. } => {
-                let names: Vec<_> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+                let names: Vec<_> = PROMPTS.iter().map(|(name, _)| *name).collect();
                 Some(format!("a prompt directory may hold {}", names.join(", ")))
             }
             PromptError::NoPlaceholder { placeholder, .. } => Some(format!(
@@ -179,7 +67,7 @@ impl PromptSet {
 
     /// The prompts in the binary.
     pub fn embedded() -> PromptSet {
-        let texts = EMBEDDED
+        let texts = PROMPTS
             .iter()
             .map(|(name, text)| (name.to_string(), without_last_newline(text)))
             .collect();
@@ -314,7 +202,7 @@ mod tests {
             }
         }
         names.sort();
-        let embedded: Vec<_> = EMBEDDED.iter().map(|(name, _)| name.to_string()).collect();
+        let embedded: Vec<_> = PROMPTS.iter().map(|(name, _)| name.to_string()).collect();
         assert_eq!(names, embedded);
         assert_eq!(
             PromptSet::with_directory(&directory).unwrap(),

@@ -25,6 +25,9 @@ pub enum Piece {
     Absent,
 }
 
+/// Larger vocabularies are refused: every id takes memory, and a damaged file may name any.
+const MOST_TOKENS: u32 = 1 << 24;
+
 #[derive(Debug, Error)]
 pub enum TokenizerError {
     #[error("cannot read {path}: {problem}")]
@@ -57,17 +60,17 @@ impl Tokenizer {
             path: path.to_owned(),
         })?;
         let added = inner.get_added_tokens_decoder();
-        let size = inner
-            .get_vocab(true)
-            .into_values()
-            .max()
-            .map_or(0, |id| id as usize + 1);
+        let size = match inner.get_vocab(true).into_values().max() {
+            None => 0,
+            Some(id) if id < MOST_TOKENS => id + 1,
+            Some(id) => return Err(load(format!("it has a token {id}, beyond {MOST_TOKENS}"))),
+        };
         let piece = |id: u32| match (added.get(&id), inner.id_to_token(id)) {
             (Some(token), _) if token.special => Piece::Control(token.content.clone()),
             (_, Some(token)) => Piece::Text(style.bytes(&token)),
             (_, None) => Piece::Absent,
         };
-        let pieces = (0..size as u32).map(piece).collect();
+        let pieces = (0..size).map(piece).collect();
         Ok(Tokenizer { inner, pieces })
     }
 
@@ -194,6 +197,22 @@ mod tests {
         assert!(seen.iter().all(|seen| *seen));
         assert_eq!(byte_of('Ġ'), Some(b' '));
         assert_eq!(byte_of('Ċ'), Some(b'\n'));
+    }
+
+    #[test]
+    fn a_token_far_beyond_the_others_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tokenizer.json");
+        for (id, refused) in [(1, false), (u32::MAX - 1, true), (u32::MAX, true)] {
+            let json = serde_json::json!({
+                "version": "1.0", "added_tokens": [], "decoder": {"type": "ByteLevel", "add_prefix_space": false,
+                    "trim_offsets": false, "use_regex": true},
+                "model": {"type": "BPE", "vocab": {"a": 0, "b": id}, "merges": []},
+            });
+            fs_err::write(&path, json.to_string()).unwrap();
+            let loaded = Tokenizer::load(&path);
+            assert_eq!(loaded.is_err(), refused, "{loaded:?}");
+        }
     }
 
     #[test]

@@ -36,9 +36,11 @@ pub struct Measurement {
     pub tokens_per_second_min: f64,
     /// Of each repetition.
     pub seconds: Vec<f64>,
-    /// How long reading what must be read would take, over how long the test took.
+    /// The time that the device's memory bandwidth needs for the bytes that must be read, over the time that the test
+    /// took.
     pub share_of_bandwidth: f64,
-    /// Likewise for the multiply-adds of the linear layers.
+    /// The time that the device's matrix rate needs for the multiply-adds of the linear layers, over the time that the
+    /// test took.
     pub share_of_matrix_rate: f64,
 }
 
@@ -90,8 +92,8 @@ impl Measurement {
         let mean = Summary::of(&seconds)?.mean;
         let mut cost = Cost::default();
         for step in &workload.steps {
-            let spans = step.iter().map(|share| share.positions.clone());
-            let logit_rows = step.iter().filter(|share| share.gives_logits).count();
+            let spans = step.iter().map(|rows| rows.positions.clone());
+            let logit_rows = step.iter().filter(|rows| rows.gives_logits).count();
             cost += costs.step(spans, logit_rows);
         }
         Some(Measurement {

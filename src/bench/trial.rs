@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::workload::{Step, Workload};
+use super::workload::{Extent, Step, Workload};
 use crate::model::{Decoder, Scratch};
 use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StepLimits};
 use crate::random::mix;
@@ -21,16 +21,20 @@ pub struct Trial<B: Backend> {
 }
 
 impl<B: Backend> Trial<B> {
-    /// For tests of up to `sequences` sequences of up to `positions` positions. `seed` fixes the tokens.
+    /// For tests of this extent. `seed` fixes the tokens.
     ///
     /// # Errors
     /// When the machine has no room for their pages.
     pub fn new(
         decoder: Decoder<B>,
         ops: B,
-        (sequences, positions): (usize, usize),
+        extent: Extent,
         seed: u64,
     ) -> Result<Trial<B>, OpsError> {
+        let Extent {
+            sequences,
+            positions,
+        } = extent;
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
         let limits = StepLimits {
@@ -90,7 +94,7 @@ impl<B: Backend> Trial<B> {
         let before =
             Workload::prefill(workload.depth, workload.batch, 0, B::MACHINE.prefill_rows());
         for mut step in before.steps {
-            step.retain(|share| share.positions.end > self.filled[share.sequence]);
+            step.retain(|rows| rows.positions.end > self.filled[rows.sequence]);
             if !step.is_empty() {
                 self.compute(&step);
             }
@@ -100,18 +104,18 @@ impl<B: Backend> Trial<B> {
     fn compute(&mut self, step: &Step) {
         let (mut tokens, mut positions, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
         let (mut tables, mut logit_rows) = (Vec::new(), Vec::new());
-        for (index, share) in step.iter().enumerate() {
-            for position in share.positions.clone() {
-                tokens.push(self.token(share.sequence, position));
+        for (index, part) in step.iter().enumerate() {
+            for position in part.positions.clone() {
+                tokens.push(self.token(part.sequence, position));
                 positions.push(position as u32);
                 sequences.push(index as u32);
             }
-            tables.push(self.tables[share.sequence].as_slice());
-            if share.gives_logits {
+            tables.push(self.tables[part.sequence].as_slice());
+            if part.gives_logits {
                 logit_rows.push(tokens.len() - 1);
             }
-            let filled = &mut self.filled[share.sequence];
-            *filled = share.positions.end.max(*filled);
+            let filled = &mut self.filled[part.sequence];
+            *filled = part.positions.end.max(*filled);
         }
         let rows = Rows {
             tokens: &tokens,
@@ -139,7 +143,7 @@ mod tests {
     use crate::ops::{Cpu, StoredType};
     use crate::synth::{Recipe, Shape, write_checkpoint};
 
-    fn trial(extent: (usize, usize)) -> Trial<Cpu> {
+    fn trial(extent: Extent) -> Trial<Cpu> {
         let directory = tempfile::tempdir().unwrap();
         let recipe = Recipe {
             family: Family::Qwen3,
@@ -152,8 +156,14 @@ mod tests {
         let config = Config::read(&path.join("config.json")).unwrap();
         let files = [path.join("model.safetensors")];
         let cpu = Cpu::new(2).unwrap();
-        let decoder =
-            Decoder::load(&cpu, config, &files, StoredType::Bf16.into(), extent.1).unwrap();
+        let decoder = Decoder::load(
+            &cpu,
+            config,
+            &files,
+            StoredType::Bf16.into(),
+            extent.positions,
+        )
+        .unwrap();
         Trial::new(decoder, cpu, extent, 42).unwrap()
     }
 
@@ -165,7 +175,10 @@ mod tests {
     /// The rows are real: however a test comes to a position, its logits are the same bits.
     #[test]
     fn a_position_has_one_answer_whatever_the_test() {
-        let mut one = trial((3, 120));
+        let mut one = trial(Extent {
+            sequences: 3,
+            positions: 120,
+        });
         assert_eq!(
             one.measure(&Workload::prefill(100, 3, 0, 512), 1)
                 .unwrap()
@@ -175,7 +188,10 @@ mod tests {
         let by_prefill = logits(&mut one);
         assert_eq!(by_prefill.len(), 3);
 
-        let mut other = trial((3, 120));
+        let mut other = trial(Extent {
+            sequences: 3,
+            positions: 120,
+        });
         assert_eq!(
             other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(),
             2

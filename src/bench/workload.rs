@@ -14,12 +14,36 @@ pub struct Workload {
     pub steps: Vec<Step>,
 }
 
-/// What is computed at once.
-pub type Step = Vec<Share>;
+/// How much of the KV cache tests need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub sequences: usize,
+    /// Of the longest sequence.
+    pub positions: usize,
+}
+
+impl Extent {
+    /// What is enough for each of these.
+    pub fn of(workloads: &[Workload]) -> Extent {
+        let rows = || {
+            workloads
+                .iter()
+                .flat_map(|workload| &workload.steps)
+                .flatten()
+        };
+        Extent {
+            sequences: rows().map(|rows| rows.sequence + 1).max().unwrap_or(0),
+            positions: rows().map(|rows| rows.positions.end).max().unwrap_or(0),
+        }
+    }
+}
+
+/// The rows that are computed at once.
+pub type Step = Vec<SequenceRows>;
 
 /// Rows of one sequence in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct SequenceRows {
     pub sequence: usize,
     pub positions: Range<usize>,
     /// Whether the last row gives logits.
@@ -35,7 +59,7 @@ impl Workload {
             let mut done = 0;
             while done < tokens {
                 let count = left.min(tokens - done);
-                step.push(Share {
+                step.push(SequenceRows {
                     sequence,
                     positions: depth + done..depth + done + count,
                     gives_logits: done + count == tokens,
@@ -74,9 +98,9 @@ impl Workload {
         let prompt = Workload::prefill(tokens, 1, 0, rows);
         let steps = prompt.steps.into_iter().enumerate().map(|(index, chunk)| {
             let mut step = decode_step(batch, depth + index);
-            step.extend(chunk.into_iter().map(|share| Share {
+            step.extend(chunk.into_iter().map(|rows| SequenceRows {
                 sequence: batch,
-                ..share
+                ..rows
             }));
             step
         });
@@ -90,23 +114,14 @@ impl Workload {
 
     /// Rows of all steps.
     pub fn tokens(&self) -> usize {
-        let shares = self.steps.iter().flatten();
-        shares.map(|share| share.positions.len()).sum()
-    }
-
-    /// Sequences that it touches, and positions that the longest of them needs.
-    pub fn extent(&self) -> (usize, usize) {
-        let shares = || self.steps.iter().flatten();
-        (
-            shares().map(|share| share.sequence + 1).max().unwrap_or(0),
-            shares().map(|share| share.positions.end).max().unwrap_or(0),
-        )
+        let rows = self.steps.iter().flatten();
+        rows.map(|rows| rows.positions.len()).sum()
     }
 }
 
 fn decode_step(batch: usize, position: usize) -> Step {
     (0..batch)
-        .map(|sequence| Share {
+        .map(|sequence| SequenceRows {
             sequence,
             positions: position..position + 1,
             gives_logits: true,
@@ -121,10 +136,15 @@ mod tests {
     fn shape(workload: &Workload) -> Vec<Vec<(usize, Range<usize>, bool)>> {
         let shares = |step: &Step| {
             step.iter()
-                .map(|share| (share.sequence, share.positions.clone(), share.gives_logits))
+                .map(|rows| (rows.sequence, rows.positions.clone(), rows.gives_logits))
                 .collect()
         };
         workload.steps.iter().map(shares).collect()
+    }
+
+    fn extent(workload: &Workload) -> (usize, usize) {
+        let extent = Extent::of(std::slice::from_ref(workload));
+        (extent.sequences, extent.positions)
     }
 
     #[test]
@@ -136,7 +156,7 @@ mod tests {
             vec![(1, 356..732, true)],
         ];
         assert_eq!(shape(&workload), expected);
-        assert_eq!((workload.tokens(), workload.extent()), (1400, (2, 732)));
+        assert_eq!((workload.tokens(), extent(&workload)), (1400, (2, 732)));
         assert_eq!(Workload::prefill(512, 3, 0, 512).steps.len(), 3);
         assert_eq!(Workload::prefill(0, 1, 0, 512).steps, Vec::<Step>::new());
     }
@@ -150,7 +170,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(shape(&workload), [step(7), step(8)] as [Vec<_>; 2]);
-        assert_eq!((workload.tokens(), workload.extent()), (6, (3, 9)));
+        assert_eq!((workload.tokens(), extent(&workload)), (6, (3, 9)));
         assert_eq!(workload.name, "tg2");
     }
 

@@ -152,7 +152,7 @@ fn open_endpoint(
     let open = || -> Result<RemoteModel, RemoteError> {
         let address = Address::parse(name)?;
         let options = RemoteOptions {
-            barrier: hub.offline_barrier(),
+            offline: hub.offline_reason(),
             key: ApiKey::capture(&address)?,
             ..machine.remote.options()
         };

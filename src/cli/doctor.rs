@@ -44,8 +44,8 @@ impl Doctor {
             console::say(format!("device     {reason}"))?;
         }
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;
-        let connections = match options.barrier() {
-            Some(barrier) => format!("none: {barrier}"),
+        let connections = match options.fetch_refusal() {
+            Some(reason) => format!("none: {reason}"),
             None => format!(
                 "to {} when a model is missing",
                 options.environment.endpoint

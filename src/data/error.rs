@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use thiserror::Error;
 
-use super::ItemKind;
+use super::{Format, ItemKind};
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Where in a file: what an editor can jump to, or else the record's own name.
@@ -112,7 +113,8 @@ impl Diagnosis for DataError {
             }
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {
-                "the formats are medqa, pubmedqa, mmlu-pro, mcq, medec, mederrbench and notes".to_owned()
+                let names = Format::value_variants().iter().map(|format| format.name());
+                format!("the formats are {}", names.collect::<Vec<_>>().join(", "))
             }
             _ => return None,
         };

@@ -10,9 +10,8 @@
 //! called after its ids, `medec-ms-test`.
 
 use super::row::Row;
-use super::source::{self, Source};
-use super::table::Table;
-use super::{DataError, Draft, Note, NoteError, NoteGold, Place, items, script, sentences};
+use super::source::Source;
+use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences, table};
 use crate::record::Language;
 
 const COLUMNS: [&str; 7] = [
@@ -29,30 +28,20 @@ const COLUMNS: [&str; 7] = [
 const PAPER_NOTES: usize = 925;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let Records {
-        rows,
-        without_id,
-        total,
-    } = records(source)?;
-    let all = rows.len();
+    let mut records = records(source)?;
+    let all = records.rows.len();
     let mut notes = Vec::new();
-    for (id, row) in rows {
+    for (id, row) in records.rows {
         if id.starts_with("ms-") {
             notes.push((row.place.clone(), note(&row, id, Some(Language::English))?));
         }
     }
-    let mut notices = Vec::new();
-    if without_id > 0 {
-        notices.push(format!(
-            "rows without an id, left out: {without_id} of {total}"
-        ));
-    }
-    if notes.len() < all {
-        notices.push(format!(
-            "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement): {} of {total}",
-            all - notes.len()
-        ));
-    }
+    let notices = &mut records.notices;
+    notices.extend(notice(
+        "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement)",
+        all - notes.len(),
+        records.total,
+    ));
     let split = split(&notes);
     match split.as_deref() {
         _ if notes.is_empty() => {}
@@ -62,46 +51,50 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         )),
         _ => notices.push("MS, and not the paper's test notes: not comparable".to_owned()),
     }
-    Ok(Draft {
-        name: named("medec", split),
-        sha256: source::sha256(&[source]),
-        items: items(notes),
-        notices,
-    })
+    Ok(Draft::new(
+        named("medec", split),
+        &[source],
+        notes,
+        records.notices,
+    ))
 }
 
-/// The rows that have an id, and how many have none.
+/// The rows that have an id.
 pub(super) struct Records {
     pub rows: Vec<(String, Row)>,
-    pub without_id: usize,
+    /// Rows with and without an id.
     pub total: usize,
+    /// How many have none.
+    pub notices: Vec<String>,
 }
 
 /// The rows of a file with MEDEC's columns.
 ///
 /// # Errors
 ///
-/// As [`Table::read`]; a column that is missing, an id that is none.
+/// The file is not CSV; a column is missing; an id cannot be one.
 pub(super) fn records(source: &Source) -> Result<Records, DataError> {
-    let table = Table::read(source)?;
-    let has = |column: &str| table.columns.iter().any(|name| name == column);
-    if let Some(column) = COLUMNS.iter().find(|column| !has(column))
-        && !table.columns.is_empty()
-    {
-        return Err(table.wrong(source, column, "is no column of the file"));
-    }
-    let rows = table.rows(source)?;
-    let total = rows.len() + table.blank_lines;
-    let mut with_id = Vec::new();
-    for row in rows {
-        if let Some(id) = row.optional_id("Text ID")? {
-            with_id.push((id, row));
+    let table = table::read(source)?;
+    if let Some(header) = &table.header {
+        let missing = COLUMNS
+            .iter()
+            .find(|column| !header.fields.contains_key(**column));
+        if let Some(column) = missing {
+            return Err(header.wrong(column, "is no column of the file"));
         }
     }
+    let total = table.rows.len() + table.blank_lines;
+    let mut rows = Vec::new();
+    for row in table.rows {
+        if let Some(id) = row.optional_id("Text ID")? {
+            rows.push((id, row));
+        }
+    }
+    let notices = notice("rows without an id, left out", total - rows.len(), total);
     Ok(Records {
-        without_id: total - with_id.len(),
-        rows: with_id,
+        rows,
         total,
+        notices: notices.into_iter().collect(),
     })
 }
 

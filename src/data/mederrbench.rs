@@ -4,8 +4,8 @@
 //! `Reasoning Type`. English and Arabic rows have all sentences on one line. A note's language is that of its script.
 //! The dataset is called after its ids, `mederrbench-cn-test`.
 
-use super::source::{self, Source};
-use super::{DataError, Draft, items, medec};
+use super::source::Source;
+use super::{DataError, Draft, medec};
 use crate::text::split_keywords;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
@@ -19,19 +19,8 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         }
         notes.push((row.place.clone(), note));
     }
-    let mut notices = Vec::new();
-    if records.without_id > 0 {
-        let (left_out, total) = (records.without_id, records.total);
-        notices.push(format!(
-            "rows without an id, left out: {left_out} of {total}"
-        ));
-    }
-    Ok(Draft {
-        name: medec::named("mederrbench", medec::split(&notes)),
-        sha256: source::sha256(&[source]),
-        items: items(notes),
-        notices,
-    })
+    let name = medec::named("mederrbench", medec::split(&notes));
+    Ok(Draft::new(name, &[source], notes, records.notices))
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@
 //! and letter them differently.
 
 use super::row::Row;
-use super::source::{self, Source};
-use super::{DataError, Draft, Question, items};
+use super::source::Source;
+use super::{DataError, Draft, Question};
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.rows()?;
+    let records = source.json_lines()?;
     let mut questions = Vec::new();
     let mut option_count = None;
     for (number, row) in (1..).zip(&records.rows) {
@@ -25,12 +25,8 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         }
         questions.push((row.place.clone(), question));
     }
-    Ok(Draft {
-        name: format!("medqa-{}opt", option_count.unwrap_or_default()),
-        sha256: source::sha256(&[source]),
-        items: items(questions),
-        notices: records.notices(),
-    })
+    let name = format!("medqa-{}opt", option_count.unwrap_or_default());
+    Ok(Draft::new(name, &[source], questions, records.notices()))
 }
 
 fn question(row: &Row, number: usize) -> Result<Question, DataError> {

@@ -5,13 +5,13 @@
 //! the others. An id is `mmlu_pro_6033`.
 
 use super::row::Row;
-use super::source::{self, Source};
-use super::{DataError, Draft, Question, items};
+use super::source::Source;
+use super::{DataError, Draft, Question, notice};
 
 const SUBJECT: &str = "ori_mmlu-professional_medicine";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.rows()?;
+    let records = source.json_lines()?;
     let mut questions = Vec::new();
     for row in &records.rows {
         if row.text("src")? == SUBJECT {
@@ -19,19 +19,13 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         }
     }
     let mut notices = records.notices();
-    let others = records.rows.len() - questions.len();
-    if others > 0 {
-        notices.push(format!(
-            "rows left out, whose src is not {SUBJECT}: {others} of {}",
-            records.rows.len()
-        ));
-    }
-    Ok(Draft {
-        name: "mmlu-pro".to_owned(),
-        sha256: source::sha256(&[source]),
-        items: items(questions),
-        notices,
-    })
+    let total = records.rows.len();
+    notices.extend(notice(
+        &format!("rows left out, whose src is not {SUBJECT}"),
+        total - questions.len(),
+        total,
+    ));
+    Ok(Draft::new("mmlu-pro", &[source], questions, notices))
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {

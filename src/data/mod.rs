@@ -5,16 +5,13 @@
 mod error;
 mod item;
 mod json;
-pub mod mcq;
-mod mcq_csv;
-pub mod medec;
-pub mod mederrbench;
-pub mod medqa;
-pub mod mmlu_pro;
-mod note;
-pub mod notes;
-mod notes_csv;
-pub mod pubmedqa;
+mod mcq;
+mod medec;
+mod mederrbench;
+mod medqa;
+mod mmlu_pro;
+mod notes;
+mod pubmedqa;
 mod row;
 mod script;
 mod sentences;
@@ -31,45 +28,11 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use error::{DataError, Place, Position};
-pub use item::{Item, ItemKind};
-pub use note::{Note, NoteError, NoteGold};
+pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
 use source::Source;
 
 /// The path that stands for the built-in questions, in [`load`] as in a plan.
 pub const DEMO_PATH: &str = "built-in/demo.jsonl";
-
-/// One multiple-choice question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Unique within its file.
-    pub id: String,
-    pub question: String,
-    /// In the file's order; 2 to 10 of them, lettered A, B, C, … without gaps.
-    pub options: Vec<Choice>,
-    /// The letter of the right option; `None` where the file gives none.
-    pub gold: Option<char>,
-    /// Where an image belongs to the question; only a remote member can be shown one.
-    pub image: Option<String>,
-}
-
-impl Question {
-    pub fn letters(&self) -> impl Iterator<Item = char> {
-        self.options.iter().map(|choice| choice.letter)
-    }
-
-    /// The text of the option with this letter; `None` for a letter that no option has.
-    pub fn option(&self, letter: char) -> Option<&str> {
-        let choice = self.options.iter().find(|choice| choice.letter == letter)?;
-        Some(&choice.text)
-    }
-}
-
-/// One option of a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    pub letter: char,
-    pub text: String,
-}
 
 /// How a file of questions or notes is laid out. Its name is the same on the command line, in a plan and in [`fmt::Display`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -91,25 +54,38 @@ pub enum Format {
     Notes,
 }
 
+/// How a format is called and read.
+struct Reader {
+    name: &'static str,
+    kind: ItemKind,
+    read: Read,
+}
+
+type Read = fn(&Source) -> Result<Draft, DataError>;
+
 impl Format {
-    pub fn name(self) -> &'static str {
+    /// The table of formats.
+    fn reader(self) -> Reader {
+        use ItemKind::{Notes, Questions};
+        let of = |name, kind, read: Read| Reader { name, kind, read };
         match self {
-            Format::Medqa => "medqa",
-            Format::Pubmedqa => "pubmedqa",
-            Format::MmluPro => "mmlu-pro",
-            Format::Mcq => "mcq",
-            Format::Medec => "medec",
-            Format::Mederrbench => "mederrbench",
-            Format::Notes => "notes",
+            Format::Medqa => of("medqa", Questions, medqa::read),
+            Format::Pubmedqa => of("pubmedqa", Questions, pubmedqa::read),
+            Format::MmluPro => of("mmlu-pro", Questions, mmlu_pro::read),
+            Format::Mcq => of("mcq", Questions, mcq::read),
+            Format::Medec => of("medec", Notes, medec::read),
+            Format::Mederrbench => of("mederrbench", Notes, mederrbench::read),
+            Format::Notes => of("notes", Notes, notes::read),
         }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.reader().name
     }
 
     /// What a file of this format holds.
     pub fn kind(self) -> ItemKind {
-        match self {
-            Format::Medqa | Format::Pubmedqa | Format::MmluPro | Format::Mcq => ItemKind::Questions,
-            Format::Medec | Format::Mederrbench | Format::Notes => ItemKind::Notes,
-        }
+        self.reader().kind
     }
 }
 
@@ -177,10 +153,27 @@ struct Draft {
     notices: Vec<String>,
 }
 
-/// The records of a reader as items, each with its place.
-fn items<T: Into<Item>>(records: Vec<(Place, T)>) -> Vec<(Place, Item)> {
-    let items = records.into_iter();
-    items.map(|(place, item)| (place, item.into())).collect()
+impl Draft {
+    /// Of `sources`, whose bytes are hashed in this order.
+    fn new<T: Into<Item>>(
+        name: impl Into<String>,
+        sources: &[&Source],
+        items: Vec<(Place, T)>,
+        notices: Vec<String>,
+    ) -> Draft {
+        let items = items.into_iter();
+        Draft {
+            name: name.into(),
+            sha256: source::sha256(sources),
+            items: items.map(|(place, item)| (place, item.into())).collect(),
+            notices,
+        }
+    }
+}
+
+/// `what: count of total`, where there are any.
+fn notice(what: &str, count: usize, total: usize) -> Option<String> {
+    (count > 0).then(|| format!("{what}: {count} of {total}"))
 }
 
 /// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
@@ -211,7 +204,11 @@ pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
 /// A text that is empty or no UTF-8.
 pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     let source = Source::new(path, text)?;
-    checked(path.to_owned(), Format::Notes, notes::read_text(&source)?)
+    checked(
+        path.to_owned(),
+        Format::Notes,
+        notes::read_texts(source.stem(), &[&source], Vec::new())?,
+    )
 }
 
 /// Eight questions of our own, in the plain format, built into the binary.
@@ -224,15 +221,7 @@ pub fn demo() -> Result<Dataset, DataError> {
 }
 
 fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
-    let draft = match format {
-        Format::Medqa => medqa::read(&source)?,
-        Format::Pubmedqa => pubmedqa::read(&source)?,
-        Format::MmluPro => mmlu_pro::read(&source)?,
-        Format::Mcq => mcq::read(&source)?,
-        Format::Medec => medec::read(&source)?,
-        Format::Mederrbench => mederrbench::read(&source)?,
-        Format::Notes => notes::read(&source)?,
-    };
+    let draft = (format.reader().read)(&source)?;
     checked(source.path, format, draft)
 }
 

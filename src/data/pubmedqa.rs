@@ -9,8 +9,8 @@
 use std::io::ErrorKind;
 
 use super::row::Row;
-use super::source::{self, Source};
-use super::{Choice, DataError, Draft, Question, items};
+use super::source::Source;
+use super::{Choice, DataError, Draft, Question};
 
 const TEST_FILE: &str = "test_ground_truth.json";
 
@@ -68,12 +68,7 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         }
     };
     let sources: Vec<&Source> = [Some(source), test].into_iter().flatten().collect();
-    Ok(Draft {
-        name: "pubmedqa".to_owned(),
-        sha256: source::sha256(&sources),
-        items: items(questions),
-        notices: vec![notice],
-    })
+    Ok(Draft::new("pubmedqa", &sources, questions, vec![notice]))
 }
 
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {

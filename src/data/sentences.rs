@@ -40,6 +40,20 @@ pub(super) fn numbered(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The sentences of a text that numbers them; of any other those that `otherwise` finds.
+pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&str> {
+    match numbered(text) {
+        numbered if numbered.is_empty() => otherwise(text),
+        numbered => numbered,
+    }
+}
+
+/// The lines of a text that are not blank, trimmed.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
 /// Where a line begins with `number` and a blank: the number's start and end.
 fn place_in_lines(text: &str, from: usize, number: usize) -> Option<(usize, usize)> {
     let number = number.to_string();

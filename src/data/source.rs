@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::row::Row;
-use super::{DataError, Place, Position, json};
+use super::{DataError, Place, Position, error::is_csv, json, table};
 use crate::digest::hex;
 
 pub(super) struct Source {
@@ -14,9 +14,12 @@ pub(super) struct Source {
     content: String,
 }
 
-/// The records of a file, and how many of its lines hold none.
+/// The records of a file.
 pub(super) struct Rows {
+    /// A CSV file's columns, as fields of no value.
+    pub header: Option<Row>,
     pub rows: Vec<Row>,
+    /// Lines that hold no record.
     pub blank_lines: usize,
 }
 
@@ -66,29 +69,59 @@ impl Source {
         (1..).zip(self.text().lines())
     }
 
+    /// Whether the plain formats read this file as CSV rather than JSON Lines.
+    pub fn is_csv(&self) -> bool {
+        is_csv(&self.path)
+    }
+
+    /// The file's name without its extension.
+    pub fn stem(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+
     /// The records of JSON Lines.
-    pub fn rows(&self) -> Result<Rows, DataError> {
+    pub fn json_lines(&self) -> Result<Rows, DataError> {
         let (mut rows, mut blank_lines) = (Vec::new(), 0);
         for (line, text) in self.lines() {
             if text.trim().is_empty() {
                 blank_lines += 1;
                 continue;
             }
-            let value = json::parse(text).map_err(|error| DataError::Syntax {
-                place: self.at_line(line),
-                problem: format!("{}, at column {}", without_position(&error), error.column()),
-            })?;
+            let value = json::parse(text).map_err(|error| self.not_json(line, &error))?;
             rows.push(Row::new(self.at_line(line), value)?);
         }
-        Ok(Rows { rows, blank_lines })
+        Ok(Rows {
+            header: None,
+            rows,
+            blank_lines,
+        })
+    }
+
+    /// The records of a plain format: JSON Lines, or CSV with these columns, whose cells `nest` turns into the fields of
+    /// the JSON Lines form.
+    pub fn plain_rows(
+        &self,
+        columns: &[&str],
+        nest: fn(Map<String, Value>) -> Map<String, Value>,
+    ) -> Result<Rows, DataError> {
+        if !self.is_csv() {
+            return self.json_lines();
+        }
+        let mut found = table::read(self)?;
+        if let Some(header) = &found.header {
+            header.refuse_others(columns)?;
+        }
+        for row in &mut found.rows {
+            row.fields = nest(std::mem::take(&mut row.fields));
+        }
+        Ok(found)
     }
 
     /// The members of a file that is one JSON object.
     pub fn members(&self) -> Result<Map<String, Value>, DataError> {
-        let value = json::parse(self.text()).map_err(|error| DataError::Syntax {
-            place: self.at_line(error.line()),
-            problem: format!("{}, at column {}", without_position(&error), error.column()),
-        })?;
+        let value =
+            json::parse(self.text()).map_err(|error| self.not_json(error.line(), &error))?;
         match value {
             Value::Object(members) => Ok(members),
             _ => Err(DataError::Syntax {
@@ -97,14 +130,23 @@ impl Source {
             }),
         }
     }
+
+    /// The error for text that is not JSON. serde_json's own line counts from the wrong start in JSON Lines.
+    fn not_json(&self, line: usize, error: &serde_json::Error) -> DataError {
+        let message = error.to_string();
+        let end = message.rfind(" at line ").unwrap_or(message.len());
+        DataError::Syntax {
+            place: self.at_line(line),
+            problem: format!("{}, at column {}", &message[..end], error.column()),
+        }
+    }
 }
 
 impl Rows {
     pub fn notices(&self) -> Vec<String> {
-        match self.blank_lines {
-            0 => Vec::new(),
-            count => vec![format!("blank lines: {count}")],
-        }
+        let blank = self.blank_lines;
+        let notice = (blank > 0).then(|| format!("blank lines: {blank}"));
+        notice.into_iter().collect()
     }
 }
 
@@ -115,13 +157,6 @@ pub(super) fn sha256(sources: &[&Source]) -> String {
         hasher.update(source.content.as_bytes());
     }
     hex(&hasher.finalize())
-}
-
-/// serde_json's message less its ` at line 1 column 2`, whose line counts from the wrong start in JSON Lines.
-fn without_position(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    message[..end].to_owned()
 }
 
 #[cfg(test)]
@@ -142,7 +177,7 @@ mod tests {
     fn accepts_a_byte_order_mark_and_crlf_and_counts_blank_lines() {
         let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n")
             .unwrap()
-            .rows()
+            .json_lines()
             .unwrap();
         assert_eq!(rows.rows.len(), 2);
         assert_eq!(rows.rows[1].place.to_string(), "a.jsonl:3");
@@ -154,7 +189,7 @@ mod tests {
         let problem = |text: &str| {
             source(text.as_bytes())
                 .unwrap()
-                .rows()
+                .json_lines()
                 .err()
                 .unwrap()
                 .to_string()

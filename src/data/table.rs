@@ -1,89 +1,53 @@
-//! A CSV file with a header: each record as the object that its JSON Lines twin would hold.
+//! A CSV file with a header: each record as an object in which empty cells are absent.
 
 use csv::{ReaderBuilder, StringRecord, Terminator};
 use serde_json::{Map, Value};
 
 use super::DataError;
 use super::row::Row;
-use super::source::Source;
+use super::source::{Rows, Source};
 
-pub(super) struct Table {
-    /// No name twice.
-    pub columns: Vec<String>,
-    header_line: usize,
-    /// As many cells each as there are columns, with the lines that they begin on.
-    records: Vec<(usize, StringRecord)>,
-    /// Lines that are blank or have empty cells alone.
-    pub blank_lines: usize,
-}
-
-impl Table {
-    /// # Errors
-    ///
-    /// A repeated column, a record with more or fewer cells than the header, a quote that is not closed.
-    pub fn read(source: &Source) -> Result<Table, DataError> {
-        let (mut records, blank_lines) = records(source)?;
-        if records.is_empty() {
-            return Ok(Table {
-                columns: Vec::new(),
-                header_line: 1,
-                records,
-                blank_lines,
-            });
-        }
-        let (header_line, header) = records.remove(0);
-        let columns: Vec<String> = header.iter().map(str::to_owned).collect();
-        for (index, column) in columns.iter().enumerate() {
-            if columns[..index].contains(column) {
-                return Err(DataError::Field {
-                    place: source.at_line(header_line),
-                    field: column.clone(),
-                    problem: "comes twice in the header".to_owned(),
-                });
+/// The records of a CSV file; lines of empty cells alone count as blank.
+///
+/// # Errors
+///
+/// A repeated column, a record with more or fewer cells than the header, a quote that is not closed.
+pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
+    let (records, blank_lines) = records(source)?;
+    let mut rows = Vec::new();
+    let mut header: Option<(Row, StringRecord)> = None;
+    for (line, record) in records {
+        let place = source.at_line(line);
+        let Some((_, columns)) = &header else {
+            let columns = record.iter().map(|column| (column.to_owned(), Value::Null));
+            let row = Row::new(place, columns.collect::<Map<_, _>>().into())?;
+            if row.fields.len() < record.len() {
+                let mut columns = record.iter().enumerate();
+                let twice =
+                    columns.find(|(at, column)| record.iter().take(*at).any(|c| c == *column));
+                let twice = twice.map_or("", |(_, column)| column);
+                return Err(row.wrong(twice, "comes twice in the header"));
             }
+            header = Some((row, record));
+            continue;
+        };
+        if record.len() != columns.len() {
+            let (cells, columns) = (record.len(), columns.len());
+            let problem = format!("{cells} cells, where the header has {columns}");
+            return Err(DataError::Syntax { place, problem });
         }
-        for (line, record) in &records {
-            if record.len() != columns.len() {
-                let problem = format!(
-                    "{} cells, where the header has {}",
-                    record.len(),
-                    columns.len()
-                );
-                return Err(DataError::Syntax {
-                    place: source.at_line(*line),
-                    problem,
-                });
-            }
-        }
-        Ok(Table {
-            columns,
-            header_line,
-            records,
-            blank_lines,
-        })
+        let cells = columns.iter().zip(&record);
+        let cells: Map<String, Value> = cells
+            .filter(|(_, cell)| !cell.is_empty())
+            .map(|(column, cell)| (column.to_owned(), cell.into()))
+            .collect();
+        rows.push(Row::new(place, cells.into())?);
     }
-
-    /// The error for a column; the message reads on from its name.
-    pub fn wrong(&self, source: &Source, column: &str, problem: &str) -> DataError {
-        DataError::Field {
-            place: source.at_line(self.header_line),
-            field: column.to_owned(),
-            problem: problem.to_owned(),
-        }
-    }
-
-    /// The records as objects in which empty cells are absent.
-    pub fn rows(&self, source: &Source) -> Result<Vec<Row>, DataError> {
-        let rows = self.records.iter().map(|(line, record)| {
-            let cells = self.columns.iter().zip(record);
-            let cells: Map<String, Value> = cells
-                .filter(|(_, cell)| !cell.is_empty())
-                .map(|(column, cell)| (column.clone(), cell.into()))
-                .collect();
-            Row::new(source.at_line(*line), cells.into())
-        });
-        rows.collect()
-    }
+    Ok(Rows {
+        header: header.map(|(row, _)| row),
+        rows,
+        blank_lines,
+    })
 }
 
 /// The records with the lines that they begin on, and the number of those that are blank or have empty cells alone.

@@ -8,9 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokenizers::Tokenizer;
 
-use super::EncoderError;
 use super::error::message;
-use super::older_pickle::OlderPickle;
+use super::{EncoderError, older_pickle};
 
 pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
@@ -155,7 +154,7 @@ impl Folder {
     }
 
     /// Hands `load` the tensors by name, as f32, below `prefix` where the file puts it before every name. Pickles are
-    /// read, never run, and tensors that nobody asks for are not read.
+    /// read, never run.
     pub(crate) fn weights<T>(
         &self,
         prefix: &str,
@@ -191,12 +190,8 @@ fn tensors(path: &Path) -> candle_core::Result<VarBuilder<'static>> {
         let bytes = fs_err::read(path)?;
         return VarBuilder::from_buffered_safetensors(bytes, DType::F32, device);
     }
-    match OlderPickle::open(path)? {
-        Some(older) => Ok(VarBuilder::from_backend(
-            Box::new(older),
-            DType::F32,
-            device.clone(),
-        )),
+    match older_pickle::read(path)? {
+        Some(tensors) => Ok(VarBuilder::from_tensors(tensors, DType::F32, device)),
         None => VarBuilder::from_pth(path, DType::F32, device),
     }
 }

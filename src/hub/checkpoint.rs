@@ -24,18 +24,18 @@ pub struct Checkpoint {
     pub directory: PathBuf,
     /// The hub id, where the files came from the hub or its cache.
     pub repository: Option<String>,
-    /// The commit that the files belong to, likewise.
+    /// The commit that the files belong to, where they came from the hub or its cache.
     pub revision: Option<String>,
     pub card: Option<&'static Card>,
     pub files: CheckpointFiles,
 }
 
 /// The paths of a checkpoint's files, all inside its directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckpointFiles {
     pub config: PathBuf,
     pub generation_config: Option<PathBuf>,
-    /// A directory of one's own may lack it: logits from token ids need no tokenizer.
+    /// A directory that is not from the hub may lack it: logits from token ids need no tokenizer.
     pub tokenizer: Option<PathBuf>,
     pub tokenizer_config: Option<PathBuf>,
     pub chat_template_jinja: Option<PathBuf>,
@@ -115,14 +115,7 @@ impl CheckpointFiles {
     fn find_listed(directory: &Path, card: &Card) -> Result<Self, HubError> {
         let mut files = Self {
             config: directory.join(CONFIG),
-            generation_config: None,
-            tokenizer: None,
-            tokenizer_config: None,
-            chat_template_jinja: None,
-            chat_template_json: None,
-            index: None,
-            weights: Vec::new(),
-            others: Vec::new(),
+            ..Self::default()
         };
         for file in &card.files {
             let mut paths = file.names().map(|name| directory.join(name));

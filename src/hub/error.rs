@@ -11,20 +11,20 @@ use crate::diagnosis::{Blame, Diagnosis};
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     #[error(
-        "no model is called `{member}`: it is no directory here, no card's name and no hub id (org/name)"
+        "no model is called `{member}`: it is not a directory here, a card's name or a hub id (org/name)"
     )]
     UnknownModel { member: String },
     #[error("there is no model directory at {}", path.display())]
     NoDirectory { path: PathBuf },
-    #[error("{} is a file, and a model is a directory", path.display())]
+    #[error("{} is a file; a model is a directory", path.display())]
     NotADirectory { path: PathBuf },
     #[error("`{revision}` is not the name of a branch, tag or commit")]
     BadRevision { revision: String },
-    #[error("`{member}` is a directory, and revision `{revision}` was asked of it")]
+    #[error("`{member}` is a directory, which has no revision `{revision}`")]
     RevisionOfDirectory { member: String, revision: String },
-    #[error("`{member}` names a revision, and revision `{revision}` was asked for besides")]
+    #[error("`{member}` names a revision, and --revision asks for `{revision}`")]
     RevisionTwice { member: String, revision: String },
-    #[error("no place for the hub's cache: no home directory is known")]
+    #[error("there is no directory for the hub's cache: no home directory is known")]
     NoCache,
     #[error("{name} is `{value}`, not a number of seconds")]
     BadVariable { name: &'static str, value: String },
@@ -36,26 +36,26 @@ pub enum HubError {
         directory.display()
     )]
     NoWeights { directory: PathBuf },
-    #[error("{} is no index of safetensors shards: {reason}", path.display())]
+    #[error("{} is not an index of safetensors shards: {reason}", path.display())]
     BadIndex { path: PathBuf, reason: String },
     #[error("{} names the shard `{name}`, which lies outside its directory", path.display())]
     ShardOutside { path: PathBuf, name: String },
-    #[error("{} does not say where its folder came from: {}", path.display(), source.message())]
+    #[error("{} cannot be read: {}", path.display(), source.message())]
     BadProvenance {
         path: PathBuf,
         source: Box<toml::de::Error>,
     },
     #[error(transparent)]
     NotCached(Box<NotCached>),
-    #[error("{member} cannot be fetched: {barrier}")]
+    #[error("{member} cannot be fetched: {reason}")]
     Forbidden {
         /// As it would be typed.
         member: String,
-        barrier: Barrier,
+        reason: OfflineReason,
     },
 
     #[error(
-        "the hub does not give out {repository} (HTTP {status}){}",
+        "the hub refuses access to {repository} (HTTP {status}){}",
         said(message)
     )]
     Refused {
@@ -76,10 +76,10 @@ pub enum HubError {
     Status { url: String, status: u16 },
     #[error("{url} cannot be reached: {reason}")]
     Unreachable { url: String, reason: String },
-    #[error("{url} answered with something else than expected: {reason}")]
+    #[error("{url} sent an unexpected answer: {reason}")]
     BadAnswer { url: String, reason: String },
     #[error(
-        "{file} should have the sha256 {expected} by {authority}, but what arrived has {actual} and was deleted"
+        "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
     )]
     WrongSum {
         file: String,
@@ -96,7 +96,7 @@ pub enum HubError {
 /// A repository that the cache does not have whole and that may not be fetched.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{repository} at revision {revision} is not whole in the cache {}: {missing}; {barrier}",
+    "{repository} at revision {revision} is incomplete in the cache {}: {missing}; {reason}",
     cache.display()
 )]
 pub struct NotCached {
@@ -109,12 +109,12 @@ pub struct NotCached {
     pub cache: PathBuf,
     /// The branches and tags of the repository that the cache knows at other commits.
     pub known: Vec<String>,
-    pub barrier: Barrier,
+    pub reason: OfflineReason,
 }
 
 /// Why nothing may be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Barrier {
+pub enum OfflineReason {
     /// `--offline` was given.
     Flag,
     /// This environment variable is set.
@@ -123,7 +123,7 @@ pub enum Barrier {
     Build,
 }
 
-impl fmt::Display for Barrier {
+impl fmt::Display for OfflineReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag => formatter.write_str("--offline forbids connections"),
@@ -176,10 +176,13 @@ impl Diagnosis for HubError {
             Self::UnknownModel { .. } => {
                 let names = |kind: Kind| {
                     let cards = Card::all().iter().filter(|card| card.kind == kind);
-                    cards.map(|card| card.name.as_str()).collect::<Vec<_>>().join(", ")
+                    cards
+                        .map(|card| card.name.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 };
                 Some(format!(
-                    "the cards are {}; those of encoders {}; a path begins with ./ or /",
+                    "cards of language models: {}; of encoders: {}; a path begins with ./ or /",
                     names(Kind::Decoder),
                     names(Kind::Encoder)
                 ))
@@ -196,28 +199,37 @@ impl Diagnosis for HubError {
                 Some(match lacking.known.first() {
                     None => remedy,
                     Some(first) => format!(
-                        "{remedy}; of this repository the cache knows {} (ask for {}@{first})",
+                        "{remedy}; the cache has other revisions of it: {} (name {}@{first})",
                         lacking.known.join(", "),
                         lacking.repository
                     ),
                 })
             }
             Self::Forbidden { member, .. } => Some(elsewhere(member)),
-            Self::Refused { page, with_token: false, .. } => Some(format!(
+            Self::Refused {
+                page,
+                with_token: false,
+                ..
+            } => Some(format!(
                 "accept the licence on {page}, then set HF_TOKEN to a read token of that account"
             )),
-            Self::Refused { page, with_token: true, .. } => Some(format!(
-                "the account of the token in use must have been granted access on {page}; \
+            Self::Refused {
+                page,
+                with_token: true,
+                ..
+            } => Some(format!(
+                "ask for access on {page} with the account of the token in use; \
                  HF_TOKEN overrides the stored token"
             )),
-            Self::NotFound { .. } => Some(
-                "check the spelling; a private repository shows itself only to a token (HF_TOKEN)".to_owned(),
-            ),
+            Self::NotFound { .. } => {
+                Some("check the spelling; a private repository needs a token (HF_TOKEN)".to_owned())
+            }
             Self::Unreachable { .. } | Self::Status { .. } => Some(
-                "what arrived is kept: the same command goes on from there; HF_ENDPOINT names a mirror".to_owned(),
+                "run the same command again: it continues the download; HF_ENDPOINT names a mirror"
+                    .to_owned(),
             ),
             Self::WrongSum { .. } => {
-                Some("fetch it again; if it happens twice, do not trust the source".to_owned())
+                Some("fetch it again; if that fails too, do not trust the source".to_owned())
             }
             Self::Io(error) => error.hint(),
             Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
@@ -228,7 +240,7 @@ impl Diagnosis for HubError {
 
 fn elsewhere(member: &str) -> String {
     format!(
-        "run `wardround models fetch {member} --to DIR` where there is a network, \
-         carry DIR here and name it in place of the model"
+        "run `wardround models fetch {member} --to DIR` on a machine with a network, \
+         copy DIR here and name it in place of the model"
     )
 }

@@ -46,10 +46,10 @@ pub fn fetch_repository(
     to: Option<&Path>,
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
-    if let Some(barrier) = options.barrier() {
+    if let Some(reason) = options.fetch_refusal() {
         return Err(HubError::Forbidden {
             member: repository.spelling(),
-            barrier,
+            reason,
         });
     }
     let client = connect(repository, options)?;

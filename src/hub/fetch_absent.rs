@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Barrier, Checkpoint, HubError, HubOptions, Repository};
+use super::{Checkpoint, HubError, HubOptions, OfflineReason, Repository};
 
 /// Whether this build can fetch at all.
 pub const AVAILABLE: bool = false;
@@ -18,6 +18,6 @@ pub fn fetch_repository(
 ) -> Result<Checkpoint, HubError> {
     Err(HubError::Forbidden {
         member: repository.spelling(),
-        barrier: Barrier::Build,
+        reason: OfflineReason::Build,
     })
 }

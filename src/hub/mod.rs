@@ -23,7 +23,7 @@ pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::{Checkpoint, CheckpointFiles};
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
 pub use environment::{Environment, Token};
-pub use error::{Barrier, HubError, NotCached};
+pub use error::{HubError, NotCached, OfflineReason};
 pub use options::HubOptions;
 pub use repository::Repository;
 pub use source::{fetch, resolve};

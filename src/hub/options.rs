@@ -1,6 +1,6 @@
 //! What bears on finding a model besides its name.
 
-use super::{Barrier, Cache, Environment, HubError, fetch};
+use super::{Cache, Environment, HubError, OfflineReason, fetch};
 
 #[derive(Clone, Debug)]
 pub struct HubOptions {
@@ -24,16 +24,16 @@ impl HubOptions {
     }
 
     /// What forbids fetching, if anything does.
-    pub fn barrier(&self) -> Option<Barrier> {
-        let build = (!fetch::AVAILABLE).then_some(Barrier::Build);
-        self.offline_barrier().or(build)
+    pub fn fetch_refusal(&self) -> Option<OfflineReason> {
+        let build = (!fetch::AVAILABLE).then_some(OfflineReason::Build);
+        self.offline_reason().or(build)
     }
 
     /// What the user said against connections, if anything.
-    pub fn offline_barrier(&self) -> Option<Barrier> {
+    pub fn offline_reason(&self) -> Option<OfflineReason> {
         match self.environment.offline {
-            _ if self.offline => Some(Barrier::Flag),
-            variable => variable.map(Barrier::Variable),
+            _ if self.offline => Some(OfflineReason::Flag),
+            variable => variable.map(OfflineReason::Variable),
         }
     }
 

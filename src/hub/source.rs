@@ -33,20 +33,18 @@ pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubErro
 fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
     let cache = options.cache()?;
     let cached = cache.repository(&repository.id);
-    match (look_up(repository, &cached)?, options.barrier()) {
+    match (look_up(repository, &cached)?, options.fetch_refusal()) {
         (Cached::Whole(checkpoint), _) => Ok(*checkpoint),
         (Cached::Lacking(_), None) => hub_fetch::fetch_repository(repository, None, options),
-        (Cached::Lacking(missing), Some(barrier)) => {
-            Err(HubError::NotCached(Box::new(NotCached {
-                member: repository.spelling(),
-                repository: repository.id.clone(),
-                revision: repository.revision.clone(),
-                missing,
-                cache: cache.root().to_owned(),
-                known: cached.references_besides(&repository.revision),
-                barrier,
-            })))
-        }
+        (Cached::Lacking(missing), Some(reason)) => Err(HubError::NotCached(Box::new(NotCached {
+            member: repository.spelling(),
+            repository: repository.id.clone(),
+            revision: repository.revision.clone(),
+            missing,
+            cache: cache.root().to_owned(),
+            known: cached.references_besides(&repository.revision),
+            reason,
+        }))),
     }
 }
 

@@ -54,28 +54,26 @@ pub struct FileCheck {
     pub sha256: Option<String>,
 }
 
-/// Sums every file of the checkpoint and holds it against the best authority there is, in the order of the names.
+/// Hashes every file of the checkpoint and compares it with the most trusted sum that is known, in the order of the
+/// names.
 ///
 /// # Errors
-/// A file cannot be read, or the provenance is broken. A mismatch is no error here: it is in the list.
+/// A file cannot be read, or the provenance is broken. A mismatch is not an error here: it is in the list.
 pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
-    let files = checkpoint.named_files();
-    let known = KnownSums::of(checkpoint)?;
+    let known = known_sums(checkpoint)?;
+    let missing = |name: &String| FileCheck {
+        name: name.clone(),
+        status: Status::Missing,
+        sha256: None,
+    };
     let mut checks: BTreeMap<String, FileCheck> = known
-        .listed()
-        .map(|name| {
-            (
-                name.clone(),
-                FileCheck {
-                    name,
-                    status: Status::Missing,
-                    sha256: None,
-                },
-            )
-        })
+        .keys()
+        .map(|name| (name.clone(), missing(name)))
         .collect();
+    let files = checkpoint.named_files();
     for (FileDigest { name, sha256 }, (_, path)) in digest_files(&files)?.into_iter().zip(&files) {
-        let status = match known.expected(&name, path) {
+        let expected = known.get(&name).cloned().flatten();
+        let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
             None => Status::Unknown,
             Some((authority, expected)) if expected == sha256 => Status::Ok(authority),
             Some((authority, expected)) => Status::Mismatch {
@@ -83,62 +81,41 @@ pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
                 expected,
             },
         };
-        checks.insert(
-            name.clone(),
-            FileCheck {
-                name,
-                status,
-                sha256: Some(sha256),
-            },
-        );
+        let check = FileCheck {
+            name: name.clone(),
+            status,
+            sha256: Some(sha256),
+        };
+        checks.insert(name, check);
     }
     Ok(checks.into_values().collect())
 }
 
-struct KnownSums {
-    card: BTreeMap<String, Option<String>>,
-    provenance: BTreeMap<String, String>,
-}
-
-impl KnownSums {
-    fn of(checkpoint: &Checkpoint) -> Result<Self, HubError> {
-        let own_revision =
-            |card: &&super::Card| checkpoint.revision.as_ref() == Some(&card.revision);
+/// Every file that the card or the provenance lists, with the sum that it should have: the card's, else the
+/// provenance's.
+fn known_sums(
+    checkpoint: &Checkpoint,
+) -> Result<BTreeMap<String, Option<(Authority, String)>>, HubError> {
+    let provenance = Provenance::read(&checkpoint.directory)?;
+    let listed = provenance.into_iter().flat_map(|listed| listed.sha256);
+    let mut sums: BTreeMap<_, _> = listed
+        .map(|(name, sum)| (name, Some((Authority::Provenance, sum))))
+        .collect();
+    let is_here = |name: &str| checkpoint.directory.join(name).is_file();
+    let card = checkpoint
+        .card
+        .filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
+    for file in card.into_iter().flat_map(|card| &card.files) {
         // Where another form serves instead, the first is not missed.
-        let is_replaced = |file: &&super::CardFile| {
-            let is_here = |name: &str| checkpoint.directory.join(name).is_file();
-            !is_here(&file.name) && file.instead.as_deref().is_some_and(is_here)
-        };
-        let card = checkpoint
-            .card
-            .filter(own_revision)
-            .into_iter()
-            .flat_map(|card| &card.files)
-            .filter(|file| !is_replaced(file));
-        Ok(Self {
-            card: card
-                .map(|file| (file.name.clone(), file.sha256.clone()))
-                .collect(),
-            provenance: Provenance::read(&checkpoint.directory)?
-                .map(|provenance| provenance.sha256)
-                .unwrap_or_default(),
-        })
+        if !is_here(&file.name) && file.instead.as_deref().is_some_and(is_here) {
+            continue;
+        }
+        let sum = sums.entry(file.name.clone()).or_default();
+        if let Some(own) = &file.sha256 {
+            *sum = Some((Authority::Card, own.clone()));
+        }
     }
-
-    fn listed(&self) -> impl Iterator<Item = String> {
-        self.card.keys().chain(self.provenance.keys()).cloned()
-    }
-
-    fn expected(&self, name: &str, path: &Path) -> Option<(Authority, String)> {
-        let card = self
-            .card
-            .get(name)
-            .cloned()
-            .flatten()
-            .map(|sum| (Authority::Card, sum));
-        card.or_else(|| Some((Authority::Provenance, self.provenance.get(name)?.clone())))
-            .or_else(|| Some((Authority::Hub, blob_sum(path)?)))
-    }
+    Ok(sums)
 }
 
 /// The sum in the name of the blob that a cached file links to; git's own names are shorter.

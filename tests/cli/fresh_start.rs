@@ -168,7 +168,7 @@ fn an_unknown_or_absent_model_is_named() {
         3,
         &[
             "Qwen/Qwen3-4B",
-            "is not whole in the cache",
+            "is incomplete in the cache",
             "--offline forbids connections",
             "hint: run `wardround models fetch qwen3-4b --to DIR` where there is a network",
         ],

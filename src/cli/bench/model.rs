@@ -9,7 +9,7 @@ use crate::bench::environment::Environment;
 use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::output::OutputFormat;
 use crate::bench::trial::Trial;
-use crate::bench::workload::Workload;
+use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
 use crate::cli::options::{ComputeFlags, HubFlags};
 use crate::cli::{prepare, synthetic};
@@ -116,8 +116,8 @@ impl ModelBench {
                 "give --prompt-tokens or --generate-tokens above 0",
             ));
         }
-        let extent = extent(&workloads);
-        let description = self.describe(device.machine(), extent.1)?;
+        let extent = Extent::of(&workloads);
+        let description = self.describe(device.machine(), extent.positions)?;
         check_room(&description, &device, extent)?;
         let precision = description.precision;
         let costs = CostModel::new(&description.config, precision, device.machine());
@@ -153,8 +153,8 @@ impl ModelBench {
         description: &Description,
         workloads: &[Workload],
     ) -> Result<Vec<Vec<Duration>>, Failure> {
-        let extent = extent(workloads);
-        let decoder = description.load(&ops, extent.1)?;
+        let extent = Extent::of(workloads);
+        let decoder = description.load(&ops, extent.positions)?;
         let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
         let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
@@ -220,19 +220,8 @@ impl ModelBench {
     }
 }
 
-/// Sequences, and positions of each, that the tests need.
-fn extent(workloads: &[Workload]) -> (usize, usize) {
-    let extents = workloads.iter().map(Workload::extent);
-    extents.fold((0, 0), |(sequences, positions), extent| {
-        (sequences.max(extent.0), positions.max(extent.1))
-    })
-}
-
-fn check_room(
-    description: &Description,
-    device: &Device,
-    (sequences, positions): (usize, usize),
-) -> Result<(), Failure> {
+fn check_room(description: &Description, device: &Device, extent: Extent) -> Result<(), Failure> {
+    let (sequences, positions) = (extent.sequences, extent.positions);
     let most = description.config.max_position_embeddings;
     if positions > most {
         return Err(Failure::usage(

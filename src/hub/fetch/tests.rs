@@ -7,7 +7,7 @@ use crate::diagnosis::{Blame, Diagnosis};
 use std::path::Path;
 
 use super::super::{
-    Barrier, Environment, FileCheck, HubError, HubOptions, Status, fetch, resolve, verify,
+    Environment, FileCheck, HubError, HubOptions, OfflineReason, Status, fetch, resolve, verify,
 };
 use super::fake_hub::{COMMIT, FakeHub, Fault, REPOSITORY, Repository};
 
@@ -315,7 +315,7 @@ fn nothing_connects_when_it_is_forbidden() {
         assert_eq!(error.blame(), Blame::Artefact);
         let error = fetch(REPOSITORY, None, &options).unwrap_err();
         assert!(
-            matches!(error, HubError::Forbidden { barrier, .. } if barrier != Barrier::Build),
+            matches!(error, HubError::Forbidden { reason, .. } if reason != OfflineReason::Build),
             "{error}"
         );
     }

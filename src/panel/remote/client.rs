@@ -70,10 +70,10 @@ impl RemoteModel {
     /// # Errors
     /// [`RemoteError::Forbidden`] where connections are.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
-        if let Some(barrier) = options.barrier {
+        if let Some(reason) = options.offline {
             return Err(RemoteError::Forbidden {
                 address: address.clone(),
-                barrier,
+                reason,
             });
         }
         Ok(RemoteModel {

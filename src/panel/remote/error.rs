@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Address;
 use super::key::WARDROUND_API_KEY;
 use crate::diagnosis::{Blame, Diagnosis};
-use crate::hub::Barrier;
+use crate::hub::OfflineReason;
 
 #[derive(Debug, Error)]
 pub enum RemoteError {
@@ -20,8 +20,11 @@ pub enum RemoteError {
     BadKey { variable: String },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
     NoFeature { address: Address },
-    #[error("{address} cannot be asked: {barrier}")]
-    Forbidden { address: Address, barrier: Barrier },
+    #[error("{address} cannot be asked: {reason}")]
+    Forbidden {
+        address: Address,
+        reason: OfflineReason,
+    },
 
     #[error("the image {path} cannot be sent: {reason}")]
     Image { path: PathBuf, reason: String },

@@ -19,7 +19,7 @@ pub use self::address::Address;
 pub use self::client::{AVAILABLE, RemoteModel};
 pub use self::error::RemoteError;
 pub use self::key::ApiKey;
-use crate::hub::Barrier;
+use crate::hub::OfflineReason;
 use crate::record::Grammar;
 use crate::record::{AnsweredBy, FinishReason, Message, Usage};
 
@@ -28,7 +28,7 @@ use crate::record::{AnsweredBy, FinishReason, Message, Usage};
 #[derive(Clone, Debug)]
 pub struct RemoteOptions {
     /// What forbids connections, if anything does.
-    pub barrier: Option<Barrier>,
+    pub offline: Option<OfflineReason>,
     pub key: Option<ApiKey>,
     /// For looking the name up, and again for the connection.
     pub connect_timeout: Duration,
@@ -51,7 +51,7 @@ pub struct RemoteOptions {
 impl Default for RemoteOptions {
     fn default() -> RemoteOptions {
         RemoteOptions {
-            barrier: None,
+            offline: None,
             key: None,
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(600),

@@ -2,15 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::PATIENCE;
 use crate::random::mix;
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
 
 /// Whether another attempt may fare better after an answer with this status.
 pub fn is_transient(status: u16) -> bool {
@@ -34,34 +31,8 @@ pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let until = UNIX_EPOCH + Duration::from_secs(date_seconds(value)?);
+    let until = httpdate::parse_http_date(value).ok()?;
     Some(until.duration_since(now).unwrap_or_default())
-}
-
-/// Seconds since 1970 of a date as in `Sun, 06 Nov 1994 08:49:37 GMT`, the one form that may still be sent.
-fn date_seconds(date: &str) -> Option<u64> {
-    let (_, date) = date.split_once(", ")?;
-    let mut parts = date.strip_suffix(" GMT")?.split(' ');
-    let day: u64 = parts.next()?.parse().ok()?;
-    let name = parts.next()?;
-    let month = 1 + MONTHS.iter().position(|month| *month == name)? as u64;
-    let year: u64 = parts.next()?.parse().ok()?;
-    let mut clock = parts.next()?.split(':').map(str::parse::<u64>);
-    let mut next = || clock.next()?.ok();
-    let (hour, minute, second) = (next()?, next()?, next()?);
-    let is_date = (1..=31).contains(&day) && (1970..=9999).contains(&year);
-    if !is_date || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Years that begin in March put the leap day at their end; five months from there have 153 days.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    Some(86_400 * days + 3_600 * hour + 60 * minute + second)
 }
 
 /// Sleeps; `false` if `stop` was set before the end.
@@ -80,6 +51,8 @@ pub fn sleep(pause: Duration, stop: &AtomicBool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     #[test]
@@ -127,19 +100,6 @@ mod tests {
             "Sun, 06 Nov 99999999999999999 08:49:37 GMT",
         ] {
             assert_eq!(seconds(value), None, "{value}");
-        }
-    }
-
-    #[test]
-    fn dates_are_counted_across_leap_years() {
-        for (date, seconds) in [
-            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-            ("Mon, 28 Feb 2000 23:59:59 GMT", 951_782_399),
-            ("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400),
-            ("Tue, 31 Dec 2024 23:59:59 GMT", 1_735_689_599),
-            ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
-        ] {
-            assert_eq!(date_seconds(date), Some(seconds), "{date}");
         }
     }
 

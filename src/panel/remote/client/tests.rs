@@ -16,7 +16,7 @@ use super::super::{
     Address, ApiKey, RemoteCompletion, RemoteError, RemoteModel, RemoteOptions, RemoteRequest,
 };
 use super::fake_server::{Act, FakeServer, ok, said, status};
-use crate::hub::Barrier;
+use crate::hub::OfflineReason;
 use crate::record::{FinishReason, Message};
 
 const SECRET: &str = "sk-hush-hush";
@@ -138,12 +138,12 @@ fn the_key_is_in_no_error_and_no_debug_form() {
 #[test]
 fn nothing_is_sent_where_it_is_forbidden() {
     let server = FakeServer::play(vec![said("B")]);
-    for (barrier, said) in [
-        (Barrier::Flag, "--offline"),
-        (Barrier::Variable("HF_HUB_OFFLINE"), "HF_HUB_OFFLINE"),
+    for (reason, said) in [
+        (OfflineReason::Flag, "--offline"),
+        (OfflineReason::Variable("HF_HUB_OFFLINE"), "HF_HUB_OFFLINE"),
     ] {
         let options = RemoteOptions {
-            barrier: Some(barrier),
+            offline: Some(reason),
             ..options()
         };
         let error = RemoteModel::open(&address(&server), options).unwrap_err();
