@@ -1,11 +1,11 @@
-//! Lines to stdout (data) and stderr (everything else).
+//! Output: data to stdout, everything else to stderr.
 
 use std::io::{self, Write};
 
 /// Writes a line of data.
 ///
 /// # Errors
-/// When the reader is gone; `exit` knows what to make of it. When stdout takes no more, as on a full disk.
+/// The reader is gone, which `exit` treats as no error, or stdout takes no more, as on a full disk.
 pub fn say(line: impl AsRef<str>) -> io::Result<()> {
     write(&format!("{}\n", line.as_ref()))
 }
@@ -13,7 +13,7 @@ pub fn say(line: impl AsRef<str>) -> io::Result<()> {
 /// Writes data as it comes, without a newline.
 ///
 /// # Errors
-/// As [`say`].
+/// The reader is gone, or stdout takes no more, as on a full disk.
 pub fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -23,7 +23,7 @@ pub fn write(text: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write to stdout: {error}")))
 }
 
-/// Writes a line of news; nobody reading it is no reason to stop.
+/// Writes a line to stderr; that it cannot be written is no reason to stop.
 pub fn note(line: impl AsRef<str>) {
     let _ = writeln!(io::stderr().lock(), "{}", line.as_ref());
 }

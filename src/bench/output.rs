@@ -4,9 +4,6 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::model::ModelReport;
-use super::panel::PanelReport;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// Tables in Markdown
@@ -17,29 +14,28 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
+    /// Writes a report whose list `rows` has the lines of a CSV file; `markdown` is its table for people.
+    ///
     /// # Errors
-    /// Never, unless a figure cannot be written in the format.
-    pub fn write_model(self, report: &ModelReport) -> std::io::Result<String> {
+    /// A figure cannot be written in the format.
+    pub fn write(
+        self,
+        report: &impl Serialize,
+        rows: &str,
+        markdown: impl FnOnce() -> String,
+    ) -> std::io::Result<String> {
         match self {
-            OutputFormat::Md => Ok(report.markdown()),
+            OutputFormat::Md => Ok(markdown()),
             OutputFormat::Json => json(report),
-            OutputFormat::Csv => csv(report, "results"),
-        }
-    }
-
-    /// # Errors
-    /// As [`OutputFormat::write_model`].
-    pub fn write_panel(self, report: &PanelReport) -> std::io::Result<String> {
-        match self {
-            OutputFormat::Md => Ok(report.markdown()),
-            OutputFormat::Json => json(report),
-            OutputFormat::Csv => csv(report, "engines"),
+            OutputFormat::Csv => csv(report, rows),
         }
     }
 }
 
+/// Pretty-printed, with a newline at the end.
+///
 /// # Errors
-/// Never, unless a figure cannot be written as JSON.
+/// A figure cannot be written as JSON.
 pub fn json(report: &impl Serialize) -> std::io::Result<String> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
@@ -48,7 +44,7 @@ pub fn json(report: &impl Serialize) -> std::io::Result<String> {
 /// values of a list by a space; other lists of objects are left out.
 ///
 /// # Errors
-/// Never, unless a figure cannot be written as CSV.
+/// A figure cannot be written as CSV.
 pub fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
     let mut report = serde_json::to_value(report)?;
     let rows = match report

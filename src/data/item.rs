@@ -20,7 +20,7 @@ impl Item {
     }
 }
 
-/// As `dataset.jsonl` keeps it.
+/// A line of `dataset.jsonl`.
 impl From<&Item> for ItemText {
     fn from(item: &Item) -> ItemText {
         match item {

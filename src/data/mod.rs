@@ -215,7 +215,7 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
 ///
 /// # Errors
 ///
-/// As [`load`]; the tests see to it that there is none.
+/// None: the tests read these questions.
 pub fn demo() -> Result<Dataset, DataError> {
     load(Path::new(DEMO_PATH), Format::Mcq)
 }

@@ -103,7 +103,7 @@ impl CheckpointFiles {
     /// Finds the files of `directory` that a model of this card is run from; without a card, a decoder's.
     ///
     /// # Errors
-    /// As [`CheckpointFiles::find`].
+    /// A file is missing, or the index of shards is damaged.
     pub fn find_for(directory: &Path, card: Option<&Card>) -> Result<Self, HubError> {
         match card {
             Some(card) if card.kind == Kind::Encoder => Self::find_listed(directory, card),

@@ -1,6 +1,6 @@
-//! Every environment variable that the hub heeds, captured once so that nothing deeper consults the process.
+//! The environment variables that the hub reads, all at once, so that nothing deeper asks the process.
 //!
-//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are heeded too, by the HTTP client itself.
+//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are read too, by the HTTP client itself.
 
 use std::env;
 use std::ffi::OsString;
@@ -87,7 +87,7 @@ impl Environment {
     /// Reads the variables through `lookup`; an empty one counts as unset.
     ///
     /// # Errors
-    /// As [`Environment::capture`].
+    /// [`HubError::BadVariable`] for a timeout that is not a number of seconds.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HubError> {
         let raw = |name| lookup(name).filter(|value| !value.is_empty());
         let text = |name| raw(name).map(|value| value.to_string_lossy().trim().to_owned());

@@ -154,20 +154,8 @@ impl Diagnosis for HubError {
             | Self::NoCache
             | Self::BadVariable { .. }
             | Self::Busy { .. } => Blame::Usage,
-            Self::Incomplete { .. }
-            | Self::NoWeights { .. }
-            | Self::BadIndex { .. }
-            | Self::ShardOutside { .. }
-            | Self::BadProvenance { .. }
-            | Self::NotCached(_)
-            | Self::Forbidden { .. }
-            | Self::Refused { .. }
-            | Self::NotFound { .. }
-            | Self::Status { .. }
-            | Self::Unreachable { .. }
-            | Self::BadAnswer { .. }
-            | Self::WrongSum { .. } => Blame::Artefact,
             Self::Io(error) => error.blame(),
+            _ => Blame::Artefact,
         }
     }
 

@@ -15,7 +15,7 @@ enum Member {
     Repository(Repository),
 }
 
-/// Finds the checkpoint of a panel member, fetching it where it is not whole in the cache and that is allowed.
+/// Finds the checkpoint of a panel member, fetching it where the cache has not all of it and fetching is allowed.
 ///
 /// A directory of that name comes first, then a card's name, then a hub id, `org/name` or `org/name@revision`. A hub
 /// id that has a card means the card's commit unless a revision is given. What is whole in the cache is used without
@@ -128,7 +128,7 @@ fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
 /// What the cache has of a repository.
 enum Cached {
     Whole(Box<Checkpoint>),
-    /// In words: what it lacks.
+    /// What it lacks, in words.
     Lacking(String),
 }
 
@@ -154,7 +154,7 @@ fn look_up(repository: &Repository, cached: &CachedRepository) -> Result<Cached,
 /// Opens the files of a commit; a decoder of the hub comes with its tokenizer.json.
 ///
 /// # Errors
-/// As [`CheckpointFiles::find`].
+/// A file is missing, or the index of shards is damaged.
 pub fn open_snapshot(
     repository: &Repository,
     commit: &str,

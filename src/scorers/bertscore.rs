@@ -206,7 +206,7 @@ impl BertScore {
     ///
     /// # Errors
     ///
-    /// As [`BertScore::score`].
+    /// The text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, EncoderError> {
         Ok(self.encode(&self.tokens(text)?)?.to_vec2()?)
     }

@@ -137,8 +137,10 @@ struct Search<'s, T> {
     /// For each item of `a`, where it stands in `b`.
     places: Vec<&'s [usize]>,
     /// `[|b| + 1]`: at *j* the length of the run that ends with the item of `a` before this one and the item *j* - 1 of `b`.
+    /// All zeros between searches.
     earlier: Vec<usize>,
-    /// Likewise, ending with this item of `a`. Both are all zeros between searches.
+    /// `[|b| + 1]`: at *j* the length of the run that ends with this item of `a` and the item *j* - 1 of `b`. All zeros
+    /// between searches.
     row: Vec<usize>,
 }
 

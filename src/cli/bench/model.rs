@@ -142,7 +142,9 @@ impl ModelBench {
             repetitions: usize::from(self.repetitions),
             environment,
         };
-        let text = self.format.write_model(&report)?;
+        let text = self
+            .format
+            .write(&report, "results", || report.markdown())?;
         Ok(console::say(text.trim_end())?)
     }
 

@@ -145,7 +145,7 @@ impl PanelBench {
             plan,
             environment,
         };
-        let text = format.write_panel(&report)?;
+        let text = format.write(&report, "engines", || report.markdown())?;
         Ok(console::say(text.trim_end())?)
     }
 
