@@ -14,24 +14,24 @@ const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
         "bench report analysis experiment systems panel engine model ops encoder scorers synth hub data prompts chat \
-         tokenizer text random diagnosis record console",
+         tokenizer text random digest diagnosis record console",
     ),
     (
         "report",
-        "analysis experiment systems panel data prompts text random diagnosis record",
+        "analysis experiment systems panel data prompts text random digest diagnosis record",
     ),
     (
         "analysis",
-        "experiment systems encoder scorers data prompts text random diagnosis record",
+        "experiment systems encoder scorers data prompts text random digest diagnosis record",
     ),
     (
         "bench",
-        "experiment systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis record \
+        "experiment systems panel engine model ops synth hub data prompts chat tokenizer text random digest diagnosis record \
          console",
     ),
     (
         "experiment",
-        "systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis record console",
+        "systems panel engine model ops synth hub data prompts chat tokenizer text random digest diagnosis record console",
     ),
     (
         "systems",
@@ -39,7 +39,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "panel",
-        "engine model ops synth hub data prompts chat tokenizer text random diagnosis record console",
+        "engine model ops synth hub data prompts chat tokenizer text random digest diagnosis record console",
     ),
     ("engine", "model ops tokenizer text random diagnosis record"),
     (
@@ -50,13 +50,14 @@ const ARROWS: &[(&str, &str)] = &[
     ("ops", "random diagnosis record"),
     ("scorers", "encoder text random diagnosis record"),
     ("encoder", "text random diagnosis record"),
-    ("hub", "text random diagnosis record console"),
-    ("data", "text random diagnosis record"),
-    ("prompts", "text diagnosis record"),
-    ("chat", "text diagnosis record"),
+    ("hub", "text random digest diagnosis record console"),
+    ("data", "text random digest diagnosis record"),
+    ("prompts", "text digest diagnosis record"),
+    ("chat", "text digest diagnosis record"),
     ("tokenizer", "text diagnosis record"),
     ("text", "diagnosis record"),
     ("random", "diagnosis"),
+    ("digest", ""),
     ("diagnosis", "console"),
     ("record", ""),
     ("console", ""),
@@ -82,7 +83,6 @@ const WRONG_ARROWS: &[(&str, &str)] = &[
     ("exit", "panel"),
     ("exit", "prompts"),
     ("exit", "report"),
-    ("exit", "scorers"),
     ("exit", "synth"),
     ("exit", "systems"),
 ];
