@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod compare;
+mod completions;
 mod crew;
 mod demo;
 mod doctor;
@@ -26,6 +27,8 @@ mod run;
 mod score;
 mod summary;
 mod synthetic;
+#[cfg(test)]
+mod tests;
 mod tokenize;
 mod verify;
 mod workplace;
@@ -78,6 +81,10 @@ enum Verb {
     Bench(Box<bench::Bench>),
     /// Say what this machine and this build can do
     Doctor(doctor::Doctor),
+    /// Print shell completions
+    Completions(completions::Completions),
+    /// Write man pages to a directory
+    Man(completions::Man),
 }
 
 /// Runs the verb that the command line names.
@@ -103,37 +110,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Tokenize(tokenize) => tokenize.run(),
         Verb::Bench(bench) => bench.run(),
         Verb::Doctor(doctor) => doctor.run(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent_and_every_flag_has_a_variable() {
-        let mut command = Arguments::command();
-        command.build();
-        command.clone().debug_assert();
-        for verb in command
-            .get_subcommands()
-            .flat_map(|verb| std::iter::once(verb).chain(verb.get_subcommands()))
-        {
-            for argument in verb
-                .get_arguments()
-                .filter(|argument| argument.get_long().is_some())
-            {
-                let name = argument.get_long().unwrap_or_default();
-                if !["help", "version"].contains(&name) {
-                    assert!(
-                        argument.get_env().is_some(),
-                        "{}: --{name}",
-                        verb.get_name()
-                    );
-                }
-            }
-        }
+        Verb::Completions(completions) => completions.run(),
+        Verb::Man(man) => man.run(),
     }
 }

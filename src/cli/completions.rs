@@ -1,0 +1,82 @@
+//! `completions` and `man`: what a shell and `man` know of the command line, generated from its definition.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::Arguments;
+use super::exit::Failure;
+use crate::console;
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Shell to generate completions for
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl Completions {
+    pub fn run(self) -> Result<(), Failure> {
+        Ok(console::write(&script(self.shell))?)
+    }
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "wardround", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Directory to write the pages to
+    directory: PathBuf,
+}
+
+impl Man {
+    pub fn run(self) -> Result<(), Failure> {
+        fs_err::create_dir_all(&self.directory)?;
+        Ok(clap_mangen::generate_to(
+            Arguments::command(),
+            &self.directory,
+        )?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_has_completions_of_every_verb() {
+        let verbs = Arguments::command();
+        for shell in Shell::value_variants() {
+            let script = script(*shell);
+            for verb in verbs.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+                assert!(script.contains(verb.get_name()), "{shell}: {verb}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_verb_has_a_page() {
+        let directory = tempfile::tempdir().unwrap();
+        let man = Man {
+            directory: directory.path().join("man"),
+        };
+        man.run().unwrap();
+        for verb in Arguments::command()
+            .get_subcommands()
+            .filter(|verb| !verb.is_hide_set())
+        {
+            let path = directory
+                .path()
+                .join(format!("man/wardround-{}.1", verb.get_name()));
+            let page = fs_err::read_to_string(&path).unwrap();
+            assert!(page.contains(".SH OPTIONS"), "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the command line says, kept word for word in `snapshots/`; INSTA_UPDATE=always takes what it says now.
+
+use clap::{Command, CommandFactory, Parser};
+use insta::assert_snapshot;
+
+use super::{Arguments, run};
+
+/// A verb and its verbs, each with its full name.
+fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
+    let mut found = vec![(name.to_owned(), command.clone())];
+    for verb in command.get_subcommands() {
+        if verb.get_name() != "help" {
+            found.extend(verbs(verb, &format!("{name} {}", verb.get_name())));
+        }
+    }
+    found
+}
+
+fn all() -> Vec<(String, Command)> {
+    let mut command = Arguments::command();
+    command.build();
+    verbs(&command, "wardround")
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn help() {
+    for (name, command) in all() {
+        // Of a variable its name is printed, not what it is where the test runs.
+        let mut command = command
+            .mut_args(|argument| argument.hide_env_values(true))
+            .term_width(100);
+        let text = command.render_long_help().to_string();
+        let text: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert_snapshot!(name.replace(' ', "-"), text.join("\n"));
+    }
+}
+
+/// What a mistake leads to: its message, its hint and the exit code.
+fn answer(line: &str) -> String {
+    let ended = match Arguments::try_parse_from(line.split(' ')) {
+        Err(error) => format!("{}exit code {}", error.render(), error.exit_code()),
+        Ok(arguments) => match run(arguments) {
+            Ok(()) => "exit code 0".to_owned(),
+            Err(failure) => {
+                let hint = failure.hint();
+                let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
+                let code = failure.blame().exit_code();
+                format!("error: {failure}\n{hint}exit code {code}")
+            }
+        },
+    };
+    format!("$ {line}\n{ended}\n")
+}
+
+#[test]
+fn mistakes() {
+    let lines = [
+        "wardround runn",
+        "wardround run --limit few",
+        "wardround tokenize --model no-such-model",
+        "wardround tokenize --model ./no-such-folder",
+        "wardround tokenize --model src",
+        "wardround generate --model src",
+        "wardround generate --model src --prompt Hello --temperature hot",
+        "wardround logprobs --model src --tokens 1 --device tpu",
+        "wardround compare no-such-run other",
+        "wardround compare src/cli src/cli",
+        "wardround verify src/cli",
+        "wardround report no-such-run",
+        "wardround rate score no-such-key ratings",
+        "wardround score mediqa-corr no-such-file --gold no-such-gold",
+        "wardround models verify no-such-model",
+        "wardround models synth llama src",
+        "wardround models synth llama /dev/null/model --shape qwen3-small",
+        "wardround bench",
+        "wardround bench --synth llama --prompt-tokens 0 --generate-tokens 0",
+        "wardround completions tcsh",
+    ];
+    assert_snapshot!("mistakes", lines.map(answer).join("\n"));
+}
