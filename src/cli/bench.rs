@@ -18,7 +18,7 @@ pub struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Measure a panel at work: MED-MAD over questions, with everything that belongs to it
+    /// Measure a panel end to end: MED-MAD over questions
     Panel(Box<panel::PanelBench>),
 }
 

@@ -11,19 +11,14 @@ use crate::console;
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Run directories; the first is compared with every other
+    /// Run directories; the first is compared with each of the others
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Compare only the questions that all of them ran
-    #[arg(long, env = "WARDROUND_COMMON")]
+    /// Compare only the questions that all runs have in common
+    #[arg(long)]
     common: bool,
-    /// How the figures are printed
-    #[arg(
-        long,
-        env = "WARDROUND_OUTPUT_FORMAT",
-        value_enum,
-        default_value = "md"
-    )]
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
 }
 

@@ -19,7 +19,7 @@ Exit codes:
   2    wrong usage, configuration or data
   3    a missing or corrupt file of a model or a run
   70   a failure of the machine: disk full, out of memory, GPU fault
-  130  interrupted; `--resume` goes on";
+  130  interrupted; the run can be resumed";
 
 /// Why a command did not end well.
 #[derive(Debug)]

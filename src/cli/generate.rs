@@ -26,73 +26,70 @@ pub struct Generate {
     model: ModelFlags,
     #[command(flatten)]
     input: Input,
-    /// Tokens to generate at most
-    #[arg(long, env = "WARDROUND_MAX_TOKENS", default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of tokens to generate
+    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     #[command(flatten)]
     sampling: SamplingFlags,
     #[command(flatten)]
     form: Form,
-    /// End before this text
-    #[arg(long, env = "WARDROUND_STOP", value_name = "TEXT")]
+    /// Stop sequence: end before this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
-    /// Print one JSON object with text, tokens, usage and finish_reason
-    #[arg(long, env = "WARDROUND_JSON")]
+    /// Print a JSON object with text, tokens, usage and finish_reason
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     compute: ComputeFlags,
-    /// Tokens to draft a step from what was said, where it repeats itself
-    #[arg(long, env = "WARDROUND_DRAFT", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    /// Speculative decoding: tokens to draft per step by prompt lookup
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
     draft: u16,
-    /// Tokens that the prompt and its completion may hold together
-    #[arg(long, env = "WARDROUND_CONTEXT", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Context length in tokens: prompt and completion together
+    #[arg(long, default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Input {
-    /// What the user says; `-` reads stdin
-    #[arg(long, env = "WARDROUND_PROMPT", value_name = "TEXT")]
+    /// User message; `-` reads stdin
+    #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A JSON list of messages with role and content
-    #[arg(long, env = "WARDROUND_MESSAGES", value_name = "FILE")]
+    /// File with a JSON list of messages, each with role and content
+    #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
-    /// Token ids, taken as they are
-    #[arg(
-        long,
-        env = "WARDROUND_TOKENS",
-        value_delimiter = ',',
-        value_name = "ID,ID"
-    )]
+    /// Token ids of the prompt; no chat template is applied
+    #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     tokens: Option<Vec<u32>>,
 }
 
 /// What overrides the model's own decoding defaults.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Decoding")]
 struct SamplingFlags {
-    /// Overrides the model's own default; 0 is greedy
-    #[arg(long, env = "WARDROUND_TEMPERATURE", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
+    /// Sampling temperature; 0 is greedy [default: the model's]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
     temperature: Option<f32>,
-    /// Draw among this many of the likeliest tokens; 0 among all
-    #[arg(long, env = "WARDROUND_TOP_K", value_name = "K")]
+    /// Sample from the K most likely tokens; 0 for all [default: the model's]
+    #[arg(long, value_name = "K")]
     top_k: Option<u32>,
-    /// Draw among the likeliest tokens that make up this share
-    #[arg(long, env = "WARDROUND_TOP_P", value_name = "P", value_parser = share)]
+    /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
+    #[arg(long, value_name = "P", value_parser = share)]
     top_p: Option<f32>,
-    /// What the draws derive from
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
+    /// Random seed
+    #[arg(long, default_value_t = 42, value_name = "S")]
     seed: u64,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
+#[command(next_help_heading = "Decoding")]
 struct Form {
-    /// A file with a JSON schema that the text must follow
-    #[arg(long, env = "WARDROUND_SCHEMA", value_name = "FILE")]
+    /// Constrained decoding: file with a JSON schema that the text must follow
+    #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// A regular expression that the whole text must match
-    #[arg(long, env = "WARDROUND_REGEX", value_name = "REGEX")]
+    /// Constrained decoding: regular expression that the whole text must match
+    #[arg(long, value_name = "REGEX")]
     regex: Option<String>,
 }
 
@@ -101,14 +98,14 @@ fn temperature(text: &str) -> Result<f32, String> {
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
     number
         .filter(is_sound)
-        .ok_or_else(|| "not a number from 0 on".to_owned())
+        .ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
 fn share(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     number
         .filter(|number| (0.0..=1.0).contains(number))
-        .ok_or_else(|| "not a number from 0 to 1".to_owned())
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl Generate {

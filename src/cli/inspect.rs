@@ -12,8 +12,8 @@ use crate::record::Message;
 
 #[derive(Debug, Args)]
 pub struct ModelFlags {
-    /// A card's name, a hub id or a directory
-    #[arg(long, env = "WARDROUND_MODEL", value_name = "MODEL")]
+    /// Model: a card's name, a hub id or a directory
+    #[arg(long, value_name = "MODEL")]
     model: String,
     #[command(flatten)]
     hub: HubFlags,
@@ -40,7 +40,7 @@ pub fn read_messages(path: &Path) -> Result<Vec<Message>, Failure> {
     let text = fs_err::read_to_string(path)?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::usage(
-            format!("{} is no list of messages: {error}", path.display()),
+            format!("{} is not a list of messages: {error}", path.display()),
             r#"write [{"role": "user", "content": "…"}]"#,
         )
     })

@@ -22,20 +22,14 @@ const TOP: usize = 10;
 pub struct Logprobs {
     #[command(flatten)]
     model: ModelFlags,
-    /// The token ids
-    #[arg(
-        long,
-        env = "WARDROUND_TOKENS",
-        value_delimiter = ',',
-        required = true,
-        value_name = "ID,ID"
-    )]
+    /// Token ids
+    #[arg(long, value_delimiter = ',', required = true, value_name = "ID,ID")]
     tokens: Vec<u32>,
-    /// Give every logit instead of the ten greatest log-probabilities
-    #[arg(long, env = "WARDROUND_FULL")]
+    /// Print all logits instead of the ten greatest log-probabilities
+    #[arg(long)]
     full: bool,
-    /// Positions that are computed in one step; but for --fast it changes no bit
-    #[arg(long, env = "WARDROUND_ROWS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    /// Positions computed per step; changes no result without --fast
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     rows: u16,
     #[command(flatten)]
     compute: ComputeFlags,

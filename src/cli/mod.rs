@@ -1,4 +1,4 @@
-//! The verbs. stdout is data, stderr is progress; every flag has an environment variable.
+//! The verbs. stdout is data, stderr is progress; what a machine sets has an environment variable, what a run asks for has none.
 
 mod bench;
 mod check;
@@ -39,7 +39,7 @@ use crate::cli::exit::Failure;
 
 /// Panels of small open language models for medical questions, offline and reproducible
 #[derive(Debug, Parser)]
-#[command(name = "wardround", version, max_term_width = 110)]
+#[command(name = "wardround", version, max_term_width = 110, after_long_help = after_help())]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -47,44 +47,67 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a debate of three tiny synthetic models on questions of our own
+    /// Run a small debate on built-in questions with tiny synthetic models
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
-    /// Have a model name the keywords of wrong notes, for KPCS
+    /// Extract keywords from erroneous notes (input of the KPCS metric)
     Keywords(Box<keywords::Keywords>),
-    /// Check one note for an error: where it is, what would be right, how sure the agents are
+    /// Check one clinical note for an error
     Check(Box<check::Check>),
-    /// Write the page of a run again
+    /// Write the report of a run again, or print its tables
     Report(report::Report),
     /// Check a run's hash chains, plan and results
     Verify(verify::Verify),
-    /// Generate a run's calls again and compare
+    /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
-    /// Set runs over the same questions side by side: what flips, whether by chance, at what cost
+    /// Compare runs over the same questions: flips, significance, cost
     Compare(compare::Compare),
-    /// Have clinicians rate what runs proposed, blinded, and score their ratings
+    /// Blinded rating of runs by clinicians: write the page, score the ratings
     Rate(rate::Rate),
-    /// Make the shards of a run, or of a recipe, one
+    /// Combine the shards of a run or a recipe
     Merge(merge::Merge),
-    /// Score a file of answers by the rules of a shared task
+    /// Score a submission file by the rules of a shared task
     Score(score::Score),
-    /// List, fetch, verify or synthesise models
+    /// List, download, verify or synthesise models
     Models(models::Models),
-    /// Complete one prompt
+    /// Generate one completion
     Generate(generate::Generate),
-    /// Give what a model expects after each of some token ids
+    /// Print next-token log-probabilities for a token sequence
     Logprobs(logprobs::Logprobs),
-    /// Give the token ids of texts, one JSON string a line on stdin, or of a chat
+    /// Print the token ids of texts (one JSON string per line on stdin) or of a chat
     Tokenize(tokenize::Tokenize),
-    /// Measure how fast a model or a panel is here
+    /// Measure the speed of a model or a panel
     Bench(Box<bench::Bench>),
-    /// Say what this machine and this build can do
+    /// Show the devices, memory, models and features available here
     Doctor(doctor::Doctor),
     /// Print shell completions
     Completions(completions::Completions),
     /// Write man pages to a directory
     Man(completions::Man),
+}
+
+/// What a machine sets, on all verbs alike; what a run asks for is said by flags alone. Those of flags are shown there too.
+const ENVIRONMENT: &str = "\
+Environment variables:
+  WARDROUND_OFFLINE             open no network connection (--offline)
+  WARDROUND_DEVICE              device (--device)
+  WARDROUND_THREADS             number of CPU threads (--threads)
+  WARDROUND_QUIET               print no progress (--quiet)
+  WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
+  WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
+  WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
+  WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
+  OPENAI_API_KEY                key for api.openai.com
+  HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub
+  HF_HUB_OFFLINE                open no network connection
+  HF_TOKEN, HF_TOKEN_PATH       token for the hub
+  HF_ENDPOINT                   mirror of the hub
+  HF_HUB_DOWNLOAD_TIMEOUT, HF_HUB_ETAG_TIMEOUT, HF_HUB_DISABLE_PROGRESS_BARS
+  NO_COLOR                      no colours";
+
+fn after_help() -> String {
+    format!("{ENVIRONMENT}\n\n{}", exit::EXIT_CODES)
 }
 
 /// Runs the verb that the command line names.

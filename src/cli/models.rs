@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{self, Card, HubOptions, Kind, Status};
+use crate::hub::{self, Card, HubError, HubOptions, Kind, Status};
 use crate::model::Family;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -20,27 +20,27 @@ pub struct Models {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List the cards, and whether their files are here
+    /// List the known models and whether their files are here
     Ls(HubFlags),
-    /// Fetch a model into the cache, or into a folder
+    /// Download a model into the cache or a directory
     Fetch(Fetch),
-    /// Check a model's files against its card and the cache's sums
+    /// Check a model's files against their recorded SHA-256 sums
     Verify(Verify),
-    /// Write a model with seeded random weights
+    /// Write a synthetic model: the true architecture with random weights
     Synth(Synth),
 }
 
 #[derive(Debug, Args)]
 struct Fetch {
-    /// A card's name or a hub id, with @REVISION if need be
+    /// Model: a card's name or a hub id, optionally with @REVISION
     model: String,
-    /// A folder of its own instead of the cache
-    #[arg(long, env = "WARDROUND_TO", value_name = "DIR")]
+    /// Directory to write to instead of the cache
+    #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// A branch, tag or commit in place of the card's
-    #[arg(long, env = "WARDROUND_REVISION", value_name = "REVISION")]
+    /// Branch, tag or commit [default: the card's]
+    #[arg(long, value_name = "REVISION")]
     revision: Option<String>,
-    /// Write no progress to stderr
+    /// Print no progress
     #[arg(long, env = "WARDROUND_QUIET")]
     quiet: bool,
     #[command(flatten)]
@@ -49,22 +49,25 @@ struct Fetch {
 
 #[derive(Debug, Args)]
 struct Verify {
-    /// A card's name, a hub id or a directory
+    /// Model: a card's name, a hub id or a directory
     model: String,
 }
 
 #[derive(Debug, Args)]
 struct Synth {
+    /// Architecture
     #[arg(value_enum)]
     family: Family,
-    /// A directory that does not exist yet, or is empty
+    /// New or empty directory to write to
     directory: PathBuf,
-    #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
+    /// Size
+    #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 1, value_name = "N")]
+    /// Random seed
+    #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// A directory with a tokenizer.json and a chat template to use instead of a small one of ours
-    #[arg(long, env = "WARDROUND_TOKENIZER", value_name = "DIR")]
+    /// Tokenizer to use: a tokenizer.json, or a directory with one and a chat template [default: a small one trained on the prompts]
+    #[arg(long, value_name = "DIR")]
     tokenizer: Option<PathBuf>,
 }
 
@@ -88,7 +91,8 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
     for card in Card::all() {
         let state = match hub::resolve(&card.name, &options) {
             Ok(checkpoint) => checkpoint.directory.display().to_string(),
-            Err(_) => "not here".to_owned(),
+            Err(HubError::NotCached(_)) => "not here".to_owned(),
+            Err(error) => error.to_string(),
         };
         let gate = if card.gated { "gated" } else { "open" };
         let kind = match card.kind {

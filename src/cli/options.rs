@@ -22,8 +22,9 @@ pub const DEFAULT_CONTEXT: u32 = 16_384;
 
 /// Where models come from.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Hub")]
 pub struct HubFlags {
-    /// Open no connection; HF_HUB_OFFLINE=1 says the same
+    /// Open no network connection, as HF_HUB_OFFLINE=1 does
     #[arg(long, env = "WARDROUND_OFFLINE")]
     pub offline: bool,
 }
@@ -39,15 +40,16 @@ impl HubFlags {
 
 /// Weights of the metrics that compare texts.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Metrics")]
 pub struct ScorerFlags {
-    /// The weights of BERTScore and BLEURT, each in a folder named after its card: `models fetch bleurt-20 --to DIR/bleurt-20`
+    /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
     #[arg(long, env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
-    /// One more weight of the keywords in KPCS, beside 0.2, 0.5 and 0.8
-    #[arg(long, env = "WARDROUND_ALPHA", value_name = "SHARE", value_parser = share)]
+    /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
+    #[arg(long, value_name = "ALPHA", value_parser = share)]
     pub alpha: Option<f64>,
-    /// What corrections must name, as the verb `keywords` writes it [default: what the notes' file says, else the words that the gold changes]
-    #[arg(long, env = "WARDROUND_KEYWORDS", value_name = "FILE")]
+    /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
+    #[arg(long, value_name = "FILE")]
     pub keywords: Option<PathBuf>,
 }
 
@@ -56,7 +58,7 @@ fn share(text: &str) -> Result<f64, String> {
         .parse()
         .ok()
         .filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "a number from 0 to 1 is needed".to_owned())
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl ScorerFlags {
@@ -80,7 +82,7 @@ impl ScorerFlags {
             scorer.keywords = serde_json::from_str(&text).map_err(|error| {
                 Failure::usage(
                     format!("{}: {error}", path.display()),
-                    "one object is expected, of note ids and lists of keywords, as `wardround keywords` writes it",
+                    "expected a JSON object from note id to a list of keywords, as `wardround keywords` writes it",
                 )
             })?;
         }
@@ -98,7 +100,7 @@ impl ScorerFlags {
         let (scores, missing) = notes::score_pairs(folder, pairs)?;
         for card in missing {
             console::note(format!(
-                "note: {} holds no {card}: what takes it is not computed",
+                "note: {} has no {card}: its metric is not computed",
                 folder.display()
             ));
         }
@@ -108,8 +110,9 @@ impl ScorerFlags {
 
 /// What computes. Of it --dtype, --quant and --fast alone change an answer.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Device")]
 pub struct ComputeFlags {
-    /// What to compute on: cpu, cuda, several GPUs as cuda:0,cuda:1, or metal
+    /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
     #[arg(
         long,
         env = "WARDROUND_DEVICE",
@@ -117,21 +120,16 @@ pub struct ComputeFlags {
         value_name = "DEVICE"
     )]
     pub device: String,
-    /// How weights are kept: auto (as stored), f32 or bf16
-    #[arg(long, env = "WARDROUND_DTYPE", default_value = "auto")]
+    /// Data type of the weights: auto (as stored), f32 or bf16
+    #[arg(long, default_value = "auto")]
     pub dtype: WantedType,
-    /// How matrices are rounded when they are loaded: none, q8_0 (8.5 bits a weight) or q4_k (4.6)
-    #[arg(
-        long,
-        env = "WARDROUND_QUANT",
-        default_value = "none",
-        value_name = "FORMAT"
-    )]
+    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight) or q4_k (4.6)
+    #[arg(long, default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
-    /// On a GPU, sum products of many rows in one go, not by the fixed tree: no run can be repeated byte for byte
-    #[arg(long, env = "WARDROUND_FAST")]
+    /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
+    #[arg(long)]
     pub fast: bool,
-    /// Threads [default: one a core]
+    /// Number of CPU threads [default: one per core]
     #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
@@ -153,7 +151,7 @@ impl ComputeFlags {
         match (devices.pop(), devices.is_empty()) {
             (Some(device), true) => Ok(device),
             _ => Err(Failure::usage(
-                format!("one model cannot run on `{}`", self.device),
+                format!("one model runs on one device, not on `{}`", self.device),
                 "name one device",
             )),
         }
@@ -167,23 +165,24 @@ impl ComputeFlags {
 
 /// What a panel runs on. None of it but --dtype, --quant, --fast and --context changes an answer.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Device")]
 pub struct MachineFlags {
     #[command(flatten)]
     pub compute: ComputeFlags,
-    /// Sequences that each engine runs at once [default: 16]
-    #[arg(long, env = "WARDROUND_MAX_BATCH", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Maximum batch size: sequences that each model runs at once [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub max_batch: Option<u16>,
-    /// Tokens that each sequence drafts a step from its own text, where it repeats itself [default: 0]
-    #[arg(long, env = "WARDROUND_DRAFT", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    /// Speculative decoding: tokens to draft per step by prompt lookup [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
     pub draft: Option<u16>,
-    /// Tokens that a prompt and its completion may hold together [default: 16384]
-    #[arg(long, env = "WARDROUND_CONTEXT", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Context length in tokens: prompt and completion together [default: 16384]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
-    /// Tokens of keys and values that each engine keeps [default: what memory allows]
-    #[arg(long, env = "WARDROUND_KV_TOKENS", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    /// KV cache size in tokens, per model [default: what memory allows]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub kv_tokens: Option<u32>,
-    /// The share of a device's memory beside weights that keys and values may take [default: 0.8]
-    #[arg(long, env = "WARDROUND_KV_FRACTION", value_name = "SHARE", value_parser = fraction, conflicts_with = "kv_tokens")]
+    /// Fraction of the memory left after loading weights to use for the KV cache [default: 0.8]
+    #[arg(long, value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
     pub kv_fraction: Option<f64>,
     #[command(flatten)]
     pub remote: RemoteFlags,
@@ -191,18 +190,19 @@ pub struct MachineFlags {
 
 /// How members behind an endpoint, openai:MODEL@URL, are asked.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Remote endpoints")]
 pub struct RemoteFlags {
-    /// Seconds that one attempt at a remote call may take [default: 600]
-    #[arg(long, env = "WARDROUND_REMOTE_TIMEOUT", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Timeout of a request in seconds [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub remote_timeout: Option<u32>,
-    /// Attempts at a remote call [default: 6]
-    #[arg(long, env = "WARDROUND_REMOTE_ATTEMPTS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Attempts per request, retries included [default: 6]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub remote_attempts: Option<u32>,
-    /// Requests to each endpoint at once [default: 16]
-    #[arg(long, env = "WARDROUND_REMOTE_IN_FLIGHT", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Maximum concurrent requests per endpoint [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub remote_in_flight: Option<u16>,
-    /// Requests to each endpoint a minute [default: as many as come]
-    #[arg(long, env = "WARDROUND_REMOTE_RATE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum requests per minute and endpoint [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub remote_rate: Option<u32>,
 }
 
@@ -247,30 +247,21 @@ fn fraction(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     number
         .filter(|number| *number > 0.0 && *number <= 1.0)
-        .ok_or_else(|| "not a number above 0, up to 1".to_owned())
+        .ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
 /// Which items run.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Data")]
 pub struct SubsetFlags {
-    /// Run this many items: the first, or with --sample-seed a sample
-    #[arg(long, env = "WARDROUND_LIMIT", value_name = "N")]
+    /// Maximum number of items: the first N, or a random sample with --sample-seed
+    #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Draw the --limit items by this seed
-    #[arg(
-        long,
-        env = "WARDROUND_SAMPLE_SEED",
-        value_name = "S",
-        requires = "limit"
-    )]
+    /// Random seed of the sample that --limit takes
+    #[arg(long, value_name = "S", requires = "limit")]
     pub sample_seed: Option<u64>,
-    /// Run the items whose ids this file lists, one a line
-    #[arg(
-        long,
-        env = "WARDROUND_IDS",
-        value_name = "FILE",
-        conflicts_with = "limit"
-    )]
+    /// File with the ids of the items to run, one per line
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     pub ids: Option<PathBuf>,
 }
 

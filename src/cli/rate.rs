@@ -23,9 +23,9 @@ pub struct Rate {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Make a page on which clinicians rate what runs proposed, without knowing which run did
+    /// Write a blinded page on which clinicians rate the outputs of runs
     Export(Export),
-    /// Unblind the raters' files: mean opinion scores, agreement, Cohen's kappa
+    /// Unblind and score the raters' files: mean opinion score, agreement, Cohen's kappa
     Score(Score),
 }
 
@@ -34,47 +34,41 @@ struct Export {
     /// Finished run directories over the same notes, or the same questions
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// The new folder, for rate.html and rate-key.json; raters get the first and must not see the second
-    #[arg(long, env = "WARDROUND_OUT", value_name = "DIR")]
+    /// New directory for rate.html (for the raters) and rate-key.json (which they must not see)
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Notes, or questions, whose outcome is rated for every run
+    /// Number of notes or questions to rate, for every run
     #[arg(
         long,
         visible_alias = "items",
-        env = "WARDROUND_RATE_NOTES",
         value_name = "N",
         default_value = "20",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     notes: u32,
-    /// What draws and shuffles them
-    #[arg(long, env = "WARDROUND_SEED", default_value = "42")]
+    /// Random seed of the draw and the order
+    #[arg(long, default_value = "42")]
     seed: u64,
-    /// Show raters the reference, too; the paper's rated by their own judgement
-    #[arg(long, env = "WARDROUND_SHOW_GOLD")]
+    /// Show raters the reference answer (the paper did not)
+    #[arg(long)]
     show_gold: bool,
-    /// The data that the runs ran on, where it is not where their plans say
-    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "PATH")]
+    /// Data file of the runs [default: the path in their plans]
+    #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct Score {
-    /// The rate-key.json that was written beside the page
+    /// The rate-key.json written beside the page
     key: PathBuf,
-    /// The files that the page exported, one a rater
+    /// Files exported from the page, one per rater
     #[arg(required = true, value_name = "RATINGS")]
     ratings: Vec<PathBuf>,
-    /// Run directories that keep their ratings, as ratings.json, and show them in their reports from now on
-    #[arg(long, env = "WARDROUND_JOIN", value_name = "RUN", num_args = 1.., value_delimiter = ',')]
+    /// Run directories to store the ratings in; their reports show them
+    #[arg(long, value_name = "RUN", num_args = 1.., value_delimiter = ',')]
     join: Vec<PathBuf>,
-    /// How the tables are printed
-    #[arg(
-        long,
-        env = "WARDROUND_OUTPUT_FORMAT",
-        value_enum,
-        default_value = "md"
-    )]
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
     format: TableFormat,
 }
 

@@ -28,24 +28,18 @@ pub const FILE: &str = "report.html";
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The run directory, or the folder of a recipe
+    /// Run directory, or directory of a recipe
     directory: PathBuf,
-    /// Print the tables instead of writing the page
-    #[arg(long, env = "WARDROUND_REPORT_FORMAT", value_enum)]
+    /// Print tables in this format instead of writing the page
+    #[arg(long, value_enum)]
     format: Option<TableFormat>,
-    /// Print this table alone: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost; ratings, raters, rated where clinicians rated it
-    #[arg(
-        long,
-        env = "WARDROUND_REPORT_TABLE",
-        value_name = "NAME",
-        requires = "format"
-    )]
+    /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of a rated run: ratings, raters, rated
+    #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,
-    /// Dollars for a million tokens of prompts, of completions, and of prompts that were cached, by which a run on notes is priced
+    /// Prices in dollars per million prompt, completion and cached prompt tokens, for the cost of a run on notes
     #[arg(
         long,
-        env = "WARDROUND_REPORT_PRICES",
         value_name = "PROMPT,COMPLETION,CACHED",
         default_value = "0.10,0.40,0.025",
         value_parser = prices
@@ -53,13 +47,8 @@ pub struct Report {
     prices: Prices,
     #[command(flatten)]
     scorers: ScorerFlags,
-    /// Write the first run over its notes as a submission to MEDIQA-CORR 2024, and no page
-    #[arg(
-        long,
-        env = "WARDROUND_SUBMISSION",
-        value_name = "FILE",
-        conflicts_with = "format"
-    )]
+    /// Write a MEDIQA-CORR 2024 submission of the first run over the notes instead of the page
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
     submission: Option<PathBuf>,
 }
 
@@ -77,7 +66,7 @@ fn prices(text: &str) -> Result<Prices, String> {
                 cached,
             })
         }
-        _ => Err("three prices are needed, as in 0.10,0.40,0.025".to_owned()),
+        _ => Err("expected three prices, such as 0.10,0.40,0.025".to_owned()),
     }
 }
 
@@ -86,9 +75,9 @@ fn prices(text: &str) -> Result<Prices, String> {
 pub(super) enum TableFormat {
     /// Markdown, rounded
     Md,
-    /// A line a row, every digit; before each of several tables a line with # and its name
+    /// CSV, full precision; a line with # and its name before each of several tables
     Csv,
-    /// One object with all tables, every digit
+    /// JSON, full precision
     Json,
 }
 
@@ -130,8 +119,8 @@ impl Report {
         let first = records.iter().map(|record| record.run).min();
         let Some(first) = first else {
             return Err(Failure::usage(
-                format!("{} is no run on notes", self.directory.display()),
-                "a submission takes a run of medguards or base-llm",
+                format!("{} is not a run on notes", self.directory.display()),
+                "a submission is written of a run of medguards or base-llm",
             ));
         };
         let of_first = records.into_iter().filter(|record| record.run == first);

@@ -22,44 +22,34 @@ pub struct Score {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// A submission to MEDIQA-CORR 2024: errors in clinical notes, found and corrected
+    /// MEDIQA-CORR 2024: detection and correction of errors in clinical notes
     MediqaCorr(MediqaCorr),
 }
 
 #[derive(Debug, Args)]
 struct MediqaCorr {
-    /// The submission, a note a line: ID FLAG SENTENCE-ID "CORRECTION"
+    /// Submission file, one line per note: ID FLAG SENTENCE-ID "CORRECTION"
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// The notes with their gold; every figure is over all of them
-    #[arg(long, env = "WARDROUND_GOLD", value_name = "FILE")]
+    /// Notes with their reference corrections; figures are over all of them
+    #[arg(long, value_name = "FILE")]
     gold: PathBuf,
-    /// What the gold's file is
-    #[arg(
-        long,
-        env = "WARDROUND_GOLD_FORMAT",
-        value_enum,
-        default_value = "medec"
-    )]
+    /// Format of the reference file
+    #[arg(long, value_enum, default_value = "medec")]
     gold_format: Format,
     #[command(flatten)]
     scorers: ScorerFlags,
-    /// How the figures are printed
-    #[arg(
-        long,
-        env = "WARDROUND_OUTPUT_FORMAT",
-        value_enum,
-        default_value = "md"
-    )]
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
     format: FigureFormat,
 }
 
 /// How figures are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FigureFormat {
-    /// Tables in Markdown, rounded
+    /// Markdown tables, rounded
     Md,
-    /// One object, every digit
+    /// JSON, full precision
     Json,
 }
 

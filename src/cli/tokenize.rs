@@ -15,11 +15,11 @@ use crate::tokenizer::Tokenizer;
 pub struct Tokenize {
     #[command(flatten)]
     model: ModelFlags,
-    /// A JSON list of messages with role and content; shows the chat that the template makes of them
-    #[arg(long, env = "WARDROUND_MESSAGES", value_name = "FILE")]
+    /// File with a JSON list of messages, each with role and content; prints the rendered chat template and its token ids
+    #[arg(long, value_name = "FILE")]
     messages: Option<PathBuf>,
-    /// Ask for a `<think>` section where the template knows the switch
-    #[arg(long, env = "WARDROUND_THINKING", requires = "messages")]
+    /// Enable thinking (`enable_thinking` of the chat template)
+    #[arg(long, requires = "messages")]
     thinking: bool,
 }
 
@@ -42,8 +42,8 @@ impl Tokenize {
         for (number, line) in (1_usize..).zip(std::io::stdin().lines()) {
             let text: String = serde_json::from_str(&line?).map_err(|error| {
                 Failure::usage(
-                    format!("line {number} of stdin is no JSON string: {error}"),
-                    r#"write each text in quotes on a line of its own, such as "two\nlines""#,
+                    format!("line {number} of stdin is not a JSON string: {error}"),
+                    r#"write one quoted JSON string per line, such as "two\nlines""#,
                 )
             })?;
             let tokens = tokenizer.encode(&text).map_err(PanelError::from)?;

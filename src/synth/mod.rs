@@ -59,6 +59,14 @@ impl Diagnosis for SynthError {
             SynthError::Config(error) => error.blame(),
         }
     }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            SynthError::Exists { .. } => Some("choose a new directory".to_owned()),
+            SynthError::Write(error) => error.hint(),
+            _ => None,
+        }
+    }
 }
 
 /// What to make.
@@ -67,7 +75,7 @@ pub struct Recipe<'a> {
     pub family: Family,
     pub shape: Shape,
     pub seed: u64,
-    /// A directory with a tokenizer.json and a template to use instead of a small one trained on the prompts.
+    /// A tokenizer.json, or a directory with one, and the template beside it, to use instead of a small one trained on the prompts.
     pub tokenizer: Option<&'a Path>,
 }
 
@@ -214,6 +222,29 @@ mod tests {
                 tokenizer.decode(&ids).len() < prompt.len(),
                 "control tokens were read as text"
             );
+        }
+    }
+
+    #[test]
+    fn a_tokenizer_is_named_by_its_file_or_by_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("source");
+        let mut recipe = Recipe {
+            family: Family::Llama,
+            shape: Shape::Tiny,
+            seed: 3,
+            tokenizer: None,
+        };
+        write_checkpoint(&recipe, &source).unwrap();
+        let file = source.join("tokenizer.json");
+        for (name, tokenizer) in [("by-file", &file), ("by-directory", &source)] {
+            let copy = directory.path().join(name);
+            recipe.tokenizer = Some(tokenizer);
+            write_checkpoint(&recipe, &copy).unwrap();
+            for name in ["tokenizer.json", "chat_template.jinja"] {
+                let bytes = |folder: &Path| fs_err::read(folder.join(name)).unwrap();
+                assert!(bytes(&copy) == bytes(&source), "{name}");
+            }
         }
     }
 }

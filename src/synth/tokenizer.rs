@@ -14,12 +14,13 @@ use crate::prompts::PromptSet;
 /// Tokens of a synthetic vocabulary, bytes included, control tokens not.
 const SIZE: usize = 1024;
 
-/// Takes another checkpoint's tokenizer and template.
+/// Takes another checkpoint's tokenizer, named by its folder or its file, and the template beside it.
 pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
-    fs_err::copy(
-        source.join("tokenizer.json"),
-        directory.join("tokenizer.json"),
-    )?;
+    let (file, source) = match source.parent() {
+        Some(parent) if source.is_file() => (source.to_owned(), parent),
+        _ => (source.join("tokenizer.json"), source),
+    };
+    fs_err::copy(file, directory.join("tokenizer.json"))?;
     for name in [
         "tokenizer_config.json",
         "chat_template.jinja",

@@ -24,84 +24,65 @@ use crate::synth::Shape;
 
 #[derive(Debug, Args)]
 pub struct ModelBench {
-    /// A card's name, a hub id or a directory
-    #[arg(
-        long,
-        env = "WARDROUND_MODEL",
-        value_name = "MODEL",
-        required_unless_present = "synth"
-    )]
+    /// Model: a card's name, a hub id or a directory
+    #[arg(long, value_name = "MODEL", required_unless_present = "synth")]
     model: Option<String>,
-    /// A synthetic model of this family instead; it is made first if need be
-    #[arg(
-        long,
-        env = "WARDROUND_SYNTH",
-        value_enum,
-        value_name = "FAMILY",
-        conflicts_with = "model"
-    )]
+    /// Synthetic model of this family instead; made on first use
+    #[arg(long, value_enum, value_name = "FAMILY", conflicts_with = "model")]
     synth: Option<Family>,
-    /// The synthetic model's sizes
-    #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
+    /// Size of the synthetic model
+    #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
-    /// Where synthetic models are kept [default: the user's cache]
+    /// Directory of synthetic models [default: the user's cache]
     #[arg(long, env = "WARDROUND_SYNTH_MODELS", value_name = "DIR")]
     models: Option<PathBuf>,
-    /// Tokens of each prompt; 0 leaves the test out
+    /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(
         short,
         long,
-        env = "WARDROUND_PROMPT_TOKENS",
         value_delimiter = ',',
         default_value = "512",
         value_name = "P,P"
     )]
     prompt_tokens: Vec<u32>,
-    /// Tokens that each sequence generates; 0 leaves the test out
+    /// Generation lengths to measure, in tokens; 0 for none
     #[arg(
         short = 'n',
         long,
-        env = "WARDROUND_GENERATE_TOKENS",
         value_delimiter = ',',
         default_value = "128",
         value_name = "N,N"
     )]
     generate_tokens: Vec<u32>,
-    /// Tokens that each sequence holds before the test
+    /// Tokens already in the context before the test
     #[arg(
         short,
         long,
-        env = "WARDROUND_DEPTH",
         value_delimiter = ',',
         default_value = "0",
         value_name = "D,D"
     )]
     depth: Vec<u32>,
-    /// Sequences side by side
-    #[arg(long, env = "WARDROUND_BATCH", value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Batch sizes
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
     batch: Vec<u16>,
-    /// Also measure steps that decode while another prompt is read
-    #[arg(long, env = "WARDROUND_MIXED")]
+    /// Also measure decoding mixed with the prefill of another prompt
+    #[arg(long)]
     mixed: bool,
-    /// How often each test is timed, after a warm-up
-    #[arg(short, long, env = "WARDROUND_REPETITIONS", default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Repetitions of each test, after a warm-up
+    #[arg(short, long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
-    /// What the tokens derive from
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
+    /// Random seed
+    #[arg(long, default_value_t = 42, value_name = "S")]
     seed: u64,
-    /// How the figures are printed
-    #[arg(
-        long,
-        env = "WARDROUND_OUTPUT_FORMAT",
-        value_enum,
-        default_value = "md"
-    )]
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
     compute: ComputeFlags,
     #[command(flatten)]
     hub: HubFlags,
-    /// Write no progress to stderr
+    /// Print no progress
     #[arg(long, env = "WARDROUND_QUIET")]
     quiet: bool,
 }
