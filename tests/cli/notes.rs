@@ -226,7 +226,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     assert!(markdown.succeeded().stdout.contains("| *detection* |"));
     scratch
         .wardround("report out --format md --prices 1,2")
-        .refused(2, &["three prices are needed"]);
+        .refused(2, &["expected three prices"]);
     scratch
         .wardround("report out --format md --table accuracy")
         .refused(

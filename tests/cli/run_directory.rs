@@ -81,7 +81,7 @@ fn a_full_disk_keeps_every_finished_call_and_the_run_goes_on_later() {
         outcome(&mut bash)
     };
     limited(40, "full").refused(
-        2,
+        70,
         &[
             "full/calls.jsonl",
             "File too large",
@@ -94,7 +94,7 @@ fn a_full_disk_keeps_every_finished_call_and_the_run_goes_on_later() {
     scratch.wardround("run --resume --out full").succeeded();
     assert_equal_runs(&scratch.path("whole"), &scratch.path("full"));
 
-    limited(1, "tiny").refused(2, &["plan.toml"]);
+    limited(1, "tiny").refused(70, &["plan.toml"]);
     scratch.run_one("tiny", "").succeeded();
     assert_equal_runs(&scratch.path("whole"), &scratch.path("tiny"));
 }

@@ -75,5 +75,5 @@ fn stdout_that_takes_no_more_is_a_failure() {
         .open("/dev/full")
         .unwrap();
     let child = scratch.command("doctor").stdout(full).spawn().unwrap();
-    wait(child).refused(2, &["cannot write to stdout: ", "No space left on device"]);
+    wait(child).refused(70, &["cannot write to stdout: ", "No space left on device"]);
 }

@@ -129,8 +129,8 @@ fn a_form_is_kept_to_and_broken_ones_are_refused() {
     generate("--schema nowhere.json").refused(2, &["nowhere.json", "No such file"]);
     generate("--regex [0-9").refused(2, &[uncompiled, "[0-9"]);
     generate("--regex a --schema schema.json").refused(2, &["cannot be used with"]);
-    generate("--temperature -1").refused(2, &["'-1'", "not a number from 0 on"]);
-    generate("--top-p 1.5").refused(2, &["'1.5'", "not a number from 0 to 1"]);
+    generate("--temperature -1").refused(2, &["'-1'", "expected a number of at least 0"]);
+    generate("--top-p 1.5").refused(2, &["'1.5'", "expected a number from 0 to 1"]);
 }
 
 #[test]
@@ -183,14 +183,14 @@ fn what_is_no_text_or_chat_is_refused() {
         .refused(
             2,
             &[
-                "line 2 of stdin is no JSON string",
+                "line 2 of stdin is not a JSON string",
                 "hint: write each text in quotes",
             ],
         );
     scratch.write("one.json", r#"{"role": "user"}"#);
     scratch
         .wardround("tokenize --model llama --messages one.json")
-        .refused(2, &["one.json is no list of messages", "hint: write ["]);
+        .refused(2, &["one.json is not a list of messages", "hint: write ["]);
     scratch
         .wardround("generate --model llama")
         .refused(2, &["--prompt <TEXT>|--messages <FILE>|--tokens <ID,ID>"]);
