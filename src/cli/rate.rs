@@ -9,11 +9,12 @@ use crate::analysis::rating::draw::{self, Order};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
-use crate::analysis::rating::{RatingError, page, rater, runs, tables};
+use crate::analysis::rating::{RatingError, rater, runs, tables};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
+use crate::report::rating;
 
 #[derive(Debug, Args)]
 pub struct Rate {
@@ -91,10 +92,10 @@ impl Export {
             show_gold: self.show_gold,
         };
         let (sheet, key) = draw::draw(&runs, &dataset, &order)?;
-        let page = page::render(&sheet)?;
+        let page = rating::render(&sheet)?;
         private_file::create_directory(&self.out)?;
         key.write(&self.out.join(key::FILE))?;
-        private_file::write(&self.out.join(page::FILE), page.as_bytes())?;
+        private_file::write(&self.out.join(rating::FILE), page.as_bytes())?;
         let n_items = key.entries.len() / key.runs.len();
         if n_items < order.n_items {
             let (wanted, kind) = (order.n_items, sheet.kind);
@@ -107,7 +108,7 @@ impl Export {
             key::FILE
         ));
         Ok(console::say(
-            self.out.join(page::FILE).display().to_string(),
+            self.out.join(rating::FILE).display().to_string(),
         )?)
     }
 }

@@ -6,8 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::options::ScorerFlags;
-use crate::analysis::Outcomes;
-use crate::analysis::notes::{NoteFigures, Prices, submission};
+use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::table::Table;
@@ -20,7 +19,7 @@ use crate::experiment::recipe::begun::Begun;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
 use crate::record::NoteLine;
-use crate::report::notes::{self, Scoring};
+use crate::report::Scoring;
 use crate::report::recipe::tables;
 
 /// The page's name in the run directory, and in a recipe's folder.
@@ -154,7 +153,7 @@ impl Report {
             Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables = run_tables(&contents, &self.scoring(&contents)?)?;
+                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?)?;
                 tables.extend(ratings(&contents)?);
                 tables
             }
@@ -195,19 +194,6 @@ pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure
     Ok(console::write(&text)?)
 }
 
-fn run_tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Failure> {
-    if notes::are_planned(&contents.plan) {
-        let figures = NoteFigures::of(&Outcomes::of(contents), &scoring.scorer);
-        return Ok(notes::tables::all(&figures, &scoring.prices));
-    }
-    let answers = contents.answers().into_values();
-    Ok(crate::report::tables(
-        &contents.plan,
-        answers,
-        &contents.calls.records,
-    )?)
-}
-
 /// Writes the page of a run, finished or not, into its directory.
 pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
     write_scored(contents, directory, &Scoring::default())
@@ -216,13 +202,7 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 /// The same; what is learned and priced bears on the page of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
     let ratings = ratings(contents)?;
-    let page = match notes::are_planned(&contents.plan) {
-        true => notes::render(contents, scoring, &ratings)?,
-        false => {
-            let answers = contents.answers().into_values();
-            crate::report::render(&contents.plan, answers, &contents.calls.records, &ratings)?
-        }
-    };
+    let page = crate::report::render(contents, scoring, &ratings)?;
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
 }
 

@@ -3,6 +3,8 @@
 use minijinja::{Error, Output, State, Value};
 use serde::Serialize;
 
+use crate::text::is_hidden;
+
 /// Writes a template's value: what the template itself calls safe as it is, everything else escaped.
 pub fn write_value(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
     if value.is_safe() {
@@ -34,18 +36,6 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// The text with what hides or reorders spelled out, for a script that puts it into elements as text.
-pub fn spell_hidden(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    for character in text.chars() {
-        match is_hidden(character) {
-            true => spelled.push_str(&format!("⟨U+{:04X}⟩", u32::from(character))),
-            false => spelled.push(character),
-        }
-    }
-    spelled
-}
-
 /// JSON that an HTML script element may hold: nothing in it can end the element.
 ///
 /// # Errors
@@ -61,14 +51,11 @@ pub fn script_json(value: &impl Serialize) -> Result<String, serde_json::Error> 
         .replace('\u{2029}', "\\u2029"))
 }
 
-/// Controls, directional overrides and tag characters: a page drops them, or lets them reorder what follows.
-fn is_hidden(character: char) -> bool {
-    match character {
-        '\n' | '\r' | '\t' => false,
-        '\u{061C}' | '\u{200E}' | '\u{200F}' => true,
-        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => true,
-        '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}' => true,
-        other => other.is_control(),
+/// `1 call`, `2 calls`.
+pub fn plural(count: u32, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
     }
 }
 

@@ -101,7 +101,7 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
         assert_eq!(answered_by.model.as_deref(), Some("tiny-2026"));
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
-    assert!(page.contains("as its provider pleases"));
+    assert!(page.contains("as the provider decodes"));
     scratch
         .wardround("replay out")
         .refused(2, &["cannot be generated again byte for byte"]);

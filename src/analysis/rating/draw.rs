@@ -267,7 +267,10 @@ mod tests {
         assert_eq!(sheet.entries[9].code, "E10");
         assert_eq!(key.entries[0].code, "E01");
         let again = draw(&runs, &dataset(), &order(5, 42)).unwrap();
-        assert_eq!(again.0.json().unwrap(), sheet.json().unwrap());
+        assert_eq!(
+            serde_json::to_value(again.0).unwrap(),
+            serde_json::to_value(&sheet).unwrap()
+        );
         assert_eq!(again.1, key);
         let other = draw(&runs, &dataset(), &order(5, 43)).unwrap();
         assert_ne!(other.1.entries, key.entries);
@@ -302,7 +305,7 @@ mod tests {
                 }
             }
         }
-        let page = super::super::page::render(&sheet).unwrap();
+        let page = crate::report::rating::render(&sheet).unwrap();
         for named in ["flagging", "silent", "tiny", "gold drug", "wrong1.jsonl"] {
             assert!(!page.contains(named), "{named}");
         }
@@ -312,7 +315,7 @@ mod tests {
             ..order(5, 42)
         };
         let (shown, _) = draw(&runs, &dataset(), &show_gold).unwrap();
-        let page = super::super::page::render(&shown).unwrap();
+        let page = crate::report::rating::render(&shown).unwrap();
         assert!(page.contains("Give the gold drug."));
         assert!(page.contains("The note has no error."));
     }
@@ -369,7 +372,7 @@ mod tests {
         };
         let runs = [run(scratch.path(), "one", of)];
         let (sheet, _) = draw(&runs, &dataset(), &order(6, 1)).unwrap();
-        let page = super::super::page::render(&sheet).unwrap();
+        let page = crate::report::rating::render(&sheet).unwrap();
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(!page.contains('\u{202E}') && page.contains("⟨U+202E⟩"));
@@ -380,6 +383,6 @@ mod tests {
         }
         let script = page.split("<script>").nth(1).unwrap();
         let script = script.split("</script>").next().unwrap();
-        assert!(page.contains(&crate::report::content_policy::content_policy(script)));
+        assert!(page.contains(&crate::report::content_policy(script)));
     }
 }

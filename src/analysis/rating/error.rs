@@ -11,7 +11,6 @@ use crate::analysis::metrics::MetricsError;
 use crate::data::DataError;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::error::RunError;
-use crate::report::ReportError;
 
 #[derive(Debug, Error)]
 pub enum RatingError {
@@ -72,8 +71,6 @@ pub enum RatingError {
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error(transparent)]
     Io(#[from] io::Error),
 }
 
@@ -84,7 +81,6 @@ impl Diagnosis for RatingError {
             RatingError::Comparison(error) => error.blame(),
             RatingError::Data(error) => error.blame(),
             RatingError::Metrics(error) => error.blame(),
-            RatingError::Report(error) => error.blame(),
             RatingError::Io(error) => error.blame(),
             _ => Blame::Usage,
         }
@@ -118,7 +114,6 @@ impl Diagnosis for RatingError {
             RatingError::Comparison(error) => return error.hint(),
             RatingError::Data(error) => return error.hint(),
             RatingError::Metrics(error) => return error.hint(),
-            RatingError::Report(error) => return error.hint(),
             RatingError::Io(_) => return None,
         };
         Some(hint.to_owned())

@@ -37,7 +37,7 @@ pub fn mark(text: &str, sentences: &[String], id: Option<usize>) -> Marked {
 }
 
 /// The first place of a sentence behind those before it: a note may say the same twice.
-fn place(text: &str, earlier: &[String], sentence: &str) -> Option<Range<usize>> {
+pub fn place(text: &str, earlier: &[String], sentence: &str) -> Option<Range<usize>> {
     let mut from = 0;
     for sentence in earlier {
         if let Some(range) = find(text, sentence, from) {

@@ -11,7 +11,6 @@ pub mod error;
 pub mod joined;
 pub mod key;
 pub mod marking;
-pub mod page;
 pub mod rater;
 pub mod runs;
 pub mod scores;

@@ -7,7 +7,7 @@ use super::marking::{Marked, mark};
 use crate::data::{ItemKind, Note, Question};
 use crate::digest::sha256;
 use crate::record::{AnswerLine, NoteLine};
-use crate::report::escape::{script_json, spell_hidden};
+use crate::text::spell_hidden;
 
 /// The page's data. Nothing in it names a run, a system or a model.
 #[derive(Clone, Debug, Serialize)]
@@ -88,14 +88,6 @@ impl Sheet {
             Shown::Note(note) => note.gold.is_some(),
             Shown::Question(question) => question.gold.is_some(),
         })
-    }
-
-    /// JSON that a script element may hold.
-    ///
-    /// # Errors
-    /// As [`Sheet::new`].
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        script_json(self)
     }
 }
 

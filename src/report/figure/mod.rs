@@ -9,6 +9,9 @@ pub use five::Five;
 pub use plane::{Line, Plane, Point};
 pub use rows::{Lane, Mark, Row, Rows};
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use super::escape::escape;
 
 /// A drawing with what a reader who does not see it is told.
@@ -31,6 +34,59 @@ impl Drawing {
             title = escape(&self.title),
             description = escape(&self.description),
         )
+    }
+}
+
+/// The page's templates take a drawing as its title and its SVG.
+impl Serialize for Drawing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut drawing = serializer.serialize_struct("Drawing", 2)?;
+        drawing.serialize_field("title", &self.title)?;
+        drawing.serialize_field("svg", &self.svg())?;
+        drawing.end()
+    }
+}
+
+/// Drawings under one title, with one key.
+#[derive(Serialize)]
+pub struct Panel {
+    pub title: String,
+    pub drawings: Vec<Drawing>,
+    pub key: Vec<Key>,
+}
+
+impl Panel {
+    /// A figure of rows alone.
+    pub fn of(rows: Rows, key: Vec<Key>) -> Panel {
+        Panel {
+            title: rows.title.clone(),
+            drawings: vec![rows.draw()],
+            key,
+        }
+    }
+}
+
+/// What stands in a figure for what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Key {
+    /// A class of the page's style; empty for a remark.
+    pub swatch: String,
+    pub label: String,
+}
+
+impl Key {
+    pub fn series(number: usize, label: &str) -> Key {
+        Key {
+            swatch: format!("s{number}"),
+            label: label.to_owned(),
+        }
+    }
+
+    pub fn note(label: &str) -> Key {
+        Key {
+            swatch: String::new(),
+            label: label.to_owned(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::scale::Scale;
 use super::{Drawing, circle, line, px, words};
+use crate::text::ellipsis;
 
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = 14.0;
@@ -96,7 +97,7 @@ impl Plane {
         }
         let named = self.names.iter().enumerate();
         let room = (x.at(1.0) - x.at(0.0)) / CHARACTER;
-        let named = named.map(|(value, name)| (x.at(value as f64), shorten(name, room as usize)));
+        let named = named.map(|(value, name)| (x.at(value as f64), ellipsis(name, room as usize)));
         let ticks: Vec<(f64, String)> = match self.names.is_empty() {
             true => x
                 .ticks()
@@ -115,16 +116,6 @@ impl Plane {
         let side = (TOP + floor) / 2.0;
         let turn = format!("<g transform=\"rotate(-90 10 {})\">", px(side));
         body + &turn + &words("tick", "middle", [10.0, side + 1.0], &self.up) + "</g>\n"
-    }
-}
-
-fn shorten(name: &str, room: usize) -> String {
-    match name.char_indices().nth(room) {
-        Some(_) => {
-            let kept: String = name.chars().take(room.saturating_sub(1)).collect();
-            format!("{}…", kept.trim_end())
-        }
-        None => name.to_owned(),
     }
 }
 

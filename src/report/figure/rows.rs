@@ -166,12 +166,6 @@ impl Row {
     fn height(&self, beside: f64) -> f64 {
         self.words(beside) + self.lanes.len().max(1) as f64 * LANE + GAP
     }
-
-    /// The label as far as there is room.
-    fn short_label(&self) -> String {
-        let room = ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize;
-        ellipsis(&self.label, room)
-    }
 }
 
 impl Rows {
@@ -198,7 +192,15 @@ impl Rows {
         let mut body = axis(&scale, bottom);
         let mut top = 0.0;
         for row in &self.rows {
-            body += &words("label", "start", [MARGIN, top + 13.0], &row.short_label());
+            body += &words(
+                "label",
+                "start",
+                [MARGIN, top + 13.0],
+                &ellipsis(
+                    &row.label,
+                    ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize,
+                ),
+            );
             let lanes = top + row.words(beside);
             for (number, lane) in row.lanes.iter().enumerate() {
                 let middle = lanes + (number as f64 + 0.5) * LANE;

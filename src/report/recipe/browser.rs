@@ -7,16 +7,18 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::analysis::metrics::similarity::trajectory_text;
+use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
+use crate::experiment::plan::MemberPlan;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
-use crate::record::{AnswerLine, CallLine, RoundLine, Stage};
-use crate::report::case::{question, spell};
-use crate::report::escape::{script_json, spell_hidden};
-use crate::report::flag::Flag;
-use crate::report::panel::{Panel, places};
-use crate::report::step::steps;
-use crate::text::ellipsis;
+use crate::experiment::recipe::file::DatasetEntry;
+use crate::record::{AnswerLine, CallLine, ItemText, RoundLine, Stage};
+use crate::report::escape::script_json;
+use crate::report::item::flag::Flag;
+use crate::report::item::spell;
+use crate::report::item::step::{places, rounds};
+use crate::text::{ellipsis, spell_hidden};
 
 /// Characters that all texts of answers may have together.
 const TEXTS: usize = 3_000_000;
@@ -97,6 +99,7 @@ impl Pool {
     }
 }
 
+/// Cut, with what hides spelled out.
 fn shorten(text: &str, cut: usize) -> String {
     ellipsis(&spell_hidden(text), cut)
 }
@@ -111,12 +114,15 @@ impl Browser {
         let answers = calls.filter(answering).count();
         let cut = (TEXTS / answers.max(1)).clamp(CUT[0], CUT[1]);
         let mut browser = Browser {
-            flags: Flag::ALL.map(|flag| (flag, flag.label())).to_vec(),
+            flags: Flag::all(ItemKind::Questions)
+                .iter()
+                .map(|&flag| (flag, flag.label()))
+                .collect(),
             cut,
             datasets: recipe
                 .dataset
                 .iter()
-                .map(|dataset| datasets(dataset, cells))
+                .map(|dataset| questions(dataset, cells))
                 .collect(),
             methods: recipe.method.iter().map(|one| one.label.clone()).collect(),
             agents: Vec::new(),
@@ -151,7 +157,6 @@ impl Browser {
 
     fn items(&mut self, contents: &Contents, pool: &mut Pool) -> Vec<Vec<Option<Item>>> {
         let plan = &contents.plan;
-        let panel = Panel::new(&plan.panel);
         let outcomes = contents.answers();
         let outcomes: HashMap<(u32, &str), &AnswerLine> = outcomes
             .values()
@@ -168,7 +173,7 @@ impl Browser {
                 let key = (run, id.as_str());
                 let calls = calls.get(&key).map_or(&[][..], Vec::as_slice);
                 let item = outcomes.get(&key);
-                items.push(item.map(|item| self.item(item, calls, panel, pool)));
+                items.push(item.map(|item| self.item(item, calls, &plan.panel, pool)));
             }
             runs.push(items);
         }
@@ -179,23 +184,17 @@ impl Browser {
         &mut self,
         item: &AnswerLine,
         calls: &[&CallLine],
-        panel: Panel<'_>,
+        panel: &[MemberPlan],
         pool: &mut Pool,
     ) -> Item {
-        let flags = Flag::of(item, calls);
-        let flags = Flag::ALL
+        let all = Flag::all(ItemKind::Questions).iter().enumerate();
+        let own = Flag::of_answer(item, calls);
+        let flags = all.map(|(bit, flag)| u32::from(own.contains(flag)) << bit);
+        let groups = rounds(item, calls, panel);
+        let rounds = groups
             .iter()
-            .enumerate()
-            .map(|(bit, flag)| match flags.contains(flag) {
-                true => 1 << bit,
-                false => 0,
-            });
-        let mut rounds = Vec::new();
-        for step in steps(item, calls, panel) {
-            if let Some(record) = step.record {
-                rounds.push(self.round(record, &step.calls, pool));
-            }
-        }
+            .filter_map(|group| Some(self.round(group.record?, &group.calls, pool)));
+        let rounds = rounds.collect();
         Item(
             flags.sum(),
             spell_hidden(&item.answer),
@@ -251,49 +250,37 @@ pub fn page_of(cell: &Cell<'_>) -> String {
     format!("{}/report.html", directory.display())
 }
 
-fn datasets(
-    dataset: &crate::experiment::recipe::file::DatasetEntry,
-    cells: &[(Cell<'_>, Contents)],
-) -> Dataset {
+/// The questions as the dataset's first cell puts them.
+fn questions(dataset: &DatasetEntry, cells: &[(Cell<'_>, Contents)]) -> Dataset {
     let mut of_dataset = cells
         .iter()
         .filter(|(cell, _)| cell.dataset.name == dataset.name);
-    let Some((_, contents)) = of_dataset.next() else {
-        return Dataset {
-            label: dataset.label.clone(),
-            anchor: String::new(),
-            questions: Vec::new(),
+    let contents = of_dataset.next().map(|(_, contents)| contents);
+    let of = |contents: &Contents, id: &String| {
+        let text = match contents.texts.get(id) {
+            Some(ItemText::Question(text)) => Some(text),
+            _ => None,
         };
-    };
-    let mut calls: HashMap<&str, Vec<&CallLine>> = HashMap::new();
-    for call in contents.calls.records.iter().filter(|call| call.run == 1) {
-        calls.entry(&call.item).or_default().push(call);
-    }
-    let answers = contents.answers();
-    let gold: HashMap<&str, Option<&str>> = answers
-        .values()
-        .map(|item| (item.item.as_str(), item.gold.as_deref()))
-        .collect();
-    let of = |id: &String| {
-        let calls = calls.get(id.as_str()).map_or(&[][..], Vec::as_slice);
-        let asked = question(calls);
-        let options = asked.iter().flat_map(|asked| &asked.options);
+        let options = text.iter().flat_map(|text| &text.options);
         Question {
             id: spell_hidden(id),
             anchor: spell(id),
-            gold: spell_hidden(gold.get(id.as_str()).copied().flatten().unwrap_or_default()),
-            stem: asked
-                .as_ref()
-                .map_or(String::new(), |asked| shorten(asked.stem, STEM)),
+            gold: text
+                .and_then(|text| text.answer.clone())
+                .unwrap_or_default(),
+            stem: text.map_or(String::new(), |text| shorten(&text.question, STEM)),
             options: options
-                .map(|one| (one.letter.to_owned(), shorten(one.text, OPTION)))
+                .map(|(letter, text)| (letter.to_string(), shorten(text, OPTION)))
                 .collect(),
         }
     };
     Dataset {
         label: dataset.label.clone(),
-        anchor: spell(&contents.plan.dataset.name),
-        questions: contents.plan.dataset.items.iter().map(of).collect(),
+        anchor: contents.map_or(String::new(), |one| spell(&one.plan.dataset.name)),
+        questions: contents.map_or(Vec::new(), |contents| {
+            let items = contents.plan.dataset.items.iter();
+            items.map(|id| of(contents, id)).collect()
+        }),
     }
 }
 

@@ -1,36 +1,50 @@
 //! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
 
-use super::tables;
+use super::{note_figures, tables};
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::recipe::analysis::{CollapseRow, Similarity};
+use crate::analysis::recipe::analysis::{CollapseRow, NetGainRow, PairedRow, Similarity};
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::Analysis;
-use crate::report::figure::{Drawing, Five, Lane, Line, Mark, Plane, Point, Row, Rows};
-use crate::report::reliability;
+use crate::experiment::recipe::file::{Analysis, DatasetEntry, MethodEntry};
+use crate::report::figure::{Drawing, Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
+use crate::report::tables::calibration as reliability;
 
-/// What stands in a figure for what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// A class of the page's style.
-    pub swatch: String,
-    pub label: String,
-}
-
-/// Drawings with one key.
-pub struct Figures {
-    pub drawings: Vec<Drawing>,
-    pub key: Vec<Key>,
-}
-
-pub fn series(number: usize, label: &str) -> Key {
-    Key {
-        swatch: format!("s{number}"),
-        label: label.to_owned(),
+/// The figures that stand with a table.
+pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
+    let one = |panel: Panel| Vec::from([panel]);
+    match table {
+        "accuracy" => sweep(recipe, results)
+            .into_iter()
+            .chain([accuracy(recipe, results)])
+            .collect(),
+        "notes" => one(note_figures::accuracy(recipe, results)),
+        "consensus" => one(note_figures::consensus(recipe, results)),
+        "netgain" => one(net_gain(recipe, results)),
+        "paired" => one(paired(recipe, results)),
+        "collapse" => {
+            let panels = [
+                similarity_initial(recipe, results),
+                similarity_rounds(recipe, results),
+                correlated_errors(recipe, results),
+            ];
+            panels.into_iter().flatten().collect()
+        }
+        "calibration" => calibration(recipe, results),
+        "cost" => one(cost(recipe, results)),
+        _ => Vec::new(),
     }
 }
 
+fn panel(title: &str, drawings: Vec<Drawing>, key: Vec<Key>) -> Panel {
+    Panel {
+        title: title.to_owned(),
+        drawings,
+        key,
+    }
+}
+
+/// Of what the paper reports.
 fn papers() -> Key {
     Key {
         swatch: "diamond".to_owned(),
@@ -53,7 +67,7 @@ pub fn each_dataset(
     reach: &[f64],
     rows: impl Fn(&str) -> Vec<Row>,
 ) -> Vec<Drawing> {
-    let drawing = |dataset: &crate::experiment::recipe::file::DatasetEntry| {
+    let drawing = |dataset: &DatasetEntry| {
         let rows = rows(&dataset.name);
         (!rows.is_empty()).then(|| {
             let drawing = Rows {
@@ -77,7 +91,7 @@ pub fn cells<'a>(
 }
 
 /// Bars of accuracy ± the deviation over runs, the paper's figure beside.
-pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Figures {
+fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let row = |cell: &CellResult| {
         let mean = cell.mean?;
         let paper = cell.paper.map(|[mean, std]| Mark::Paper {
@@ -96,22 +110,23 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Figures {
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
         cells(results, dataset).filter_map(row).collect()
     });
-    let ours = series(0, "ours: mean ± standard deviation over runs");
+    let ours = Key::series(0, "ours: mean ± standard deviation over runs");
     let paper = results.cells.iter().any(|cell| cell.paper.is_some());
-    Figures {
+    Panel {
+        title: String::new(),
         drawings,
         key: [ours].into_iter().chain(paper.then(papers)).collect(),
     }
 }
 
 /// Accuracy over the methods in their order, a line a dataset; `None` where the recipe sweeps nothing.
-pub fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     if !recipe.analyses.contains(&Analysis::Sweep) {
         return None;
     }
     let lines = recipe.dataset.iter().enumerate().map(|(number, dataset)| {
         let methods = recipe.method.iter().enumerate();
-        let point = |(place, method): (usize, &crate::experiment::recipe::file::MethodEntry)| {
+        let point = |(place, method): (usize, &MethodEntry)| {
             let cell = tables::cell(results, &method.name, &dataset.name)?;
             Some(Point {
                 // Beside each other where they would stand on each other.
@@ -150,10 +165,11 @@ pub fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
         lines: lines.collect(),
     };
     let datasets = recipe.dataset.iter().enumerate();
-    Some(Figures {
+    Some(Panel {
+        title: "In the order of the methods".to_owned(),
         drawings: vec![plane.draw()],
         key: datasets
-            .map(|(number, dataset)| series(number % SERIES, &dataset.label))
+            .map(|(number, dataset)| Key::series(number % SERIES, &dataset.label))
             .collect(),
     })
 }
@@ -173,10 +189,10 @@ fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane
 }
 
 /// NetGain with its interval.
-pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Figures {
+fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let rows = |dataset: &str| {
         let rows = results.netgain.iter().filter(|row| row.dataset == dataset);
-        let row = |row: &crate::analysis::recipe::analysis::NetGainRow| Row {
+        let row = |row: &NetGainRow| Row {
             label: tables::method(recipe, &row.method).to_owned(),
             lanes: vec![interval(0, &row.estimate, row.paper)],
         };
@@ -184,18 +200,19 @@ pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Figures {
     };
     let description = "NetGain by method: a dot at the mean, a line over its 95 % interval.";
     let paper = results.netgain.iter().any(|row| row.paper.is_some());
-    let ours = series(0, "ours, with its 95 % interval");
-    Figures {
+    let ours = Key::series(0, "ours, with its 95 % interval");
+    Panel {
+        title: String::new(),
         drawings: each_dataset(recipe, description, &[0.0], rows),
         key: [ours].into_iter().chain(paper.then(papers)).collect(),
     }
 }
 
 /// Paired differences with their intervals.
-pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Figures {
+fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let rows = |dataset: &str| {
         let rows = results.paired.iter().filter(|row| row.dataset == dataset);
-        let row = |row: &crate::analysis::recipe::analysis::PairedRow| {
+        let row = |row: &PairedRow| {
             let (method, baseline) = (&row.method, &row.baseline);
             let (method, baseline) = (
                 tables::method(recipe, method),
@@ -211,15 +228,16 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Figures {
     };
     let description = "Differences of accuracy, paired by question: a dot at the mean, a line over its 95 % interval.";
     let paper = results.paired.iter().any(|row| row.paper.is_some());
-    let ours = series(0, "ours, with its 95 % interval");
-    Figures {
+    let ours = Key::series(0, "ours, with its 95 % interval");
+    Panel {
+        title: String::new(),
         drawings: each_dataset(recipe, description, &[0.0], rows),
         key: [ours].into_iter().chain(paper.then(papers)).collect(),
     }
 }
 
 /// Boxes of the questions' similarities before any interaction (Figure 3, left).
-pub fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     let rows = |dataset: &str| {
         let row = |row: &CollapseRow| {
             let five = Five::of(&row.similarity.as_ref()?.initial_by_question)?;
@@ -233,16 +251,16 @@ pub fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Fi
     };
     let description = "Mean pairwise similarity of first texts over the questions: quartiles, the median as a line, whiskers to the last value within 1.5 interquartile ranges, others as rings.";
     let drawings = each_dataset(recipe, description, &[], rows);
-    let key = vec![series(
+    let key = vec![Key::series(
         0,
         "questions: quartiles and median, whiskers within 1.5 interquartile ranges",
     )];
     let asked = recipe.analyses.contains(&Analysis::SimilarityInitial);
-    (asked && !drawings.is_empty()).then_some(Figures { drawings, key })
+    (asked && !drawings.is_empty()).then_some(panel("Initial similarity", drawings, key))
 }
 
 /// Bars of similarity in the first round and in the last (Figure 6).
-pub fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     let rows = |dataset: &str| {
         let row = |row: &CollapseRow| {
             let Similarity {
@@ -260,15 +278,19 @@ pub fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Fig
     let description = "Similarity of texts in the first round of interaction and in the last, with one standard deviation over the runs.";
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
     let key = vec![
-        series(1, "first round of interaction"),
-        series(0, "last round"),
+        Key::series(1, "first round of interaction"),
+        Key::series(0, "last round"),
     ];
     let asked = recipe.analyses.contains(&Analysis::SimilarityRounds);
-    (asked && !drawings.is_empty()).then_some(Figures { drawings, key })
+    (asked && !drawings.is_empty()).then_some(panel(
+        "Similarity in the first round and in the last",
+        drawings,
+        key,
+    ))
 }
 
 /// Bars of Agreement@0, Same-wrong@0 and Same-wrong@final (Figures 3, right, and 7).
-pub fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Option<Figures> {
+fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     let rows = |dataset: &str| {
         let row = |row: &CollapseRow| {
             let agreement = row.agreement.as_ref()?;
@@ -284,11 +306,11 @@ pub fn correlated_errors(recipe: &Recipe, results: &RecipeResults) -> Option<Fig
     let description = "Shares of questions on which all first answers agree, agree and are wrong, and on which all last answers agree and are wrong, with one standard deviation over the runs.";
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
     let key = vec![
-        series(2, "Agreement@0"),
-        series(1, "Same-wrong@0"),
-        series(4, "Same-wrong@final"),
+        Key::series(2, "Agreement@0"),
+        Key::series(1, "Same-wrong@0"),
+        Key::series(4, "Same-wrong@final"),
     ];
-    (!drawings.is_empty()).then_some(Figures { drawings, key })
+    (!drawings.is_empty()).then_some(panel("Correlated errors", drawings, key))
 }
 
 fn of_dataset<'a>(
@@ -310,17 +332,21 @@ fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> 
     })
 }
 
-/// A reliability diagram for each cell of a dataset.
-pub fn calibration(recipe: &Recipe, results: &RecipeResults, dataset: &str) -> Vec<Drawing> {
+/// A reliability diagram for each cell, by dataset.
+fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     let drawing = |cell: &CellResult| {
         let label = tables::method(recipe, &cell.method);
         Some(reliability::drawing(label, cell.calibration.as_ref()?))
     };
-    cells(results, dataset).filter_map(drawing).collect()
+    let panels = recipe.dataset.iter().map(|dataset| {
+        let drawings = cells(results, &dataset.name).filter_map(drawing);
+        panel(&dataset.label, drawings.collect(), Vec::new())
+    });
+    panels.filter(|panel| !panel.drawings.is_empty()).collect()
 }
 
 /// Bars of completion tokens per item and per right answer.
-pub fn cost(recipe: &Recipe, results: &RecipeResults) -> Figures {
+fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let rows = |dataset: &str| {
         let row = |cell: &CellResult| {
             let cost = cell.cost.as_ref()?;
@@ -340,11 +366,12 @@ pub fn cost(recipe: &Recipe, results: &RecipeResults) -> Figures {
         cells(results, dataset).filter_map(row).collect()
     };
     let description = "Completion tokens that an item takes, and that a right answer takes.";
-    Figures {
+    Panel {
+        title: String::new(),
         drawings: each_dataset(recipe, description, &[0.0], rows),
         key: vec![
-            series(0, "completion tokens per item"),
-            series(1, "completion tokens per right answer"),
+            Key::series(0, "completion tokens per item"),
+            Key::series(1, "completion tokens per right answer"),
         ],
     }
 }

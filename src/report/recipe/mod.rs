@@ -1,29 +1,35 @@
 //! The page of a recipe: its tables, a figure for each, and every item of any two of its cells side by side.
 
 mod browser;
+mod columns;
 mod figures;
-pub mod notes;
+mod improvements;
+mod note_figures;
+mod notes;
 pub mod tables;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use super::case::spell;
-use super::content_policy::content_policy;
-use super::figure::Drawing;
+use super::ReportError;
+use super::figure::Panel;
+use super::item::spell;
+use super::kit;
 use super::table::Table;
-use super::{ReportError, STYLE, environment};
 use crate::analysis::recipe::analysis::CaseRow;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;
+use crate::experiment::recipe::file::MethodEntry;
 use browser::{Browser, page_of};
-use figures::{Figures, Key};
 
-const SCRIPT: &str = include_str!("browser.js");
-const RECIPE_STYLE: &str = include_str!("recipe.css");
+const PAGE: kit::Page = kit::Page {
+    template: "recipe.html",
+    style: include_str!("recipe.css"),
+    script: include_str!("browser.js"),
+};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -53,31 +59,11 @@ struct Page<'a> {
 struct Section<'a> {
     name: &'static str,
     title: String,
-    groups: Vec<Group>,
+    panels: Vec<Panel>,
     cases: Vec<Told<'a>>,
     /// HTML.
     table: String,
     open: bool,
-}
-
-/// Figures under one heading, with one key.
-#[derive(Serialize)]
-struct Group {
-    title: String,
-    figures: Vec<Drawn>,
-    key: Vec<KeyEntry>,
-}
-
-#[derive(Serialize)]
-struct Drawn {
-    title: String,
-    svg: String,
-}
-
-#[derive(Serialize)]
-struct KeyEntry {
-    swatch: String,
-    label: String,
 }
 
 /// A case of Figure 4.
@@ -143,16 +129,10 @@ pub fn render(
         readings: &recipe.readings,
         cells: links(recipe, results, cells),
     };
-    let context = context! {
+    PAGE.render(context! {
         page => Value::from(Serde(&page)),
-        style => Value::from_safe_string(format!("{STYLE}{RECIPE_STYLE}")),
-        script => Value::from_safe_string(SCRIPT.into()),
         data => Value::from_safe_string(browser.json()?),
-        policy => Value::from_safe_string(content_policy(SCRIPT)),
-    };
-    Ok(environment()?
-        .get_template("recipe.html")?
-        .render(context)?)
+    })
 }
 
 fn sections<'a>(
@@ -161,90 +141,25 @@ fn sections<'a>(
     cells: &[(Cell<'_>, Contents)],
     browser: &Browser,
 ) -> Vec<Section<'a>> {
-    let table = |mut table: Table| {
+    let section = |mut table: Table| {
         // The section says them under its title, where a closed table does not hide them.
         table.notes.retain(|note| *note != results.conditions);
-        let groups = match table.name {
-            "accuracy" => {
-                let sweep = figures::sweep(recipe, results);
-                let sweep = sweep.map(|figures| group("In the order of the methods", figures));
-                let bars = group("", figures::accuracy(recipe, results));
-                sweep.into_iter().chain([bars]).collect()
-            }
-            "notes" => vec![group("", notes::figures::accuracy(recipe, results))],
-            "consensus" => vec![group("", notes::figures::consensus(recipe, results))],
-            "netgain" => vec![group("", figures::net_gain(recipe, results))],
-            "paired" => vec![group("", figures::paired(recipe, results))],
-            "collapse" => collapse(recipe, results),
-            "calibration" => calibration(recipe, results),
-            "cost" => vec![group("", figures::cost(recipe, results))],
-            _ => Vec::new(),
-        };
-        let cases = match table.name {
-            "cases" => told(recipe, results, cells, browser),
-            _ => Vec::new(),
-        };
         Section {
             name: table.name,
             open: !matches!(table.name, "calibration" | "cases"),
+            panels: figures::panels(table.name, recipe, results),
+            cases: match table.name {
+                "cases" => told(recipe, results, cells, browser),
+                _ => Vec::new(),
+            },
             table: table.html(),
             title: table.title,
-            groups,
-            cases,
         }
     };
-    let tables = tables::all(recipe, results).into_iter();
-    tables.map(table).collect()
-}
-
-fn group(title: &str, figures: Figures) -> Group {
-    let entry = |Key { swatch, label }| KeyEntry { swatch, label };
-    Group {
-        title: title.to_owned(),
-        figures: figures.drawings.iter().map(drawn).collect(),
-        key: figures.key.into_iter().map(entry).collect(),
-    }
-}
-
-fn drawn(drawing: &Drawing) -> Drawn {
-    Drawn {
-        title: drawing.title.clone(),
-        svg: drawing.svg(),
-    }
-}
-
-fn collapse(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
-    let figures = [
-        (
-            "Initial similarity",
-            figures::similarity_initial(recipe, results),
-        ),
-        (
-            "Similarity in the first round and in the last",
-            figures::similarity_rounds(recipe, results),
-        ),
-        (
-            "Correlated errors",
-            figures::correlated_errors(recipe, results),
-        ),
-    ];
-    let figures = figures.into_iter();
-    figures
-        .filter_map(|(title, figures)| Some(group(title, figures?)))
+    tables::all(recipe, results)
+        .into_iter()
+        .map(section)
         .collect()
-}
-
-fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Group> {
-    let group = |dataset: &crate::experiment::recipe::file::DatasetEntry| {
-        let drawings = figures::calibration(recipe, results, &dataset.name);
-        Group {
-            title: dataset.label.clone(),
-            figures: drawings.iter().map(drawn).collect(),
-            key: Vec::new(),
-        }
-    };
-    let groups = recipe.dataset.iter().map(group);
-    groups.filter(|group| !group.figures.is_empty()).collect()
 }
 
 fn told<'a>(
@@ -298,7 +213,7 @@ fn told<'a>(
 }
 
 fn methods<'a>(recipe: &'a Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Method<'a>> {
-    let method = |method: &'a crate::experiment::recipe::file::MethodEntry| {
+    let method = |method: &'a MethodEntry| {
         let mut of_method = cells
             .iter()
             .filter(|(cell, _)| cell.method.name == method.name);

@@ -1,11 +1,11 @@
 //! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
 
-use crate::analysis::recipe::analysis::CaseRow;
+use crate::analysis::recipe::analysis::{CaseRow, CollapseRow, NetGainRow, PairedRow};
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::file::Analysis;
+use crate::experiment::recipe::file::{Analysis, MethodEntry};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
-use crate::report::{costs, reliability};
+use crate::report::tables::{calibration as reliability, costs};
 
 /// Every table that has a row, each with the conditions of the runs under it.
 pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
@@ -42,7 +42,7 @@ pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
 
 /// What must be said beside every table.
 fn conditions(results: &RecipeResults) -> Vec<String> {
-    let noise = "Synthetic weights answer noise: these figures mean nothing.";
+    let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
     let conditions = (!results.conditions.is_empty()).then(|| results.conditions.clone());
     let noise = results.synthetic.then(|| noise.to_owned());
     conditions.into_iter().chain(noise).collect()
@@ -54,7 +54,7 @@ pub fn method<'a>(recipe: &'a Recipe, name: &'a str) -> &'a str {
     entry.map_or(name, |method| &method.label)
 }
 
-/// The label of a dataset, likewise.
+/// The label of a dataset; its name where the recipe does not have it.
 pub fn dataset<'a>(recipe: &'a Recipe, name: &'a str) -> &'a str {
     let entry = recipe.dataset.iter().find(|dataset| dataset.name == name);
     entry.map_or(name, |dataset| &dataset.label)
@@ -66,7 +66,7 @@ pub fn cell<'a>(results: &'a RecipeResults, method: &str, dataset: &str) -> Opti
     cells.find(|cell| cell.method == method && cell.dataset == dataset)
 }
 
-pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
+fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
     let mut columns = vec![Column::new("method", Kind::Text)];
     let has_paper = |name: &String| recipe.method.iter().any(|one| one.paper.contains_key(name));
     for dataset in &recipe.dataset {
@@ -80,7 +80,7 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
             ));
         }
     }
-    let row = |method: &crate::experiment::recipe::file::MethodEntry| {
+    let row = |method: &MethodEntry| {
         let mut cells = vec![Cell::text(&method.label)];
         for dataset in &recipe.dataset {
             let found = cell(results, &method.name, &dataset.name);
@@ -104,7 +104,7 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
             dataset(recipe, &found.dataset),
         );
         notes.push(format!(
-            "{method} on {dataset}: {} errored, and count as wrong.",
+            "{method} on {dataset}: {} failed, and count as wrong.",
             found.n_errors
         ));
     }
@@ -170,8 +170,8 @@ fn mean(values: &[f64]) -> Cell {
     Cell::share((n > 0.0).then(|| values.iter().sum::<f64>() / n))
 }
 
-pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::analysis::recipe::analysis::NetGainRow| Row {
+fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let row = |row: &NetGainRow| Row {
         group: dataset(recipe, &row.dataset).to_owned(),
         cells: vec![
             Cell::text(method(recipe, &row.method)),
@@ -200,7 +200,7 @@ pub fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 /// Why two methods are compared, in words.
-pub fn comparison(name: &str) -> &str {
+fn comparison(name: &str) -> &str {
     match name {
         "best" => "best other multi-agent system",
         "unified" => "one single-LLM baseline for all datasets",
@@ -209,8 +209,8 @@ pub fn comparison(name: &str) -> &str {
     }
 }
 
-pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::analysis::recipe::analysis::PairedRow| {
+fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let row = |row: &PairedRow| {
         let tests = row.mcnemar.iter();
         let p_values: Vec<String> = tests.map(|test| format!("{:.3}", test.p_value)).collect();
         let against = row
@@ -254,8 +254,8 @@ pub fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     .unless_empty()
 }
 
-pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
-    let row = |row: &crate::analysis::recipe::analysis::CollapseRow| {
+fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let row = |row: &CollapseRow| {
         let agreement = row.agreement.as_ref();
         let similarity = row.similarity.as_ref();
         Row {
@@ -299,7 +299,7 @@ pub fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
 }
 
 /// A row for each method of each case; `None` where the recipe looks for no cases.
-pub fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     if !recipe.analyses.contains(&Analysis::Cases) {
         return None;
     }
@@ -351,12 +351,12 @@ pub fn letters(rounds: &[Vec<String>]) -> String {
     rounds.iter().map(round).collect::<Vec<_>>().join(" / ")
 }
 
-pub fn calibration(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+fn calibration(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let rows: Vec<_> = by_dataset(recipe, results, |cell| cell.calibration.as_ref());
     (!rows.is_empty()).then(|| reliability::table(&rows))
 }
 
-pub fn cost(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+fn cost(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let rows: Vec<_> = by_dataset(recipe, results, |cell| cell.cost.as_ref());
     (!rows.is_empty()).then(|| costs::table(&rows))
 }

@@ -1,0 +1,214 @@
+//! The answers of a round as a step of a question's case: each card, who changed, and the vote.
+
+use serde::Serialize;
+
+use super::card::{Card, Said};
+use super::prompts::Prompts;
+use super::step::{Group, Step, before, places};
+use super::{Verdict, read};
+use crate::record::{CallLine, ItemText, RoundLine, Stage};
+
+/// Who stood behind a label of the brief.
+#[derive(Serialize)]
+pub struct Doctor<'a> {
+    letter: char,
+    agent: &'a str,
+}
+
+/// An agent that answered otherwise than before.
+#[derive(Serialize)]
+pub struct Change<'a> {
+    agent: &'a str,
+    from: &'a str,
+    to: &'a str,
+    verdict: Verdict,
+}
+
+/// What an option got in a vote.
+#[derive(Serialize)]
+pub struct Vote<'a> {
+    letter: String,
+    text: &'a str,
+    weight: String,
+    /// Of all weights.
+    percent: i64,
+    supporters: Vec<&'a str>,
+    winner: bool,
+    gold: bool,
+}
+
+/// What a round's answers are read against.
+pub struct Answers<'a> {
+    /// Letters and texts.
+    pub options: Vec<(String, &'a str)>,
+    pub gold: Option<&'a str>,
+    /// The round before.
+    pub last: Option<&'a RoundLine>,
+}
+
+impl<'a> Answers<'a> {
+    pub fn step(&self, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
+        let record = group.record;
+        let agents = record.map_or(&[][..], |record| &record.agents);
+        let calls = group.calls.iter().zip(places(&group.calls, agents));
+        let cards = calls.map(|(&call, place)| {
+            let counted = record.zip(place);
+            Card::new(call, self.said(call, counted), prompts.number(call))
+        });
+        let cards: Vec<Card<'a>> = cards.collect();
+        let aside = group.stage == Stage::Aside;
+        let purpose = group.calls.first().map_or("", |call| call.purpose.as_str());
+        Step {
+            title: format!("Round {}", group.round),
+            about: match group.stage {
+                Stage::Initial => "first answers, each agent alone".to_owned(),
+                Stage::Round => "answers after seeing the others'".to_owned(),
+                Stage::Final => "the decision".to_owned(),
+                Stage::Aside => purpose.to_owned(),
+            },
+            folded: aside,
+            doctors: record.map_or(Vec::new(), |record| {
+                let labelled = record.labels.iter().zip('A'..='Z');
+                let doctor = |(agent, letter): (&'a String, char)| Doctor { letter, agent };
+                labelled.map(doctor).collect()
+            }),
+            brief: record.map_or("", |record| &record.brief),
+            can_change: record.is_some_and(|record| {
+                let mut places = 0..record.answers.len();
+                places.any(|place| before(self.last, record, place).is_some())
+            }),
+            changes: record.map_or(Vec::new(), |record| self.changes(record)),
+            vote: record.map(|record| self.vote(record)),
+            uncounted: record.is_none() && !aside,
+            cards,
+        }
+    }
+
+    /// What an agent said: by the round's record where that counts the call, else by the call itself.
+    fn said(&self, call: &'a CallLine, counted: Option<(&'a RoundLine, usize)>) -> Said<'a> {
+        let of_round = counted.and_then(|(record, place)| {
+            let answer = record.answers.get(place)?.clone();
+            Some((answer, record, place))
+        });
+        let stated = read::text(&call.record, "confidence").into_owned();
+        let (answer, confidence, weight) = match of_round {
+            Some((answer, record, place)) => {
+                let confidence = record.confidences.get(place).map(f64::to_string);
+                let weight = record.weights.get(place).map(f64::to_string);
+                (answer, confidence.unwrap_or(stated), weight)
+            }
+            None => (
+                read::text(&call.record, "answer").into_owned(),
+                stated,
+                None,
+            ),
+        };
+        let written = read::text(&call.record, "answer");
+        let before = counted.and_then(|(record, place)| before(self.last, record, place));
+        let known = self.options.iter().any(|(letter, _)| *letter == answer);
+        Said {
+            expected: call.stage != Stage::Aside,
+            verdict: Verdict::of(&answer, self.gold),
+            beyond: !answer.is_empty() && !self.options.is_empty() && !known,
+            before: before.filter(|before| *before != answer),
+            as_written: Some(written).filter(|written| *written != answer && !written.is_empty()),
+            words: answer,
+            confidence,
+            weight,
+        }
+    }
+
+    fn changes(&self, record: &'a RoundLine) -> Vec<Change<'a>> {
+        let answers = record.agents.iter().zip(&record.answers).enumerate();
+        let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
+            let from = before(self.last, record, place)?;
+            (from != to).then(|| Change {
+                agent,
+                from,
+                to,
+                verdict: Verdict::of(to, self.gold),
+            })
+        };
+        answers.filter_map(change).collect()
+    }
+
+    /// A vote for every option, then for every answer beyond them. Weights add up as whole tenths, as the system adds them.
+    fn vote(&self, record: &'a RoundLine) -> Vec<Vote<'a>> {
+        let mut candidates = self.options.clone();
+        for answer in record.answers.iter().filter(|answer| !answer.is_empty()) {
+            if !candidates.iter().any(|(letter, _)| letter == answer) {
+                candidates.push((answer.clone(), ""));
+            }
+        }
+        let tenths = |weight: &f64| (weight * 10.0).round() as i64;
+        let total: i64 = record.weights.iter().map(tenths).sum();
+        let vote = |(letter, text): (String, &'a str)| {
+            let answers = record.answers.iter().zip(&record.weights).enumerate();
+            let supporting = || {
+                answers
+                    .clone()
+                    .filter(|(_, (answer, _))| **answer == letter)
+            };
+            let sum: i64 = supporting().map(|(_, (_, weight))| tenths(weight)).sum();
+            Vote {
+                text,
+                weight: format!("{:.1}", sum as f64 / 10.0),
+                percent: if total > 0 { sum * 100 / total } else { 0 },
+                supporters: supporting()
+                    .map(|(place, _)| record.agents.get(place).map_or("?", String::as_str))
+                    .collect(),
+                winner: letter == record.aggregate,
+                gold: self.gold == Some(letter.as_str()),
+                letter,
+            }
+        };
+        candidates.into_iter().map(vote).collect()
+    }
+}
+
+/// Letters and texts; none where the text is not at hand.
+pub fn options(text: Option<&ItemText>) -> Vec<(String, &str)> {
+    match text {
+        Some(ItemText::Question(text)) => {
+            let options = text.options.iter();
+            options
+                .map(|(letter, text)| (letter.to_string(), text.as_str()))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::fixtures::round;
+
+    fn agents(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn weights_add_up_as_tenths_and_answers_beyond_the_options_come_last() {
+        let answers = Answers {
+            options: ["A", "B"].map(|letter| (letter.to_owned(), "x")).to_vec(),
+            gold: Some("A"),
+            last: None,
+        };
+        let mut record = round(0, ["B", "J", "B"]);
+        record.weights = vec![0.1, 0.7, 0.2];
+        let votes = answers.vote(&record);
+        let summary: Vec<_> = votes
+            .iter()
+            .map(|vote| (vote.letter.as_str(), vote.weight.as_str(), vote.percent))
+            .collect();
+        assert_eq!(
+            summary,
+            [("A", "0.0", 0), ("B", "0.3", 30), ("J", "0.7", 70)]
+        );
+        assert_eq!(votes[1].supporters, ["sym", "guide"]);
+        assert!(votes[0].gold && votes[1].winner);
+        record.agents = agents(&["solo"; 3]);
+        assert_eq!(answers.vote(&record)[1].supporters, ["solo"; 2]);
+    }
+}

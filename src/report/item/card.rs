@@ -1,0 +1,273 @@
+//! One call as a card: what the agent said, the parts of its record in a fixed order, and the text that it was read from.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Verdict;
+use super::prompts::user_message;
+use super::read::{entries, plain, text, told};
+use crate::record::{CallLine, FinishReason, Parse, Usage};
+
+/// The highest fit score (MED-MAD, C.2).
+const BEST_FIT: f64 = 5.0;
+
+/// Where a record has something to say, what that is called, and how it is set. Other fields follow by their own names.
+const SECTIONS: [(&str, &str, Look); 14] = [
+    ("/cot", "Reasoning", Look::Numbered),
+    ("/option_analysis", "Options", Look::Fits),
+    (
+        "/structured_reasoning/question_focus",
+        "Question focus",
+        Look::Text,
+    ),
+    ("/structured_reasoning/key_clues", "Key clues", Look::List),
+    (
+        "/structured_reasoning/elimination",
+        "Eliminated",
+        Look::List,
+    ),
+    ("/structured_reasoning/final_support", "Support", Look::Text),
+    (
+        "/counterfactual_check/if_chose_other",
+        "If another were chosen",
+        Look::Text,
+    ),
+    (
+        "/counterfactual_check/confidence_after_check",
+        "Confidence after this check",
+        Look::Text,
+    ),
+    ("/debate_moves/main_point", "Main point", Look::Text),
+    ("/debate_moves/challenge", "Challenges", Look::List),
+    ("/debate_moves/accept", "Accepts", Look::List),
+    ("/debate_moves/risk_check", "Risk", Look::Text),
+    ("/result", "Sentence", Look::Text),
+    ("/correction", "Correction", Look::Text),
+];
+
+/// Fields that the head of a card says.
+const IN_HEAD: [&str; 4] = ["answer", "confidence", "flag", "sentence_id"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Look {
+    Text,
+    List,
+    Numbered,
+    /// Options with a score each.
+    Fits,
+}
+
+#[derive(Serialize)]
+pub struct Card<'a> {
+    agent: &'a str,
+    backbone: &'a str,
+    said: Said<'a>,
+    sections: Vec<Section<'a>>,
+    /// What it was asked, of an agent who had read others.
+    shown: Option<&'a str>,
+    purpose: &'a str,
+    sample: u32,
+    parse: Parse,
+    cut_short: Option<&'static str>,
+    raw: &'a str,
+    seed: u64,
+    elapsed_ms: u64,
+    usage: Usage,
+    max_tokens: Option<usize>,
+    constrained: bool,
+    /// The number of the call's prompt in the appendix.
+    prompt: usize,
+}
+
+/// What a call came to.
+#[derive(Serialize)]
+pub struct Said<'a> {
+    /// Whether the call was to give an answer.
+    pub expected: bool,
+    /// A letter, or a few words.
+    pub words: String,
+    pub verdict: Verdict,
+    /// Whether the answer is a letter that the question does not offer.
+    pub beyond: bool,
+    pub confidence: String,
+    pub weight: Option<String>,
+    /// The agent's answer in the round before, where it was another.
+    pub before: Option<&'a str>,
+    /// The record's own answer, where normalisation made another of it.
+    pub as_written: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Section<'a> {
+    title: Cow<'a, str>,
+    look: Look,
+    lines: Vec<Line<'a>>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Line<'a> {
+    name: Cow<'a, str>,
+    text: Cow<'a, str>,
+    score: Cow<'a, str>,
+    percent: u32,
+    pros: Cow<'a, str>,
+    cons: Cow<'a, str>,
+}
+
+impl<'a> Card<'a> {
+    pub fn new(call: &'a CallLine, said: Said<'a>, prompt: usize) -> Card<'a> {
+        Card {
+            agent: &call.agent,
+            backbone: &call.backbone,
+            said,
+            sections: sections(&call.record),
+            shown: None,
+            purpose: &call.purpose,
+            sample: call.sample,
+            parse: call.parse,
+            cut_short: match call.finish_reason {
+                FinishReason::Stop => None,
+                FinishReason::Length => Some("cut at the token limit"),
+                FinishReason::Constraint => Some("ended by the grammar"),
+                FinishReason::Cancelled => Some("cancelled"),
+            },
+            raw: &call.text,
+            seed: call.seed,
+            elapsed_ms: call.elapsed_ms,
+            usage: call.usage,
+            max_tokens: call.sampling.max_tokens,
+            constrained: call.sampling.constrained,
+            prompt,
+        }
+    }
+
+    /// Puts what the text has in `<think>` tags before all else.
+    pub fn with_thought(mut self) -> Card<'a> {
+        let inner = self.raw.split_once("<think>").map(|(_, rest)| rest);
+        let thought = inner.and_then(|rest| rest.split_once("</think>"));
+        if let Some(text) = thought
+            .map(|(thought, _)| thought.trim())
+            .filter(|text| !text.is_empty())
+        {
+            let lines = vec![Line {
+                text: text.into(),
+                ..Line::default()
+            }];
+            self.sections.insert(
+                0,
+                Section {
+                    title: "Reasoning".into(),
+                    look: Look::Text,
+                    lines,
+                },
+            );
+        }
+        self
+    }
+
+    /// Shows what was asked, where the agent `is_arbiter` and so was given others' words.
+    pub fn shown(mut self, call: &'a CallLine, is_arbiter: bool) -> Card<'a> {
+        self.shown = user_message(call).filter(|_| is_arbiter);
+        self
+    }
+}
+
+fn sections(record: &Value) -> Vec<Section<'_>> {
+    let known = SECTIONS.iter().filter_map(|(path, title, look)| {
+        Some(section((*title).into(), *look, record.pointer(path)?))
+    });
+    let is_known = |name: &str| {
+        let mut paths = SECTIONS.iter().map(|(path, ..)| path.split('/').nth(1));
+        IN_HEAD.contains(&name) || paths.any(|first| first == Some(name))
+    };
+    let fields = record.as_object().into_iter().flatten();
+    let others = fields
+        .filter(|(name, _)| !is_known(name))
+        .map(|(name, value)| section(name.into(), Look::Text, value));
+    let sections = known.chain(others);
+    sections
+        .filter(|section| !section.lines.is_empty())
+        .collect()
+}
+
+fn section<'a>(title: Cow<'a, str>, look: Look, value: &'a Value) -> Section<'a> {
+    let lines: Vec<Line> = match look {
+        Look::Text => vec![Line {
+            text: told(value),
+            ..Line::default()
+        }],
+        Look::List | Look::Numbered => entries(value).iter().map(line).collect(),
+        Look::Fits => entries(value).iter().map(fit).collect(),
+    };
+    let says = |line: &Line| look == Look::Fits || !line.text.trim().is_empty();
+    Section {
+        title,
+        look,
+        lines: lines.into_iter().filter(says).collect(),
+    }
+}
+
+/// An entry of a list; an option that was ruled out stands before its reason.
+fn line(entry: &Value) -> Line<'_> {
+    match entry.get("dx_or_option") {
+        Some(_) => Line {
+            name: text(entry, "dx_or_option"),
+            text: text(entry, "why_not"),
+            ..Line::default()
+        },
+        None => Line {
+            text: plain(entry),
+            ..Line::default()
+        },
+    }
+}
+
+fn fit(entry: &Value) -> Line<'_> {
+    let score = text(entry, "fit_score");
+    let share = score.trim().parse::<f64>().unwrap_or(0.0) / BEST_FIT;
+    Line {
+        name: text(entry, "option"),
+        text: Cow::Borrowed(""),
+        percent: (share.clamp(0.0, 1.0) * 100.0) as u32,
+        score,
+        pros: text(entry, "pros"),
+        cons: text(entry, "cons"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_minimal_record_is_empty_and_a_foreign_one_is_listed() {
+        assert!(sections(&json!({"answer": "A", "confidence": 0})).is_empty());
+        assert!(sections(&json!({"answer": "A", "cot": [], "debate_moves": {}})).is_empty());
+        assert!(sections(&Value::Null).is_empty());
+        let foreign = json!({"answer": "A", "explanation": "because"});
+        assert_eq!(sections(&foreign)[0].title, "explanation");
+    }
+
+    #[test]
+    fn scores_of_any_kind_become_bars_within_bounds() {
+        let percent = |score: Value| fit(&json!({"option": "A", "fit_score": score})).percent;
+        assert_eq!(percent(json!(4)), 80);
+        assert_eq!(percent(json!("3")), 60);
+        assert_eq!(percent(json!(99)), 100);
+        assert_eq!(percent(json!(-1)), 0);
+        assert_eq!(percent(json!("high")), 0);
+        assert_eq!(percent(json!("NaN")), 0);
+    }
+
+    #[test]
+    fn an_option_stands_before_why_it_was_ruled_out() {
+        let record = json!({"structured_reasoning": {"elimination": [{"dx_or_option": "A", "why_not": "no fever"}, "B"]}});
+        let lines = &sections(&record)[0].lines;
+        assert_eq!((&*lines[0].name, &*lines[0].text), ("A", "no fever"));
+        assert_eq!((&*lines[1].name, &*lines[1].text), ("", "B"));
+    }
+}

@@ -1,0 +1,340 @@
+//! What a list of cases can be filtered by.
+
+use serde::Serialize;
+
+use crate::analysis::metrics::agreement::same_wrong;
+use crate::analysis::notes::verdict;
+use crate::data::ItemKind;
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, Parse, Source, Stage};
+
+/// A property of a finished item that a reader looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flag {
+    /// The answer, or whether there is an error, is wrong.
+    Wrong,
+    Right,
+    /// The final answer is not round 0's aggregate.
+    Changed,
+    RightToWrong,
+    WrongToRight,
+    /// All first answers agree, and are wrong.
+    SameWrong,
+    /// The answers of the last round in which several answered differ, or one is missing.
+    Disagreement,
+    /// No record could be read from a call's text; the answer alone was taken from it.
+    Fallback,
+    /// A call's record was read after its JSON was repaired.
+    Repaired,
+    Tie,
+    /// The note has an error, and was called correct.
+    MissedError,
+    /// The note is correct, and was said to have an error.
+    FalseAlarm,
+    /// The error was detected, and another sentence located, or none.
+    WrongSentence,
+    /// A third agent settled a stage, by arbitration or by its vote.
+    Arbitrated,
+    /// What an agent was asked for could not be read from its text.
+    Unreadable,
+    Error,
+}
+
+impl Flag {
+    /// The flags that items of a kind can have, in the order in which pages list them.
+    pub fn all(kind: ItemKind) -> &'static [Flag] {
+        use Flag::*;
+        match kind {
+            ItemKind::Questions => &[
+                Wrong,
+                Right,
+                Changed,
+                RightToWrong,
+                WrongToRight,
+                SameWrong,
+                Disagreement,
+                Fallback,
+                Repaired,
+                Error,
+                Tie,
+            ],
+            ItemKind::Notes => &[
+                Wrong,
+                Right,
+                MissedError,
+                FalseAlarm,
+                WrongSentence,
+                Arbitrated,
+                Unreadable,
+                Error,
+            ],
+        }
+    }
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Flag::Wrong => "wrong",
+            Flag::Right => "right",
+            Flag::Changed => "changed after round 0",
+            Flag::RightToWrong => "flipped right → wrong",
+            Flag::WrongToRight => "flipped wrong → right",
+            Flag::SameWrong => "same wrong first answer",
+            Flag::Disagreement => "disagreement at the end",
+            Flag::Fallback => "parse fallback",
+            Flag::Repaired => "parse repaired",
+            Flag::Tie => "ties",
+            Flag::MissedError => "missed errors",
+            Flag::FalseAlarm => "false alarms",
+            Flag::WrongSentence => "wrong sentence",
+            Flag::Arbitrated => "arbitrated",
+            Flag::Unreadable => "unreadable",
+            Flag::Error => "failed",
+        }
+    }
+
+    /// The badge of a case's row: its colour and its words; `None` for what the row shows otherwise.
+    pub fn badge(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Flag::SameWrong => Some(("wrong", "same wrong")),
+            Flag::Disagreement => Some(("", "split")),
+            Flag::Fallback => Some(("caution", "fallback")),
+            Flag::Repaired => Some(("caution", "repaired")),
+            Flag::Tie => Some(("caution", "tie")),
+            Flag::MissedError => Some(("wrong", "missed error")),
+            Flag::FalseAlarm => Some(("wrong", "false alarm")),
+            Flag::WrongSentence => Some(("caution", "wrong sentence")),
+            Flag::Unreadable => Some(("caution", "unreadable")),
+            Flag::Error => Some(("wrong", "failed")),
+            _ => None,
+        }
+    }
+
+    /// Every flag of an item, in the order of [`Flag::all`]. An item that failed counts as wrong where there is a gold answer.
+    pub fn of(item: &ItemLine, calls: &[&CallLine]) -> Vec<Flag> {
+        match item {
+            ItemLine::Answer(answer) => Flag::of_answer(answer, calls),
+            ItemLine::Note(note) => Flag::of_note(note, calls),
+        }
+    }
+
+    pub fn of_answer(item: &AnswerLine, calls: &[&CallLine]) -> Vec<Flag> {
+        let error = item.error.is_some();
+        let right = !error && item.correct == Some(true);
+        let wrong = item.gold.is_some() && !right;
+        let first = item.rounds.first().filter(|_| !error);
+        let changed = first.is_some_and(|round| round.aggregate != item.answer);
+        let right_at_first =
+            first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref());
+        let last = item.rounds.iter().rfind(|round| round.answers.len() > 1);
+        let parsed = |parse| calls.iter().any(|call| call.parse == parse);
+        choose(ItemKind::Questions, |flag| match flag {
+            Flag::Wrong => wrong,
+            Flag::Right => right,
+            Flag::Changed => changed,
+            Flag::RightToWrong => changed && right_at_first && wrong,
+            Flag::WrongToRight => changed && !right_at_first && right,
+            Flag::SameWrong => same_wrong_at_first(item),
+            Flag::Disagreement => last.is_some_and(|round| !unanimous(&round.answers)),
+            Flag::Fallback => parsed(Parse::Fallback),
+            Flag::Repaired => parsed(Parse::Repaired),
+            Flag::Error => error,
+            Flag::Tie => item.tie,
+            _ => false,
+        })
+    }
+
+    fn of_note(note: &NoteLine, calls: &[&CallLine]) -> Vec<Flag> {
+        let verdict = verdict(note);
+        let gold = note.gold.as_ref();
+        let has_error = gold.map(|gold| gold.flag);
+        let said = note.flag.filter(|_| note.error.is_none());
+        let found = has_error == Some(true) && said == Some(true);
+        let sources = [
+            note.detection.as_ref().map(|stage| stage.source),
+            note.localisation.as_ref().map(|stage| stage.source),
+        ];
+        let by_third = |source: Source| matches!(source, Source::Arbitration | Source::Vote);
+        let unread = calls.iter().any(|call| call.parse == Parse::Fallback);
+        choose(ItemKind::Notes, |flag| match flag {
+            Flag::Wrong => gold.is_some() && !verdict.is_detected,
+            Flag::Right => gold.is_some() && verdict.is_detected,
+            Flag::MissedError => has_error == Some(true) && said == Some(false),
+            Flag::FalseAlarm => has_error == Some(false) && said == Some(true),
+            Flag::WrongSentence => found && !verdict.is_located,
+            Flag::Arbitrated => sources.into_iter().flatten().any(by_third),
+            Flag::Unreadable => unread || note.flag.is_none() && note.error.is_none(),
+            Flag::Error => note.error.is_some(),
+            _ => false,
+        })
+    }
+}
+
+fn choose(kind: ItemKind, is: impl Fn(&Flag) -> bool) -> Vec<Flag> {
+    Flag::all(kind).iter().copied().filter(is).collect()
+}
+
+fn same_wrong_at_first(item: &AnswerLine) -> bool {
+    let mut rounds = item.rounds.iter();
+    let initial = rounds.find(|round| round.stage == Stage::Initial);
+    let answers = initial.map(|round| round.answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let gold = item.gold.as_deref();
+    answers.is_some_and(|answers| gold.is_some_and(|gold| same_wrong(&answers, gold)))
+}
+
+fn unanimous(answers: &[String]) -> bool {
+    match answers.split_first() {
+        Some((first, others)) => !first.is_empty() && others.iter().all(|other| other == first),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RoundLine;
+    use crate::report::tests::fixtures::{call, item, round};
+    use crate::report::tests::notes::{called, detected, gold, located, note};
+
+    fn flags(note: &NoteLine) -> Vec<Flag> {
+        Flag::of_note(note, &[])
+    }
+
+    #[test]
+    fn an_item_that_debate_turned_is_flagged_both_ways() {
+        let turned = |gold: Option<&str>| {
+            let rounds = vec![round(0, ["A", "A", "B"]), round(1, ["B", "B", "B"])];
+            Flag::of_answer(&item("x", gold, rounds, "B"), &[])
+        };
+        assert_eq!(
+            turned(Some("B")),
+            [Flag::Right, Flag::Changed, Flag::WrongToRight]
+        );
+        assert_eq!(
+            turned(Some("A")),
+            [Flag::Wrong, Flag::Changed, Flag::RightToWrong]
+        );
+        assert_eq!(turned(Some("C")), [Flag::Wrong, Flag::Changed]);
+        assert_eq!(turned(None), [Flag::Changed]);
+    }
+
+    #[test]
+    fn a_missing_answer_is_disagreement() {
+        let rounds = vec![round(0, ["A", "", "A"])];
+        let flags = Flag::of_answer(&item("x", Some("A"), rounds, "A"), &[]);
+        assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
+    }
+
+    #[test]
+    fn an_error_is_wrong_only_against_a_gold_answer() {
+        let mut failed = item("x", Some("A"), Vec::new(), "");
+        failed.error = Some("the prompt is too long".into());
+        failed.correct = None;
+        assert_eq!(Flag::of_answer(&failed, &[]), [Flag::Wrong, Flag::Error]);
+        failed.gold = None;
+        assert_eq!(Flag::of_answer(&failed, &[]), [Flag::Error]);
+    }
+
+    #[test]
+    fn a_repaired_call_and_a_tie_are_flagged() {
+        let mut tied = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
+        tied.tie = true;
+        let mut repaired = call("x", "sym", 0);
+        repaired.parse = Parse::Repaired;
+        assert_eq!(
+            Flag::of_answer(&tied, &[&repaired]),
+            [Flag::Repaired, Flag::Tie]
+        );
+        repaired.parse = Parse::Fallback;
+        assert_eq!(
+            Flag::of_answer(&tied, &[&repaired]),
+            [Flag::Fallback, Flag::Tie]
+        );
+    }
+
+    #[test]
+    fn first_answers_are_wrong_alike_only_where_there_are_several() {
+        let flags =
+            |answers: Vec<RoundLine>| Flag::of_answer(&item("x", Some("B"), answers, "A"), &[]);
+        assert_eq!(
+            flags(vec![round(0, ["A", "A", "A"])]),
+            [Flag::Wrong, Flag::SameWrong]
+        );
+        assert_eq!(flags(vec![round(0, ["A"])]), [Flag::Wrong]);
+        assert_eq!(
+            flags(vec![round(0, ["", ""])]),
+            [Flag::Wrong, Flag::Changed, Flag::Disagreement]
+        );
+    }
+
+    #[test]
+    fn whoever_decides_alone_ends_no_disagreement() {
+        let mut decided = round(1, ["A"]);
+        decided.stage = Stage::Final;
+        let rounds = vec![round(0, ["A", "B"]), decided];
+        let flags = Flag::of_answer(&item("x", Some("A"), rounds, "A"), &[]);
+        assert_eq!(flags, [Flag::Right, Flag::Disagreement]);
+    }
+
+    #[test]
+    fn a_flag_is_right_missed_or_a_false_alarm() {
+        let judged = |has_error: bool, said: Option<bool>| {
+            let mut note = note("x");
+            note.gold = Some(gold(has_error.then_some(1)));
+            note.flag = said;
+            note.sentence_id = said.filter(|said| *said).map(|_| 1);
+            flags(&note)
+        };
+        assert_eq!(judged(true, Some(true)), [Flag::Right]);
+        assert_eq!(judged(true, Some(false)), [Flag::Wrong, Flag::MissedError]);
+        assert_eq!(judged(false, Some(true)), [Flag::Wrong, Flag::FalseAlarm]);
+        assert_eq!(judged(false, Some(false)), [Flag::Right]);
+        assert_eq!(judged(true, None), [Flag::Wrong, Flag::Unreadable]);
+    }
+
+    #[test]
+    fn an_error_that_is_found_elsewhere_is_in_the_wrong_sentence() {
+        let mut found = note("x");
+        found.gold = Some(gold(Some(1)));
+        found.flag = Some(true);
+        found.sentence_id = Some(0);
+        assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
+        found.sentence_id = None;
+        assert_eq!(flags(&found), [Flag::Right, Flag::WrongSentence]);
+    }
+
+    #[test]
+    fn a_third_agent_in_either_stage_arbitrates() {
+        let mut settled = note("x");
+        settled.flag = Some(true);
+        for (first, second, is_arbitrated) in [
+            (Source::Agreement, Source::Single, false),
+            (Source::Arbitration, Source::Agreement, true),
+            (Source::Agreement, Source::Vote, true),
+        ] {
+            settled.detection = Some(detected(first, &[Some(true), Some(true)]));
+            settled.localisation = Some(located(second, &[Some(1), Some(1)]));
+            assert_eq!(flags(&settled).contains(&Flag::Arbitrated), is_arbitrated);
+        }
+    }
+
+    #[test]
+    fn a_note_that_errored_is_wrong_only_against_gold() {
+        let mut failed = note("x");
+        failed.error = Some("the prompt is too long".into());
+        assert_eq!(flags(&failed), [Flag::Error]);
+        failed.gold = Some(gold(None));
+        assert_eq!(flags(&failed), [Flag::Wrong, Flag::Error]);
+        failed.gold = Some(gold(Some(1)));
+        assert_eq!(flags(&failed), [Flag::Wrong, Flag::Error]);
+    }
+
+    #[test]
+    fn one_text_that_cannot_be_read_is_enough() {
+        let mut said = note("x");
+        said.flag = Some(false);
+        let mut call = called("x", "det2", "detection");
+        assert_eq!(Flag::of_note(&said, &[&call]), []);
+        call.parse = Parse::Fallback;
+        assert_eq!(Flag::of_note(&said, &[&call]), [Flag::Unreadable]);
+    }
+}

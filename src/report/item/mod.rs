@@ -1,0 +1,212 @@
+//! One item of one run: its row in the list, and what opening it shows. Questions and notes share all of it but what `question.rs` and
+//! `note.rs` fill in.
+
+mod answers;
+mod card;
+mod correction;
+mod diff;
+pub mod flag;
+mod note;
+mod note_card;
+pub mod prompts;
+mod question;
+mod read;
+pub mod step;
+pub mod text;
+
+use serde::Serialize;
+
+use crate::analysis::notes::ScoresByPair;
+use crate::experiment::link::Link;
+use crate::experiment::plan::MemberPlan;
+use crate::record::{CallLine, ItemLine, ItemText};
+use crate::text::ellipsis;
+use correction::Correction;
+use flag::Flag;
+use prompts::Prompts;
+use step::Step;
+use text::Text;
+
+/// Characters of the text that a row of the list shows.
+const EXCERPT_CHARS: usize = 150;
+
+/// What a case is made from.
+pub struct Source<'a, 'b> {
+    pub item: &'a ItemLine,
+    /// As the item was put; `None` where the run does not hold it.
+    pub text: Option<&'a ItemText>,
+    /// In the order in which they were made.
+    pub calls: &'b [&'a CallLine],
+    /// The same item in all runs.
+    pub runs: &'b [&'a ItemLine],
+    pub panel: &'a [MemberPlan],
+    pub neural: &'b ScoresByPair,
+}
+
+#[derive(Serialize)]
+pub struct Case<'a> {
+    anchor: String,
+    id: &'a str,
+    pub run: u32,
+    pub flags: Vec<Flag>,
+    /// Colours and words.
+    badges: Vec<(&'static str, &'static str)>,
+    verdict: Verdict,
+    excerpt: String,
+    text: Option<Text<'a>>,
+    #[serde(flatten)]
+    own: Own<'a>,
+    steps: Vec<Step<'a>>,
+    error: Option<&'a str>,
+    elsewhere: Vec<Elsewhere>,
+}
+
+/// What differs between kinds of items.
+#[derive(Serialize)]
+pub struct Own<'a> {
+    /// Of the text, as HTML names it; empty where nothing says.
+    lang: &'static str,
+    /// A letter, or an error and its sentence; `–` where there is no gold.
+    gold: String,
+    /// What round 0 alone would have answered.
+    first: Option<Mark>,
+    found: Mark,
+    trail: Vec<Leg<'a>>,
+    /// `–` where there is none.
+    confidence: String,
+    /// Sentences on how the answer stands to gold.
+    outcome: Vec<String>,
+    counts: String,
+    tie: bool,
+    rationale: &'a str,
+    correction: Option<Correction>,
+}
+
+/// How an answer stands to gold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Right,
+    Wrong,
+    Ungraded,
+}
+
+impl Verdict {
+    pub fn of(answer: &str, gold: Option<&str>) -> Verdict {
+        Verdict::from(gold.map(|gold| gold == answer))
+    }
+}
+
+impl From<Option<bool>> for Verdict {
+    fn from(is_right: Option<bool>) -> Verdict {
+        match is_right {
+            Some(true) => Verdict::Right,
+            Some(false) => Verdict::Wrong,
+            None => Verdict::Ungraded,
+        }
+    }
+}
+
+/// An answer in a few words, and how it stands to gold.
+#[derive(Serialize)]
+pub struct Mark {
+    said: String,
+    verdict: Verdict,
+}
+
+/// A part of the way to the answer: the answers of a round, or how a stage was settled.
+#[derive(Serialize)]
+pub struct Leg<'a> {
+    title: String,
+    turns: Vec<Turn<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Turn<'a> {
+    agent: &'a str,
+    said: String,
+    verdict: Verdict,
+    /// Whether it is another than the agent's own before.
+    changed: bool,
+}
+
+/// What another run made of the item.
+#[derive(Serialize)]
+struct Elsewhere {
+    run: u32,
+    anchor: String,
+    found: Mark,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Case<'a> {
+        let item = source.item;
+        let text = match (item, source.text) {
+            (ItemLine::Answer(item), Some(ItemText::Question(text))) => {
+                Some(Text::of_question(text, item))
+            }
+            (ItemLine::Note(note), Some(ItemText::Note(text))) => Some(Text::of_note(text, note)),
+            _ => None,
+        };
+        let flags = Flag::of(item, source.calls);
+        let others = source.runs.iter().filter(|other| other.run() != item.run());
+        let elsewhere = others.map(|other| Elsewhere {
+            run: other.run(),
+            anchor: anchor(other),
+            found: found(other),
+        });
+        Case {
+            anchor: anchor(item),
+            id: item.item(),
+            run: item.run(),
+            badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
+            flags,
+            verdict: Verdict::from(item.correct()),
+            excerpt: text
+                .as_ref()
+                .map_or(String::new(), |text| excerpt(&text.plain())),
+            text,
+            own: match item {
+                ItemLine::Answer(item) => question::own(item),
+                ItemLine::Note(note) => note::own(note, source.neural),
+            },
+            steps: step::steps(source, prompts),
+            error: item.error(),
+            elsewhere: elsewhere.collect(),
+        }
+    }
+
+    pub fn has(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
+    }
+}
+
+fn found(item: &ItemLine) -> Mark {
+    match item {
+        ItemLine::Answer(item) => question::found(item),
+        ItemLine::Note(note) => note::found(note),
+    }
+}
+
+/// The item's own address in the page: unique, stable, and plain enough to be typed.
+fn anchor(item: &ItemLine) -> String {
+    let key = item.key();
+    format!("{}/{}/{}", spell(&key.dataset), key.run, spell(&key.item))
+}
+
+/// A name in an address: letters, digits, and what else is plain.
+pub fn spell(name: &str) -> String {
+    let spell = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        other => format!("~{other:02x}"),
+    };
+    name.bytes().map(spell).collect()
+}
+
+/// The beginning of a text, on one line.
+fn excerpt(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    ellipsis(&line, EXCERPT_CHARS)
+}

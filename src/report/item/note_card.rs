@@ -1,0 +1,151 @@
+//! What a call about a note came to, against gold, and who settled its stage.
+
+use serde_json::Value;
+
+use super::Verdict;
+use super::card::Said;
+use crate::record::{CallLine, NoteLine, Source};
+
+/// A flag, a sentence, a correction, as far as the call's record has them.
+pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
+    let (words, is_right) = words(call, note);
+    let confidence = call.record["confidence"].as_f64();
+    Said {
+        expected: false,
+        words,
+        verdict: Verdict::from(is_right),
+        beyond: false,
+        confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
+        weight: None,
+        before: None,
+        as_written: None,
+    }
+}
+
+/// In a few words, and whether flag and sentence are gold's; `None` where nothing is graded.
+fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
+    let record = &call.record;
+    let gold = note.gold.as_ref();
+    if let Some(flag) = record.get("flag") {
+        let words = match (flag.as_bool(), record["sentence_id"].as_u64()) {
+            (Some(true), Some(id)) => format!("error in sentence {id}"),
+            (Some(true), None) => "error".to_owned(),
+            (Some(false), _) => "no error".to_owned(),
+            (None, _) => "unreadable".to_owned(),
+        };
+        return (words, gold.map(|gold| flag.as_bool() == Some(gold.flag)));
+    }
+    if let Some(result) = record.get("result") {
+        let id = sentence_meant(call, note);
+        let words = match (id, result) {
+            (Some(id), _) => format!("sentence {id}"),
+            (None, Value::String(said)) if said == "NAN" => "no sentence".to_owned(),
+            (None, _) => "unreadable".to_owned(),
+        };
+        return (words, gold.map(|gold| id == gold.sentence_id));
+    }
+    let words = match record.get("correction") {
+        Some(Value::String(_)) => "a correction",
+        Some(_) => "no correction",
+        None => "",
+    };
+    (words.to_owned(), None)
+}
+
+/// The sentence that the item's line says this agent meant.
+fn sentence_meant(call: &CallLine, note: &NoteLine) -> Option<usize> {
+    let localisation = note.localisation.as_ref()?;
+    let mut agents = localisation.agents.iter();
+    let place = agents.position(|agent| *agent == call.agent)?;
+    *localisation.sentence_ids.get(place)?
+}
+
+/// How a stage was settled, and by whom.
+fn stage<'a>(note: &'a NoteLine, purpose: &str) -> Option<(Source, &'a [String])> {
+    match purpose {
+        "detection" => note
+            .detection
+            .as_ref()
+            .map(|one| (one.source, &*one.agents)),
+        "localisation" => note
+            .localisation
+            .as_ref()
+            .map(|one| (one.source, &*one.agents)),
+        _ => None,
+    }
+}
+
+/// Whether a call settled a stage after reading what others had said.
+pub fn arbitrates(call: &CallLine, note: &NoteLine) -> bool {
+    stage(note, &call.purpose).is_some_and(|(source, agents)| {
+        source == Source::Arbitration && agents.last() == Some(&call.agent)
+    })
+}
+
+/// Who settled a stage, in words.
+pub fn settled(note: &NoteLine, purpose: &str) -> Option<String> {
+    let (source, agents) = stage(note, purpose)?;
+    let [first, second, third] =
+        [0, 1, 2].map(|place| agents.get(place).map_or("?", String::as_str));
+    Some(match source {
+        Source::Single => format!("{first} alone"),
+        Source::Agreement => format!("{first} and {second} agreed"),
+        Source::Arbitration => {
+            format!("{first} and {second} disagreed; {third} read both and decided")
+        }
+        Source::Vote => format!(
+            "{first} and {second} disagreed; {third} answered without reading them, and the majority decided"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::notes::{called, detected, gold, located, note};
+    use serde_json::json;
+
+    #[test]
+    fn only_who_read_both_arbitrates() {
+        let mut note = note("x");
+        let asks =
+            |note: &NoteLine, agent: &str| arbitrates(&called("x", agent, "detection"), note);
+        for (source, is_arbiter) in [(Source::Arbitration, true), (Source::Vote, false)] {
+            note.detection = Some(detected(source, &[Some(true), Some(false), Some(true)]));
+            assert_eq!(asks(&note, "det3"), is_arbiter);
+            assert!(!asks(&note, "det1"));
+        }
+    }
+
+    #[test]
+    fn a_record_is_told_in_a_few_words_and_judged() {
+        let mut graded = note("x");
+        graded.gold = Some(gold(Some(1)));
+        graded.localisation = Some(located(Source::Agreement, &[Some(1), None]));
+        for (agent, record, expected, is_right) in [
+            ("det1", json!({"flag": true}), "error", Some(true)),
+            ("det1", json!({"flag": false}), "no error", Some(false)),
+            ("det1", json!({"flag": null}), "unreadable", Some(false)),
+            (
+                "solo",
+                json!({"flag": true, "sentence_id": 4}),
+                "error in sentence 4",
+                Some(true),
+            ),
+            ("loc1", json!({"result": "He."}), "sentence 1", Some(true)),
+            ("loc2", json!({"result": "NAN"}), "no sentence", Some(false)),
+            ("loc2", json!({"result": ""}), "unreadable", Some(false)),
+            ("corr1", json!({"correction": "He."}), "a correction", None),
+            ("corr1", json!({"correction": null}), "no correction", None),
+            ("other", json!("a text"), "", None),
+        ] {
+            let mut call = called("x", agent, "detection");
+            call.record = record;
+            let said = said(&call, &graded);
+            assert_eq!(
+                (said.words.as_str(), said.verdict),
+                (expected, Verdict::from(is_right))
+            );
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The prompts of a run: one of every kind, which is what an agent was asked for a purpose.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::record::{CallLine, Message};
+
+/// A prompt, shown by the first call that was given it.
+#[derive(Serialize)]
+pub struct Prompt<'a> {
+    number: usize,
+    agent: &'a str,
+    purpose: &'a str,
+    backbone: &'a str,
+    /// Calls of this agent for this purpose.
+    calls: usize,
+    /// How many system messages they had among them; roles that are made up for a question are as many.
+    variants: usize,
+    /// The item of the call whose messages are shown.
+    item: &'a str,
+    messages: &'a [Message],
+    #[serde(skip)]
+    systems: BTreeSet<String>,
+}
+
+/// Collects prompts in the order in which they first appear.
+#[derive(Default)]
+pub struct Prompts<'a> {
+    found: Vec<Prompt<'a>>,
+}
+
+impl<'a> Prompts<'a> {
+    /// Counts a call in and returns the number of its prompt.
+    pub fn number(&mut self, call: &'a CallLine) -> usize {
+        let same = |prompt: &&mut Prompt| {
+            (prompt.agent, prompt.purpose, prompt.backbone)
+                == (&*call.agent, &*call.purpose, &*call.backbone)
+        };
+        let system = system(&call.messages);
+        if let Some(prompt) = self.found.iter_mut().find(same) {
+            prompt.calls += 1;
+            prompt.systems.insert(system);
+            prompt.variants = prompt.systems.len();
+            return prompt.number;
+        }
+        let number = self.found.len() + 1;
+        self.found.push(Prompt {
+            number,
+            agent: &call.agent,
+            purpose: &call.purpose,
+            backbone: &call.backbone,
+            calls: 1,
+            variants: 1,
+            item: &call.item,
+            messages: &call.messages,
+            systems: BTreeSet::from([system]),
+        });
+        number
+    }
+
+    pub fn into_vec(self) -> Vec<Prompt<'a>> {
+        self.found
+    }
+}
+
+fn system(messages: &[Message]) -> String {
+    let system = messages.iter().filter(|message| message.role == "system");
+    let contents: Vec<&str> = system.map(|message| message.content.as_str()).collect();
+    contents.join("\n\n")
+}
+
+/// What the user was given in a call: the last message that is not the system's.
+pub fn user_message(call: &CallLine) -> Option<&str> {
+    let user = call.messages.iter().rfind(|message| message.role == "user");
+    user.map(|message| message.content.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::questions as debates;
+
+    #[test]
+    fn a_prompt_counts_once_per_agent_and_purpose() {
+        let (_, _, calls) = debates::records();
+        let mut other = calls[0].clone();
+        other.messages[0].content.push('!');
+        let mut prompts = Prompts::default();
+        let numbers: Vec<usize> = calls.iter().map(|call| prompts.number(call)).collect();
+        assert_eq!(prompts.number(&other), numbers[0]);
+        let found = prompts.into_vec();
+        assert_eq!(found.len(), 6, "three members, initial and debate");
+        assert_eq!(
+            found.iter().map(|p| p.calls).sum::<usize>(),
+            calls.len() + 1
+        );
+        assert_eq!(numbers[0], found[0].number);
+        assert_eq!((found[0].variants, found[1].variants), (2, 1));
+    }
+}

@@ -1,0 +1,303 @@
+//! A case's calls in steps: the answers to one question at one stage with their vote, or the calls of one purpose.
+
+use serde::Serialize;
+
+use super::answers::{self, Answers, Change, Doctor, Vote};
+use super::card::Card;
+use super::prompts::Prompts;
+use super::{Source, note_card};
+use crate::experiment::plan::MemberPlan;
+use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
+
+#[derive(Serialize)]
+pub struct Step<'a> {
+    pub title: String,
+    pub about: String,
+    /// Whether the step is shown closed: it gives no answer.
+    pub folded: bool,
+    pub doctors: Vec<Doctor<'a>>,
+    pub brief: &'a str,
+    pub cards: Vec<Card<'a>>,
+    /// Whether some of those who answer had answered before.
+    pub can_change: bool,
+    pub changes: Vec<Change<'a>>,
+    pub vote: Option<Vec<Vote<'a>>>,
+    /// Whether answers were given that no vote counts.
+    pub uncounted: bool,
+}
+
+/// Calls that belong together, with what their answers came to.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    pub round: u32,
+    pub stage: Stage,
+    /// `None` where the calls give no answer, or an error ended the item.
+    pub record: Option<&'a RoundLine>,
+    /// In the order of the round's answers.
+    pub calls: Vec<&'a CallLine>,
+}
+
+impl<'a> Group<'a> {
+    fn has(&self, call: &CallLine, by_purpose: bool) -> bool {
+        let purpose = self.calls.first().map(|first| &first.purpose);
+        let same_purpose = purpose == Some(&call.purpose);
+        match by_purpose {
+            true => same_purpose,
+            false => {
+                (self.round, self.stage) == (call.round, call.stage)
+                    && (self.stage != Stage::Aside || same_purpose)
+            }
+        }
+    }
+
+    fn began(&self) -> u64 {
+        let calls = self.calls.iter().map(|call| call.seq);
+        calls.min().unwrap_or(u64::MAX)
+    }
+}
+
+/// A question's calls round by round, in the order in which they were begun.
+pub fn rounds<'a>(
+    item: &'a AnswerLine,
+    calls: &[&'a CallLine],
+    panel: &[MemberPlan],
+) -> Vec<Group<'a>> {
+    let recorded = item.rounds.iter().map(|record| Group {
+        round: record.round,
+        stage: record.stage,
+        record: Some(record),
+        calls: Vec::new(),
+    });
+    let mut groups = grouped(recorded.collect(), calls, false);
+    for group in &mut groups {
+        let agents = group.record.map_or(&[][..], |record| &record.agents);
+        // Agents in the order of the round's answers, then of the panel, then others; of one agent, samples in order.
+        group.calls.sort_by_key(|call| {
+            let answering = agents.iter().position(|agent| *agent == call.agent);
+            let seat = panel.iter().position(|one| one.agent == call.agent);
+            let place = (
+                answering.unwrap_or(agents.len()),
+                seat.unwrap_or(panel.len()),
+            );
+            (place, &call.agent, call.sample, call.seq)
+        });
+    }
+    groups.sort_by_key(|group| (group.round, group.began(), group.stage));
+    groups
+}
+
+fn grouped<'a>(
+    mut groups: Vec<Group<'a>>,
+    calls: &[&'a CallLine],
+    by_purpose: bool,
+) -> Vec<Group<'a>> {
+    for call in calls {
+        match groups.iter_mut().find(|group| group.has(call, by_purpose)) {
+            Some(group) => group.calls.push(call),
+            None => groups.push(Group {
+                round: call.round,
+                stage: call.stage,
+                record: None,
+                calls: vec![call],
+            }),
+        }
+    }
+    groups
+}
+
+/// Which of a round's answers belongs to which call: an agent's first answer to its first sample, and so on; `None` where a call has none.
+/// The calls are of one agent's samples in order.
+pub fn places(calls: &[&CallLine], agents: &[String]) -> Vec<Option<usize>> {
+    let place = |index: usize| {
+        let agent = &calls[index].agent;
+        let before = calls[..index].iter().filter(|call| call.agent == *agent);
+        let mut own = (0..agents.len()).filter(|&place| agents[place] == *agent);
+        own.nth(before.count())
+    };
+    (0..calls.len()).map(place).collect()
+}
+
+/// What the agent whose answer is at `place` had answered in the round before: the same sample of the same agent.
+pub fn before<'a>(last: Option<&'a RoundLine>, round: &RoundLine, place: usize) -> Option<&'a str> {
+    let (last, agent) = (last?, round.agents.get(place)?);
+    let sample = round.agents[..place].iter().filter(|other| *other == agent);
+    let mut own = (0..last.agents.len()).filter(|&other| last.agents[other] == *agent);
+    last.answers
+        .get(own.nth(sample.count())?)
+        .map(String::as_str)
+}
+
+/// The steps of a case in the order in which they began.
+pub fn steps<'a>(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Step<'a>> {
+    match source.item {
+        ItemLine::Answer(item) => {
+            let mut last = None;
+            let groups = rounds(item, source.calls, source.panel);
+            let steps = groups.iter().map(|group| {
+                let round = Answers {
+                    options: answers::options(source.text),
+                    gold: item.gold.as_deref(),
+                    last,
+                };
+                last = group.record.or(last);
+                round.step(group, prompts)
+            });
+            steps.collect()
+        }
+        ItemLine::Note(note) => {
+            let groups = grouped(Vec::new(), source.calls, true);
+            groups
+                .iter()
+                .map(|group| of_note(note, group, prompts))
+                .collect()
+        }
+    }
+}
+
+fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>) -> Step<'a> {
+    let purpose = group.calls.first().map_or("", |call| call.purpose.as_str());
+    let cards = group.calls.iter().map(|&call| {
+        let said = note_card::said(call, note);
+        let card = Card::new(call, said, prompts.number(call));
+        card.with_thought()
+            .shown(call, note_card::arbitrates(call, note))
+    });
+    Step {
+        title: capitalised(purpose),
+        about: note_card::settled(note, purpose).unwrap_or_default(),
+        folded: false,
+        doctors: Vec::new(),
+        brief: "",
+        cards: cards.collect(),
+        can_change: false,
+        changes: Vec::new(),
+        vote: None,
+        uncounted: false,
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Source as SettledBy;
+    use crate::report::tests::fixtures::{call, item, plan, round};
+    use crate::report::tests::notes::{called, detected, note};
+
+    fn said(agent: &str, round: u32, stage: Stage, purpose: &str, seq: u64) -> CallLine {
+        let mut said = call("x", agent, round);
+        (said.stage, said.purpose, said.seq) = (stage, purpose.to_owned(), seq);
+        said
+    }
+
+    fn agents(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn asides_stand_between_answers_where_they_were_made() {
+        let mut review = round(1, ["A", "B"]);
+        review.agents = agents(&["doctor-1", "doctor-2"]);
+        let case = item("x", Some("A"), vec![round(0, ["A"]), review], "A");
+        let calls = [
+            said("decision", 1, Stage::Final, "decision", 9),
+            said("doctor-2", 1, Stage::Round, "review", 7),
+            said("doctor-1", 1, Stage::Round, "review", 8),
+            said("meta", 1, Stage::Aside, "synthesis", 6),
+            said("doctor-1", 1, Stage::Aside, "analysis", 5),
+            said("sym", 0, Stage::Initial, "initial", 2),
+            said("gatherer", 0, Stage::Aside, "specialties", 1),
+        ];
+        let calls: Vec<&CallLine> = calls.iter().collect();
+        let groups = rounds(&case, &calls, &plan().panel);
+        let told: Vec<(u32, &str, bool, usize)> = groups
+            .iter()
+            .map(|group| {
+                let purpose = group.calls[0].purpose.as_str();
+                (
+                    group.round,
+                    purpose,
+                    group.record.is_some(),
+                    group.calls.len(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (0, "specialties", false, 1),
+                (0, "initial", true, 1),
+                (1, "analysis", false, 1),
+                (1, "synthesis", false, 1),
+                (1, "review", true, 2),
+                (1, "decision", false, 1),
+            ]
+        );
+        assert_eq!(groups[4].calls[0].agent, "doctor-1");
+    }
+
+    #[test]
+    fn a_round_without_calls_is_a_step_too() {
+        let case = item("x", None, vec![round(0, ["A"]), round(1, ["B"])], "B");
+        assert_eq!(rounds(&case, &[], &plan().panel).len(), 2);
+    }
+
+    #[test]
+    fn samples_of_one_agent_take_its_answers_in_order() {
+        let calls = ["sym", "sym", "ddx", "passer-by", "sym"].map(|agent| call("x", agent, 0));
+        let calls: Vec<&CallLine> = calls.iter().collect();
+        assert_eq!(
+            places(&calls, &agents(&["sym", "ddx", "sym", "ddx"])),
+            [Some(0), Some(2), Some(1), None, None]
+        );
+    }
+
+    #[test]
+    fn an_answer_is_compared_with_the_same_agents_own() {
+        let mut last = round(0, ["A", "B", "C"]);
+        last.agents = agents(&["a", "b", "a"]);
+        let mut now = round(1, ["A", "A", "A", "A", "A"]);
+        now.agents = agents(&["b", "a", "c", "a", "a"]);
+        let found: Vec<Option<&str>> = (0..5).map(|at| before(Some(&last), &now, at)).collect();
+        assert_eq!(found, [Some("B"), Some("A"), None, Some("C"), None]);
+    }
+
+    #[test]
+    fn calls_about_a_note_stand_by_purpose_in_the_order_of_their_beginning() {
+        let mut checked = note("x");
+        let flags = [Some(true), None, Some(true)];
+        checked.detection = Some(detected(SettledBy::Arbitration, &flags));
+        let item = ItemLine::from(checked);
+        let calls = [
+            called("x", "det1", "detection"),
+            called("x", "det2", "detection"),
+            called("x", "det3", "detection"),
+            called("x", "corr1", "correction"),
+        ];
+        let calls: Vec<&CallLine> = calls.iter().collect();
+        let source = Source {
+            item: &item,
+            text: None,
+            calls: &calls,
+            runs: &[],
+            panel: &[],
+            neural: &Default::default(),
+        };
+        let steps = steps(&source, &mut Prompts::default());
+        let told: Vec<(&str, usize)> = steps
+            .iter()
+            .map(|step| (step.title.as_str(), step.cards.len()))
+            .collect();
+        assert_eq!(told, [("Detection", 3), ("Correction", 1)]);
+        assert_eq!(
+            steps[0].about,
+            "det1 and det2 disagreed; det3 read both and decided"
+        );
+        assert_eq!(steps[1].about, "");
+    }
+}

@@ -1,0 +1,106 @@
+//! What every page is made with: templates, one style, escaping, and a content policy that allows the page's own script alone.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use sha2::{Digest, Sha256};
+
+use super::{ReportError, escape};
+
+const STYLE: &str = include_str!("report.css");
+const TEMPLATES: [(&str, &str); 8] = [
+    ("shell.html", include_str!("shell.html")),
+    ("noise.html", include_str!("noise.html")),
+    ("run.html", include_str!("run/page.html")),
+    ("making.html", include_str!("run/making.html")),
+    ("case.html", include_str!("item/case.html")),
+    ("card.html", include_str!("item/card.html")),
+    ("recipe.html", include_str!("recipe/page.html")),
+    ("rating.html", include_str!("rating/page.html")),
+];
+
+/// A kind of page.
+pub struct Page {
+    pub template: &'static str,
+    /// Rules beside those that all pages share.
+    pub style: &'static str,
+    pub script: &'static str,
+}
+
+impl Page {
+    /// The page with these values in its template.
+    ///
+    /// # Errors
+    /// A template that cannot be filled in.
+    pub fn render(&self, values: Value) -> Result<String, ReportError> {
+        let context = context! {
+            style => Value::from_safe_string(format!("{STYLE}{}", self.style)),
+            script => Value::from_safe_string(self.script.to_owned()),
+            policy => Value::from_safe_string(content_policy(self.script)),
+            ..values
+        };
+        Ok(environment()?
+            .get_template(self.template)?
+            .render(context)?)
+    }
+}
+
+/// The policy for a page whose only running script is exactly `script`: nothing may be loaded.
+pub fn content_policy(script: &str) -> String {
+    let hash = STANDARD.encode(Sha256::digest(script));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?,
+    );
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(escape::write_value);
+    environment.add_filter("grouped", grouped);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    Ok(environment)
+}
+
+/// A count with a comma after every three digits.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_hash_of_the_script() {
+        let policy = content_policy("");
+        assert!(policy.contains("'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"));
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(
+            [0, 999, 1000, 1234567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+    }
+}

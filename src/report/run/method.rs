@@ -1,0 +1,155 @@
+//! How a run on notes was made, in sentences: system, models, prompts, random seed, and which published figures are comparable.
+
+use crate::data::Format;
+use crate::experiment::plan::Plan;
+use crate::record::Language;
+use crate::record::NoteLine;
+
+/// MEDEC's test notes as the paper takes them: MS and UW.
+const PAPER_NOTES: usize = 925;
+/// Those of MS, which anybody may have.
+const MS_NOTES: usize = 597;
+
+pub fn method(plan: &Plan, notes: &[&NoteLine]) -> Vec<String> {
+    let sentences = [
+        Some(system(plan)),
+        models(plan),
+        Some(prompts(plan)),
+        languages(plan, notes),
+        Some(beside(plan)),
+    ];
+    sentences.into_iter().flatten().collect()
+}
+
+/// The system with every setting, by the names that `--set` takes.
+fn system(plan: &Plan) -> String {
+    let setting = |(name, value): (&String, &toml::Value)| match value.as_str() {
+        Some(text) => format!("{name} = {text}"),
+        None => format!("{name} = {value}"),
+    };
+    let settings: Vec<String> = plan.settings.iter().map(setting).collect();
+    match settings.is_empty() {
+        true => format!("System: {}.", plan.system),
+        false => format!("System: {} with {}.", plan.system, settings.join(", ")),
+    }
+}
+
+fn models(plan: &Plan) -> Option<String> {
+    let mut names: Vec<&str> = plan.panel.iter().map(|one| one.backbone.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let text = match plan.free {
+        true => "unconstrained decoding",
+        false => "decoding constrained by a grammar",
+    };
+    (!names.is_empty()).then(|| {
+        let models = names.join(", ");
+        format!("Models: {models}; random seed {}; {text}. Weights, sampling and settings are listed under “How it was made”.", plan.seed)
+    })
+}
+
+fn prompts(plan: &Plan) -> String {
+    let hash = &plan.prompts_sha256;
+    let short = hash.get(..12).unwrap_or(hash);
+    match &plan.prompts {
+        None => format!("Prompts: those in the binary, sha256 {short}."),
+        Some(directory) => {
+            format!("Prompts: those in the binary, overridden by {directory}, sha256 {short}.")
+        }
+    }
+}
+
+/// Table 15's prompts are English.
+fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
+    let others = [(Language::Arabic, "Arabic"), (Language::Chinese, "Chinese")];
+    let there = others
+        .iter()
+        .filter(|(language, _)| notes.iter().any(|note| note.language == *language));
+    let names: Vec<&str> = there.map(|(_, name)| *name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let names = names.join(" and ");
+    Some(match plan.prompts {
+        None => format!("The {names} notes were given to the English prompts, unchanged."),
+        Some(_) => format!("The notes are {names}; the prompts are those of the directory."),
+    })
+}
+
+/// What the notes are, and whether the paper's figures may stand beside ours.
+fn beside(plan: &Plan) -> String {
+    let n = plan.dataset.items.len();
+    let is_test = plan
+        .dataset
+        .items
+        .iter()
+        .all(|item| item.starts_with("ms-test"));
+    match plan.dataset.format.parse() {
+        Ok(Format::Medec) if is_test => {
+            let part = match n {
+                MS_NOTES => String::new(),
+                _ => format!("; this run takes {n} of them"),
+            };
+            format!(
+                "The notes are MEDEC's: MS, {MS_NOTES} of the paper's {PAPER_NOTES} notes: not comparable{part}. MedGuards' published figures are over MS and UW together, by larger models."
+            )
+        }
+        Ok(Format::Medec) => {
+            "The notes are MEDEC's: MS, and not the paper's test notes: not comparable.".to_owned()
+        }
+        Ok(Format::Mederrbench) => format!(
+            "The notes are MedErrBench's, {n} of them, on which MedGuards reports English, Arabic and Chinese by larger models (Table 3)."
+        ),
+        _ => format!("The notes are your own, {n} of them; no paper reports on them."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::notes::{note, plan};
+
+    #[test]
+    fn says_how_the_paper_stands_to_these_notes() {
+        let mut plan = plan();
+        let told = method(&plan, &[]).join(" ");
+        assert!(
+            told.contains("MS, 597 of the paper's 925 notes: not comparable; this run takes"),
+            "{told}"
+        );
+        plan.dataset.items = (0..597).map(|id| format!("ms-test-{id}")).collect();
+        assert!(
+            beside(&plan).contains("MS, 597 of the paper's 925 notes: not comparable. MedGuards")
+        );
+        plan.dataset.items = vec!["ms-val-1".into()];
+        assert!(beside(&plan).contains("not the paper's test notes: not comparable"));
+        plan.dataset.format = "notes".into();
+        assert!(beside(&plan).contains("your own"));
+    }
+
+    #[test]
+    fn says_that_other_languages_are_put_to_english_prompts() {
+        let mut plan = plan();
+        let [mut arabic, mut chinese] = [note("x"), note("y")];
+        arabic.language = Language::Arabic;
+        chinese.language = Language::Chinese;
+        let english = note("z");
+        assert_eq!(languages(&plan, &[&english]), None);
+        assert_eq!(
+            languages(&plan, &[&arabic, &english, &chinese]).as_deref(),
+            Some("The Arabic and Chinese notes were given to the English prompts, unchanged.")
+        );
+        plan.prompts = Some("/prompts/arabic".into());
+        assert!(!languages(&plan, &[&arabic]).unwrap().contains("unchanged"));
+    }
+
+    #[test]
+    fn every_setting_is_told() {
+        let told = system(&plan());
+        assert!(
+            told.starts_with("System: medguards with agents = 7, "),
+            "{told}"
+        );
+        assert!(told.contains("arbitration = icl") && told.contains("localisation = soft"));
+    }
+}

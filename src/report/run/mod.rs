@@ -1,0 +1,98 @@
+//! The page and the tables of a run, on questions or on notes, from its directory's contents alone.
+
+mod making;
+mod method;
+mod notes;
+mod page;
+mod questions;
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use super::ReportError;
+use super::figure::Panel;
+use super::kit;
+use super::table::{Kind, Table};
+use crate::analysis::notes::{CorrectionScorer, Prices};
+use crate::data::{Format, ItemKind};
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
+
+const PAGE: kit::Page = kit::Page {
+    template: "run.html",
+    style: "",
+    script: include_str!("page.js"),
+};
+
+/// What a run's records do not hold and the figures of notes need.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scoring {
+    pub scorer: CorrectionScorer,
+    pub prices: Prices,
+}
+
+/// What a run came to.
+#[derive(Serialize)]
+struct Results {
+    /// The figure that stands first, and its standard deviation over the runs.
+    headline: Option<(String, Option<String>)>,
+    /// What the headline is a figure of.
+    about: String,
+    /// Sentences on how the run was made.
+    method: Vec<String>,
+    /// What is missing from the figures.
+    missing: Option<String>,
+    panels: Vec<Panel>,
+    #[serde(skip)]
+    tables: Vec<Table>,
+}
+
+/// The page; equal contents give equal bytes, in whatever order records lie. `ratings` are what clinicians said of the run.
+///
+/// # Errors
+/// A confidence that is none.
+pub fn render(
+    contents: &Contents,
+    scoring: &Scoring,
+    ratings: &[Table],
+) -> Result<String, ReportError> {
+    let results = results(contents, scoring)?;
+    let page = page::Page::new(contents, &scoring.scorer.neural);
+    let titled = |table: &Table| {
+        context! {
+            title => &table.title,
+            // Words in cells, or many columns, need the page's width.
+            wide => table.columns.len() > 6 || table.columns[1..].iter().any(|one| one.kind == Kind::Text),
+            folded => table.name == "calibration",
+            html => Value::from_safe_string(table.html()),
+        }
+    };
+    PAGE.render(context! {
+        page => Value::from(Serde(&page)),
+        results => Value::from(Serde(&results)),
+        tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
+        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
+    })
+}
+
+/// The tables of the same contents.
+///
+/// # Errors
+/// A confidence that is none.
+pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, ReportError> {
+    Ok(results(contents, scoring)?.tables)
+}
+
+fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
+    Ok(match kind(&contents.plan) {
+        ItemKind::Questions => questions::results(contents)?,
+        ItemKind::Notes => notes::results(contents, scoring),
+    })
+}
+
+/// What a plan's items are.
+fn kind(plan: &Plan) -> ItemKind {
+    let format = plan.dataset.format.parse::<Format>();
+    format.map_or(ItemKind::Questions, |format| format.kind())
+}

@@ -1,0 +1,146 @@
+//! What the template of a run's page is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::kind;
+use super::making::Making;
+use crate::analysis::notes::ScoresByPair;
+use crate::data::ItemKind;
+use crate::experiment::contents::Contents;
+use crate::experiment::plan::Plan;
+use crate::record::{CallLine, ItemLine};
+use crate::report::item::flag::Flag;
+use crate::report::item::prompts::{Prompt, Prompts};
+use crate::report::item::{Case, Source};
+
+#[derive(Serialize)]
+pub struct Page<'a> {
+    plan: &'a Plan,
+    n_items: usize,
+    noun: &'static str,
+    /// A class of the list's rows.
+    kind: &'static str,
+    /// What the page shows, in a sentence.
+    shows: &'static str,
+    /// Of the columns gold, answer, way to it, confidence.
+    heads: [String; 4],
+    making: Making<'a>,
+    runs: BTreeSet<u32>,
+    /// Items times runs that the plan asks for.
+    planned: usize,
+    filters: Vec<Filter>,
+    cases: Vec<Case<'a>>,
+    prompts: Vec<Prompt<'a>>,
+}
+
+/// A filter of the list, and how many cases it leaves.
+#[derive(Serialize)]
+struct Filter {
+    flag: Flag,
+    label: &'static str,
+    count: usize,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(contents: &'a Contents, neural: &ScoresByPair) -> Page<'a> {
+        let plan = &contents.plan;
+        let kind = kind(plan);
+        let items = plan.dataset.items.iter().enumerate();
+        let places: BTreeMap<&str, usize> = items.map(|(place, id)| (id.as_str(), place)).collect();
+        // In the plan's order; an item that the plan does not name comes last.
+        let place = |id: &str| places.get(id).copied().unwrap_or(usize::MAX);
+        let mut items: Vec<&ItemLine> = contents.outcomes().into_values().collect();
+        items.sort_by_key(|item| (item.run(), place(item.item()), item.item()));
+        let mut calls: Vec<&CallLine> = contents.calls.records.iter().collect();
+        calls.sort_by_key(|call| {
+            (
+                call.run,
+                place(&call.item),
+                &call.item,
+                call.round,
+                call.seq,
+            )
+        });
+        let mut calls_of: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
+        for &call in &calls {
+            calls_of
+                .entry((call.run, &call.item))
+                .or_default()
+                .push(call);
+        }
+        let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
+        for &item in &items {
+            runs_of.entry(item.item()).or_default().push(item);
+        }
+        let mut prompts = Prompts::default();
+        let case = |&item: &&'a ItemLine| {
+            let source = Source {
+                item,
+                text: contents.texts.get(item.item()),
+                calls: calls_of
+                    .get(&(item.run(), item.item()))
+                    .map_or(&[], Vec::as_slice),
+                runs: runs_of.get(item.item()).map_or(&[], Vec::as_slice),
+                panel: &plan.panel,
+                neural,
+            };
+            Case::new(&source, &mut prompts)
+        };
+        let cases: Vec<Case> = items.iter().map(case).collect();
+        let filter = |&flag: &Flag| Filter {
+            flag,
+            label: flag.label(),
+            count: cases.iter().filter(|case| case.has(flag)).count(),
+        };
+        let (noun, shows) = match kind {
+            ItemKind::Questions => (
+                "question",
+                "This page shows what language models answered and the reasons that they gave.",
+            ),
+            ItemKind::Notes => (
+                "note",
+                "This page shows which errors language models found in clinical notes, how they would correct them, and the reasons that they gave.",
+            ),
+        };
+        Page {
+            plan,
+            n_items: plan.dataset.items.len(),
+            noun,
+            kind: match kind {
+                ItemKind::Questions => "",
+                ItemKind::Notes => "finding",
+            },
+            shows,
+            heads: heads(kind, &items),
+            making: Making::new(plan),
+            runs: items.iter().map(|item| item.run()).collect(),
+            planned: plan.dataset.items.len() * plan.runs as usize,
+            filters: Flag::all(kind).iter().map(filter).collect(),
+            cases,
+            prompts: prompts.into_vec(),
+        }
+    }
+}
+
+fn heads(kind: ItemKind, items: &[&ItemLine]) -> [String; 4] {
+    let heads = match kind {
+        ItemKind::Questions => ["gold", "round 0 → final", &answering(items), "confidence"],
+        ItemKind::Notes => ["gold", "found", "detection › localisation", "confidence"],
+    };
+    heads.map(str::to_owned)
+}
+
+/// The names of those who answer, where they are few and the same in all rounds of all items.
+fn answering(items: &[&ItemLine]) -> String {
+    let rounds = items.iter().flat_map(|item| match item {
+        ItemLine::Answer(item) => item.rounds.as_slice(),
+        ItemLine::Note(_) => &[],
+    });
+    let agents: BTreeSet<&[String]> = rounds.map(|round| round.agents.as_slice()).collect();
+    match Vec::from_iter(agents).as_slice() {
+        [agents] if agents.len() <= 3 => format!("{}, by round", agents.join(" ")),
+        _ => "answers, by round".to_owned(),
+    }
+}

@@ -1,0 +1,278 @@
+//! What a run on questions came to: accuracy by run, calibration, cost.
+
+use std::collections::BTreeSet;
+
+use super::Results;
+use crate::analysis::metrics::MetricsError;
+use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
+use crate::analysis::metrics::cost::{Call, Cost};
+use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::experiment::contents::Contents;
+use crate::record::{AnswerLine, CallLine, Parse};
+use crate::report::figure::{Key, Lane, Panel, Row as Bars, Rows};
+use crate::report::item::flag::Flag;
+use crate::report::table::{Cell, Column, Kind, Row, Table};
+use crate::report::tables::{calibration as reliability, costs};
+
+/// The columns of the table of accuracy after the run's number.
+const COLUMNS: [&str; 19] = [
+    "accuracy",
+    "round 0",
+    "items",
+    "graded",
+    "right",
+    "errors",
+    "wrong → right",
+    "right → wrong",
+    "ties",
+    "mean rounds",
+    "calls",
+    "prompt tokens",
+    "cached tokens",
+    "completion tokens",
+    "forced tokens",
+    "parse ok",
+    "parse repaired",
+    "parse fallback",
+    "call seconds",
+];
+
+/// The items and calls of one run, or of all.
+struct Tally<'a> {
+    run: Option<u32>,
+    items: Vec<&'a AnswerLine>,
+    calls: Vec<&'a CallLine>,
+}
+
+impl Tally<'_> {
+    fn graded(&self) -> usize {
+        self.items.iter().filter(|item| item.gold.is_some()).count()
+    }
+
+    fn having(&self, flag: Flag) -> usize {
+        let has = |item: &&&AnswerLine| Flag::of_answer(item, &[]).contains(&flag);
+        self.items.iter().filter(has).count()
+    }
+
+    /// An item that errored is wrong, at first too.
+    fn right_at_first(&self) -> usize {
+        let is_right = |item: &&&AnswerLine| {
+            let first = item.rounds.first().filter(|_| item.error.is_none());
+            first.is_some_and(|round| Some(&round.aggregate) == item.gold.as_ref())
+        };
+        self.items.iter().filter(is_right).count()
+    }
+
+    fn share(&self, count: usize) -> Option<f64> {
+        let graded = self.graded();
+        (graded > 0).then(|| count as f64 / graded as f64)
+    }
+
+    fn accuracy(&self) -> Option<f64> {
+        self.share(self.having(Flag::Right))
+    }
+
+    fn at_first(&self) -> Option<f64> {
+        self.share(self.right_at_first())
+    }
+
+    fn row(&self) -> Row {
+        let answered = self.items.iter().filter(|item| item.error.is_none());
+        let rounds: Vec<f64> = answered.map(|item| f64::from(item.rounds_run)).collect();
+        let rounds = mean_and_std(&rounds).map(|(mean, _)| Cell::Number(mean, 2));
+        let parsed = |parse| self.calls.iter().filter(|call| call.parse == parse).count();
+        let tokens = |of: fn(&CallLine) -> usize| self.calls.iter().map(|call| of(call)).sum();
+        let elapsed_ms: u64 = self.calls.iter().map(|call| call.elapsed_ms).sum();
+        let shares = [self.accuracy(), self.at_first()].map(Cell::share);
+        let items = [
+            self.items.len(),
+            self.graded(),
+            self.having(Flag::Right),
+            self.having(Flag::Error),
+            self.having(Flag::WrongToRight),
+            self.having(Flag::RightToWrong),
+            self.having(Flag::Tie),
+        ];
+        let calls = [
+            self.calls.len(),
+            tokens(|call| call.usage.prompt_tokens),
+            tokens(|call| call.usage.cached_tokens),
+            tokens(|call| call.usage.completion_tokens),
+            tokens(|call| call.usage.forced_tokens),
+            parsed(Parse::Ok),
+            parsed(Parse::Repaired),
+            parsed(Parse::Fallback),
+        ];
+        let cells = [Cell::Text(
+            self.run.map_or("all".to_owned(), |run| run.to_string()),
+        )]
+        .into_iter()
+        .chain(shares)
+        .chain(items.map(Cell::Count))
+        .chain([rounds.unwrap_or(Cell::Nothing)])
+        .chain(calls.map(Cell::Count))
+        .chain([Cell::Number(elapsed_ms as f64 / 1000.0, 1)]);
+        Row::new(cells.collect())
+    }
+}
+
+/// # Errors
+/// A confidence that is none.
+pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
+    let items: Vec<&AnswerLine> = contents.answers().into_values().collect();
+    let calls: Vec<&CallLine> = contents.calls.records.iter().collect();
+    let numbers = items.iter().map(|item| item.run);
+    let numbers: BTreeSet<u32> = numbers.chain(calls.iter().map(|call| call.run)).collect();
+    let of_run = |run: u32| Tally {
+        run: Some(run),
+        items: items
+            .iter()
+            .copied()
+            .filter(|item| item.run == run)
+            .collect(),
+        calls: calls
+            .iter()
+            .copied()
+            .filter(|call| call.run == run)
+            .collect(),
+    };
+    let runs: Vec<Tally> = numbers.into_iter().map(of_run).collect();
+    let all = Tally {
+        run: None,
+        items,
+        calls,
+    };
+    let accuracies: Vec<f64> = runs.iter().filter_map(Tally::accuracy).collect();
+    let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
+    let overall = mean_and_std(&accuracies);
+    let went_on = all.items.iter().any(|item| item.rounds_run > 0);
+    let digits = |value: f64| format!("{value:.4}");
+    let graded_runs = accuracies.len();
+    let about = match overall {
+        None => "The questions have no gold answers, so there is no accuracy.".to_owned(),
+        Some((_, std)) => {
+            let first = mean_and_std(&at_first).filter(|_| went_on);
+            let first = first.map_or(String::new(), |(mean, _)| {
+                format!("; round 0 alone {}", digits(mean))
+            });
+            match std {
+                Some(_) => format!(
+                    "accuracy, mean and sample standard deviation over n = {graded_runs} runs{first}"
+                ),
+                None => format!("accuracy, n = {graded_runs} run, so no standard deviation{first}"),
+            }
+        }
+    };
+    let predictions = all
+        .items
+        .iter()
+        .filter(|item| item.error.is_none() && item.gold.is_some());
+    let predictions: Vec<Prediction> = predictions
+        .map(|item| (item.team_confidence, item.correct == Some(true)))
+        .collect();
+    let calibration = match predictions.is_empty() {
+        true => None,
+        false => Some(calibration(&predictions, BINS)?),
+    };
+    let named = || (String::new(), "all runs".to_owned());
+    let mut tables = vec![table(&runs, &all, overall, graded_runs)];
+    let mut panels = Vec::new();
+    panels.extend(overall.map(|overall| panel(&runs, overall, went_on)));
+    if let Some(calibration) = &calibration {
+        tables.push(reliability::table(&[(named().0, named().1, calibration)]));
+        panels.push(Panel {
+            title: "Calibration of the team's confidence".to_owned(),
+            drawings: vec![reliability::drawing("All runs", calibration)],
+            key: vec![Key::note(
+                "A point's area is its share of the answers; on the diagonal, confidence equals accuracy.",
+            )],
+        });
+    }
+    if let Some(cost) = cost(&all) {
+        tables.push(costs::table(&[(named().0, named().1, &cost)]));
+    }
+    Ok(Results {
+        headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
+        about,
+        method: Vec::new(),
+        missing: None,
+        panels,
+        tables,
+    })
+}
+
+fn cost(all: &Tally<'_>) -> Option<Cost> {
+    let calls = all.calls.iter().map(|call| Call {
+        prompt_tokens: call.usage.prompt_tokens,
+        cached_tokens: call.usage.cached_tokens,
+        completion_tokens: call.usage.completion_tokens,
+        elapsed_ms: call.elapsed_ms,
+    });
+    Cost::of(calls, all.items.len(), all.having(Flag::Right))
+}
+
+/// The runs, and where there are several what they come to.
+fn table(
+    runs: &[Tally<'_>],
+    all: &Tally<'_>,
+    overall: Option<(f64, Option<f64>)>,
+    graded_runs: usize,
+) -> Table {
+    let columns = COLUMNS.map(|label| Column::new(label, Kind::Number));
+    let rows = runs.iter().chain((runs.len() > 1).then_some(all));
+    let mut notes = vec!["An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read.".to_owned()];
+    if let Some((mean, std)) = overall {
+        let std = std.map_or(", so no standard deviation".to_owned(), |std| {
+            format!(" ± {std:.4}")
+        });
+        notes.push(format!("n = {graded_runs}: {mean:.4}{std}"));
+    }
+    Table {
+        name: "accuracy",
+        title: "Accuracy by run".to_owned(),
+        columns: [Column::new("run", Kind::Text)]
+            .into_iter()
+            .chain(columns)
+            .collect(),
+        rows: rows.map(Tally::row).collect(),
+        notes,
+    }
+}
+
+/// A bar for every run, and the mean with its standard deviation.
+fn panel(runs: &[Tally<'_>], (mean, std): (f64, Option<f64>), went_on: bool) -> Panel {
+    let bars = |label: String, first: Option<f64>, last: Option<f64>, std: Option<f64>| {
+        let first = first
+            .filter(|_| went_on)
+            .map(|first| Lane::bar(1, first, None));
+        let last = last.map(|right| Lane::bar(0, right, std));
+        Bars {
+            label,
+            lanes: first.into_iter().chain(last).collect(),
+        }
+    };
+    let graded = runs.iter().filter(|run| run.graded() > 0);
+    let mut rows: Vec<Bars> = graded
+        .map(|run| {
+            let label = format!("run {}", run.run.unwrap_or(0));
+            bars(label, run.at_first(), run.accuracy(), None)
+        })
+        .collect();
+    if rows.len() > 1 {
+        let first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
+        let first = mean_and_std(&first).map(|(mean, _)| mean);
+        rows.push(bars("all runs".to_owned(), first, Some(mean), std));
+    }
+    let key = [Key::series(1, "round 0"), Key::series(0, "final answer")];
+    Panel::of(
+        Rows {
+            title: "Accuracy by run".to_owned(),
+            description:
+                "Accuracy of each run, and of round 0 alone where there were later rounds."
+                    .to_owned(),
+            reach: vec![0.0, 1.0],
+            rows,
+        },
+        key.into_iter().filter(|_| went_on).collect(),
+    )
+}

@@ -1,0 +1,362 @@
+//! The page and the tables of a run on notes as a whole.
+
+use serde_json::Value;
+
+use super::fixtures::assert_asks_for_nothing;
+use super::notes::{ARABIC, called, contents, gold, note, plan, records};
+use crate::analysis::Outcomes;
+use crate::analysis::notes::{CorrectionScorer, NeuralScores, NoteFigures, Prices};
+use crate::analysis::table::Table;
+use crate::record::Source;
+use crate::report::{Scoring, render, tables};
+
+fn page() -> String {
+    render(&records(), &Scoring::default(), &[]).unwrap()
+}
+
+/// The part of the page that shows one note of one run.
+fn case_of<'a>(page: &'a str, run: u32, id: &str) -> &'a str {
+    let start = page
+        .find(&format!("id=\"medec-ms-test/{run}/{id}\""))
+        .unwrap();
+    let rest = &page[start..];
+    let end = rest.find("<details class=\"case\"").unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// A table's rows as JSON.
+fn rows(tables: &[Table], name: &str) -> Vec<Value> {
+    let table = tables.iter().find(|table| table.name == name).unwrap();
+    table.json()["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn equal_records_give_equal_bytes_in_any_order() {
+    let mut records = records();
+    let page = page();
+    records.items.records.reverse();
+    records.calls.records.reverse();
+    assert_eq!(page, render(&records, &Scoring::default(), &[]).unwrap());
+}
+
+#[test]
+fn asks_for_nothing_and_says_what_it_is() {
+    let page = page();
+    assert_asks_for_nothing(&page);
+    assert!(page.contains("MS, 597 of the paper&#39;s 925 notes: not comparable"));
+    assert!(
+        page.contains("The Arabic and Chinese notes were given to the English prompts, unchanged.")
+    );
+    assert!(!page.contains("is noise"));
+    let mut records = records();
+    records.plan.synthetic = true;
+    let page = render(&records, &Scoring::default(), &[]).unwrap();
+    assert!(page.contains("every answer on this page is noise"));
+}
+
+#[test]
+fn what_models_and_notes_say_stays_text() {
+    let hostile = "</script></pre></mark><script>alert(1)</script>]]>--><img src=x onerror='a'>\" \u{202E}\0\u{1b}{{ page }}";
+    let mut attack = called(hostile, "det1", "detection");
+    attack.purpose = hostile.into();
+    attack.agent = hostile.into();
+    attack.backbone = hostile.into();
+    attack.text = format!("<think>{hostile}</think>{hostile}");
+    attack.record =
+        serde_json::json!({"result": hostile, "correction": hostile, (hostile): hostile});
+    for message in &mut attack.messages {
+        message.content = hostile.into();
+    }
+    let mut victim = note(hostile);
+    victim.gold = Some(gold(Some(1)));
+    let wanted = victim.gold.as_mut().unwrap();
+    wanted.sentence = Some(hostile.into());
+    wanted.correction = Some(format!("{hostile} more"));
+    wanted.kind = Some(hostile.into());
+    victim.flag = Some(true);
+    victim.sentence_id = Some(0);
+    victim.sentence = format!("{hostile} elsewhere");
+    victim.correction = Some(format!("{hostile} other"));
+    let mut failed = note("failed");
+    failed.error = Some(hostile.into());
+    let mut plan = plan();
+    plan.runs = 1;
+    plan.dataset.items = vec![hostile.into(), "failed".into()];
+    let page = render(
+        &contents(plan, vec![victim, failed], vec![attack]),
+        &Scoring::default(),
+        &[],
+    );
+    let page = page.unwrap();
+    for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
+        assert_eq!(page.matches(markup).count(), count, "{markup}");
+    }
+    for broken in ["<img", "\u{202E}", "\0", "\u{1b}", "' onerror"] {
+        assert!(!page.contains(broken), "{broken:?}");
+    }
+    assert_eq!(
+        page.matches("<mark").count(),
+        page.matches("</mark>").count()
+    );
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;]]&gt;"));
+    assert!(page.contains("⟨U+202E⟩⟨U+0000⟩⟨U+001B⟩{{ page }}"));
+}
+
+#[test]
+fn rows_carry_what_filters_read() {
+    let page = page();
+    for (run, id, flags) in [
+        (1, "ms-test-found", "right"),
+        (1, "ms-test-missed", "wrong missed-error"),
+        (2, "ms-test-missed", "right"),
+        (1, "ms-test-alarm", "wrong false-alarm arbitrated"),
+        (1, "ms-test-elsewhere", "right wrong-sentence arbitrated"),
+        (1, "ms-test-arabic", "right"),
+        (1, "ms-test-chinese", "wrong arbitrated unreadable"),
+        (2, "ms-test-errored", "wrong error"),
+    ] {
+        let case = case_of(&page, run, id);
+        let data = format!("data-run=\"{run}\" data-flags=\"{flags}\"");
+        assert!(case.contains(&data), "{id}: {}", &case[..200]);
+    }
+    for (flag, label, count) in [
+        ("wrong", "wrong", 7),
+        ("right", "right", 7),
+        ("missed-error", "missed errors", 1),
+        ("false-alarm", "false alarms", 2),
+        ("wrong-sentence", "wrong sentence", 2),
+        ("arbitrated", "arbitrated", 6),
+        ("unreadable", "unreadable", 2),
+        ("error", "failed", 2),
+    ] {
+        let chip = format!("value=\"{flag}\"><span>{label} <b>{count}</b>");
+        assert!(page.contains(&chip), "{chip}");
+    }
+}
+
+#[test]
+fn a_note_shows_both_sentences_and_both_corrections() {
+    let page = page();
+    let found = case_of(&page, 1, "ms-test-found");
+    assert!(found.contains("He came in with a fever.\n<mark class=\"located gold\"><i class=\"badge\">located and gold</i> He was given aspirin daily.</mark>\n\nHe was sent home.</p>"));
+    assert!(found.contains("He was given <del>aspirin</del> <ins>ibuprofen</ins> daily.</p>"));
+    assert!(found.contains("He was given <del>aspirin</del> <ins>paracetamol</ins> daily.</p>"));
+    assert!(found.contains("He was given <del>paracetamol</del> <ins>ibuprofen</ins> daily.</p>"));
+    assert!(found.contains("Right sentence, word for word."));
+    let elsewhere = case_of(&page, 1, "ms-test-elsewhere");
+    assert!(elsewhere.contains(
+        "<mark class=\"located\"><i class=\"badge\">located</i> He came in with a fever.</mark>"
+    ));
+    assert!(elsewhere.contains(
+        "<mark class=\" gold\"><i class=\"badge\">gold</i> He was given aspirin daily.</mark>"
+    ));
+    assert!(elsewhere.contains("Wrong sentence: sentence 0 was located, gold is sentence 1."));
+    assert!(elsewhere.contains("loc1 and loc2 disagreed; loc3 read both and decided"));
+    assert!(!page.contains("dataset.jsonl</code> does not hold"));
+    assert!(
+        !elsewhere.contains("Instructions that no case shows")
+            || elsewhere.contains("having read both")
+    );
+    let missed = case_of(&page, 1, "ms-test-missed");
+    assert!(missed.contains("No correction was proposed.") && missed.contains(">run 2</a>"));
+    let errored = case_of(&page, 1, "ms-test-errored");
+    assert!(
+        errored.contains("the prompt has 9214 tokens")
+            && errored.contains("He came in with a fever.")
+    );
+}
+
+#[test]
+fn other_languages_run_in_their_own_direction() {
+    let page = page();
+    let arabic = case_of(&page, 1, "ms-test-arabic");
+    let (before, _) = ARABIC.split_once('.').unwrap();
+    assert!(arabic.contains(&format!(
+        "<p class=\"stem\" lang=\"ar\" dir=\"auto\">{before}. <mark"
+    )));
+    assert!(arabic.contains("<del>الأسبرين</del> <ins>الإيبوبروفين</ins>"));
+    let chinese = case_of(&page, 1, "ms-test-chinese");
+    assert!(chinese.contains("lang=\"zh\" dir=\"auto\">患者发热三天。<mark"));
+    assert!(chinese.contains("Wrong: no label could be read; gold is “error in 1”."));
+}
+
+#[test]
+fn tables_equal_the_figures() {
+    let records = records();
+    let figures = NoteFigures::of(&Outcomes::of(&records), &CorrectionScorer::default());
+    let tables = tables(&records, &Scoring::default()).unwrap();
+    let detection = figures.detection.as_ref().unwrap();
+    let shown = rows(&tables, "detection");
+    assert_eq!(shown[0]["share"]["mean"], detection.accuracy.mean);
+    // Of 14, 7 are right; 4 could not be read or errored.
+    assert_eq!(
+        (detection.accuracy.mean, &shown[0]["of notes × runs"]),
+        (0.5, &Value::from(14))
+    );
+    assert_eq!(
+        shown[1]["share"]["mean"],
+        detection.accuracy_of_read.as_ref().unwrap().mean
+    );
+    assert_eq!(shown[1]["of notes × runs"], 10);
+    for (row, figure) in
+        shown[2..]
+            .iter()
+            .zip([&detection.precision, &detection.recall, &detection.f1])
+    {
+        assert_eq!(row["share"]["mean"], figure.as_ref().unwrap().mean);
+    }
+    let confusion = rows(&tables, "confusion");
+    assert_eq!(confusion[0]["error"], detection.confusion.true_positives);
+    assert_eq!(confusion[0]["unreadable or errored"], 4);
+    assert_eq!(confusion[1]["error"], 2);
+    let localisation = figures.localisation.as_ref().unwrap();
+    let shown = rows(&tables, "localisation");
+    let means: Vec<&Value> = shown.iter().map(|row| &row["share"]["mean"]).collect();
+    assert_eq!(
+        means,
+        [
+            &Value::from(localisation.accuracy.mean),
+            &Value::from(localisation.accuracy_exact.mean),
+            &Value::from(localisation.of_errors.as_ref().unwrap().mean),
+        ]
+    );
+    assert_eq!(
+        rows(&tables, "types")[0]["detected"]["mean"],
+        detection.by_type[0].detected.mean
+    );
+    let consensus = rows(&tables, "consensus");
+    let arbitrated = figures.consensus[0]
+        .settled
+        .iter()
+        .find(|one| one.source == Source::Arbitration)
+        .unwrap();
+    assert_eq!(consensus[1]["settled by"], "arbitration");
+    assert_eq!(consensus[1]["wrong"], arbitrated.n - arbitrated.n_right);
+    let confidence = figures.confidence.as_ref().unwrap();
+    assert_eq!(
+        rows(&tables, "confidence")[0]["first agent"],
+        confidence.all.unwrap()[0]
+    );
+    assert_eq!(
+        rows(&tables, "low-confidence")[2]["notes × runs"],
+        confidence.low[2].n
+    );
+    let cost = rows(&tables, "cost");
+    let all = figures.stages.last().unwrap();
+    assert_eq!(
+        cost.last().unwrap()["per note: dollars"],
+        all.price(&Prices::default())
+    );
+    assert_eq!(
+        cost.last().unwrap()["per note: prompt tokens"],
+        all.prompt_tokens
+    );
+    let page = render(&records, &Scoring::default(), &[]).unwrap();
+    for table in &tables {
+        assert!(page.contains(&table.html()), "{}", table.name);
+    }
+}
+
+#[test]
+fn a_measure_without_weights_is_empty_and_loud() {
+    let records = records();
+    let told = |scoring: &Scoring| {
+        (
+            rows(&tables(&records, scoring).unwrap(), "correction"),
+            render(&records, scoring, &[]).unwrap(),
+        )
+    };
+    let row = |rows: &[Value], measure: &str| {
+        let row = rows.iter().find(|row| row["measure"] == measure);
+        row.unwrap_or_else(|| panic!("{measure}")).clone()
+    };
+    let (rows, page) = told(&Scoring::default());
+    assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: give --scorers DIR"));
+    for measure in [
+        "BERTScore",
+        "BLEURT",
+        "AggregateScore",
+        "KPCS, Eq. 9",
+        "KPCS, gated",
+    ] {
+        let row = row(&rows, measure);
+        assert_eq!(
+            (&row["subset"], &row["composite"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert!(
+            row["remark"]
+                .as_str()
+                .unwrap()
+                .starts_with("not computed: give --scorers"),
+            "{row}"
+        );
+    }
+    assert!(row(&rows, "ROUGE-1")["subset"]["mean"].is_f64());
+
+    let mut scoring = Scoring::default();
+    for record in records.notes().into_values() {
+        let wanted = record
+            .gold
+            .as_ref()
+            .and_then(|gold| gold.correction.clone());
+        if let Some((wanted, given)) = wanted.zip(record.correction.clone()) {
+            let learned = NeuralScores {
+                bertscore: Some(0.5),
+                bleurt: Some(0.25),
+            };
+            scoring.scorer.neural.insert((wanted, given), learned);
+        }
+    }
+    let (rows, page) = told(&scoring);
+    assert!(!page.contains("not computed"));
+    assert_eq!(row(&rows, "BERTScore")["subset"]["mean"], 0.5);
+    assert!(row(&rows, "KPCS, α = 0.5, Eq. 9")["composite"]["mean"].is_f64());
+    assert!(row(&rows, "KPCS, α = 0.8, gated")["composite"]["mean"].is_f64());
+}
+
+#[test]
+fn prices_are_what_is_given() {
+    let records = records();
+    let prices = Prices {
+        prompt: 0.0,
+        completion: 2.0,
+        cached: 0.0,
+    };
+    let scorer = CorrectionScorer::default();
+    let tables = tables(&records, &Scoring { scorer, prices }).unwrap();
+    let cost = rows(&tables, "cost");
+    let all = cost.last().unwrap();
+    let completion = all["per note: completion tokens"].as_f64().unwrap();
+    assert_eq!(all["per note: dollars"], completion * 2.0 / 1e6);
+    let notes = tables
+        .iter()
+        .find(|table| table.name == "cost")
+        .unwrap()
+        .notes
+        .join(" ");
+    assert!(
+        notes.contains("$2 completion") && !notes.contains("the paper's"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn without_gold_or_without_records_there_is_a_page() {
+    let mut ungraded = records();
+    for record in &mut ungraded.items.records {
+        if let crate::record::ItemLine::Note(note) = record {
+            note.gold = None;
+        }
+    }
+    let page = render(&ungraded, &Scoring::default(), &[]).unwrap();
+    assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
+    let empty = render(
+        &contents(plan(), Vec::new(), Vec::new()),
+        &Scoring::default(),
+        &[],
+    )
+    .unwrap();
+    assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
+    assert!(empty.contains("so nothing is graded"));
+}

@@ -1,0 +1,265 @@
+//! The page of a run on questions as a whole.
+
+use serde_json::json;
+
+use super::fixtures::{assert_asks_for_nothing, call, item, round};
+use super::questions::{contents, contents_of, records};
+use crate::experiment::contents::Contents;
+use crate::record::{AnswerLine, CallLine, Parse};
+use crate::report::{Scoring, render};
+
+fn shown(contents: &Contents) -> String {
+    render(contents, &Scoring::default(), &[]).unwrap()
+}
+
+fn page() -> String {
+    shown(&contents())
+}
+
+/// The page of one item with the plan's panel.
+fn page_of(item: AnswerLine, calls: &[CallLine]) -> String {
+    shown(&contents_of(records().0, vec![item], calls.to_vec()))
+}
+
+/// The part of the page that shows one case of one run.
+fn case_of<'a>(page: &'a str, run: u32, id: &str) -> &'a str {
+    let start = page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap();
+    let rest = &page[start..];
+    let end = rest.find("<details class=\"case\"").unwrap_or(rest.len());
+    &rest[..end]
+}
+
+#[test]
+fn equal_records_give_equal_bytes_in_any_order() {
+    let (plan, mut items, mut calls) = records();
+    let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
+    items.reverse();
+    calls.reverse();
+    assert_eq!(
+        page,
+        shown(&contents_of(plan.clone(), items.clone(), calls.clone()))
+    );
+}
+
+#[test]
+fn cases_follow_the_plan_run_by_run() {
+    let (plan, ..) = records();
+    let page = page();
+    let ids = (1..=2).flat_map(|run| plan.dataset.items.iter().map(move |id| (run, id)));
+    let places: Vec<_> = ids
+        .map(|(run, id)| page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap())
+        .collect();
+    assert!(places.is_sorted());
+}
+
+#[test]
+fn asks_for_nothing_and_says_what_it_is() {
+    let page = page();
+    assert_asks_for_nothing(&page);
+    assert!(!page.contains("is noise"));
+    let (mut plan, items, calls) = records();
+    plan.synthetic = true;
+    let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
+    assert!(page.contains("every answer on this page is noise"));
+}
+
+#[test]
+fn a_shard_says_that_it_is_one() {
+    let (plan, items, calls) = records();
+    let said = "One shard of a run";
+    assert!(!page().contains(said));
+    let whole = plan.dataset.items.len();
+    let (plan, _) = plan.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
+    let items: Vec<AnswerLine> = items
+        .into_iter()
+        .filter(|item| plan.dataset.items.contains(&item.item))
+        .collect();
+    let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
+    assert!(page.contains(said) && page.contains(&format!("of its {whole} items")));
+}
+
+#[test]
+fn what_models_write_stays_text() {
+    let hostile = "</script></pre></template><script>alert(1)</script>]]>--><img src=x onerror='a'>\" \u{202E}\0\u{1b}{{ page }}";
+    let mut attack = call(hostile, hostile, 0);
+    attack.text = hostile.into();
+    attack.backbone = hostile.into();
+    attack.purpose = hostile.into();
+    attack.messages[0].content = hostile.into();
+    attack.messages[1].content =
+        format!("{hostile}\n\nOptions:\nA: {hostile}\nB: no\n\nIMPORTANT: x");
+    attack.record = json!({
+        "cot": [hostile], "answer": hostile, "confidence": hostile,
+        "option_analysis": [{"option": hostile, "pros": hostile, "cons": hostile, "fit_score": hostile}],
+        "structured_reasoning": {"elimination": [{"dx_or_option": hostile, "why_not": hostile}, hostile]},
+        "counterfactual_check": hostile, "debate_moves": {"challenge": hostile}, (hostile): hostile,
+    });
+    let mut victim = item(
+        hostile,
+        Some(hostile),
+        vec![round(0, [hostile, "A", "A"])],
+        hostile,
+    );
+    victim.rationale = hostile.into();
+    victim.rounds[0].brief = hostile.into();
+    victim.rounds[0].labels = vec![hostile.into()];
+    let clean = page_of(item("x", None, Vec::new(), ""), &[]);
+    let page = page_of(victim, &[attack]);
+    for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
+        assert_eq!(page.matches(markup).count(), count, "{markup}");
+        assert_eq!(clean.matches(markup).count(), count, "{markup}");
+    }
+    for broken in [
+        "<img",
+        "</template",
+        "\u{202E}",
+        "\0",
+        "\u{1b}",
+        "' onerror",
+    ] {
+        assert!(!page.contains(broken), "{broken:?}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;]]&gt;"));
+    assert!(page.contains("⟨U+202E⟩⟨U+0000⟩⟨U+001B⟩{{ page }}"));
+}
+
+#[test]
+fn rows_carry_what_filters_read() {
+    let page = page();
+    for (run, id, flags) in [
+        (1, "ward-001", "right"),
+        (1, "ward-002", "right changed wrong-to-right"),
+        (1, "ward-003", "wrong changed right-to-wrong"),
+        (2, "ward-003", "right disagreement"),
+        (
+            1,
+            "ward-004",
+            "wrong changed right-to-wrong disagreement tie",
+        ),
+        (1, "ward-005", "wrong error"),
+        (1, "ward-006", "right fallback repaired"),
+        (1, "ward-007", ""),
+        (1, "21645374", "wrong same-wrong"),
+    ] {
+        let case = case_of(&page, run, id);
+        let data = format!("data-run=\"{run}\" data-flags=\"{flags}\"");
+        assert!(case.contains(&data), "{id}: {}", &case[..200]);
+    }
+    assert!(page.contains("value=\"tie\"><span>ties <b>2</b>"));
+}
+
+#[test]
+fn the_table_counts_errors_as_wrong() {
+    let page = page();
+    // Run 1: 3 of 7 graded, run 2: 4 of 7; the deviation is the sample's.
+    for figure in [
+        "0.4286",
+        "0.5714",
+        "<b class=\"big\">0.5000</b>",
+        "± 0.1010",
+        "n = 2 runs",
+    ] {
+        assert!(page.contains(figure), "{figure}");
+    }
+    let lone = page_of(
+        item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"),
+        &[],
+    );
+    assert!(lone.contains("n = 1 run, so no standard deviation"));
+    assert!(lone.contains("1 of 16 planned cases"));
+}
+
+#[test]
+fn an_error_without_calls_is_shown() {
+    let page = page();
+    let case = case_of(&page, 1, "ward-005");
+    assert!(case.contains("the prompt has 9214 tokens"));
+    assert!(
+        case.contains("<p class=\"stem\" dir=\"auto\">"),
+        "the question is there all the same"
+    );
+    assert!(case.contains("counts as wrong, gold is “D”"));
+}
+
+#[test]
+fn a_retried_item_shows_its_answer() {
+    let answered = item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A");
+    let mut failed = item("x", Some("A"), Vec::new(), "");
+    failed.error = Some("the endpoint is gone".into());
+    let plan = records().0;
+    let page = shown(&contents_of(plan, vec![failed, answered], Vec::new()));
+    assert_eq!(page.matches("<details class=\"case\"").count(), 1);
+    assert!(!page.contains("the endpoint is gone"));
+}
+
+#[test]
+fn a_question_without_gold_is_neither_right_nor_wrong() {
+    let page = page_of(item("x", None, vec![round(0, ["A", "B", "A"])], "A"), &[]);
+    assert!(page.contains("The question has no gold answer."));
+    assert!(page.contains("there is no accuracy"));
+    assert!(!page.contains("<b class=\"letter right\">"));
+}
+
+#[test]
+fn a_fallback_shows_its_text_and_its_emptiness() {
+    let mut fallback = call("x", "sym", 0);
+    fallback.parse = Parse::Fallback;
+    fallback.text = "<think>well</think> B it is".into();
+    fallback.record = json!({"answer": "B", "confidence": 0});
+    let page = page_of(
+        item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"),
+        &[fallback],
+    );
+    assert!(page.contains("could not be read from this reply; the answer alone was taken"));
+    assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));
+}
+
+#[test]
+fn panels_of_other_sizes_and_unknown_agents_are_shown() {
+    let (mut plan, ..) = records();
+    plan.panel.truncate(2);
+    let two = item("x", Some("A"), vec![round(0, ["A", "B"])], "A");
+    let calls = ["sym", "ddx", "passer-by"].map(|agent| call("x", agent, 0));
+    let page = shown(&contents_of(plan, vec![two], calls.to_vec()));
+    assert!(page.contains("panel of 2"));
+    assert_eq!(page.matches("<article class=\"card\">").count(), 3);
+    let mut five = records().0;
+    five.panel.extend_from_within(..2);
+    let split = item(
+        "x",
+        Some("A"),
+        vec![round(0, ["A", "B", "C", "D", "E"])],
+        "A",
+    );
+    let page = shown(&contents_of(five, vec![split], Vec::new()));
+    assert!(page.contains("panel of 5"));
+}
+
+#[test]
+fn a_system_prompt_stands_in_the_page_once() {
+    let page = page();
+    assert_eq!(
+        page.matches("You are sym, in the initial stage.").count(),
+        1
+    );
+    assert_eq!(page.matches("You are sym, in the debate stage.").count(), 1);
+}
+
+#[test]
+fn a_change_of_mind_is_told() {
+    let page = page();
+    let case = case_of(&page, 1, "ward-002");
+    assert!(case.contains("<b>guide</b> changed from <b class=\"letter\">A</b> to"));
+    assert!(case.contains("Doctor A = <b>guide</b>, Doctor B = <b>sym</b>"));
+}
+
+#[test]
+fn a_case_shows_the_question_as_it_was_put_and_no_instructions() {
+    let page = page();
+    let case = case_of(&page, 1, "ward-001");
+    assert!(case.contains("Which of the following is the most appropriate treatment?</p>"));
+    assert!(case.contains(
+        "<b>C</b><span>Cephalexin</span><i class=\"badge right\">gold, team&#39;s answer</i>"
+    ));
+    assert!(!case.contains("IMPORTANT: Follow this exact process"));
+}
