@@ -1,4 +1,4 @@
-//! What a figure was taken on and with: hardware, build, limits. A figure without them says nothing.
+//! The hardware, the build and the measured limits that a report's figures belong to.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::model::{available_memory, peak_memory};
 use crate::ops::{Device, Limits, OpsError};
 use crate::panel::memory::gibibytes;
 
-/// What the read rate is taken over: far more than caches hold.
+/// The size of the buffer that the read rate is measured with: far more than caches hold.
 const BUFFER_BYTES: usize = 1 << 30;
 
 #[derive(Clone, Debug, Serialize)]
@@ -32,8 +32,8 @@ pub struct Build {
 }
 
 impl Environment {
-    /// To be asked for after the work, once its memory is free again: the peak so far is noted first, then the limits
-    /// are taken, with a buffer that leaves most of the memory alone.
+    /// To be called after the tests, when their memory is free again: reads the peak memory first, then measures the
+    /// limits with a buffer of at most a quarter of the free memory.
     ///
     /// # Errors
     /// When a GPU refuses.

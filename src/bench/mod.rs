@@ -1,4 +1,4 @@
-//! What a model and a panel do on this machine, beside what the machine could do.
+//! The speed of a model and of a panel on this machine, beside the machine's limits.
 //!
 //! A model's tests are llama-bench's: prompt processing, token generation at a depth, both over a sweep of batches. They
 //! run the decoder in steps as an engine makes them, without tokenising or sampling, and no prefix is found again. A panel's

@@ -1,4 +1,4 @@
-//! What a model's tests came to.
+//! The report of a model's tests.
 
 use std::time::Duration;
 

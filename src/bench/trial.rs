@@ -7,7 +7,7 @@ use crate::model::{Decoder, Scratch};
 use crate::ops::{Backend, Machine, OpsError, PAGE, Rows, StepLimits};
 use crate::random::mix;
 
-/// A decoder with pages of its own.
+/// A decoder with a KV cache of its own.
 pub struct Trial<B: Backend> {
     decoder: Decoder<B>,
     ops: B,
@@ -83,7 +83,7 @@ impl<B: Backend> Trial<B> {
         (0..repetitions).map(repeat).collect()
     }
 
-    /// Waits for a machine that may still be at work.
+    /// Waits for a device that may still be computing.
     fn wait(&mut self) -> Result<(), OpsError> {
         let (logits, _) = self.scratch.logits();
         self.ops.read(logits, 0).map(drop)

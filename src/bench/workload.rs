@@ -9,7 +9,7 @@ pub struct Workload {
     pub name: String,
     /// Sequences side by side.
     pub batch: usize,
-    /// Positions of each sequence that are there before the clock starts.
+    /// Positions of each sequence that are in the KV cache before the measurement.
     pub depth: usize,
     pub steps: Vec<Step>,
 }
@@ -23,7 +23,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// What is enough for each of these.
+    /// What the largest of these needs.
     pub fn of(workloads: &[Workload]) -> Extent {
         let rows = || {
             workloads

@@ -1,4 +1,4 @@
-//! Model cards: what is known of a model before any of its files is at hand.
+//! Model cards: what is known of a model before its files are there, `models/NAME.toml` embedded in the binary.
 
 use std::sync::LazyLock;
 
@@ -76,8 +76,8 @@ pub struct CardFile {
     pub size_bytes: Option<u64>,
     /// 64 hexadecimal digits; absent where the sum is not known.
     pub sha256: Option<String>,
-    /// Another form of the same file, which serves as well where the repository or the folder has not this one: of an
-    /// encoder's weights, safetensors or PyTorch's pickle.
+    /// A file that is used where the repository or the folder lacks this one: of an encoder's weights, safetensors or
+    /// PyTorch's pickle.
     pub instead: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::digest::hex;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A file's sum.
+/// A file's SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDigest {
     /// Relative to the checkpoint.
@@ -20,7 +20,7 @@ pub struct FileDigest {
     pub sha256: String,
 }
 
-/// A sum under way.
+/// A SHA-256 that is being computed.
 #[derive(Clone, Default)]
 pub struct Sum(Sha256);
 

@@ -1,4 +1,4 @@
-//! What can go wrong between a model's name and its files, and what to do about it.
+//! Why a model cannot be found, fetched or used, and what to do about it.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{Authority, Card, Kind};
 use crate::diagnosis::{Blame, Diagnosis};
 
-/// Why a checkpoint could not be had.
+/// Why a checkpoint cannot be found, fetched or used.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     #[error(
@@ -93,7 +93,7 @@ pub enum HubError {
     Io(#[from] io::Error),
 }
 
-/// A repository that the cache does not have whole and that may not be fetched.
+/// A repository that is incomplete in the cache and may not be fetched.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{repository} at revision {revision} is incomplete in the cache {}: {missing}; {reason}",

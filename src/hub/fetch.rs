@@ -225,7 +225,7 @@ impl Fetch<'_> {
         Ok(sha256)
     }
 
-    /// Holds a file's sum against every one that is known.
+    /// Compares a file's sum with each one that is known.
     fn check(&self, name: &str, remote: &RemoteFile, sha256: &str) -> Result<(), HubError> {
         let known = [
             self.repository
@@ -255,7 +255,7 @@ impl Fetch<'_> {
         }
     }
 
-    /// Notes what was fetched. The reference comes last: an interrupted fetch leaves the earlier snapshot in use.
+    /// Records what was fetched. The reference comes last: an interrupted fetch leaves the earlier snapshot in use.
     fn finish(self) -> Result<Checkpoint, HubError> {
         let directory = self.directory();
         let revision = &self.repository.revision;
@@ -312,12 +312,12 @@ fn symlink(_target: &Path, _file: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The name under which a file waits until it is whole.
+/// The name that a file has until it is complete.
 fn incomplete(path: &Path) -> PathBuf {
     path.with_added_extension("incomplete")
 }
 
-/// Writes a small file whole or not at all.
+/// Writes a small file by way of a temporary one, so that it is never half written.
 fn replace(path: &Path, text: &str) -> Result<(), HubError> {
     let part = incomplete(path);
     fs_err::create_dir_all(path.parent().unwrap_or(path))?;

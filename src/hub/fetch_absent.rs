@@ -1,4 +1,4 @@
-//! The twin of `fetch` in a build without the feature `hub`: the same calls, refused.
+//! Stands in for `fetch` in a build without the feature `hub`: every fetch is refused.
 
 use std::path::Path;
 

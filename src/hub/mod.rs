@@ -1,8 +1,8 @@
 //! Checkpoints: found in a directory or the Hugging Face cache, fetched from the hub, verified by their sums.
 //!
 //! `source` turns what a user typed into a [`Checkpoint`]; `card` knows the models by name; `cache` reads the hub's
-//! cache layout; `fetch` is the only module that opens a connection, and a build without the feature `hub` swaps it
-//! for a twin that refuses.
+//! cache layout; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
+//! `fetch_absent` in its place.
 
 mod cache;
 mod card;

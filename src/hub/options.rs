@@ -1,4 +1,4 @@
-//! What bears on finding a model besides its name.
+//! How a model is found and fetched.
 
 use super::{Cache, Environment, HubError, OfflineReason, fetch};
 
@@ -6,9 +6,9 @@ use super::{Cache, Environment, HubError, OfflineReason, fetch};
 pub struct HubOptions {
     /// Whether `--offline` was given; the environment may forbid connections too.
     pub offline: bool,
-    /// A branch, tag or commit in place of the card's, resp. of `main`.
+    /// A branch, tag or commit in place of the card's; without a card, in place of `main`.
     pub revision: Option<String>,
-    /// Whether fetching says nothing on stderr.
+    /// Whether fetching prints nothing to stderr.
     pub quiet: bool,
     pub environment: Environment,
 }
@@ -23,13 +23,13 @@ impl HubOptions {
         }
     }
 
-    /// What forbids fetching, if anything does.
+    /// Why nothing may be fetched; `None` where it may.
     pub fn fetch_refusal(&self) -> Option<OfflineReason> {
         let build = (!fetch::AVAILABLE).then_some(OfflineReason::Build);
         self.offline_reason().or(build)
     }
 
-    /// What the user said against connections, if anything.
+    /// The flag or variable by which the user forbids connections, if any.
     pub fn offline_reason(&self) -> Option<OfflineReason> {
         match self.environment.offline {
             _ if self.offline => Some(OfflineReason::Flag),

@@ -1,4 +1,5 @@
-//! Holding a checkpoint's files against the sums that are known: the card's, the folder's provenance, the blobs' names.
+//! Verification of a checkpoint's files by the SHA-256 sums that are known: the card's, those of provenance.toml, those
+//! in the names of cached blobs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::provenance::Provenance;
 use super::{FileDigest, HubError, digest_files};
 
-/// Who says what a file's sum should be, the most trusted first.
+/// Where a file's expected sum comes from, the most trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// The card embedded in this binary.
@@ -30,7 +31,7 @@ impl fmt::Display for Authority {
     }
 }
 
-/// What came of one file.
+/// How a file compares with the sum that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     Ok(Authority),
@@ -44,13 +45,13 @@ pub enum Status {
     Missing,
 }
 
-/// One file, held against what is known of it.
+/// The result of verifying one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
     /// Relative to the checkpoint.
     pub name: String,
     pub status: Status,
-    /// What the file's bytes have; `None` where it is missing.
+    /// The sum of the file as it is; `None` where it is missing.
     pub sha256: Option<String>,
 }
 

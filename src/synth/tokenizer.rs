@@ -185,7 +185,7 @@ fn byte_alphabet() -> Vec<(u8, char)> {
         .collect()
 }
 
-/// Runs of letters, of digits, and of anything else, a blank before them theirs.
+/// Runs of letters, of digits, and of anything else; a space before a run belongs to it.
 fn words(text: &str, alphabet: &[(u8, char)]) -> Vec<String> {
     let kind = |c: char| (c.is_alphabetic(), c.is_numeric(), c.is_whitespace());
     let mut words: Vec<String> = Vec::new();

@@ -10,7 +10,7 @@ use super::SynthError;
 use crate::model::{Config, Family};
 use crate::random::mix;
 
-/// A tensor that is made when it is written.
+/// A tensor whose numbers are drawn when it is written.
 struct Tensor {
     shape: Vec<usize>,
     kind: Kind,
@@ -21,7 +21,7 @@ struct Tensor {
 enum Kind {
     /// Numbers of this standard deviation.
     Matrix { deviation: f32 },
-    /// A norm's weight: a tenth around this.
+    /// A norm's weights: numbers of this mean and a standard deviation of 0.1.
     Norm { centre: f32 },
 }
 

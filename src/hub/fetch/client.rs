@@ -14,14 +14,14 @@ use super::super::{HubError, Repository, Token};
 const MOST_REDIRECTS: usize = 5;
 const LONGEST_LISTING_BYTES: u64 = 64 << 20;
 
-/// The hub, as one repository of it is seen.
+/// A client of the hub for one repository.
 pub struct Client<'a> {
     pub api: Api,
     pub agent: Agent,
     pub token: Option<Token>,
     pub repository: &'a Repository,
     pub metadata_timeout: Duration,
-    /// Before the second attempt of those that bring nothing.
+    /// The pause after the first attempt that brings nothing.
     pub pause: Duration,
 }
 
@@ -31,7 +31,7 @@ pub struct Listing {
     files: Vec<String>,
 }
 
-/// One file, before its bytes.
+/// A file of the hub, before its download.
 pub struct RemoteFile {
     pub url: String,
     /// A sha256 for a large file, git's sha1 for a small one.
@@ -39,7 +39,7 @@ pub struct RemoteFile {
     pub size_bytes: u64,
 }
 
-/// A file's bytes, underway.
+/// An answer whose body is a file's bytes.
 pub struct Bytes {
     /// The offset that they begin at: the one asked for, or 0.
     pub offset: u64,
@@ -87,7 +87,7 @@ impl Client<'_> {
         let info: RepoInfo =
             serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
         if !is_commit(&info.sha) {
-            return Err(bad(format!("`{}` is no commit", info.sha)));
+            return Err(bad(format!("`{}` is not a commit", info.sha)));
         }
         let files = info
             .siblings
@@ -182,7 +182,7 @@ impl Client<'_> {
         )
     }
 
-    /// Turns a status that is no success into what it means for a user.
+    /// An error, in the user's terms, for a status that is not success.
     fn accept(&self, url: &str, what: &str, response: &Response<Body>) -> Result<(), HubError> {
         let status = response.status();
         if status.is_success() {
@@ -271,7 +271,7 @@ fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, Hub
     if !is_name {
         return Err(HubError::BadAnswer {
             url,
-            reason: format!("`{etag}` is no etag"),
+            reason: format!("`{etag}` is not an etag"),
         });
     }
     let size =
@@ -284,7 +284,7 @@ fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, Hub
         }),
         None => Err(HubError::BadAnswer {
             url,
-            reason: "it does not say how long the file is".to_owned(),
+            reason: "it does not give the file's size".to_owned(),
         }),
     }
 }

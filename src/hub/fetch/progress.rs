@@ -1,4 +1,4 @@
-//! How a fetch shows itself on stderr: bars on a terminal, plain lines elsewhere, nothing when told to be quiet.
+//! The progress of a fetch on stderr: bars on a terminal, plain lines elsewhere, nothing with --quiet.
 
 use std::io::IsTerminal;
 
@@ -9,7 +9,7 @@ use crate::console;
 
 const TEMPLATE: &str = "{msg:40!} {wide_bar} {binary_bytes:>10}/{binary_total_bytes:10} {binary_bytes_per_sec:>12} {eta:>5}";
 
-/// The way to show it.
+/// How progress is shown.
 #[derive(Clone, Copy)]
 pub enum Progress {
     Bars,

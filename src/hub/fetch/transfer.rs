@@ -1,4 +1,4 @@
-//! One file's bytes: into an incomplete file beside the destination, from where they stopped the last time.
+//! The download of one file: into an incomplete file beside the destination, continued where the last one stopped.
 
 use std::fs::TryLockError;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use super::super::digest::Sum;
 use super::client::{Client, RemoteFile};
 use super::progress::FileProgress;
 
-/// Attempts in a row that bring nothing before a download gives up; the pauses between them double.
+/// A download gives up after this many attempts in a row that bring nothing; the pauses between them double.
 const FRUITLESS_ATTEMPTS: u32 = 5;
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -58,7 +58,7 @@ pub fn download(
     part.close()
 }
 
-/// Whether another attempt may do better.
+/// Whether another attempt may succeed.
 fn is_passing(error: &HubError) -> bool {
     match error {
         HubError::Unreachable { .. } => true,
