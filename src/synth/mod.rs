@@ -168,29 +168,6 @@ mod tests {
     use crate::record::Message;
 
     #[test]
-    fn another_tokenizer_is_a_file_or_its_directory() {
-        let directory = tempfile::tempdir().unwrap();
-        let first = directory.path().join("first");
-        let mut recipe = Recipe {
-            family: Family::Llama,
-            shape: Shape::Tiny,
-            seed: 3,
-            tokenizer: None,
-        };
-        write_checkpoint(&recipe, &first).unwrap();
-        let file = first.join("tokenizer.json");
-        for (name, source) in [("file", file.as_path()), ("directory", first.as_path())] {
-            recipe.tokenizer = Some(source);
-            let path = directory.path().join(name);
-            write_checkpoint(&recipe, &path).unwrap();
-            for copied in ["tokenizer.json", "chat_template.jinja"] {
-                let [a, b] = [&first, &path].map(|path| fs_err::read(path.join(copied)).unwrap());
-                assert!(a == b, "{name}: {copied}");
-            }
-        }
-    }
-
-    #[test]
     fn a_tiny_checkpoint_loads_is_the_same_twice_and_knows_its_turns() {
         for family in [Family::Gemma3, Family::Llama, Family::Qwen3] {
             let directory = tempfile::tempdir().unwrap();

@@ -175,7 +175,7 @@ fn an_unknown_or_absent_model_is_named() {
         2,
         &[
             "no model is called `gemma4-4b`",
-            "hint: the cards are gemma3-4b, llama3.2-3b, qwen3-4b",
+            "hint: cards of language models: gemma3-4b, llama3.2-3b, qwen3-4b",
         ],
     );
     run("./nowhere").refused(2, &["there is no model directory at ./nowhere"]);
@@ -185,7 +185,7 @@ fn an_unknown_or_absent_model_is_named() {
             "Qwen/Qwen3-4B",
             "is incomplete in the cache",
             "--offline forbids connections",
-            "hint: run `wardround models fetch qwen3-4b --to DIR` where there is a network",
+            "hint: run `wardround models fetch qwen3-4b --to DIR` on a machine with a network",
         ],
     );
     scratch.model(Family::Llama);
