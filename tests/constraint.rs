@@ -94,7 +94,7 @@ impl Model {
 
 /// The record of a question with four options, as short as tests have it.
 fn record_schema() -> Value {
-    let settings = Settings::parse(&["record_chars=32"]).unwrap();
+    let settings = toml::from_str::<Settings>("record_chars = 32").unwrap();
     schema(&['A', 'B', 'C', 'D'], &settings)
 }
 

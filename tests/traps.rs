@@ -26,9 +26,7 @@ use wardround::panel::recorder::Recorder;
 use wardround::panel::{Member, Panel, PanelError};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
-use wardround::systems::case::Case;
-use wardround::systems::medmad::protocol::MedMad;
-use wardround::systems::medmad::settings::Settings;
+use wardround::systems::{SystemConfig, Task};
 use wardround::tokenizer::Tokenizer;
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
@@ -405,14 +403,18 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let description = describe(&common::synthetic(Family::Llama));
     let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     let backbone = Arc::new(backbone);
-    let settings = Settings::parse(&["record_chars=2", "t_max=0"]).unwrap();
+    let config = SystemConfig::parse("medmad", &["record_chars=2", "t_max=0"]).unwrap();
     let member = |agent| Member {
         agent,
         source: backbone.clone(),
     };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
-        members: settings.agents().map(member).into(),
+        members: config
+            .seats()
+            .into_iter()
+            .map(|seat| member(seat.agent))
+            .collect(),
         recorder: Recorder::Replay(calls),
         run_seed: 1,
         free: false,
@@ -422,9 +424,15 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         stop: Arc::default(),
         on_call: Box::new(|_| {}),
     };
-    let medmad = MedMad::new(&settings, &PromptSet::embedded()).unwrap();
-    let case = Case::new(&panel, "scans", dataset.questions()[0], 0);
-    let refused = case.and_then(|case| medmad.answer(case)).unwrap_err();
+    let medmad = config.build(&PromptSet::embedded()).unwrap();
+    let refused = medmad
+        .answer(&Task {
+            panel: &panel,
+            dataset: "scans",
+            item: &dataset.items[0],
+            run: 0,
+        })
+        .unwrap_err();
     assert!(
         matches!(&refused, PanelError::Image { item } if item == "17"),
         "{refused}"

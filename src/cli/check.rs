@@ -22,7 +22,7 @@ use crate::data::{self, Format};
 use crate::experiment::directory::{Directory, Finished};
 use crate::panel::recorder::Recorder;
 use crate::record::{CallLine, ItemLine, NoteLine};
-use crate::systems::protocol::Protocol;
+use crate::systems::{SystemConfig, Task};
 
 /// What a note from stdin is called.
 const STDIN: &str = "stdin";
@@ -113,7 +113,7 @@ impl Check {
     fn order(self, path: Option<&Path>) -> Result<Order, Failure> {
         let hub = self.hub.options(true)?;
         let (slots, pairs) = slots(self.set);
-        let protocol = Protocol::parse("medguards", &pairs)?;
+        let protocol = SystemConfig::parse("medguards", &pairs)?;
         let panel = match self.panel.is_empty() {
             true => DEFAULT_PANEL[..protocol.default_models()]
                 .iter()
@@ -159,7 +159,12 @@ fn ask(order: Order, inputs: Inputs) -> Result<Asked, Failure> {
     let started = prepared.start(&crew.start()?, Recorder::Replay(sender), stop, |_| {})?;
     let dataset = &started.plan.dataset.name;
     let item = &started.items[0];
-    let record = started.system.answer(&started.panel, dataset, item, 1)?;
+    let record = started.system.answer(&Task {
+        panel: &started.panel,
+        dataset,
+        item,
+        run: 1,
+    })?;
     Ok((note_record(record)?, calls.try_iter().collect()))
 }
 

@@ -21,7 +21,7 @@ use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::record::{AnswerLine, ItemText};
 use crate::synth::Shape;
-use crate::systems::protocol::Protocol;
+use crate::systems::SystemConfig;
 
 #[derive(Debug, Args)]
 pub struct Demo {
@@ -51,7 +51,7 @@ impl Demo {
             runs: 1,
             panel,
             slots: BTreeMap::new(),
-            protocol: Protocol::parse("medmad", &["record_chars=32"])?,
+            protocol: SystemConfig::parse("medmad", &["record_chars=32"])?,
             seed: 42,
             free: false,
             prompts: None,

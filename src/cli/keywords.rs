@@ -19,11 +19,11 @@ use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
+use crate::systems::SystemConfig;
 use crate::systems::case::{Case, messages};
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
 use crate::systems::in_flight::run_all;
-use crate::systems::protocol::Protocol;
 use crate::systems::reply::Reply;
 use crate::systems::step::Step;
 
@@ -82,7 +82,7 @@ impl Keywords {
             panel: vec![self.panel],
             slots: BTreeMap::new(),
             // One seat, and notes.
-            protocol: Protocol::named("base-llm")?,
+            protocol: SystemConfig::named("base-llm")?,
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             free: false,
             prompts: self.prompts,

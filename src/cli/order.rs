@@ -14,7 +14,7 @@ use crate::experiment::plan::{MemberPlan, Plan};
 use crate::experiment::shard::{Shard, ShardPlan};
 use crate::hub::HubOptions;
 use crate::model::WantedType;
-use crate::systems::protocol::{Protocol, Seat};
+use crate::systems::{Seat, SystemConfig};
 
 /// What a run is asked to be.
 pub struct Order {
@@ -27,7 +27,7 @@ pub struct Order {
     pub panel: Vec<String>,
     /// Seats that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
-    pub protocol: Protocol,
+    pub protocol: SystemConfig,
     pub seed: u64,
     pub free: bool,
     pub prompts: Option<PathBuf>,
@@ -104,7 +104,7 @@ impl Order {
                 .iter()
                 .map(|member| (member.agent.clone(), member.path.clone()))
                 .collect(),
-            protocol: Protocol::from_table(&plan.system, &plan.settings)?,
+            protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
             seed: plan.seed,
             free: plan.free,
             prompts: plan.prompts.clone().map(PathBuf::from),
@@ -127,11 +127,7 @@ impl Order {
     /// # Errors
     /// Items that the system does not take.
     pub fn refuse_other_items(&self) -> Result<(), Failure> {
-        let kind = |protocol: &Protocol| match protocol.takes_notes() {
-            true => ItemKind::Notes,
-            false => ItemKind::Questions,
-        };
-        let wanted = kind(&self.protocol);
+        let wanted = self.protocol.entry.takes;
         let found = self.format.kind();
         if wanted == found {
             return Ok(());
@@ -147,10 +143,7 @@ impl Order {
             .map(|format| format.name())
             .collect();
         let mut hint = format!("{system} takes {}", formats.join(", "));
-        let systems: Vec<&str> = Protocol::NAMES
-            .into_iter()
-            .filter(|name| Protocol::named(name).is_ok_and(|other| kind(&other) == found))
-            .collect();
+        let systems = SystemConfig::names(found);
         if !systems.is_empty() {
             hint += &format!("; {} fits {}", self.format, systems.join(", "));
         }

@@ -16,8 +16,7 @@ use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemText, SCHEMA};
-use crate::systems::protocol::Protocol;
-use crate::systems::system::System;
+use crate::systems::{System, SystemConfig};
 
 impl Order {
     /// Reads prompts and items. It comes first: a mistake in them should be told before any model is looked for.
@@ -131,7 +130,7 @@ pub struct Inputs {
 /// A run that may start once its models are loaded.
 pub struct Prepared {
     pub plan: Plan,
-    pub protocol: Protocol,
+    pub protocol: SystemConfig,
     pub prompts: PromptSet,
     pub items: Vec<Item>,
     /// The items as they are put, in the same order.
@@ -144,7 +143,7 @@ pub struct Prepared {
 /// A run with its models loaded.
 pub struct Started {
     pub plan: Plan,
-    pub system: System,
+    pub system: Box<dyn System>,
     pub items: Vec<Item>,
     pub panel: Panel,
 }
@@ -189,7 +188,7 @@ impl Prepared {
         };
         Ok(Started {
             plan: self.plan,
-            system: System::new(&self.protocol, &self.prompts)?,
+            system: self.protocol.build(&self.prompts)?,
             items: self.items,
             panel,
         })

@@ -21,6 +21,7 @@ use crate::experiment::plan;
 use crate::panel::PanelError;
 use crate::panel::recorder::Recorder;
 use crate::record::ItemLine;
+use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
 #[derive(Debug, Args)]
@@ -125,7 +126,12 @@ impl Replay {
             &stop,
             |(record, item)| {
                 let system = &started.system;
-                let again = system.answer(&started.panel, dataset, item, record.run())?;
+                let again = system.answer(&Task {
+                    panel: &started.panel,
+                    dataset,
+                    item,
+                    run: record.run(),
+                })?;
                 for field in compare_items(record, &again)? {
                     // The receiver outlives the jobs.
                     let _ = differences.send(format!("{}: {field}", record.key()));

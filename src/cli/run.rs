@@ -23,8 +23,8 @@ use crate::experiment::shard::Shard;
 use crate::hub::HubOptions;
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::systems::protocol::Protocol;
-use crate::systems::settings::set_pairs;
+use crate::systems::settings::pairs;
+use crate::systems::{SYSTEMS, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
@@ -181,11 +181,7 @@ impl Run {
         if !self.panel.is_empty() {
             recipe.panel = self.panel.clone();
         }
-        let mut settings = BTreeMap::new();
-        set_pairs(&self.set, |key, value| {
-            settings.insert(key.to_owned(), value.to_owned());
-            Ok(())
-        })?;
+        let settings = pairs(&self.set)?.into_iter().collect();
         let data_dir = self.data_dir.as_deref().unwrap_or(Path::new("."));
         let prompts = self
             .prompts
@@ -239,7 +235,7 @@ impl Run {
             ));
         };
         let (slots, pairs) = slots(self.set);
-        let protocol = Protocol::parse(&system, &pairs)?;
+        let protocol = SystemConfig::parse(&system, &pairs)?;
         let order = Order {
             data,
             format,
@@ -333,11 +329,11 @@ impl Run {
 
 /// The systems by their names; where a plan has another name for one, by that too.
 fn systems() -> PossibleValuesParser {
-    let value = |name| {
-        let in_plans = Protocol::named(name).map(|protocol| protocol.name());
-        PossibleValue::new(name).aliases(in_plans.ok().filter(|other| *other != name))
-    };
-    PossibleValuesParser::new(Protocol::NAMES.map(value))
+    let systems = SYSTEMS.iter().map(|system| {
+        let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
+        PossibleValue::new(system.name).aliases(in_plans)
+    });
+    PossibleValuesParser::new(systems)
 }
 
 /// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.

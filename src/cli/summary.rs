@@ -14,7 +14,6 @@ use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
 use crate::record::Source;
-use crate::systems::system::System;
 
 /// What a finished run came to.
 pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
@@ -169,18 +168,18 @@ pub fn tell_memory(crew: &Crew) -> std::io::Result<()> {
 
 /// Tokens of all first prompts together, and of the longest.
 fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
-    let Ok(system) = System::new(&prepared.protocol, &prepared.prompts) else {
+    let Ok(system) = prepared.protocol.build(&prepared.prompts) else {
         return (0, 0);
     };
     let (mut sum, mut longest) = (0, 0);
     let thinking = prepared.protocol.decoding().thinking;
     for item in &prepared.items {
-        for (seat, chat) in system.opening(&prepared.plan.dataset.name, item) {
+        for opening in system.opening(&prepared.plan.dataset.name, item) {
             // A remote member's tokens are counted where it is.
-            let Some(description) = crew.descriptions.get(prepared.models[seat]) else {
+            let Some(description) = crew.descriptions.get(prepared.models[opening.member]) else {
                 continue;
             };
-            let tokens = description.tokenise(&chat, thinking);
+            let tokens = description.tokenise(&opening.messages, thinking);
             let count = tokens.map_or(0, |tokens| tokens.len());
             sum += count;
             longest = longest.max(count);

@@ -18,8 +18,8 @@ use crate::panel::recorder::Recorder;
 use crate::panel::{PanelError, Source};
 use crate::record::CallLine;
 use crate::record::ItemKey;
-use crate::systems::case;
 use crate::systems::in_flight::run_all;
+use crate::systems::{Task, case};
 
 /// What runs need beside themselves; several take turns in one.
 pub struct Workplace {
@@ -94,7 +94,12 @@ impl Workplace {
             .collect();
         let threads = plan.engine.max_in_flight;
         let ended = run_all(jobs, threads, &self.stop, |(item, run)| {
-            let answered = started.system.answer(&started.panel, dataset, item, run);
+            let answered = started.system.answer(&Task {
+                panel: &started.panel,
+                dataset,
+                item,
+                run,
+            });
             let record = match answered {
                 Ok(record) => record,
                 Err(error) if error.concerns_item() => case::failure(dataset, item, run, &error),

@@ -42,6 +42,8 @@ pub enum PanelError {
     },
     #[error("item {item} is not of the kind that the system works on")]
     OtherItem { item: String },
+    #[error("the system has no agent {agent}")]
+    NoSeat { agent: String },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]

@@ -21,6 +21,45 @@ pub struct Case<'a, T = Question> {
     calls: Cell<u32>,
 }
 
+/// An item of a run, before a panel that is to work on it.
+pub struct Task<'a> {
+    pub panel: &'a Panel,
+    /// The name of the file of items.
+    pub dataset: &'a str,
+    pub item: &'a Item,
+    pub run: u32,
+}
+
+impl<'a> Task<'a> {
+    /// The item as a question.
+    ///
+    /// # Errors
+    /// An item of another kind; a question with an image, where a member cannot be shown one.
+    pub fn question(&self) -> Result<Case<'a>, PanelError> {
+        match self.item {
+            Item::Question(question) => Case::new(self.panel, self.dataset, question, self.run),
+            Item::Note(_) => Err(self.other_item()),
+        }
+    }
+
+    /// The item as a note.
+    ///
+    /// # Errors
+    /// An item of another kind.
+    pub fn note(&self) -> Result<Case<'a, Note>, PanelError> {
+        match self.item {
+            Item::Note(note) => Ok(Case::of_note(self.panel, self.dataset, note, self.run)),
+            Item::Question(_) => Err(self.other_item()),
+        }
+    }
+
+    fn other_item(&self) -> PanelError {
+        PanelError::OtherItem {
+            item: self.item.id().to_owned(),
+        }
+    }
+}
+
 /// One call on a case; with the case, its key.
 pub struct Ask {
     /// Index into the panel's members.
@@ -236,14 +275,4 @@ pub fn messages(system: &str, user: String) -> Vec<Message> {
     };
     let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
     system.into_iter().chain([message("user", user)]).collect()
-}
-
-/// A question's options, a line each: `A: aspirin`.
-pub fn option_lines(question: &Question) -> String {
-    let lines: Vec<String> = question
-        .options
-        .iter()
-        .map(|option| format!("{}: {}", option.letter, option.text))
-        .collect();
-    lines.join("\n")
 }

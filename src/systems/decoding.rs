@@ -1,20 +1,25 @@
 //! What the settings of every system share: how long a text may get, and whether a `<think>` section comes first.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::form;
-use super::settings::{SettingsError, on_off, switch, tokens, tokens_value, within};
+use super::settings::{switch, tokens, whole};
 use crate::record::Grammar;
 
-/// How the texts of a run are bounded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How the texts of a run are bounded; flattened into the settings of every system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Decoding {
     /// Characters that the grammar allows in a string of a record, and in a passage.
+    #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
     pub record_chars: usize,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
+    #[serde(with = "switch")]
     pub thinking: bool,
     /// Tokens of a completion at most; `None` (`auto`): what each kind of call needs at worst, or, with `thinking`, what the context
     /// leaves.
+    #[serde(with = "tokens")]
     pub max_tokens: Option<usize>,
 }
 
@@ -37,36 +42,6 @@ pub struct Shape {
 }
 
 impl Decoding {
-    pub const KEYS: [&str; 3] = ["record_chars", "thinking", "max_tokens"];
-
-    /// Changes one of these settings, the last that a system looks for; `known` are all that it has.
-    ///
-    /// # Errors
-    /// A key that is none of these, or a value that the setting cannot have.
-    pub fn set(
-        &mut self,
-        key: &str,
-        value: &str,
-        known: &'static [&'static str],
-    ) -> Result<(), SettingsError> {
-        match key {
-            "record_chars" => self.record_chars = within(key, value, 1..=2000)?,
-            "thinking" => self.thinking = switch(key, value)?,
-            "max_tokens" => self.max_tokens = tokens(key, value)?,
-            _ => return Err(SettingsError::unknown(key, known)),
-        }
-        Ok(())
-    }
-
-    /// These settings, spelled as [`Decoding::set`] reads them.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = toml::Table::new();
-        table.insert("record_chars".into(), (self.record_chars as i64).into());
-        table.insert("thinking".into(), on_off(self.thinking).into());
-        table.insert("max_tokens".into(), tokens_value(self.max_tokens));
-        table
-    }
-
     /// A string of a record.
     pub fn string(&self) -> Value {
         form::string(self.record_chars)

@@ -3,18 +3,17 @@
 pub mod answer;
 pub mod base_llm;
 pub mod case;
+pub mod config;
 pub mod decoding;
 pub mod form;
 pub mod healthcareagent;
 pub mod in_flight;
 pub mod json_object;
-pub mod majority;
 pub mod mdagents;
 pub mod medagents;
 pub mod medguards;
 pub mod medmad;
 pub mod permutation;
-pub mod protocol;
 pub mod reconcile;
 pub mod reply;
 #[cfg(test)]
@@ -23,3 +22,11 @@ pub mod settings;
 pub mod single_llm;
 pub mod step;
 pub mod system;
+pub mod table;
+pub mod text;
+pub mod vote;
+
+pub use case::Task;
+pub use config::{Seat, SystemConfig};
+pub use system::{Opening, System};
+pub use table::SYSTEMS;

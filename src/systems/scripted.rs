@@ -2,13 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::protocol::Protocol;
-use super::system::System;
+use serde::de::DeserializeOwned;
+
+use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
 use crate::panel::scripted::{Script, panel};
 use crate::prompts::PromptSet;
 use crate::record::Language;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine};
+
+/// Settings from `key=value` pairs.
+pub fn settings<T: DeserializeOwned>(pairs: &[&str]) -> T {
+    let pairs = pairs.iter().map(|pair| pair.split_once('=').unwrap());
+    let table = pairs.map(|(key, value)| (key.to_owned(), value.into()));
+    table.collect::<toml::Table>().try_into().unwrap()
+}
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
@@ -56,30 +64,36 @@ pub fn note() -> Note {
 
 /// The line of the question, and its calls in the order of their answers, every one counted and with a key of its own.
 pub fn answer(
-    protocol: &Protocol,
+    config: &SystemConfig,
     question: &Question,
     script: Script,
 ) -> (AnswerLine, Vec<CallLine>) {
-    match work(protocol, &question.clone().into(), script) {
+    match work(config, &question.clone().into(), script) {
         (ItemLine::Answer(record), calls) => (record, calls),
         (ItemLine::Note(record), _) => panic!("{record:?}"),
     }
 }
 
 /// As [`answer`], of a note.
-pub fn check(protocol: &Protocol, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
-    match work(protocol, &note.clone().into(), script) {
+pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
+    match work(config, &note.clone().into(), script) {
         (ItemLine::Note(record), calls) => (record, calls),
         (ItemLine::Answer(record), _) => panic!("{record:?}"),
     }
 }
 
-fn work(protocol: &Protocol, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
-    let seats = protocol.seats();
+fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
+    let seats = config.seats();
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
-    let system = System::new(protocol, &PromptSet::embedded()).unwrap();
-    let record = system.answer(&panel, "medqa", item, 1).unwrap();
+    let system = config.build(&PromptSet::embedded()).unwrap();
+    let task = Task {
+        panel: &panel,
+        dataset: "medqa",
+        item,
+        run: 1,
+    };
+    let record = system.answer(&task).unwrap();
     let calls: Vec<CallLine> = calls.try_iter().collect();
     let counted = match &record {
         ItemLine::Answer(record) => record.calls,
@@ -93,11 +107,11 @@ fn work(protocol: &Protocol, item: &Item, script: Script) -> (ItemLine, Vec<Call
 
 /// As [`answer`], where prompts and replies hold no braces around a name: none may be left to fill in.
 pub fn answer_filled(
-    protocol: &Protocol,
+    config: &SystemConfig,
     question: &Question,
     script: Script,
 ) -> (AnswerLine, Vec<CallLine>) {
-    let (item, calls) = answer(protocol, question, script);
+    let (item, calls) = answer(config, question, script);
     for message in calls.iter().flat_map(|call| &call.messages) {
         let prompt = message.content.replace(&question.question, "");
         let found = prompt.split('{').skip(1).find(|rest| is_placeholder(rest));

@@ -1,8 +1,9 @@
-//! Reading a system's switches: `key=value`, each value checked, each refusal by name.
+//! Settings as `key=value` pairs and as a plan's table: how values are spelled, and why one is refused.
 
 use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
+
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::diagnosis::{Blame, Diagnosis};
 /// Why a setting was refused.
@@ -11,10 +12,7 @@ pub enum SettingsError {
     #[error("\"{pair}\" is not key=value")]
     NoEquals { pair: String },
     #[error("there is no setting {key}")]
-    UnknownKey {
-        key: String,
-        known: &'static [&'static str],
-    },
+    UnknownKey { key: String, known: Vec<String> },
     #[error("setting {key}: \"{value}\" is not {expected}")]
     BadValue {
         key: String,
@@ -26,15 +24,6 @@ pub enum SettingsError {
         name: String,
         known: Vec<&'static str>,
     },
-}
-
-impl SettingsError {
-    pub fn unknown(key: &str, known: &'static [&'static str]) -> SettingsError {
-        SettingsError::UnknownKey {
-            key: key.into(),
-            known,
-        }
-    }
 }
 
 impl Diagnosis for SettingsError {
@@ -56,90 +45,119 @@ impl Diagnosis for SettingsError {
     }
 }
 
-/// Hands every `key=value` pair to `set`, in order; the last of a key wins.
+/// The entries of `key=value` pairs, in order.
 ///
 /// # Errors
-/// What is no pair, and what `set` refuses.
-pub fn set_pairs<S: AsRef<str>>(
-    pairs: &[S],
-    mut set: impl FnMut(&str, &str) -> Result<(), SettingsError>,
-) -> Result<(), SettingsError> {
-    for pair in pairs {
-        let pair = pair.as_ref();
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(SettingsError::NoEquals { pair: pair.into() });
-        };
-        set(key.trim(), value.trim())?;
-    }
-    Ok(())
+/// What is no pair.
+pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
+    let entry = |pair: &S| match pair.as_ref().split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(SettingsError::NoEquals {
+            pair: pair.as_ref().into(),
+        }),
+    };
+    pairs.iter().map(entry).collect()
 }
 
-/// Hands every entry of a plan's table to `set`.
+/// `table` with these entries in place of its own; the last of a key wins.
 ///
 /// # Errors
-/// What `set` refuses.
-pub fn set_table(
-    table: &toml::Table,
-    mut set: impl FnMut(&str, &str) -> Result<(), SettingsError>,
-) -> Result<(), SettingsError> {
-    for (key, value) in table {
-        match value {
-            toml::Value::String(value) => set(key, value)?,
-            other => set(key, &other.to_string())?,
+/// The first entry whose key `table` has not, or whose value `T` does not take.
+pub fn replace<T: DeserializeOwned>(
+    mut table: toml::Table,
+    entries: impl IntoIterator<Item = (String, toml::Value)>,
+) -> Result<toml::Table, SettingsError> {
+    for (key, value) in entries {
+        if !table.contains_key(&key) {
+            let known = table.keys().cloned().collect();
+            return Err(SettingsError::UnknownKey { key, known });
+        }
+        table.insert(key.clone(), value.clone());
+        if let Err(error) = table.clone().try_into::<T>() {
+            return Err(SettingsError::BadValue {
+                key,
+                value: spelling(value),
+                expected: expected(error.message()),
+            });
         }
     }
-    Ok(())
+    Ok(table)
 }
 
-pub fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
+/// What serde says that it expected: "`harness` or `original`" without its quotes and commas.
+fn expected(message: &str) -> String {
+    let expected = message.rsplit("expected ").next().unwrap_or(message);
+    let choices = expected.strip_prefix("one of ").unwrap_or(expected);
+    choices.replace("`, `", "` or `").replace('`', "")
 }
 
-pub fn switch(key: &str, value: &str) -> Result<bool, SettingsError> {
-    one_of(key, value, [true, false], on_off)
-}
-
-pub fn one_of<T: Copy, const N: usize>(
-    key: &str,
-    value: &str,
-    choices: [T; N],
-    name: fn(T) -> &'static str,
-) -> Result<T, SettingsError> {
-    let chosen = choices.into_iter().find(|choice| name(*choice) == value);
-    chosen.ok_or_else(|| bad(key, value, choices.map(name).join(" or ")))
-}
-
-pub fn within<T>(key: &str, value: &str, range: RangeInclusive<T>) -> Result<T, SettingsError>
-where
-    T: FromStr + PartialOrd + Display,
-{
-    let number = value.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| {
-        let expected = format!("a whole number from {} to {}", range.start(), range.end());
-        bad(key, value, expected)
-    })
-}
-
-/// A count of tokens, or `auto`.
-pub fn tokens(key: &str, value: &str) -> Result<Option<usize>, SettingsError> {
+fn spelling(value: toml::Value) -> String {
     match value {
-        "auto" => Ok(None),
-        number => Ok(Some(within(key, number, 1..=1_000_000)?)),
+        toml::Value::String(text) => text,
+        other => other.to_string(),
     }
 }
 
-/// As [`tokens`] reads it.
-pub fn tokens_value(tokens: Option<usize>) -> toml::Value {
-    match tokens {
-        Some(count) => (count as i64).into(),
-        None => "auto".into(),
+/// A value as it would stand after `key=`.
+pub fn spelled<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    toml::Value::deserialize(value).map(spelling)
+}
+
+/// A whole number from `MIN` to `MAX`, for `#[serde(deserialize_with)]`.
+pub fn whole<'de, const MIN: u64, const MAX: u64, D, T>(value: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    number(&spelled(value)?, MIN, MAX).map_err(D::Error::custom)
+}
+
+fn number<T: TryFrom<u64>>(value: &str, min: u64, max: u64) -> Result<T, impl Display + use<T>> {
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number| (min..=max).contains(number));
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| format!("expected a whole number from {min} to {max}"))
+}
+
+/// `on` or `off`, for `#[serde(with)]`; `true` and `false` are read too.
+pub mod switch {
+    use super::*;
+
+    pub fn serialize<S: serde::Serializer>(is_on: &bool, to: S) -> Result<S::Ok, S::Error> {
+        if *is_on { "on" } else { "off" }.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+        match spelled(value)?.as_str() {
+            "on" | "true" => Ok(true),
+            "off" | "false" => Ok(false),
+            _ => Err(D::Error::custom("expected on or off")),
+        }
     }
 }
 
-pub fn bad(key: &str, value: &str, expected: String) -> SettingsError {
-    SettingsError::BadValue {
-        key: key.into(),
-        value: value.into(),
-        expected,
+/// A number of tokens, or `auto`, for `#[serde(with)]`.
+pub mod tokens {
+    use super::*;
+
+    pub fn serialize<S: serde::Serializer>(
+        tokens: &Option<usize>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match tokens {
+            Some(tokens) => tokens.serialize(to),
+            None => "auto".serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
+        match spelled(value)?.as_str() {
+            "auto" => Ok(None),
+            tokens => number(tokens, 1, 1_000_000)
+                .map(Some)
+                .map_err(D::Error::custom),
+        }
     }
 }

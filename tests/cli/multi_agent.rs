@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use wardround::experiment::contents::Contents;
-use wardround::systems::protocol::Protocol;
+use wardround::systems::SystemConfig;
 
 use crate::binary::Scratch;
 
@@ -31,7 +31,7 @@ fn every_baseline_runs_verifies_and_replays() {
         assert!(scratch.path(&out).join("report.html").exists());
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.plan.system, system);
-        let protocol = Protocol::from_table(system, &contents.plan.settings).unwrap();
+        let protocol = SystemConfig::from_table(system, &contents.plan.settings).unwrap();
         assert_eq!(contents.items.records.len(), 4);
         for item in contents.answers().into_values() {
             // Under a grammar everybody answers with one of the options.

@@ -27,7 +27,7 @@ use crate::panel::backbone::Description;
 use crate::panel::recorder::Recorder;
 use crate::synth::Shape;
 use crate::systems::in_flight::run_all;
-use crate::systems::protocol::Protocol;
+use crate::systems::{SystemConfig, Task};
 
 /// What random weights say fills whatever the grammar allows: this keeps records as long as trained models' are.
 const SYNTHETIC_RECORD_CHARS: usize = 32;
@@ -172,7 +172,7 @@ impl PanelBench {
             runs: 1,
             panel,
             slots: BTreeMap::new(),
-            protocol: Protocol::parse("medmad", &settings)?,
+            protocol: SystemConfig::parse("medmad", &settings)?,
             seed: self.seed,
             free: self.free,
             prompts: None,
@@ -191,7 +191,12 @@ fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> 
     let threads = plan.engine.max_in_flight;
     run_all(jobs, threads, &AtomicBool::new(false), |item| {
         let dataset = &plan.dataset.name;
-        match started.system.answer(&started.panel, dataset, item, 1) {
+        match started.system.answer(&Task {
+            panel: &started.panel,
+            dataset,
+            item,
+            run: 1,
+        }) {
             Ok(_) => {}
             Err(error) if error.concerns_item() => {
                 errors.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
-use crate::systems::protocol::Protocol;
+use crate::systems::SystemConfig;
 
 /// The folder of all cells in a recipe's folder.
 pub const FOLDER: &str = "cells";
@@ -15,7 +15,7 @@ pub const FOLDER: &str = "cells";
 pub struct Cell<'a> {
     pub method: &'a MethodEntry,
     pub dataset: &'a DatasetEntry,
-    pub protocol: Protocol,
+    pub protocol: SystemConfig,
     /// The models, in the order of the system's roles; one for all where it is one.
     pub panel: Vec<String>,
     /// Agents with a model of their own.
@@ -42,16 +42,16 @@ pub fn cells<'a>(
     let mut protocols = Vec::new();
     for method in &recipe.method {
         let mut settings = method.settings.clone();
-        let known = Protocol::named(&method.system)?.to_table();
+        let known = SystemConfig::named(&method.system)?.to_table();
         for (key, value) in overrides {
             if known.contains_key(key) {
                 settings.insert(key.clone(), value.clone().into());
             }
         }
-        protocols.push(Protocol::from_table(&method.system, &settings)?);
+        protocols.push(SystemConfig::from_table(&method.system, &settings)?);
     }
     let has = |key: &String| {
-        let mut tables = protocols.iter().map(Protocol::to_table);
+        let mut tables = protocols.iter().map(SystemConfig::to_table);
         tables.any(|table| table.contains_key(key))
     };
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
@@ -76,7 +76,7 @@ pub fn cells<'a>(
 fn panel(
     recipe: &Recipe,
     method: &MethodEntry,
-    protocol: &Protocol,
+    protocol: &SystemConfig,
 ) -> Result<Vec<String>, RecipeError> {
     let Some(positions) = &method.panel else {
         let models = recipe.panel.len().min(protocol.default_models());

@@ -2,15 +2,16 @@
 
 use super::parse::{Reading, read};
 use super::settings::Settings;
-use crate::data::Note;
+use crate::data::{Item, Note};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::Grammar;
-use crate::record::{DetectionLine, LocalisationLine, Message, NoteLine, Source, Stage};
-use crate::systems::case::{Case, messages};
+use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Source, Stage};
+use crate::systems::case::messages;
 use crate::systems::form::MAX_CHAR_BYTES;
-use crate::systems::medguards::texts::numbered;
 use crate::systems::step::Step;
+use crate::systems::text::numbered;
+use crate::systems::{Opening, System, Task};
 
 /// The one seat's agent.
 pub const AGENT: &str = "solo";
@@ -33,12 +34,12 @@ impl BaseLlm {
             prompt: prompts.get(&name, &[])?.to_owned(),
         })
     }
+}
 
+impl System for BaseLlm {
     /// A note on which the model says nothing readable counts as right, as it does for MEDEC.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.note()?;
         let note = case.item;
         let mut record = case.open();
         let mut reading = Reading::Unreadable;
@@ -81,14 +82,18 @@ impl BaseLlm {
             });
         }
         record.calls = case.calls();
-        Ok(record)
+        Ok(record.into())
     }
 
-    /// What the model is asked.
-    pub fn opening(&self, note: &Note) -> Vec<(usize, Vec<Message>)> {
-        vec![(0, self.messages(note))]
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Note(note) = item else {
+            return Vec::new();
+        };
+        vec![Opening::new(0, self.messages(note))]
     }
+}
 
+impl BaseLlm {
     fn messages(&self, note: &Note) -> Vec<Message> {
         messages("", format!("{}\n\n{}", self.prompt, numbered(note)))
     }
@@ -116,12 +121,12 @@ impl BaseLlm {
 #[cfg(test)]
 mod tests {
     use crate::panel::scripted::Script;
-    use crate::systems::protocol::Protocol;
+    use crate::systems::SystemConfig;
     use crate::systems::scripted::{check, note};
 
     #[test]
     fn the_model_is_asked_again_where_it_cannot_be_read() {
-        let protocol = Protocol::parse("base-llm", &["prompt=2"]).unwrap();
+        let protocol = SystemConfig::parse("base-llm", &["prompt=2"]).unwrap();
         let ask = |replies: [&'static str; 2]| {
             let script = Script::new(move |key, _| replies[key.sample as usize].to_owned());
             check(&protocol, &note(), script)

@@ -1,23 +1,25 @@
-//! The switches of the base model: parsed from `key=value`, checked, and written into the plan, every one of them.
+//! How a base model is asked.
 
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{AGENT, BaseLlm, TRIES};
+use crate::prompts::{PromptError, PromptSet};
+use crate::systems::System;
+use crate::systems::config::{self, Seat};
 use crate::systems::decoding::Decoding;
-use crate::systems::settings::{SettingsError, on_off, switch, within};
-
-const KEYS: [&str; 5] = [
-    "prompt",
-    "release_compat",
-    "record_chars",
-    "thinking",
-    "max_tokens",
-];
+use crate::systems::settings::{switch, whole};
 
 /// How a base model is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// MEDEC's first or second.
+    #[serde(deserialize_with = "whole::<1, 2, _, _>")]
     pub prompt: u32,
     /// Whether any output that holds CORRECT, be it INCORRECT, means that there is no error, as in MedGuards' published code.
+    #[serde(with = "switch")]
     pub release_compat: bool,
+    #[serde(flatten)]
     pub decoding: Decoding,
 }
 
@@ -31,25 +33,20 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// Every setting, spelled as [`Settings::set`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = self.decoding.to_table();
-        table.insert("prompt".into(), i64::from(self.prompt).into());
-        table.insert("release_compat".into(), on_off(self.release_compat).into());
-        table
+impl config::Settings for Settings {
+    fn seats(&self) -> Vec<Seat> {
+        vec![Seat::new(AGENT, 0)]
     }
 
-    /// Changes one setting.
-    ///
-    /// # Errors
-    /// A key that is none, or a value that it cannot have.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
-        match key {
-            "prompt" => self.prompt = within(key, value, 1..=2)?,
-            "release_compat" => self.release_compat = switch(key, value)?,
-            _ => self.decoding.set(key, value, &KEYS)?,
-        }
-        Ok(())
+    fn max_calls(&self) -> u32 {
+        TRIES
+    }
+
+    fn decoding(&self) -> &Decoding {
+        &self.decoding
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(BaseLlm::new(self, prompts)?))
     }
 }

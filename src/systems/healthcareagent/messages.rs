@@ -3,7 +3,8 @@
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
-use crate::systems::case::{messages, option_lines};
+use crate::systems::case::messages;
+use crate::systems::text::option_lines;
 
 /// What a critique looks at, in the order of the feedback.
 pub const CRITIQUES: [&str; 3] = ["ethics", "emergency", "error"];

@@ -4,14 +4,16 @@ use serde_json::{Value, json};
 
 use super::messages::{CRITIQUES, Messages};
 use super::parse::{self, Conclusion, conclusion, said, wants_inquiry};
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::Grammar;
-use crate::record::{AnswerLine, FinishReason, Message, Parse, RoundLine, Stage};
+use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::decoding::Decoding;
 use crate::systems::form::{self, STEPS};
+use crate::systems::vote::round_line;
+use crate::systems::{Opening, System, Task};
 
 /// The one seat's agent.
 pub const AGENT: &str = "doctor";
@@ -35,12 +37,12 @@ impl HealthcareAgent {
             messages: Messages::new(prompts)?,
         })
     }
+}
 
+impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let question = case.item;
         let follow_ups = self.follow_ups(&case)?;
         let concluded = self.concluded(question);
@@ -76,8 +78,8 @@ impl HealthcareAgent {
         let last = conclusion(&call.text, call.finish_reason).0;
 
         let rounds = vec![
-            round_record(0, Stage::Initial, &first, String::new()),
-            round_record(1, Stage::Final, &last, feedback),
+            round(0, Stage::Initial, &first, String::new()),
+            round(1, Stage::Final, &last, feedback),
         ];
         let verdict = Verdict {
             team_confidence: if last.answer.is_empty() { 0.0 } else { 1.0 },
@@ -85,14 +87,18 @@ impl HealthcareAgent {
             rationale: last.explanation,
             tie: false,
         };
-        Ok(case.close(rounds, verdict))
+        Ok(case.close(rounds, verdict).into())
     }
 
-    /// What the doctor is asked first.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
-        vec![(0, self.messages.planner(question))]
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
+        vec![Opening::new(0, self.messages.planner(question))]
     }
+}
 
+impl HealthcareAgent {
     /// What should be known before answering, where the planner says so.
     fn follow_ups(&self, case: &Case<'_>) -> Result<Vec<String>, PanelError> {
         let messages = self.messages.planner(case.item);
@@ -160,18 +166,9 @@ fn read_conclusion(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     (conclusion.record(), parse)
 }
 
-fn round_record(round: u32, stage: Stage, conclusion: &Conclusion, brief: String) -> RoundLine {
-    RoundLine {
-        round,
-        stage,
-        agents: vec![AGENT.to_owned()],
-        labels: Vec::new(),
-        answers: vec![conclusion.answer.clone()],
-        confidences: Vec::new(),
-        weights: vec![1.0],
-        aggregate: conclusion.answer.clone(),
-        brief,
-    }
+fn round(round: u32, stage: Stage, conclusion: &Conclusion, brief: String) -> RoundLine {
+    let answers = vec![conclusion.answer.clone()];
+    round_line(round, stage, vec![AGENT.to_owned()], answers, brief)
 }
 
 #[cfg(test)]
@@ -179,7 +176,7 @@ mod tests {
     use super::*;
     use crate::panel::scripted::Script;
     use crate::record::CallLine;
-    use crate::systems::protocol::Protocol;
+    use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question};
 
     const DRAFT: &str = r#"{"explanation": "rash {feedback}", "answer": "C"}"#;
@@ -197,7 +194,7 @@ mod tests {
             text.to_owned()
         });
         answer(
-            &Protocol::named("healthcareagent").unwrap(),
+            &SystemConfig::named("healthcareagent").unwrap(),
             &question(5),
             script,
         )
@@ -335,7 +332,7 @@ mod tests {
         let (item, calls) = run("INQUIRY", "I cannot give medical advice.");
         assert_eq!((calls.len(), item.answer.as_str()), (7, "I"));
         let everywhere = Script::new(|_, _| String::new());
-        let protocol = Protocol::named("healthcareagent").unwrap();
+        let protocol = SystemConfig::named("healthcareagent").unwrap();
         let (item, calls) = answer(&protocol, &question(2), everywhere);
         assert_eq!((calls.len(), item.answer.as_str()), (6, ""));
         let (item, _) = run("DIAGNOSE", r#"{"answer": "J"}"#);

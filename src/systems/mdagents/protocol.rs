@@ -6,17 +6,18 @@ use super::letter::clean_letter;
 use super::messages::Messages;
 use super::recruits::{Expert, read_experts, recruited};
 use super::settings::{AGENTS, EXPERTS, MODERATOR, RECRUITER, Settings, agent_name};
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, Stage};
-use crate::systems::case::{Case, Verdict, option_lines};
+use crate::record::{CallLine, FinishReason, ItemLine, Message, Parse, Stage};
+use crate::systems::case::{Case, Verdict};
 use crate::systems::decoding::Shape;
 use crate::systems::form::{answer, array, choice, object};
-use crate::systems::majority::{round_record, support};
-use crate::systems::medmad::brief::truncate;
 use crate::systems::reply::{Reply, field};
 use crate::systems::step::{Step, Templates};
+use crate::systems::text::{option_lines, truncate};
+use crate::systems::vote::{round_line, support};
+use crate::systems::{Opening, System, Task};
 
 const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
 
@@ -35,10 +36,11 @@ impl MdAgents {
             messages: Messages::new(prompts)?,
         })
     }
+}
 
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+impl System for MdAgents {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let complexity = self.complexity(&case)?;
         let (first, decision) = match complexity.as_str() {
             "basic" => (vec![self.answer_alone(&case)?], None),
@@ -62,16 +64,20 @@ impl MdAgents {
             answer,
             tie: false,
         };
-        let round = round_record(0, Stage::Initial, agents, answers, String::new());
-        Ok(case.close(vec![round], verdict))
+        let round = round_line(0, Stage::Initial, agents, answers, String::new());
+        Ok(case.close(vec![round], verdict).into())
     }
 
-    /// What is asked before anything was answered.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
         let messages = fill_case(&self.messages.complexity, question, &[]);
-        vec![(MODERATOR, messages)]
+        vec![Opening::new(MODERATOR, messages)]
     }
+}
 
+impl MdAgents {
     /// One of [`LEVELS`].
     fn complexity(&self, case: &Case<'_>) -> Result<String, PanelError> {
         let fields = vec![("complexity", choice(&LEVELS))];

@@ -1,8 +1,13 @@
 //! The switches of MDAgents, and its seats.
 
+use serde::{Deserialize, Serialize};
+
+use super::protocol::MdAgents;
+use crate::prompts::{PromptError, PromptSet};
+use crate::systems::System;
+use crate::systems::config::{self, Seat};
 use crate::systems::decoding::Decoding;
-use crate::systems::protocol::Seat;
-use crate::systems::settings::{SettingsError, on_off, switch, within};
+use crate::systems::settings::{switch, whole};
 
 /// Seats that experts and team members take turns on.
 pub const AGENTS: usize = 3;
@@ -16,21 +21,17 @@ pub const EXPERTS: usize = 5;
 pub const TEAMS: usize = 3;
 pub const MEMBERS: usize = 3;
 
-const KEYS: [&str; 5] = [
-    "truncate_chars",
-    "mab_compat",
-    "record_chars",
-    "thinking",
-    "max_tokens",
-];
-
 /// How MDAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Characters of an expert's explanation that the decision is shown.
+    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
     /// Whether letters are found by MedAgentBoard's clean-up instead of MED-MAD's (B.2).
+    #[serde(with = "switch")]
     pub mab_compat: bool,
+    #[serde(flatten)]
     pub decoding: Decoding,
 }
 
@@ -44,36 +45,23 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// The agents sit on the panel's models in turn; the moderator, who also decides, and the recruiter on its first.
-    pub fn seats() -> Vec<Seat> {
+impl config::Settings for Settings {
+    fn seats(&self) -> Vec<Seat> {
+        // The agents sit on the panel's models in turn; the moderator, who also decides, and the recruiter on its first.
         Seat::in_order((0..AGENTS).map(agent_name), &["moderator", "recruiter"])
     }
 
-    /// Every setting, spelled as [`Settings::set`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = self.decoding.to_table();
-        table.insert("truncate_chars".into(), (self.truncate_chars as i64).into());
-        table.insert("mab_compat".into(), on_off(self.mab_compat).into());
-        table
-    }
-
-    /// Calls on a question, at most: those of an advanced one. A team's lead is asked twice.
-    pub fn max_calls(&self) -> u32 {
+    fn max_calls(&self) -> u32 {
+        // Those of an advanced question. A team's lead is asked twice.
         (3 + TEAMS * (MEMBERS + 1)) as u32
     }
 
-    /// Changes one setting.
-    ///
-    /// # Errors
-    /// A key that is none, or a value that it cannot have.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
-        match key {
-            "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
-            "mab_compat" => self.mab_compat = switch(key, value)?,
-            _ => self.decoding.set(key, value, &KEYS)?,
-        }
-        Ok(())
+    fn decoding(&self) -> &Decoding {
+        &self.decoding
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(MdAgents::new(self, prompts)?))
     }
 }
 
@@ -87,7 +75,7 @@ mod tests {
 
     #[test]
     fn agents_sit_on_the_panels_models_and_the_others_on_the_first() {
-        let seats = Settings::seats();
+        let seats = config::Settings::seats(&Settings::default());
         let seat = |at: usize| (seats[at].agent.as_str(), seats[at].model);
         assert_eq!(
             [seat(0), seat(1), seat(2)],

@@ -68,7 +68,7 @@ impl MdAgents {
         let asks = teams.iter().enumerate().map(|(at, team)| {
             let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
             let assistants = match assistants.is_empty() {
-                true => "nobody but you".to_owned(),
+                true => "no assistants".to_owned(),
                 false => assistants.join(", "),
             };
             let more = [("assistants", assistants.as_str())];
@@ -131,7 +131,7 @@ impl MdAgents {
                 });
             let reported: Vec<String> = reported.collect();
             let reported = match reported.is_empty() {
-                true => "nothing: nobody was with you".to_owned(),
+                true => "No assistants were assigned.".to_owned(),
                 false => reported.join("\n"),
             };
             let more = [

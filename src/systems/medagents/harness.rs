@@ -4,17 +4,19 @@ use serde_json::{Value, json};
 
 use super::settings::{DECISION, DOCTORS, GATHERER, META, Settings, doctor_name};
 use super::specialties;
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, Stage};
-use crate::systems::case::{Case, Verdict, option_lines};
+use crate::record::{CallLine, FinishReason, ItemLine, Parse, Stage};
+use crate::systems::case::{Case, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::json_object::without_thinking;
-use crate::systems::majority::{round_record, support};
 use crate::systems::reply::{Reply, field};
 use crate::systems::step::{Step, Templates};
+use crate::systems::text::option_lines;
+use crate::systems::vote::{round_line, support};
+use crate::systems::{Opening, System, Task};
 
 /// MedAgentBoard's MedAgents.
 pub struct Harness {
@@ -47,12 +49,12 @@ impl Harness {
             decision: pair("decision", &[], &["question", "options", "synthesis"])?,
         })
     }
+}
 
+impl System for Harness {
     /// Rounds of analysis, report and review until all agree; then the decision.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let specialties = self.gather(&case)?;
         let mut rounds = Vec::new();
         let mut synthesis = String::new();
@@ -60,7 +62,7 @@ impl Harness {
             let opinions = self.analyse(&case, round, &specialties)?;
             if round == 1 {
                 let answers = letters(&opinions);
-                rounds.push(round_record(
+                rounds.push(round_line(
                     0,
                     Stage::Initial,
                     doctors(),
@@ -72,7 +74,7 @@ impl Harness {
             let reviews = self.review(&case, round, &specialties, &synthesis)?;
             let answers = letters(&reviews);
             let brief = synthesis.clone();
-            rounds.push(round_record(round, Stage::Round, doctors(), answers, brief));
+            rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
             if reviews.iter().all(|review| review.record["agree"] == true) {
                 break;
             }
@@ -86,15 +88,19 @@ impl Harness {
             answer,
             tie: false,
         };
-        Ok(case.close(rounds, verdict))
+        Ok(case.close(rounds, verdict).into())
     }
 
-    /// What is asked before anything was answered.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
         let values = [("question", question.question.as_str())];
-        vec![(GATHERER, self.gatherer.fill(&values))]
+        vec![Opening::new(GATHERER, self.gatherer.fill(&values))]
     }
+}
 
+impl Harness {
     /// The doctors' specialties.
     fn gather(&self, case: &Case<'_>) -> Result<Vec<String>, PanelError> {
         let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);

@@ -4,7 +4,6 @@
 
 pub mod harness;
 pub mod original;
-pub mod protocol;
 pub mod settings;
 pub mod specialties;
 pub mod texts;

@@ -9,17 +9,19 @@ use super::settings::{
 use super::texts::{
     domains, read_advice, read_analysis, read_answer, read_domains, read_report, read_vote,
 };
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Grammar;
-use crate::record::{AnswerLine, CallLine, Message, Stage};
-use crate::systems::case::{Case, Verdict, option_lines};
+use crate::record::{CallLine, ItemLine, Message, Stage};
+use crate::systems::case::{Case, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::majority::round_record;
 use crate::systems::reply::field;
 use crate::systems::step::{Step, Templates};
+use crate::systems::text::option_lines;
+use crate::systems::vote::round_line;
+use crate::systems::{Opening, System, Task};
 
 /// Tokens that the authors allow the calls of each kind.
 const DOMAINS_TOKENS: usize = 50;
@@ -89,10 +91,11 @@ impl Original {
             answer: user("answer", &["report"])?,
         })
     }
+}
 
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+impl System for Original {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let (on_question, on_options) = self.recruit(&case)?;
         let first = self.analyse_question(&case, &on_question)?;
         let second = self.analyse_options(&case, &on_options, &first)?;
@@ -110,26 +113,38 @@ impl Original {
         let decision = self.decide(&case, voted, &report)?;
         let answer = field(&decision.record, "answer");
         let agents = vec![decision.agent.clone()];
-        let last = round_record(voted, Stage::Final, agents, vec![answer.clone()], report);
+        let last = round_line(voted, Stage::Final, agents, vec![answer.clone()], report);
         let verdict = Verdict {
             team_confidence: f64::from(u8::from(!answer.is_empty())),
             rationale: field(&decision.record, "explanation"),
             answer,
             tie: false,
         };
-        Ok(case.close(vec![last], verdict))
+        Ok(case.close(vec![last], verdict).into())
     }
 
-    /// What is asked before anything was answered.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
+        let prompts = self.domain_prompts(question).into_iter();
+        prompts
+            .map(|messages| Opening::new(GATHERER, messages))
+            .collect()
+    }
+}
+
+impl Original {
+    /// What the gatherer is asked: the fields for the question, and those for its options.
+    fn domain_prompts(&self, question: &Question) -> [Vec<Message>; 2] {
         let options = option_lines(question);
         let values = [
             ("question", question.question.as_str()),
             ("options", &options),
         ];
-        vec![
-            (GATHERER, self.question_domains.fill(&values)),
-            (GATHERER, self.option_domains.fill(&values)),
+        [
+            self.question_domains.fill(&values),
+            self.option_domains.fill(&values),
         ]
     }
 
@@ -145,8 +160,8 @@ impl Original {
             step("question-domains", QUESTION_EXPERTS),
             step("option-domains", OPTION_EXPERTS),
         ];
-        let asks = self.opening(case.item).into_iter().zip(&steps);
-        let asks = asks.map(|((member, messages), step)| step.ask(member, "gatherer", messages));
+        let asks = self.domain_prompts(case.item).into_iter().zip(&steps);
+        let asks = asks.map(|(messages, step)| step.ask(GATHERER, "gatherer", messages));
         let calls = case.ask_all(asks.collect(), &read_domains)?;
         let experts = |call: usize, kind: &str, count: usize, seats_taken: usize| {
             let domains = domains(&calls[call].record, count).into_iter().enumerate();

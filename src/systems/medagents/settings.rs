@@ -1,8 +1,14 @@
 //! The switches of MedAgents, and its seats.
 
+use serde::{Deserialize, Serialize};
+
+use super::harness::Harness;
+use super::original::Original;
+use crate::prompts::{PromptError, PromptSet};
+use crate::systems::System;
+use crate::systems::config::{self, Seat};
 use crate::systems::decoding::Decoding;
-use crate::systems::protocol::Seat;
-use crate::systems::settings::{SettingsError, one_of, within};
+use crate::systems::settings::whole;
 
 /// Doctors of a consultation; the experts of the original take turns on their seats.
 pub const DOCTORS: usize = 3;
@@ -15,16 +21,9 @@ pub const DECISION: usize = DOCTORS + 2;
 pub const QUESTION_EXPERTS: usize = 5;
 pub const OPTION_EXPERTS: usize = 2;
 
-const KEYS: [&str; 5] = [
-    "form",
-    "max_rounds",
-    "record_chars",
-    "thinking",
-    "max_tokens",
-];
-
 /// Whose protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Form {
     /// MedAgentBoard's.
     Harness,
@@ -32,22 +31,16 @@ pub enum Form {
     Original,
 }
 
-impl Form {
-    fn name(self) -> &'static str {
-        match self {
-            Form::Harness => "harness",
-            Form::Original => "original",
-        }
-    }
-}
-
 /// How MedAgents runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub form: Form,
     /// Rounds of review at most, in the original of voting.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub max_rounds: u32,
     /// In the original form, `max_tokens` is the authors' for each kind of call.
+    #[serde(flatten)]
     pub decoding: Decoding,
 }
 
@@ -61,23 +54,14 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// The doctors sit on the panel's models in turn; everybody else on its first.
-    pub fn seats() -> Vec<Seat> {
+impl config::Settings for Settings {
+    fn seats(&self) -> Vec<Seat> {
+        // The doctors sit on the panel's models in turn; everybody else on its first.
         let doctors = (0..DOCTORS).map(doctor_name);
         Seat::in_order(doctors, &["gatherer", "meta", "decision"])
     }
 
-    /// Every setting, spelled as [`Settings::set`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = self.decoding.to_table();
-        table.insert("form".into(), self.form.name().into());
-        table.insert("max_rounds".into(), i64::from(self.max_rounds).into());
-        table
-    }
-
-    /// Calls on a question, at most.
-    pub fn max_calls(&self) -> u32 {
+    fn max_calls(&self) -> u32 {
         let experts = (QUESTION_EXPERTS + OPTION_EXPERTS) as u32;
         match self.form {
             Form::Harness => 2 + self.max_rounds * (2 * DOCTORS as u32 + 1),
@@ -85,19 +69,15 @@ impl Settings {
         }
     }
 
-    /// Changes one setting.
-    ///
-    /// # Errors
-    /// A key that is none, or a value that it cannot have.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
-        match key {
-            "form" => {
-                self.form = one_of(key, value, [Form::Harness, Form::Original], Form::name)?;
-            }
-            "max_rounds" => self.max_rounds = within(key, value, 1..=100)?,
-            _ => self.decoding.set(key, value, &KEYS)?,
-        }
-        Ok(())
+    fn decoding(&self) -> &Decoding {
+        &self.decoding
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(match self.form {
+            Form::Harness => Box::new(Harness::new(self, prompts)?),
+            Form::Original => Box::new(Original::new(self, prompts)?),
+        })
     }
 }
 
@@ -111,7 +91,7 @@ mod tests {
 
     #[test]
     fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
-        let seats = Settings::seats();
+        let seats = config::Settings::seats(&Settings::default());
         let names: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
         assert_eq!(
             names,

@@ -116,7 +116,7 @@ impl MedGuards {
             shape,
         };
         case.ask(
-            step.ask(self.seat(agent), agent, prompt),
+            step.ask(self.seat(agent)?, agent, prompt),
             &|text, finish| read(text, finish),
         )
     }

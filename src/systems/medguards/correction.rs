@@ -49,7 +49,7 @@ impl MedGuards {
             shape: self.texts.corrected(case.item),
         };
         let compat = self.settings.release_compat;
-        case.ask(step.ask(self.seat(agent), agent, prompt), &|text, _| {
+        case.ask(step.ask(self.seat(agent)?, agent, prompt), &|text, _| {
             read_correction(text, compat)
         })
     }

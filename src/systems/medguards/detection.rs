@@ -20,7 +20,7 @@ impl MedGuards {
             Stage::Final,
             "det1",
             self.texts.detect(Prompt::A, case.item),
-        );
+        )?;
         let call = self.ask_flag(case, ask)?;
         Ok(self.detection(Source::Single, &[call]))
     }
@@ -29,8 +29,8 @@ impl MedGuards {
     pub(super) fn detect(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
         let note = case.item;
         let asks = vec![
-            self.detector(Stage::Initial, "det1", self.texts.detect(Prompt::A, note)),
-            self.detector(Stage::Initial, "det2", self.texts.detect(Prompt::B, note)),
+            self.detector(Stage::Initial, "det1", self.texts.detect(Prompt::A, note))?,
+            self.detector(Stage::Initial, "det2", self.texts.detect(Prompt::B, note))?,
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_flag(text, compat))?;
@@ -49,18 +49,18 @@ impl MedGuards {
                 (Source::Vote, Stage::Initial, prompt)
             }
         };
-        calls.push(self.ask_flag(case, self.detector(stage, "det3", prompt))?);
+        calls.push(self.ask_flag(case, self.detector(stage, "det3", prompt)?)?);
         Ok(self.detection(source, &calls))
     }
 
-    fn detector(&self, stage: Stage, agent: &str, prompt: Vec<Message>) -> Ask {
+    fn detector(&self, stage: Stage, agent: &str, prompt: Vec<Message>) -> Result<Ask, PanelError> {
         let step = Step {
             stage,
             round: 0,
             purpose: PURPOSE,
             shape: self.texts.label(),
         };
-        step.ask(self.seat(agent), agent, prompt)
+        Ok(step.ask(self.seat(agent)?, agent, prompt))
     }
 
     fn ask_flag(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallLine, PanelError> {

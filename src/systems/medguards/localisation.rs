@@ -44,7 +44,7 @@ impl MedGuards {
     /// One agent's word.
     pub(super) fn locate_alone(&self, case: &Case<'_, Note>) -> Result<Localised, PanelError> {
         let prompt = self.texts.locate(Prompt::A, case.item);
-        let ask = self.locator(case.item, Stage::Final, "loc1", prompt);
+        let ask = self.locator(case.item, Stage::Final, "loc1", prompt)?;
         let call = self.ask_place(case, ask)?;
         let opinion = self.opinion(case.item, &call.text);
         Ok(localised(Source::Single, &[call], vec![opinion], 0))
@@ -59,13 +59,13 @@ impl MedGuards {
                 Stage::Initial,
                 "loc1",
                 self.texts.locate(Prompt::A, note),
-            ),
+            )?,
             self.locator(
                 note,
                 Stage::Initial,
                 "loc2",
                 self.texts.locate(Prompt::B, note),
-            ),
+            )?,
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_located(text, compat))?;
@@ -90,7 +90,7 @@ impl MedGuards {
                 (Source::Vote, Stage::Initial, prompt)
             }
         };
-        let ask = self.locator(note, stage, "loc3", prompt);
+        let ask = self.locator(note, stage, "loc3", prompt)?;
         calls.push(self.ask_place(case, ask)?);
         opinions.push(self.opinion(note, &calls[2].text));
         let chosen = match source {
@@ -132,14 +132,20 @@ impl MedGuards {
         }
     }
 
-    fn locator(&self, note: &Note, stage: Stage, agent: &str, prompt: Vec<Message>) -> Ask {
+    fn locator(
+        &self,
+        note: &Note,
+        stage: Stage,
+        agent: &str,
+        prompt: Vec<Message>,
+    ) -> Result<Ask, PanelError> {
         let step = Step {
             stage,
             round: 0,
             purpose: PURPOSE,
             shape: self.texts.result(note),
         };
-        step.ask(self.seat(agent), agent, prompt)
+        Ok(step.ask(self.seat(agent)?, agent, prompt))
     }
 
     fn ask_place(&self, case: &Case<'_, Note>, ask: Ask) -> Result<CallLine, PanelError> {

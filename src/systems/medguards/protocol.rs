@@ -6,11 +6,13 @@ use super::localisation::Localised;
 use super::parse::Located;
 use super::settings::{Localisation, Settings, Structure};
 use super::texts::{Prompt, Texts};
-use crate::data::Note;
+use crate::data::{Item, Note};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{Message, NoteLine};
+use crate::record::ItemLine;
 use crate::systems::case::Case;
+use crate::systems::config::Settings as _;
+use crate::systems::{Opening, System, Task};
 
 /// Agents who guard a note.
 pub struct MedGuards {
@@ -27,12 +29,12 @@ impl MedGuards {
             texts: Texts::new(settings, prompts)?,
         })
     }
+}
 
+impl System for MedGuards {
     /// Two calls on a note that both detectors take for right, seven at most with the paper's agents.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn check(&self, case: Case<'_, Note>) -> Result<NoteLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.note()?;
         let mut record = case.open();
         match self.settings.structure {
             Structure::One => self.do_all(&case, &mut record)?,
@@ -66,30 +68,40 @@ impl MedGuards {
             }
         }
         record.calls = case.calls();
-        Ok(record)
+        Ok(record.into())
     }
 
-    /// What is asked before anything was answered.
-    pub fn opening(&self, note: &Note) -> Vec<(usize, Vec<Message>)> {
-        match self.settings.structure {
-            Structure::One => vec![(0, self.texts.do_all(note))],
-            Structure::Two => vec![(0, self.texts.detect_and_locate(note))],
-            Structure::Three => vec![(0, self.texts.detect(Prompt::A, note))],
-            Structure::Four | Structure::Seven | Structure::Eight => vec![
-                (0, self.texts.detect(Prompt::A, note)),
-                (1, self.texts.detect(Prompt::B, note)),
-            ],
-        }
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Note(note) = item else {
+            return Vec::new();
+        };
+        let prompts = match self.settings.structure {
+            Structure::One => vec![self.texts.do_all(note)],
+            Structure::Two => vec![self.texts.detect_and_locate(note)],
+            Structure::Three => vec![self.texts.detect(Prompt::A, note)],
+            Structure::Four | Structure::Seven | Structure::Eight => {
+                let prompts = [Prompt::A, Prompt::B];
+                prompts.map(|one| self.texts.detect(one, note)).to_vec()
+            }
+        };
+        let openings = prompts.into_iter().enumerate();
+        openings
+            .map(|(member, messages)| Opening::new(member, messages))
+            .collect()
     }
+}
 
+impl MedGuards {
     /// An agent's place in the panel.
-    pub(super) fn seat(&self, agent: &str) -> usize {
-        let seats = self.settings.seats();
-        // Every structure asks its own agents alone.
-        seats
-            .iter()
-            .position(|seat| seat.agent == agent)
-            .unwrap_or(0)
+    ///
+    /// # Errors
+    /// An agent that the structure has not.
+    pub(super) fn seat(&self, agent: &str) -> Result<usize, PanelError> {
+        let mut seats = self.settings.seats().into_iter();
+        let seat = seats.position(|seat| seat.agent == agent);
+        seat.ok_or_else(|| PanelError::NoSeat {
+            agent: agent.to_owned(),
+        })
     }
 
     fn correct_what_was_located(

@@ -1,24 +1,15 @@
-//! The switches of MedGuards: parsed from `key=value`, checked, and written into the plan, every one of them; and its seats.
+//! The settings of MedGuards, and its seats.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::protocol::MedGuards;
+use crate::prompts::{PromptError, PromptSet};
+use crate::systems::System;
+use crate::systems::config::{self, Seat};
 use crate::systems::decoding::Decoding;
-use crate::systems::protocol::Seat;
-use crate::systems::settings::{SettingsError, bad, on_off, one_of, switch};
+use crate::systems::settings::{spelled, switch};
 use crate::text::Aligner;
-
-const KEYS: [&str; 12] = [
-    "agents",
-    "arbitration",
-    "det_reasoning",
-    "det_confidence",
-    "loc_reasoning",
-    "loc_confidence",
-    "localisation",
-    "aligner",
-    "release_compat",
-    "record_chars",
-    "thinking",
-    "max_tokens",
-];
 
 /// Who does what (Table 11), named by how many agents there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +51,8 @@ impl Structure {
 }
 
 /// How two agents who differ are settled (Table 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arbitration {
     /// By a third who reads what both said: in-context learning.
     Icl,
@@ -68,17 +60,9 @@ pub enum Arbitration {
     Vote,
 }
 
-impl Arbitration {
-    fn name(self) -> &'static str {
-        match self {
-            Arbitration::Icl => "icl",
-            Arbitration::Vote => "vote",
-        }
-    }
-}
-
 /// How a sentence is named (Figure 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Localisation {
     /// By its words, which are aligned with the note's sentences.
     Soft,
@@ -86,32 +70,31 @@ pub enum Localisation {
     Hard,
 }
 
-impl Localisation {
-    fn name(self) -> &'static str {
-        match self {
-            Localisation::Soft => "soft",
-            Localisation::Hard => "hard",
-        }
-    }
-}
-
 /// How MedGuards runs; the defaults are the paper's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    #[serde(rename = "agents", with = "structure")]
     pub structure: Structure,
     pub arbitration: Arbitration,
     /// Whether the arbiter of detection reads the reasons of both (Table 4).
+    #[serde(with = "switch")]
     pub det_reasoning: bool,
     /// Whether it reads how sure they are.
+    #[serde(with = "switch")]
     pub det_confidence: bool,
     /// The same for the arbiter of localisation.
+    #[serde(with = "switch")]
     pub loc_reasoning: bool,
+    #[serde(with = "switch")]
     pub loc_confidence: bool,
     pub localisation: Localisation,
     pub aligner: Aligner,
     /// Whether outputs are read and passed on as the published code does, with its mistakes.
+    #[serde(with = "switch")]
     pub release_compat: bool,
     /// The grammar gives reasons [`crate::systems::form::STEPS`] strings.
+    #[serde(flatten)]
     pub decoding: Decoding,
 }
 
@@ -132,9 +115,9 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// The slots. With three models, the first two are the agents who work alone, the third arbitrates and corrects.
-    pub fn seats(&self) -> Vec<Seat> {
+impl config::Settings for Settings {
+    fn seats(&self) -> Vec<Seat> {
+        // With three models, the first two are the agents who work alone, the third arbitrates and corrects.
         const DETECTORS: [(&str, usize); 3] = [("det1", 0), ("det2", 1), ("det3", 2)];
         const LOCATORS: [(&str, usize); 3] = [("loc1", 0), ("loc2", 1), ("loc3", 2)];
         const CORRECTORS: [(&str, usize); 2] = [("corr1", 2), ("corr2", 2)];
@@ -155,65 +138,43 @@ impl Settings {
             .collect()
     }
 
-    /// Calls on a note, at most: every agent speaks once.
-    pub fn max_calls(&self) -> u32 {
+    fn max_calls(&self) -> u32 {
+        // Every agent speaks once.
         self.structure.agents()
     }
 
-    /// Every setting, spelled as [`Settings::set`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = self.decoding.to_table();
-        let mut text = |key: &str, value: &str| table.insert(key.to_owned(), value.into());
-        text("arbitration", self.arbitration.name());
-        text("det_reasoning", on_off(self.det_reasoning));
-        text("det_confidence", on_off(self.det_confidence));
-        text("loc_reasoning", on_off(self.loc_reasoning));
-        text("loc_confidence", on_off(self.loc_confidence));
-        text("localisation", self.localisation.name());
-        text("aligner", self.aligner.name());
-        text("release_compat", on_off(self.release_compat));
-        let agents = i64::from(self.structure.agents());
-        table.insert("agents".into(), agents.into());
-        table
+    fn decoding(&self) -> &Decoding {
+        &self.decoding
     }
 
-    /// Changes one setting.
-    ///
-    /// # Errors
-    /// A key that is none, or a value that it cannot have.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
-        match key {
-            "agents" => {
-                let mut structures = Structure::ALL.into_iter();
-                let named = structures.find(|one| one.agents().to_string() == value);
-                self.structure = named.ok_or_else(|| {
-                    let known = Structure::ALL.map(|one| one.agents().to_string());
-                    bad(key, value, known.join(" or "))
-                })?;
-            }
-            "arbitration" => {
-                use Arbitration::{Icl, Vote};
-                self.arbitration = one_of(key, value, [Icl, Vote], Arbitration::name)?;
-            }
-            "det_reasoning" => self.det_reasoning = switch(key, value)?,
-            "det_confidence" => self.det_confidence = switch(key, value)?,
-            "loc_reasoning" => self.loc_reasoning = switch(key, value)?,
-            "loc_confidence" => self.loc_confidence = switch(key, value)?,
-            "localisation" => {
-                use Localisation::{Hard, Soft};
-                self.localisation = one_of(key, value, [Soft, Hard], Localisation::name)?;
-            }
-            "aligner" => self.aligner = one_of(key, value, Aligner::ALL, Aligner::name)?,
-            "release_compat" => self.release_compat = switch(key, value)?,
-            _ => self.decoding.set(key, value, &KEYS)?,
-        }
-        Ok(())
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(MedGuards::new(self, prompts)?))
+    }
+}
+
+/// A structure as its number of agents.
+mod structure {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(structure: &Structure, to: S) -> Result<S::Ok, S::Error> {
+        structure.agents().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Structure, D::Error> {
+        let agents = spelled(value)?;
+        let mut structures = Structure::ALL.into_iter();
+        let named = structures.find(|one| one.agents().to_string() == agents);
+        named.ok_or_else(|| {
+            let known = Structure::ALL.map(|one| one.agents().to_string());
+            D::Error::custom(format!("expected {}", known.join(" or ")))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::config::Settings as _;
 
     #[test]
     fn a_structure_has_as_many_slots_as_agents() {

@@ -4,12 +4,12 @@ mod structures;
 
 use crate::panel::scripted::Script;
 use crate::record::{CallLine, NoteLine, Parse, Source, Stage};
-use crate::systems::protocol::Protocol;
+use crate::systems::SystemConfig;
 use crate::systems::scripted::{WRONG, check, note};
 
 /// What each agent says; an agent who is not named must not be asked.
 fn run(settings: &[&str], said: &[(&str, &str)]) -> (NoteLine, Vec<CallLine>) {
-    let protocol = Protocol::parse("medguards", settings).unwrap();
+    let protocol = SystemConfig::parse("medguards", settings).unwrap();
     let said: Vec<(String, String)> = said
         .iter()
         .map(|(agent, text)| (agent.to_string(), text.to_string()))

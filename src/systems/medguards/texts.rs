@@ -9,6 +9,7 @@ use crate::record::Message;
 use crate::systems::case::messages;
 use crate::systems::decoding::Shape;
 use crate::systems::form::{MAX_CHAR_BYTES, STEPS};
+use crate::systems::text::numbered;
 
 /// Which of the two agents who work alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,13 +290,6 @@ fn tagged(tag: &str, chars: usize) -> String {
 /// A prompt, and two lines on the note.
 fn before_note(prompt: &str, note: &str) -> Vec<Message> {
     messages("", format!("{prompt}\n\n{note}"))
-}
-
-/// A line a sentence, its number before it.
-pub fn numbered(note: &Note) -> String {
-    let lines = note.sentences.iter().enumerate();
-    let lines: Vec<String> = lines.map(|(id, text)| format!("{id} {text}")).collect();
-    lines.join("\n")
 }
 
 /// The confidence as agents are asked for it.

@@ -1,7 +1,7 @@
 //! The debate brief (App. C.5): what every agent is shown of all three, under names that say nothing.
 
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
-use crate::text::ellipsis;
+use crate::systems::text::truncate;
 
 use super::record::{Elimination, Record};
 use super::settings::{Counterfactual, Settings};
@@ -142,14 +142,6 @@ fn spell(elimination: &Elimination) -> String {
     }
 }
 
-/// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so
-/// that no text can pass for another line of the brief.
-pub fn truncate(text: &str, chars: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    ellipsis(&line, chars)
-}
-
 /// The shortest decimal that reads back as `number`: `0.9`, `1`, `4.5`; with an exponent where the
 /// digits would fill a line.
 pub fn decimal(number: f64) -> String {
@@ -166,11 +158,11 @@ pub fn decimal(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::settings;
     use serde_json::json;
 
     fn template(pairs: &[&str]) -> BriefTemplate {
-        let settings = Settings::parse(pairs).unwrap();
-        BriefTemplate::new(&PromptSet::embedded(), &settings).unwrap()
+        BriefTemplate::new(&PromptSet::embedded(), &settings(pairs)).unwrap()
     }
 
     fn full_record() -> Record {
@@ -250,14 +242,7 @@ Instructions for debate:
     }
 
     #[test]
-    fn truncation_counts_characters() {
-        assert_eq!(truncate("abc", 3), "abc");
-        assert_eq!(truncate("abcd", 3), "abc…");
-        assert_eq!(truncate("Überdosis", 4), "Über…");
-        assert_eq!(truncate("心电图正常", 2), "心电…");
-        assert_eq!(truncate("🫀🫁🧠", 2), "🫀🫁…");
-        assert_eq!(truncate("  a \n\t b  ", 9), "a b");
-        assert_eq!(truncate("", 1), "");
+    fn passages_are_cut() {
         let brief = template(&["truncate_chars=4"]).write(&[full_record()], &[0]);
         assert!(brief.contains("CoT[1]: firs…\nCoT[2]: seco…\nEliminated: A: t…; C\n"));
     }

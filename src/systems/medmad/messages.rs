@@ -5,7 +5,8 @@ use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 
 use super::settings::{Counterfactual, Role, Settings};
-use crate::systems::case::{messages, option_lines};
+use crate::systems::case::messages;
+use crate::systems::text::option_lines;
 
 /// The prompts of a run (App. C.1–C.4), with its switches applied.
 #[derive(Clone, Debug)]
@@ -118,6 +119,7 @@ fn replace_entry(
 mod tests {
     use super::*;
     use crate::data::Choice;
+    use crate::systems::scripted::settings;
 
     fn question(text: &str, options: &[&str]) -> Question {
         let choice = |(letter, text): (char, &&str)| Choice {
@@ -134,7 +136,7 @@ mod tests {
     }
 
     fn messages(pairs: &[&str]) -> Messages {
-        Messages::new(&PromptSet::embedded(), &Settings::parse(pairs).unwrap()).unwrap()
+        Messages::new(&PromptSet::embedded(), &settings(pairs)).unwrap()
     }
 
     #[test]
@@ -265,7 +267,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
         fs_err::write(file, "{question_and_options} {debate_brief}").unwrap();
         let prompts = PromptSet::with_directory(directory.path()).unwrap();
         assert!(Messages::new(&prompts, &Settings::default()).is_ok());
-        let settings = Settings::parse(&["counterfactual=paper"]).unwrap();
+        let settings = settings(&["counterfactual=paper"]);
         let error = Messages::new(&prompts, &settings).unwrap_err();
         assert!(
             matches!(error, PromptError::NoEntry { entry: 4, .. }),

@@ -8,14 +8,16 @@ use super::parse::parse;
 use super::record::Record;
 use super::schema::{schema, worst_case_bytes};
 use super::settings::Settings;
-use super::vote::{Vote, consensus, rationale, vote, weights};
-use crate::data::Question;
+use super::vote::{consensus, rationale, weights};
+use crate::data::Item;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::Grammar;
-use crate::record::{AnswerLine, FinishReason, Message, Parse, RoundLine, Stage};
+use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Ask, Case, Verdict};
 use crate::systems::permutation::permutation;
+use crate::systems::vote::{Vote, round_line, vote};
+use crate::systems::{Opening, System, Task};
 
 /// A panel that debates.
 pub struct MedMad {
@@ -34,17 +36,17 @@ impl MedMad {
             brief: BriefTemplate::new(prompts, settings)?,
         })
     }
+}
 
+impl System for MedMad {
     /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, a vote.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let question = case.item;
         let mut records = self.ask(&case, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
         })?;
-        let mut rounds = vec![self.round_record(&case, 0, &records, &[], String::new())];
+        let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
         let last = if self.settings.samples > 1 {
             0
         } else {
@@ -61,7 +63,7 @@ impl MedMad {
                 self.messages
                     .debate(self.settings.roles[agent], question, round, &brief)
             })?;
-            rounds.push(self.round_record(&case, round, &records, &order, brief));
+            rounds.push(self.round_line(&case, round, &records, &order, brief));
         }
         let (_, vote) = self.vote(&records);
         let verdict = Verdict {
@@ -70,17 +72,21 @@ impl MedMad {
             team_confidence: vote.team_confidence,
             tie: vote.tie,
         };
-        Ok(case.close(rounds, verdict))
+        Ok(case.close(rounds, verdict).into())
     }
 
-    /// What every agent is asked first.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
         let roles = self.settings.roles.iter().enumerate();
         roles
-            .map(|(agent, role)| (agent, self.messages.initial(*role, question)))
+            .map(|(agent, role)| Opening::new(agent, self.messages.initial(*role, question)))
             .collect()
     }
+}
 
+impl MedMad {
     /// Asks every agent at once; in round 0, as often as `samples` says, a whole panel at a time.
     fn ask(
         &self,
@@ -123,7 +129,7 @@ impl MedMad {
         (weights, vote)
     }
 
-    fn round_record(
+    fn round_line(
         &self,
         case: &Case<'_>,
         round: u32,
@@ -133,24 +139,21 @@ impl MedMad {
     ) -> RoundLine {
         let (weights, vote) = self.vote(records);
         let agents: Vec<&String> = case.panel.members.iter().map(|one| &one.agent).collect();
+        let stage = match round {
+            0 => Stage::Initial,
+            _ => Stage::Round,
+        };
+        let gave = (0..records.len()).map(|index| agents[index % agents.len()].clone());
+        let answers = records.iter().map(|record| record.answer.clone());
         RoundLine {
-            round,
-            stage: match round {
-                0 => Stage::Initial,
-                _ => Stage::Round,
-            },
-            agents: (0..records.len())
-                .map(|index| agents[index % agents.len()].clone())
-                .collect(),
             labels: order.iter().map(|&agent| agents[agent].clone()).collect(),
-            answers: records.iter().map(|record| record.answer.clone()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
             weights: weights
                 .into_iter()
                 .map(|tenths| f64::from(tenths) / 10.0)
                 .collect(),
             aggregate: vote.answer,
-            brief,
+            ..round_line(round, stage, gave.collect(), answers.collect(), brief)
         }
     }
 }

@@ -89,15 +89,12 @@ mod tests {
     use crate::random::SplitMix64;
     use crate::record::{FinishReason, Parse};
     use crate::systems::medmad::parse::parse;
+    use crate::systems::scripted::settings;
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};
 
     const LETTERS: [char; 10] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
-
-    fn settings(pairs: &[&str]) -> Settings {
-        Settings::parse(pairs).unwrap()
-    }
 
     /// Walks the grammar byte by byte; `choose` picks among the bytes that may follow.
     fn walk(schema: &Value, mut choose: impl FnMut(&[u8]) -> u8) -> String {
@@ -234,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_grammar_takes_what_the_schema_says_and_no_more() {
-        let settings = settings(&["record_chars=8", "counterfactual=strict"]);
+        let settings: Settings = settings(&["record_chars=8", "counterfactual=strict"]);
         let schema = schema(&LETTERS[..2], &settings);
         let tokens = ApproximateTokEnv::single_byte_env();
         let factory = ParserFactory::new_simple(&tokens).unwrap();

@@ -1,23 +1,17 @@
-//! The switches of MED-MAD: parsed from `key=value`, checked, and written into the plan, every one of them.
+//! The settings of MED-MAD.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::protocol::MedMad;
+use crate::prompts::{PromptError, PromptSet};
+use crate::systems::System;
+use crate::systems::config::{self, Seat};
 use crate::systems::decoding::Decoding;
-use crate::systems::settings::{SettingsError, bad, on_off, one_of, set_pairs, switch, within};
+use crate::systems::settings::{spelled, switch, whole};
 
 /// Agents of a panel, and roles in `roles`.
 pub const AGENTS: usize = 3;
-
-const KEYS: [&str; 10] = [
-    "t_max",
-    "confidence",
-    "counterfactual",
-    "roles",
-    "analysis_first",
-    "record_chars",
-    "thinking",
-    "truncate_chars",
-    "max_tokens",
-    "samples",
-];
 
 /// The mindset that an agent is given (App. C.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +37,8 @@ impl Role {
 }
 
 /// How far the counterfactual check is taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Counterfactual {
     /// It stays.
     On,
@@ -54,32 +49,30 @@ pub enum Counterfactual {
     Strict,
 }
 
-impl Counterfactual {
-    fn name(self) -> &'static str {
-        match self {
-            Counterfactual::On => "on",
-            Counterfactual::Paper => "paper",
-            Counterfactual::Strict => "strict",
-        }
-    }
-}
-
 /// How MED-MAD runs; the defaults are the paper's open panel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Debate rounds at most; 0 votes on the initial answers.
+    #[serde(deserialize_with = "whole::<0, 100, _, _>")]
     pub t_max: u32,
     /// Whether self-reported confidence weighs the votes and shows in the brief.
+    #[serde(with = "switch")]
     pub confidence: bool,
     pub counterfactual: Counterfactual,
     /// In panel order.
+    #[serde(with = "roles")]
     pub roles: [Role; AGENTS],
     /// Whether the grammar puts `option_analysis` before `answer`.
+    #[serde(with = "switch")]
     pub analysis_first: bool,
     /// Characters of a passage in the brief before it is cut.
+    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
     /// First answers that each agent gives; where more than one, all of them vote and nobody debates.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
+    #[serde(flatten)]
     pub decoding: Decoding,
 }
 
@@ -99,38 +92,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The ensemble without debate: two independent answers an agent, the same vote over all of them (App. A.3).
-    pub fn no_debate() -> Settings {
-        Settings {
-            t_max: 0,
-            samples: 2,
-            ..Settings::default()
-        }
-    }
-
-    /// The defaults, changed by `key=value` pairs.
-    ///
-    /// # Errors
-    /// The first pair that is no setting with an allowed value.
-    pub fn parse(pairs: &[&str]) -> Result<Settings, SettingsError> {
-        let mut settings = Settings::default();
-        set_pairs(pairs, |key, value| settings.set(key, value))?;
-        Ok(settings)
-    }
-
-    /// Every setting, spelled as [`Settings::set`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        let mut table = self.decoding.to_table();
-        table.insert("t_max".into(), i64::from(self.t_max).into());
-        table.insert("confidence".into(), on_off(self.confidence).into());
-        table.insert("counterfactual".into(), self.counterfactual.name().into());
-        table.insert("roles".into(), self.roles.map(Role::name).join(",").into());
-        table.insert("analysis_first".into(), on_off(self.analysis_first).into());
-        table.insert("truncate_chars".into(), (self.truncate_chars as i64).into());
-        table.insert("samples".into(), i64::from(self.samples).into());
-        table
-    }
-
     /// The agents' names in panel order: their roles, numbered where a role comes more than once.
     pub fn agents(&self) -> [String; AGENTS] {
         let count = |roles: &[Role], role| roles.iter().filter(|other| **other == role).count();
@@ -142,55 +103,65 @@ impl Settings {
             }
         })
     }
+}
 
-    /// Calls on a question, at most.
-    pub fn max_calls(&self) -> u32 {
+impl config::Settings for Settings {
+    fn seats(&self) -> Vec<Seat> {
+        Seat::in_order(self.agents(), &[])
+    }
+
+    fn max_calls(&self) -> u32 {
         match self.samples {
             1 => AGENTS as u32 * (1 + self.t_max),
             samples => AGENTS as u32 * samples,
         }
     }
 
-    /// Changes one setting.
-    ///
-    /// # Errors
-    /// A key that is none, or a value that it cannot have.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingsError> {
-        match key {
-            "t_max" => self.t_max = within(key, value, 0..=100)?,
-            "confidence" => self.confidence = switch(key, value)?,
-            "counterfactual" => {
-                use Counterfactual::{On, Paper, Strict};
-                self.counterfactual = one_of(key, value, [On, Paper, Strict], Counterfactual::name)?
-            }
-            "roles" => self.roles = roles(key, value)?,
-            "analysis_first" => self.analysis_first = switch(key, value)?,
-            "truncate_chars" => self.truncate_chars = within(key, value, 1..=10_000)?,
-            "samples" => self.samples = within(key, value, 1..=100)?,
-            _ => self.decoding.set(key, value, &KEYS)?,
-        }
-        Ok(())
+    fn decoding(&self) -> &Decoding {
+        &self.decoding
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(MedMad::new(self, prompts)?))
     }
 }
 
-/// One role stands for all agents.
-fn roles(key: &str, value: &str) -> Result<[Role; AGENTS], SettingsError> {
-    let names: Vec<&str> = value.split(',').map(str::trim).collect();
-    let role = |name| one_of(key, name, Role::ALL, Role::name);
-    match names[..] {
-        [all] => Ok([role(all)?; AGENTS]),
-        [first, second, third] => Ok([role(first)?, role(second)?, role(third)?]),
-        _ => Err(bad(key, value, format!("one role or {AGENTS}"))),
+/// Roles with commas between; one stands for all agents.
+mod roles {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(roles: &[Role; AGENTS], to: S) -> Result<S::Ok, S::Error> {
+        roles.map(Role::name).join(",").serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<[Role; AGENTS], D::Error> {
+        let spelled = spelled(value)?;
+        let role = |name: &str| {
+            let mut roles = Role::ALL.into_iter();
+            roles.find(|role| role.name() == name.trim())
+        };
+        let roles: Option<Vec<Role>> = spelled.split(',').map(role).collect();
+        match roles.as_deref() {
+            Some([all]) => Ok([*all; AGENTS]),
+            Some([first, second, third]) => Ok([*first, *second, *third]),
+            _ => {
+                let known = Role::ALL.map(Role::name).join(", ");
+                Err(D::Error::custom(format!(
+                    "expected one or {AGENTS} of {known}"
+                )))
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::settings;
 
     #[test]
     fn pairs_change_the_defaults() {
-        let settings = Settings::parse(&[
+        let settings: Settings = settings(&[
             "t_max=0",
             "confidence=off",
             "counterfactual=strict",
@@ -199,10 +170,8 @@ mod tests {
             "record_chars=32",
             "thinking=on",
             "truncate_chars=80",
-            "t_max=2",
-        ])
-        .unwrap();
-        assert_eq!(settings.t_max, 2);
+        ]);
+        assert_eq!(settings.t_max, 0);
         assert!(!settings.confidence);
         assert_eq!(settings.counterfactual, Counterfactual::Strict);
         assert_eq!(settings.roles, [Role::Guide, Role::Sym, Role::Ddx]);
@@ -213,7 +182,7 @@ mod tests {
 
     #[test]
     fn agents_of_one_role_are_numbered() {
-        let agents = |pair| Settings::parse(&[pair]).unwrap().agents();
+        let agents = |pair| settings::<Settings>(&[pair]).agents();
         assert_eq!(agents("roles=sym,ddx,guide"), ["sym", "ddx", "guide"]);
         assert_eq!(agents("roles=ddx"), ["ddx-1", "ddx-2", "ddx-3"]);
         assert_eq!(agents("roles=sym,ddx,sym"), ["sym-1", "ddx", "sym-2"]);

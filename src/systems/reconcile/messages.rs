@@ -5,9 +5,8 @@ use super::vote::Opinion;
 use crate::data::Question;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
-use crate::systems::case::option_lines;
-use crate::systems::medmad::brief::truncate;
 use crate::systems::step::Templates;
+use crate::systems::text::{option_lines, truncate};
 
 /// The prompts of a run.
 pub struct Messages {

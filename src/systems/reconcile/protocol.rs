@@ -5,15 +5,17 @@ use serde_json::{Value, json};
 use super::messages::Messages;
 use super::settings::Settings;
 use super::vote::{Opinion, consensus, weighted_vote};
-use crate::data::Question;
+use crate::data::Item;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{AnswerLine, CallLine, FinishReason, Message, Parse, RoundLine, Stage};
+use crate::record::{CallLine, FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
 use crate::systems::case::{Case, Verdict};
 use crate::systems::form;
-use crate::systems::medmad::brief::truncate;
 use crate::systems::reply::{Reply, field};
 use crate::systems::step::Step;
+use crate::systems::text::truncate;
+use crate::systems::vote;
+use crate::systems::{Opening, System, Task};
 
 /// Models at a round table.
 pub struct Reconcile {
@@ -30,10 +32,11 @@ impl Reconcile {
             messages: Messages::new(prompts, settings)?,
         })
     }
+}
 
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+impl System for Reconcile {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let first = self.messages.initial(case.item);
         let mut opinions = self.ask(&case, 0, first)?;
         let mut rounds = vec![round_record(&case, 0, &opinions, String::new())];
@@ -59,17 +62,21 @@ impl Reconcile {
             rationale: reasons.join("\n"),
             tie: vote.tie,
         };
-        Ok(case.close(rounds, verdict))
+        Ok(case.close(rounds, verdict).into())
     }
 
-    /// What every agent is asked first.
-    pub fn opening(&self, question: &Question) -> Vec<(usize, Vec<Message>)> {
+    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
         let agents = 0..Settings::agents().len();
         agents
-            .map(|agent| (agent, self.messages.initial(question)))
+            .map(|agent| Opening::new(agent, self.messages.initial(question)))
             .collect()
     }
+}
 
+impl Reconcile {
     fn ask(
         &self,
         case: &Case<'_>,
@@ -119,19 +126,17 @@ fn opinion(call: &CallLine) -> Opinion {
 fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
     let (weights, vote) = weighted_vote(opinions);
     let members = case.panel.members.iter();
+    let agents = members.map(|member| member.agent.clone()).collect();
+    let answers = opinions.iter().map(|o| o.answer.clone()).collect();
+    let stage = match round {
+        0 => Stage::Initial,
+        _ => Stage::Round,
+    };
     RoundLine {
-        round,
-        stage: match round {
-            0 => Stage::Initial,
-            _ => Stage::Round,
-        },
-        agents: members.map(|member| member.agent.clone()).collect(),
-        labels: Vec::new(),
-        answers: opinions.iter().map(|o| o.answer.clone()).collect(),
         confidences: opinions.iter().map(|o| o.confidence).collect(),
         weights: weights.into_iter().map(|w| f64::from(w) / 10.0).collect(),
         aggregate: vote.answer,
-        brief,
+        ..vote::round_line(round, stage, agents, answers, brief)
     }
 }
 
@@ -139,7 +144,7 @@ fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
-    use crate::systems::protocol::Protocol;
+    use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer_filled, question};
 
     fn said(answer: &str, confidence: f64) -> String {
@@ -156,7 +161,7 @@ mod tests {
             let agent = Settings::agents().iter().position(|a| *a == key.agent);
             script(key.round, agent.unwrap())
         });
-        let protocol = Protocol::Reconcile(Settings::default());
+        let protocol = SystemConfig::named("reconcile").unwrap();
         answer_filled(&protocol, &question(5), script)
     }
 

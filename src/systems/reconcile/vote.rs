@@ -1,6 +1,6 @@
 //! ReConcile's weights and its consensus; the vote itself is MED-MAD's, over these weights.
 
-use crate::systems::medmad::vote::{Vote, vote};
+use crate::systems::vote::{Vote, vote};
 
 /// What one agent answered.
 #[derive(Clone, Debug, PartialEq)]

@@ -142,8 +142,9 @@ mod tests {
 
     fn read(method: Method, mab_compat: bool, text: &str) -> Reading {
         let settings = Settings {
+            method,
             mab_compat,
-            ..Settings::new(method)
+            ..Settings::default()
         };
         parse(text, FinishReason::Stop, &settings, &LETTERS)
     }
@@ -191,7 +192,10 @@ mod tests {
             (Method::ZeroShot, "B"),
             (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#),
         ] {
-            let settings = Settings::new(method);
+            let settings = Settings {
+                method,
+                ..Settings::default()
+            };
             let reading = parse(text, FinishReason::Length, &settings, &LETTERS);
             assert_eq!(
                 (reading.answer.as_str(), reading.parse),

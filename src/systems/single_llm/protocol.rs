@@ -5,12 +5,14 @@ use serde_json::Value;
 use super::messages::Messages;
 use super::parse::{Reading, parse};
 use super::settings::Settings;
-use crate::data::Question;
+use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{AnswerLine, Message, RoundLine, Stage};
-use crate::systems::case::{Ask, Case, Verdict};
+use crate::record::{ItemLine, RoundLine, Stage};
+use crate::systems::case::{Ask, Verdict};
 use crate::systems::form::{self, STEPS};
+use crate::systems::vote::round_line;
+use crate::systems::{Opening, System, Task};
 
 /// The one seat's agent.
 pub const AGENT: &str = "solo";
@@ -30,12 +32,12 @@ impl SingleLlm {
             messages: Messages::new(prompts, settings)?,
         })
     }
+}
 
+impl System for SingleLlm {
     /// Draws every sample at once and takes the most common answer.
-    ///
-    /// # Errors
-    /// When a call could not be made or recorded.
-    pub fn answer(&self, case: Case<'_>) -> Result<AnswerLine, PanelError> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
         let question = case.item;
         let letters: Vec<char> = question.letters().collect();
         let thought = self.thought(question);
@@ -62,25 +64,24 @@ impl SingleLlm {
             .map(|call| parse(&call.text, call.finish_reason, &self.settings, &letters))
             .collect();
         let verdict = verdict(&readings, self.settings.mab_compat);
+        let agents = vec![AGENT.to_owned(); readings.len()];
+        let answers = readings.into_iter().map(|one| one.answer).collect();
         let round = RoundLine {
-            round: 0,
-            stage: Stage::Initial,
-            agents: vec![AGENT.to_owned(); readings.len()],
-            labels: Vec::new(),
-            answers: readings.into_iter().map(|one| one.answer).collect(),
-            confidences: Vec::new(),
-            weights: vec![1.0; calls.len()],
             aggregate: verdict.answer.clone(),
-            brief: String::new(),
+            ..round_line(0, Stage::Initial, agents, answers, String::new())
         };
-        Ok(case.close(vec![round], verdict))
+        Ok(case.close(vec![round], verdict).into())
     }
 
-    /// What the model is asked.
-    pub fn opening(&self, dataset: &str, question: &Question) -> Vec<(usize, Vec<Message>)> {
-        vec![(0, self.messages.of(dataset, question))]
+    fn opening(&self, dataset: &str, item: &Item) -> Vec<Opening> {
+        let Item::Question(question) = item else {
+            return Vec::new();
+        };
+        vec![Opening::new(0, self.messages.of(dataset, question))]
     }
+}
 
+impl SingleLlm {
     /// The fields of a reasoned answer, as the prompt spells them.
     fn thought(&self, question: &Question) -> Vec<(&'static str, Value)> {
         vec![
@@ -147,15 +148,15 @@ mod tests {
     use super::*;
     use crate::panel::scripted::Script;
     use crate::record::{CallLine, Parse};
-    use crate::systems::protocol::Protocol;
-    use crate::systems::scripted::{answer, question};
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{answer, question, settings};
     use crate::systems::single_llm::settings::Method;
 
     /// What a system makes of samples that say these texts, in order.
     fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
         let samples = format!("samples={}", said.len());
         let pairs = [pairs, &[samples.as_str()]].concat();
-        let protocol = Protocol::parse(name, &pairs).unwrap();
+        let protocol = SystemConfig::parse(name, &pairs).unwrap();
         let said: Vec<String> = said.iter().map(|text| text.to_string()).collect();
         let script = Script::new(move |key, _| said[key.sample as usize].clone());
         answer(&protocol, &question(5), script)
@@ -175,7 +176,7 @@ mod tests {
             ("self-consistency", 5),
             ("cot-sc", 3),
         ] {
-            let protocol = Protocol::named(name).unwrap();
+            let protocol = SystemConfig::named(name).unwrap();
             let (item, made) = answer(&protocol, &question(5), Script::new(|_, _| "B".into()));
             assert_eq!((item.calls, made.len()), (calls, calls as usize), "{name}");
             let samples: Vec<u32> = made.iter().map(|call| call.sample).collect();
@@ -273,19 +274,25 @@ mod tests {
         let (_, calls) = run("few-shot", &[], &["B"]);
         assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
         let prompts = PromptSet::embedded();
-        let system = SingleLlm::new(&Settings::new(Method::FewShot), &prompts).unwrap();
-        let opening = |dataset| system.opening(dataset, &question(3)).remove(0);
-        assert_eq!(opening("medqa").0, 0);
-        assert_eq!(opening("medqa").1.len(), calls[0].messages.len());
+        let system = SingleLlm::new(
+            &Settings {
+                method: Method::FewShot,
+                ..Settings::default()
+            },
+            &prompts,
+        )
+        .unwrap();
+        let item = question(3).into();
+        let opening = |dataset| system.opening(dataset, &item).remove(0);
+        assert_eq!(opening("medqa").member, 0);
+        assert_eq!(opening("medqa").messages.len(), calls[0].messages.len());
         assert_ne!(opening("pubmedqa"), opening("medqa"));
     }
 
     #[test]
     fn a_completion_is_bounded_unless_it_thinks() {
         let bound = |pairs: &[&str]| {
-            let Ok(Protocol::SingleLlm(settings)) = Protocol::parse("cot", pairs) else {
-                panic!("{pairs:?}")
-            };
+            let settings: Settings = settings(pairs);
             let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
             system.max_tokens(&system.thought(&question(5)))
         };

@@ -3,8 +3,8 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::record::CallKey;
+use crate::systems::SystemConfig;
 use crate::systems::mdagents::teams::seat_of;
-use crate::systems::protocol::Protocol;
 use crate::systems::scripted::{answer_filled, question, said};
 
 const TEAMS_SAID: &str = r#"{"teams": [
@@ -28,7 +28,7 @@ fn run_with(
     pairs: &[&str],
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
 ) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = Protocol::parse("mdagents", pairs).unwrap();
+    let protocol = SystemConfig::parse("mdagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
 }
@@ -182,7 +182,7 @@ fn a_lead_without_a_team_reports_alone() {
         _ => usual(key, "advanced"),
     });
     assert_eq!((item.calls, item.answer.as_str()), (5, "B"));
-    assert!(user(&calls, "team-1-lead", "request").contains("nobody but you"));
+    assert!(user(&calls, "team-1-lead", "request").contains("no assistants"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::record::CallKey;
-use crate::systems::protocol::Protocol;
+use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question, said};
 
 fn review(agree: &str, answer: &str) -> String {
@@ -25,7 +25,7 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = Protocol::MedAgents(Settings::default());
+    let protocol = SystemConfig::named("medagents").unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
 }
@@ -47,7 +47,7 @@ fn a_consultation_takes_9_16_or_23_calls() {
     );
     // Nobody has to agree in the last round.
     assert_eq!(counts(4), (23, 3));
-    assert_eq!(Settings::default().max_calls(), 23);
+    assert_eq!(SystemConfig::named("medagents").unwrap().max_calls(), 23);
 }
 
 #[test]

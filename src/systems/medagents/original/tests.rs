@@ -4,7 +4,7 @@ use super::*;
 use crate::panel::scripted::Script;
 use crate::panel::scripted::panel;
 use crate::record::{CallKey, Parse};
-use crate::systems::protocol::Protocol;
+use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question};
 
 /// A protocol without surprises, in which `against` says who votes no.
@@ -23,7 +23,7 @@ fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = Protocol::parse("medagents", &["form=original"]).unwrap();
+    let protocol = SystemConfig::parse("medagents", &["form=original"]).unwrap();
     assert_eq!(protocol.max_calls(), 56);
     let script = Script::new(move |key, _| script(key));
     answer_filled(&protocol, &question(5), script)
@@ -61,7 +61,8 @@ fn the_decision_is_the_only_answer_of_a_case() {
 
 #[test]
 fn experts_take_turns_on_the_doctors_seats() {
-    let agents: Vec<String> = Settings::seats().into_iter().map(|s| s.agent).collect();
+    let seats = SystemConfig::named("medagents").unwrap().seats();
+    let agents: Vec<String> = seats.into_iter().map(|s| s.agent).collect();
     let system = Original::new(&Settings::default(), &PromptSet::embedded()).unwrap();
     let script = Script::new(|key, _| usual(key, |_, _| false));
     let (panel, _calls) = panel(&agents, script);

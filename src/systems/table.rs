@@ -1,0 +1,155 @@
+//! Every system there is: one entry each, and nothing else in the house lists them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::config::{Settings, SystemConfig};
+use super::settings::SettingsError;
+use super::single_llm::settings::Method;
+use super::{
+    base_llm, healthcareagent, mdagents, medagents, medguards, medmad, reconcile, single_llm,
+};
+use crate::data::ItemKind;
+
+/// One system, by the names that it has.
+pub struct Entry {
+    /// As the command line takes it.
+    pub name: &'static str,
+    /// As plans and logs have it: MedAgentBoard's name for its single-model baselines. The command line takes it too.
+    pub plan_name: &'static str,
+    /// What it works on.
+    pub takes: ItemKind,
+    /// The folder of its prompts under `prompts/`.
+    pub prompts: &'static str,
+    /// How many models it has where none are named; `None`: one for each seat that has its own.
+    pub default_models: Option<usize>,
+    /// Settings whose defaults differ from those of the settings' type.
+    pub defaults: &'static [(&'static str, i64)],
+    /// The system with these settings, the others at their defaults.
+    pub configure: Configure,
+}
+
+/// Makes the entries of a plan's table, or of `--set`, a system's settings.
+pub type Configure =
+    fn(&'static Entry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
+
+/// In the order in which `--help` lists them.
+pub static SYSTEMS: &[Entry] = &[
+    Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>),
+    Entry {
+        // Two independent answers an agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
+        defaults: &[("t_max", 0), ("samples", 2)],
+        ..Entry::question(
+            "no-debate",
+            "medmad",
+            configure::<medmad::settings::Settings>,
+        )
+    },
+    Entry {
+        plan_name: "SingleLLM_zero_shot",
+        ..Entry::question("zero-shot", "single_llm", |entry, given| {
+            single_llm::settings::configure(entry, given, Method::ZeroShot)
+        })
+    },
+    Entry {
+        plan_name: "SingleLLM_few_shot",
+        ..Entry::question("few-shot", "single_llm", |entry, given| {
+            single_llm::settings::configure(entry, given, Method::FewShot)
+        })
+    },
+    Entry {
+        plan_name: "SingleLLM_cot",
+        ..Entry::question("cot", "single_llm", |entry, given| {
+            single_llm::settings::configure(entry, given, Method::Cot)
+        })
+    },
+    Entry {
+        plan_name: "SingleLLM_self_consistency",
+        defaults: &[("samples", 5)],
+        ..Entry::question("self-consistency", "single_llm", |entry, given| {
+            single_llm::settings::configure(entry, given, Method::SelfConsistency)
+        })
+    },
+    Entry {
+        plan_name: "SingleLLM_cot_sc",
+        defaults: &[("samples", 3)],
+        ..Entry::question("cot-sc", "single_llm", |entry, given| {
+            single_llm::settings::configure(entry, given, Method::CotSc)
+        })
+    },
+    Entry::question(
+        "healthcareagent",
+        "healthcareagent",
+        configure::<healthcareagent::Settings>,
+    ),
+    Entry::question(
+        "medagents",
+        "medagents",
+        configure::<medagents::settings::Settings>,
+    ),
+    Entry::question(
+        "mdagents",
+        "mdagents",
+        configure::<mdagents::settings::Settings>,
+    ),
+    Entry::question(
+        "reconcile",
+        "reconcile",
+        configure::<reconcile::settings::Settings>,
+    ),
+    Entry {
+        takes: ItemKind::Notes,
+        // Its paper fills every slot with one model.
+        default_models: Some(1),
+        ..Entry::question(
+            "medguards",
+            "medguards",
+            configure::<medguards::settings::Settings>,
+        )
+    },
+    Entry {
+        takes: ItemKind::Notes,
+        ..Entry::question(
+            "base-llm",
+            "base_llm",
+            configure::<base_llm::settings::Settings>,
+        )
+    },
+];
+
+impl Entry {
+    const fn question(name: &'static str, prompts: &'static str, configure: Configure) -> Entry {
+        Entry {
+            name,
+            plan_name: name,
+            takes: ItemKind::Questions,
+            prompts,
+            default_models: None,
+            defaults: &[],
+            configure,
+        }
+    }
+
+    /// The system of this name, or of the name that plans have.
+    ///
+    /// # Errors
+    /// A name that no system has.
+    pub fn named(name: &str) -> Result<&'static Entry, SettingsError> {
+        let mut entries = SYSTEMS.iter();
+        let found = entries.find(|entry| entry.name == name || entry.plan_name == name);
+        found.ok_or_else(|| SettingsError::UnknownSystem {
+            name: name.to_owned(),
+            known: SYSTEMS.iter().map(|entry| entry.name).collect(),
+        })
+    }
+}
+
+fn configure<S>(
+    entry: &'static Entry,
+    given: Vec<(String, toml::Value)>,
+) -> Result<SystemConfig, SettingsError>
+where
+    S: Settings + Default + Serialize + DeserializeOwned + 'static,
+{
+    SystemConfig::new::<S>(entry, given, |settings| settings)
+}

@@ -1,0 +1,159 @@
+//! From several answers to one: the weighted vote, the plain majority, and the line of a round.
+
+use crate::record::{RoundLine, Stage};
+
+/// What the panel answers. Weights are integer tenths, so that sums and ties are exact.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vote {
+    /// One letter; empty where no agent gave one.
+    pub answer: String,
+    /// Whether another answer had the same weight and the first agent in panel order decided.
+    pub tie: bool,
+    /// The mean weight of the agents that gave the answer, 0 to 1 (App. B.4, B.8).
+    pub team_confidence: f64,
+}
+
+/// The answer of the greatest summed weight (App. B.4). Empty answers have no vote; of equal sums the
+/// one wins that comes first in panel order.
+pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
+    let weight_of = |answer: &str| -> u32 {
+        let pairs = answers.iter().zip(weights);
+        pairs
+            .filter(|(given, _)| **given == answer)
+            .map(|(_, weight)| weight)
+            .sum()
+    };
+    let mut winner = "";
+    let mut tie = false;
+    for &answer in answers.iter().filter(|answer| !answer.is_empty()) {
+        if winner.is_empty() || weight_of(answer) > weight_of(winner) {
+            (winner, tie) = (answer, false);
+        } else if answer != winner && weight_of(answer) == weight_of(winner) {
+            tie = true;
+        }
+    }
+    let supporters = supporters(answers, winner);
+    let tenths: u32 = supporters.iter().map(|agent| weights[*agent]).sum();
+    Vote {
+        answer: winner.to_string(),
+        tie,
+        team_confidence: match supporters.len() {
+            0 => 0.0,
+            count => f64::from(tenths) / (10 * count) as f64,
+        },
+    }
+}
+
+/// The agents that gave `answer`; all of them where none did.
+pub fn supporters(answers: &[&str], answer: &str) -> Vec<usize> {
+    let gave: Vec<usize> = (0..answers.len())
+        .filter(|agent| answers[*agent] == answer)
+        .collect();
+    if gave.is_empty() {
+        (0..answers.len()).collect()
+    } else {
+        gave
+    }
+}
+
+/// The letter that most gave, of equally many the first; empty answers have no vote.
+pub fn majority(answers: &[String]) -> String {
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+    vote(&answers, &vec![1; answers.len()]).answer
+}
+
+/// The share of the answers that are this letter; 0 where there is none.
+pub fn support(answers: &[String], answer: &str) -> f64 {
+    let gave = answers.iter().filter(|given| *given == answer).count();
+    match answer.is_empty() || answers.is_empty() {
+        true => 0.0,
+        false => gave as f64 / answers.len() as f64,
+    }
+}
+
+/// A round in which nobody was asked for a confidence.
+pub fn round_line(
+    round: u32,
+    stage: Stage,
+    agents: Vec<String>,
+    answers: Vec<String>,
+    brief: String,
+) -> RoundLine {
+    RoundLine {
+        round,
+        stage,
+        labels: Vec::new(),
+        confidences: Vec::new(),
+        weights: vec![1.0; agents.len()],
+        agents,
+        aggregate: majority(&answers),
+        answers,
+        brief,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_answer_wins() {
+        let expected = |answer: &str, tie, team_confidence| Vote {
+            answer: answer.into(),
+            tie,
+            team_confidence,
+        };
+        assert_eq!(
+            vote(&["A", "B", "B"], &[9, 5, 3]),
+            expected("A", false, 0.9)
+        );
+        assert_eq!(
+            vote(&["A", "B", "B"], &[7, 5, 3]),
+            expected("B", false, 0.4)
+        );
+        // 0.1 + 0.2 is not 0.3 in floating point; tenths are exact.
+        assert_eq!(vote(&["C", "B", "B"], &[3, 1, 2]), expected("C", true, 0.3));
+        assert_eq!(vote(&["C", "B", "A"], &[1, 5, 5]), expected("B", true, 0.5));
+        assert_eq!(vote(&["C", "B", "A"], &[10; 3]), expected("C", true, 1.0));
+        assert_eq!(
+            vote(&["A", "B", "C"], &[5, 5, 7]),
+            expected("C", false, 0.7)
+        );
+        assert_eq!(
+            vote(&["J", "J", "A"], &[1, 1, 1]),
+            expected("J", false, 0.1)
+        );
+    }
+
+    #[test]
+    fn an_empty_answer_has_no_vote() {
+        let won = vote(&["", "", "D"], &[9, 9, 1]);
+        assert_eq!((won.answer.as_str(), won.tie), ("D", false));
+        assert_eq!(won.team_confidence, 0.1);
+        let none = vote(&["", "", ""], &[9, 7, 1]);
+        assert_eq!((none.answer.as_str(), none.tie), ("", false));
+        assert_eq!(none.team_confidence, 17.0 / 30.0);
+    }
+
+    fn answers(letters: &[&str]) -> Vec<String> {
+        letters.iter().map(|letter| letter.to_string()).collect()
+    }
+
+    #[test]
+    fn of_equally_many_the_first_wins() {
+        assert_eq!(majority(&answers(&["C", "B", "A"])), "C");
+        assert_eq!(majority(&answers(&["C", "B", "B"])), "B");
+        assert_eq!(majority(&answers(&["", "", "D"])), "D");
+        assert_eq!(majority(&answers(&["", ""])), "");
+        assert_eq!(majority(&[]), "");
+    }
+
+    #[test]
+    fn support_is_the_share_that_gave_it() {
+        let given = answers(&["B", "B", "C", ""]);
+        assert_eq!(support(&given, "B"), 0.5);
+        assert_eq!(support(&given, "E"), 0.0);
+        assert_eq!(support(&given, ""), 0.0);
+        assert_eq!(support(&[], "A"), 0.0);
+    }
+}
