@@ -89,6 +89,7 @@ impl Diagnosis for PanelError {
             | PanelError::OtherItem { .. }
             | PanelError::Image { .. }
             | PanelError::PromptTooLong { .. } => Blame::Usage,
+            PanelError::NoSeat { .. } => Blame::Machine,
             PanelError::Interrupted => Blame::Interrupted,
         }
     }

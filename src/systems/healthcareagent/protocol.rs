@@ -175,6 +175,7 @@ fn round(round: u32, stage: Stage, conclusion: &Conclusion, brief: String) -> Ro
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
+    use crate::record::AnswerLine;
     use crate::record::CallLine;
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question};

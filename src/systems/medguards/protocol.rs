@@ -9,7 +9,7 @@ use super::texts::{Prompt, Texts};
 use crate::data::{Item, Note};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::ItemLine;
+use crate::record::{ItemLine, NoteLine};
 use crate::systems::case::Case;
 use crate::systems::config::Settings as _;
 use crate::systems::{Opening, System, Task};

@@ -144,6 +144,7 @@ fn round_record(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
+    use crate::record::AnswerLine;
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer_filled, question};
 

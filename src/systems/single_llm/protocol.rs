@@ -147,6 +147,7 @@ fn most_common<'a>(texts: &[&'a str]) -> (&'a str, bool) {
 mod tests {
     use super::*;
     use crate::panel::scripted::Script;
+    use crate::record::AnswerLine;
     use crate::record::{CallLine, Parse};
     use crate::systems::SystemConfig;
     use crate::systems::scripted::{answer, question, settings};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::panel::scripted::Script;
+use crate::record::AnswerLine;
 use crate::record::CallKey;
 use crate::systems::SystemConfig;
 use crate::systems::mdagents::teams::seat_of;

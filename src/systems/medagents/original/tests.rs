@@ -3,6 +3,7 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::panel::scripted::panel;
+use crate::record::AnswerLine;
 use crate::record::{CallKey, Parse};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question};
