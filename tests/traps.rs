@@ -26,6 +26,7 @@ use wardround::panel::recorder::Recorder;
 use wardround::panel::{Member, Panel, PanelError};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
+use wardround::systems::medmad::settings::Settings;
 use wardround::systems::{SystemConfig, Task};
 use wardround::tokenizer::Tokenizer;
 
