@@ -133,7 +133,7 @@ fn refuse(error: impl ToString) -> EngineError {
     EngineError::Grammar(error.to_string())
 }
 
-/// A token's bytes in the trie; a control token is its name behind a byte that no text has.
+/// A token's bytes in the trie; a control token is its name behind a byte that occurs in no text.
 fn word(piece: &Piece) -> Vec<u8> {
     match piece {
         Piece::Text(bytes) => bytes.clone(),
@@ -142,7 +142,7 @@ fn word(piece: &Piece) -> Vec<u8> {
     }
 }
 
-/// How far one sequence is in its grammar.
+/// The parser state of one sequence.
 pub struct State {
     matcher: Matcher,
 }
@@ -158,7 +158,7 @@ impl State {
         self.matcher.consume_token(token).is_ok()
     }
 
-    /// A bit a token: what the grammar allows of what is `present`; `None` when it cannot say any more.
+    /// The token mask, one bit a token: what the grammar allows among the tokens of `present`. `None` when the grammar failed.
     pub fn allowed(&mut self, present: &[u32]) -> Option<Arc<[u32]>> {
         let allowed = self.matcher.compute_mask().ok()?;
         let words = allowed.as_slice().iter().zip(present);

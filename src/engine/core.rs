@@ -1,4 +1,4 @@
-//! The engine's thread: take what arrived, step, tell.
+//! The engine's thread: take new requests, compute a step, report results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,16 +25,16 @@ pub struct Core<B: Backend> {
     compiler: Compiler,
     tokenizer: Arc<Tokenizer>,
     ops: B,
-    /// A bit an id of the model's table: whether a token has it. The others are rows of padding.
+    /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
     present: Arc<[u32]>,
     costs: CostModel,
     stats: EngineStats,
 }
 
-/// What came of one row of logits.
+/// The result of sampling one row of logits.
 enum Draw {
     Token(u32, Option<TokenLogprobs>),
-    /// The grammar could not say what may follow, or nothing may.
+    /// The grammar failed, or allows no token.
     Dead,
 }
 
@@ -71,7 +71,7 @@ impl<B: Backend> Core<B> {
     /// Serves until every handle is gone and every request done; gives what it counted.
     ///
     /// # Errors
-    /// When the machine fails, or the engine itself panics; whoever waits is told why.
+    /// When the machine fails, or the engine itself panics; waiting requests get the same error.
     pub fn run(mut self, arrivals: &Receiver<Sequence>) -> Result<EngineStats, EngineError> {
         let served = catch_unwind(AssertUnwindSafe(|| self.serve(arrivals)));
         let error = match served {
@@ -99,7 +99,7 @@ impl<B: Backend> Core<B> {
         }
     }
 
-    /// Schedule, forward, sample, append; where a draft said what was drawn, its next row is sampled too.
+    /// Schedule, forward, sample, append; where a draft token equals the sampled one, the next row is sampled too.
     fn step(&mut self) -> Result<(), OpsError> {
         self.scheduler.drop_cancelled();
         let scheduled = self.scheduler.schedule();
@@ -145,7 +145,7 @@ impl<B: Backend> Core<B> {
         Ok(draws)
     }
 
-    /// A grammar that holds from the start dictates its first tokens before anything is computed.
+    /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.
     fn add(&mut self, mut sequence: Sequence) {
         let constraint = sequence.request.constraint.clone();
         if let Some(constraint) = constraint.filter(|constraint| constraint.after.is_none()) {
@@ -160,7 +160,7 @@ impl<B: Backend> Core<B> {
         self.scheduler.add(sequence);
     }
 
-    /// Asks the grammars, a sequence a task, and draws; each depends on its own sequence alone.
+    /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
     fn sample(&mut self, heads: &[Head]) -> Result<Vec<(Head, Draw)>, OpsError> {
         let mut is_ready = vec![false; self.scheduler.running.len()];
         for head in heads {
@@ -251,7 +251,7 @@ impl Draw {
     }
 }
 
-/// What to draw for a sequence from its row of logits; `None` when its grammar cannot say.
+/// What to sample for a sequence from its row of logits; `None` when its grammar failed.
 fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
     let allowed = match &mut sequence.grammar {
         Some(grammar) => grammar.allowed(present)?,
@@ -273,7 +273,7 @@ fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingReques
     })
 }
 
-/// Appends a drawn token, and what the grammar dictates after it. Gives the reason if the completion ends.
+/// Appends a sampled token and the tokens that the grammar forces after it. Gives the reason if the completion ends.
 fn append(
     sequence: &mut Sequence,
     token: u32,
@@ -302,7 +302,7 @@ fn append(
     force(sequence, tokenizer)
 }
 
-/// Appends the tokens that the grammar dictates from here, all at once.
+/// Appends the tokens that the grammar forces from here, all at once.
 fn force(sequence: &mut Sequence, tokenizer: &Tokenizer) -> Option<FinishReason> {
     let mut tokens = sequence.grammar.as_mut()?.force().into_iter();
     let reason = tokens.find_map(|token| sequence.push(token, None, true, tokenizer));

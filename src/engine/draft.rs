@@ -1,17 +1,17 @@
-//! What a sequence may say next, from what it holds already: prompt lookup, without a second model.
+//! Speculative decoding by prompt lookup: draft tokens come from the sequence itself, without a second model.
 
-/// Lengths of the n-grams that are looked for, the more telling one first.
+/// Lengths of the n-grams that are looked for, the longer one first.
 const NGRAMS: [usize; 2] = [3, 2];
 
-/// Up to `most` tokens after `tokens`: what followed the latest earlier place of the last n-gram. Where that runs into
-/// the end, it goes on as it would if the text repeated itself from there. Empty when there is no such place.
+/// Up to `most` tokens after `tokens`: those that followed the last earlier occurrence of the final n-gram, repeated
+/// cyclically where they reach the end of the sequence. Empty where the n-gram has not occurred before.
 pub fn look_up(tokens: &[u32], most: usize) -> Vec<u32> {
     let from = NGRAMS.iter().find_map(|&length| follow(tokens, length));
     let repeated = from.map_or(&[][..], |from| &tokens[from..]);
     repeated.iter().copied().cycle().take(most).collect()
 }
 
-/// Where the text goes on after the latest earlier place of its last `length` tokens.
+/// The index after the last earlier occurrence of the final `length` tokens.
 fn follow(tokens: &[u32], length: usize) -> Option<usize> {
     let last = &tokens[tokens.len().checked_sub(length)?..];
     let earlier = &tokens[..tokens.len() - 1];

@@ -32,7 +32,7 @@ impl Latencies {
         self.sum += latency;
     }
 
-    /// Takes in what another engine saw.
+    /// Adds another engine's latencies.
     pub fn merge(&mut self, other: &Latencies) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
@@ -50,9 +50,9 @@ impl Latencies {
         (self.count > 0).then(|| self.sum.as_secs_f64() * 1e3 / self.count as f64)
     }
 
-    /// In milliseconds, the least latency that this share of all do not exceed (nearest rank), to 1/64.
-    pub fn percentile_ms(&self, share: f64) -> Option<f64> {
-        let rank = ((share * self.count as f64).ceil() as u64).max(1);
+    /// The nearest-rank percentile in milliseconds, to 1/64; `fraction` is 0.5 for the median.
+    pub fn percentile_ms(&self, fraction: f64) -> Option<f64> {
+        let rank = ((fraction * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
         let bucket = self.counts.iter().position(|count| {
             seen += count;

@@ -38,10 +38,10 @@ use crate::model::Decoder;
 use crate::ops::{Backend, OpsError, PAGE, StepLimits};
 use crate::tokenizer::Tokenizer;
 
-/// Sizes of an engine. None of them changes what it says.
+/// Sizes of an engine. None of them changes a completion.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
-    /// Pages of keys and values, of [`PAGE`] tokens.
+    /// Pages of the KV cache, of [`PAGE`] tokens each.
     pub pages: usize,
     /// Sequences a step, at most.
     pub max_batch: usize,

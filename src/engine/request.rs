@@ -43,11 +43,11 @@ pub struct Completion {
     pub usage: Usage,
     /// One a token where asked for; `None` for a forced token, which no logits were computed for.
     pub logprobs: Vec<Option<TokenLogprobs>>,
-    /// How often it gave its pages up for older sequences; it never shows in what was said.
+    /// How often it was preempted; this has no effect on the tokens.
     pub preemptions: usize,
 }
 
-/// What an engine tells a ticket.
+/// What an engine sends to a ticket.
 #[derive(Debug)]
 pub(super) enum Event {
     Piece(String),

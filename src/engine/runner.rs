@@ -18,7 +18,7 @@ pub struct Runner<B: Backend> {
     logit_rows: Vec<usize>,
 }
 
-/// Where a sequence's next token is drawn. The rows of logits of its draft, if it has one, follow that of its last token.
+/// Where a sequence's next token is sampled. The rows of logits of its draft, if it has one, follow that of its last token.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     /// Index into the running sequences.
@@ -31,7 +31,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Moves on behind the tokens that `sequence` has by now; `None` where its draft said otherwise, or ends before.
+    /// Advances past the tokens that `sequence` got meanwhile; `None` where they differ from the draft or go beyond it.
     pub fn follow(self, sequence: &Sequence) -> Option<Head> {
         let said = &sequence.tokens[self.tokens..];
         let draft = &sequence.draft[self.drafted..];
@@ -114,10 +114,10 @@ impl<B: Backend> Runner<B> {
         self.logit_rows.len()
     }
 
-    /// A draw for each of the first rows of logits that has an order; the others stay to be drawn from.
+    /// Samples each of the first rows of logits that has a request; the others stay as they are.
     ///
     /// # Errors
-    /// What went wrong on the machine since the last draw.
+    /// A failure of the machine since the last draw.
     pub fn draw(&mut self, requests: &[Option<SamplingRequest>]) -> Result<Vec<Drawn>, OpsError> {
         let (logits, stage) = self.scratch.logits();
         self.ops.draw(logits, requests, stage)

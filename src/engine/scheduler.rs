@@ -1,4 +1,4 @@
-//! Who runs in the next step, and with how many rows: decode rows first, then chunks of prompts, under a budget.
+//! Which sequences run in the next step, and with how many rows: decode rows first, then chunks of prompts, under a budget.
 
 use std::collections::VecDeque;
 
@@ -77,14 +77,14 @@ impl Scheduler {
         sequence
     }
 
-    /// Tells everybody who waits, and who just `arrived`, that the engine is at its end.
+    /// Ends every sequence, and those that just `arrived`, with `error`.
     pub fn refuse_all(&mut self, arrived: impl Iterator<Item = Sequence>, error: &EngineError) {
         let all = self.running.drain(..).chain(self.waiting.drain(..));
         all.chain(arrived)
             .for_each(|sequence| sequence.refuse(error.clone()));
     }
 
-    /// Drops what nobody waits for any more.
+    /// Drops cancelled sequences.
     pub fn drop_cancelled(&mut self) {
         self.waiting.retain(|sequence| !sequence.is_cancelled());
         for index in (0..self.running.len()).rev() {

@@ -1,4 +1,4 @@
-//! One request on its way: its tokens, its pages, and what has been said of it so far.
+//! One request in progress: its tokens, its pages, and the text generated so far.
 
 use std::sync::Weak;
 use std::sync::mpsc::Sender;
@@ -19,7 +19,7 @@ pub struct Sequence {
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
-    /// What may follow them, computed with them in the step at hand; empty between steps.
+    /// Draft tokens, verified in the current step; empty between steps.
     pub draft: Vec<u32>,
     /// Tokens whose keys and values lie in pages.
     pub computed: usize,
@@ -188,7 +188,7 @@ impl Sequence {
         }
     }
 
-    /// Tells the ticket, which may be gone.
+    /// Sends the completion to the ticket, which may be gone.
     pub fn finish(mut self, finish_reason: FinishReason) {
         self.give_pieces(true);
         let completion = Completion {
@@ -207,7 +207,7 @@ impl Sequence {
         let _ = self.events.send(Event::Done(Ok(completion)));
     }
 
-    /// Tells the ticket why there is no completion.
+    /// Sends the ticket the reason why there is no completion.
     pub fn refuse(self, error: super::EngineError) {
         let _ = self.events.send(Event::Done(Err(error)));
     }

@@ -1,4 +1,4 @@
-//! What a model will take in memory, before any of it is taken.
+//! The memory that a model needs, computed before it is loaded.
 
 use super::config::Config;
 use super::decoder::scratch_bytes;
@@ -49,8 +49,7 @@ impl Config {
     }
 }
 
-/// The most that this process has held in memory at once, mapped files included, in bytes; `None` where the system
-/// does not say.
+/// Peak resident memory of this process in bytes, mapped files included; `None` where the system does not report it.
 pub fn peak_memory() -> Option<usize> {
     let status = fs_err::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -60,8 +59,8 @@ pub fn peak_memory() -> Option<usize> {
     Some(kibibytes << 10)
 }
 
-/// Bytes that this process may still take: what the system has free, or what its control group
-/// leaves. Where the system does not say, no limit is known.
+/// Bytes that this process may still allocate: the system's free memory or its control group's remaining limit;
+/// `usize::MAX` where the system does not report them.
 pub fn available_memory() -> usize {
     let Ok(mut system) = sysinfo::System::new() else {
         return usize::MAX;

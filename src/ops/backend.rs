@@ -1,4 +1,4 @@
-//! The seam: what a decoder computes with. The decoder is written once against it; a machine is a module behind it.
+//! The interface between decoder and backends: the decoder is written once against it.
 
 use std::fmt::Debug;
 
@@ -22,8 +22,8 @@ pub enum Numbers {
 
 /// A kind of machine. Clones share it.
 ///
-/// Operations do not fail one by one: a machine that works behind the caller's back says at [`Backend::draw`] and
-/// [`Backend::read`] what went wrong before.
+/// Operations do not return errors: an asynchronous machine reports earlier failures at [`Backend::draw`] and
+/// [`Backend::read`].
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Activations, `rows × width`.
     type Buffer: Debug + Send + Sync;
@@ -141,10 +141,10 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         out: &mut Self::Buffer,
     );
 
-    /// Draws a token for each row of logits that has an order. Its logits are changed on the way; the other rows stay.
+    /// Samples a token for each row of logits that has a request, and changes its logits; the other rows stay.
     ///
     /// # Errors
-    /// What went wrong on the machine since the last call.
+    /// A failure of the machine since the last call.
     fn draw(
         &self,
         logits: &mut Self::Buffer,
@@ -154,6 +154,6 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// The first `rows` rows of `buffer`, one after another.
     ///
     /// # Errors
-    /// As [`Backend::draw`].
+    /// A failure of the machine since the last call.
     fn read(&self, buffer: &Self::Buffer, rows: usize) -> Result<Vec<f32>, OpsError>;
 }

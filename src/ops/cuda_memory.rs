@@ -1,4 +1,4 @@
-//! What the CUDA backend takes of a GPU's memory beside weights: known in every build, for plans are made anywhere.
+//! The CUDA backend's memory beside weights: in every build, because memory is planned without the backend too.
 
 use super::{CHUNK, Numbers, PAGE, PageShape};
 

@@ -1,4 +1,4 @@
-//! What the Metal backend takes of a Mac's memory beside weights: known in every build, for plans are made anywhere.
+//! The Metal backend's memory beside weights: in every build, because memory is planned without the backend too.
 
 use super::{PAGE, PageShape};
 

@@ -154,7 +154,7 @@ fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>)
         .unzip()
 }
 
-/// What a model can run on.
+/// The kinds of machines that a model can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     Cpu,

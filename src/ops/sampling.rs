@@ -51,14 +51,14 @@ pub struct SamplingRequest {
     pub seen: Vec<u32>,
     /// From [`philox`].
     pub random: u64,
-    /// Whether the row's logits are wanted too, as they were.
+    /// Whether to return the row's unchanged logits too.
     pub keep_logits: bool,
 }
 
-/// What came of an order.
+/// The result of a [`SamplingRequest`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawn {
-    /// `None`: nothing may be drawn.
+    /// `None`: no token is allowed.
     pub token: Option<u32>,
     pub logits: Option<Vec<f32>>,
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
@@ -83,11 +85,10 @@ impl Generation {
             path: path.to_owned(),
             problem,
         };
-        let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-        let raw: Raw = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        let raw: Raw = read_json(path)?;
         let share = |name: &str, value: Option<f32>| match value {
             Some(value) if !(0.0..=1.0).contains(&value) => Err(fail(format!(
-                "`{name}` is {value}, which is no share from 0 to 1"
+                "`{name}` is {value}, which is not from 0 to 1"
             ))),
             _ => Ok(()),
         };
@@ -125,30 +126,24 @@ impl Generation {
     }
 }
 
-/// The `eos_token` of a tokenizer's file, where there is one.
+/// The `eos_token` of a tokenizer's file, where there is one: a text, or an object that describes the token.
 fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
-    #[derive(Deserialize)]
-    struct Tokens {
-        eos_token: Option<Token>,
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Token {
-        Plain(String),
-        Full { content: String },
-    }
     if !path.is_file() {
         return Ok(None);
     }
+    let fields: Value = read_json(path)?;
+    let token = &fields["eos_token"];
+    let text = token.as_str().or_else(|| token["content"].as_str());
+    Ok(text.map(str::to_owned))
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GenerationError> {
     let fail = |problem: String| GenerationError {
         path: path.to_owned(),
         problem,
     };
     let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    let tokens: Tokens = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
-    Ok(tokens.eos_token.map(|token| match token {
-        Token::Plain(content) | Token::Full { content } => content,
-    }))
+    serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
 
 #[cfg(test)]

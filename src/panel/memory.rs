@@ -1,4 +1,4 @@
-//! How many pages each engine gets, and whether all of it fits, before any of it is loaded.
+//! Memory planning: how many KV-cache pages each engine gets, and whether everything fits, before anything is loaded.
 
 use super::PanelError;
 use super::backbone::Description;

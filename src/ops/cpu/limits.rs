@@ -18,7 +18,7 @@ pub struct Limits {
     pub f32_multiply_adds_per_second: f64,
     /// Multiply-adds a second of bf16 pairs, added in f32; `None` where no kernel multiplies them.
     pub bf16_multiply_adds_per_second: Option<f64>,
-    /// Likewise of 8-bit whole numbers, added in 32 bits.
+    /// Multiply-adds a second of 8-bit integers, added in 32 bits; `None` where no kernel multiplies them.
     pub i8_multiply_adds_per_second: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Limits {
 
 /// How often each rate is taken.
 const GOES: usize = 7;
-/// Work that takes less than this says more about the clock than about the machine.
+/// Shorter measurements would be dominated by the clock's resolution.
 const SHORTEST: Duration = Duration::from_millis(20);
 
 impl Cpu {
@@ -95,7 +95,7 @@ impl Cpu {
         best_rate(amount, || work(rounds))
     }
 
-    /// How long it takes until every thread has done `work`, which is told the thread's index.
+    /// How long every thread takes for `work`, which gets the thread's index.
     fn everywhere(&self, work: impl Fn(usize) + Sync) -> Duration {
         let started = Instant::now();
         self.pool.broadcast(|thread| work(thread.index()));

@@ -15,20 +15,20 @@ pub struct Sampler {
 
 impl Sampler {
     /// Draws from a row of logits, which is changed on the way.
-    pub fn draw(&mut self, logits: &mut [f32], order: &SamplingRequest) -> Drawn {
-        let unchanged = order.keep_logits.then(|| logits.to_vec());
-        forbid(&order.allowed, logits);
+    pub fn draw(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Drawn {
+        let unchanged = request.keep_logits.then(|| logits.to_vec());
+        forbid(&request.allowed, logits);
         Drawn {
-            token: self.choose(logits, order),
+            token: self.choose(logits, request),
             logits: unchanged,
         }
     }
 
     /// The token; `None` if every logit is minus infinity.
-    fn choose(&mut self, logits: &mut [f32], order: &SamplingRequest) -> Option<u32> {
-        let sampling = &order.sampling;
+    fn choose(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Option<u32> {
+        let sampling = &request.sampling;
         if let Some(penalty) = sampling.penalty() {
-            for &token in &order.seen {
+            for &token in &request.seen {
                 let logit = &mut logits[token as usize];
                 *logit = if *logit > 0.0 {
                     *logit / penalty
@@ -48,7 +48,7 @@ impl Sampler {
         }
         self.keep(logits, logits[likeliest as usize], sampling);
         let total: u64 = self.kept.iter().map(|(_, mass)| mass).sum();
-        let target = multiply_high(order.random, total);
+        let target = multiply_high(request.random, total);
         let mut sum = 0;
         self.kept
             .iter()
@@ -103,11 +103,11 @@ impl Sampler {
     }
 }
 
-/// A draw for each row of logits that has an order. A row a task; each depends on its own order alone.
+/// A draw for each row of logits that has an request. A row a task; each depends on its own order alone.
 pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
     let tasks = rows.into_par_iter().zip(requests);
-    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, order)| match order {
-        Some(order) => sampler.draw(logits, order),
+    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, request)| match order {
+        Some(request) => sampler.draw(logits, request),
         None => Drawn::default(),
     });
     drawn.collect()

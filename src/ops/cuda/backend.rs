@@ -340,7 +340,7 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         // The draw may change its rows.
-        let keeps = requests.iter().flatten().any(|order| order.keep_logits);
+        let keeps = requests.iter().flatten().any(|request| request.keep_logits);
         let kept = keeps
             .then(|| self.read(logits, requests.len()))
             .transpose()?;
@@ -353,8 +353,8 @@ impl Backend for Cuda {
         };
         let mut drawn = drawer.draw(self, logits, requests)?;
         let rows = kept.iter().flat_map(|kept| kept.chunks_exact(logits.width));
-        for ((drawn, order), row) in drawn.iter_mut().zip(requests).zip(rows) {
-            let wanted = order.as_ref().is_some_and(|order| order.keep_logits);
+        for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
+            let wanted = request.as_ref().is_some_and(|request| request.keep_logits);
             drawn.logits = wanted.then(|| row.to_vec());
         }
         Ok(drawn)

@@ -13,13 +13,13 @@ use crate::ops::sampling::{Drawn, SamplingRequest};
 
 /// No mask; no token.
 const NONE: u32 = u32::MAX;
-/// Words of an order, as kernels/sampler.cu declares it.
-const ORDER_WORDS: usize = 10;
+/// Words of a request, as kernels/sampler.cu declares it.
+const REQUEST_WORDS: usize = 10;
 
 /// Room for the draws of a step.
 #[derive(Debug)]
 pub struct Drawer {
-    /// Orders `[rows][10]`, then masks `[2 · rows][⌈vocabulary / 32⌉]`.
+    /// Requests `[rows][10]`, then masks `[2 · rows][⌈vocabulary / 32⌉]`.
     pinned: Pinned,
     region: Region,
     drawn: Region,
@@ -29,7 +29,7 @@ pub struct Drawer {
 
 impl Drawer {
     pub fn new(gpu: &Cuda, rows: usize, vocabulary: usize) -> Result<Drawer, OpsError> {
-        let bytes = 4 * rows * (ORDER_WORDS + 2 * vocabulary.div_ceil(32));
+        let bytes = 4 * rows * (REQUEST_WORDS + 2 * vocabulary.div_ceil(32));
         Ok(Drawer {
             pinned: gpu.stream.pin(bytes)?,
             region: gpu.stream.allocate(bytes, "masks")?,
@@ -39,7 +39,7 @@ impl Drawer {
         })
     }
 
-    /// Draws from the first rows of `logits`, one an order.
+    /// Samples the first rows of `logits`, one a request.
     pub fn draw(
         &mut self,
         gpu: &Cuda,
@@ -53,14 +53,14 @@ impl Drawer {
         gpu.stream.await_upload();
         let mut masks = Masks {
             words: Words(self.pinned.bytes_mut()),
-            first: self.rows * ORDER_WORDS,
+            first: self.rows * REQUEST_WORDS,
             each: logits.width.div_ceil(32),
             shared: Vec::new(),
             count: 0,
         };
-        for (index, order) in requests.iter().enumerate() {
-            let words = order.as_ref().map_or(IDLE, |order| masks.describe(order));
-            masks.words.put(index * ORDER_WORDS, &words);
+        for (index, request) in requests.iter().enumerate() {
+            let words = request.as_ref().map_or(IDLE, |request| masks.describe(request));
+            masks.words.put(index * REQUEST_WORDS, &words);
         }
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
         gpu.stream.upload(&self.pinned, &self.region, 4 * used);
@@ -83,16 +83,16 @@ impl Drawer {
         let bytes = 4 * requests.len();
         gpu.stream.download(&self.drawn, &mut self.back, bytes)?;
         let ids = self.back.bytes()[..bytes].as_chunks::<4>().0.iter();
-        let drawn = ids.zip(requests).map(|(id, order)| Drawn {
-            token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && order.is_some()),
+        let drawn = ids.zip(requests).map(|(id, request)| Drawn {
+            token: Some(u32::from_le_bytes(*id)).filter(|id| *id != NONE && request.is_some()),
             logits: None,
         });
         Ok(drawn.collect())
     }
 }
 
-/// What a row without an order is told: the likeliest token, which nobody reads.
-const IDLE: [u32; ORDER_WORDS] = [0, 0, 0, 0, 0x3F80_0000, 0, 0x3F80_0000, NONE, NONE, 0];
+/// The parameters of a row without a request: the likeliest token, which is not read.
+const IDLE: [u32; REQUEST_WORDS] = [0, 0, 0, 0, 0x3F80_0000, 0, 0x3F80_0000, NONE, NONE, 0];
 
 /// Masks as they are written; one that several requests share is sent once.
 struct Masks<'a> {
@@ -105,24 +105,24 @@ struct Masks<'a> {
 }
 
 impl Masks<'_> {
-    fn describe(&mut self, order: &SamplingRequest) -> [u32; ORDER_WORDS] {
+    fn describe(&mut self, request: &SamplingRequest) -> [u32; REQUEST_WORDS] {
         let known = self
             .shared
             .iter()
-            .find(|(mask, _)| Arc::ptr_eq(mask, &order.allowed));
+            .find(|(mask, _)| Arc::ptr_eq(mask, &request.allowed));
         let allowed = match known {
             Some((_, place)) => *place,
             None => {
-                let place = self.add(&order.allowed);
+                let place = self.add(&request.allowed);
                 self.shared.push((order.allowed.clone(), place));
                 place
             }
         };
-        let sampling = &order.sampling;
+        let sampling = &request.sampling;
         let seen = match sampling.penalty() {
             Some(_) => {
                 let mut mask = vec![0; self.each];
-                for token in &order.seen {
+                for token in &request.seen {
                     mask[*token as usize / 32] |= 1 << (token % 32);
                 }
                 self.add(&mask)
@@ -130,8 +130,8 @@ impl Masks<'_> {
             None => NONE,
         };
         [
-            order.random as u32,
-            (order.random >> 32) as u32,
+            request.random as u32,
+            (request.random >> 32) as u32,
             sampling.temperature.to_bits(),
             sampling.top_k.unwrap_or(0),
             sampling.top_p.unwrap_or(1.0).to_bits(),

@@ -1,4 +1,4 @@
-//! An endpoint that answers: requests paced, repeated where that helps, reshaped once where the server knows less.
+//! The client of an endpoint: rate limits, retries, and fallbacks for parameters that a server does not support.
 
 use std::fmt;
 use std::panic::resume_unwind;
@@ -92,7 +92,7 @@ impl RemoteModel {
     /// Asks which models are there: finds a dead endpoint, a wrong key or a misspelt model before a run begins.
     ///
     /// # Errors
-    /// As [`RemoteModel::complete`]; an endpoint without such a list is none.
+    /// An endpoint that denies access or does not answer; one without such a list is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Served, RemoteError> {
         let mut persistence = Persistence {
             seed: 0,

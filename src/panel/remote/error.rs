@@ -1,4 +1,4 @@
-//! What can go wrong with an endpoint, and whether it costs an item or the run.
+//! Errors of an endpoint, and whether each costs an item or the run.
 
 use std::path::PathBuf;
 

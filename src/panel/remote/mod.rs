@@ -109,6 +109,4 @@ pub type Waiting = Box<dyn FnOnce() -> Result<RemoteCompletion, RemoteError>>;
 pub struct Served {
     /// Whether the endpoint lists the model; `None` where it gives no list.
     pub is_listed: Option<bool>,
-    /// Tokens that a prompt and its completion may hold together (vLLM and SGLang say).
-    pub context: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! A server's error, in whichever of the usual shapes it comes.
+//! Reads a server's error in any of the usual shapes.
 
 use serde_json::Value;
 

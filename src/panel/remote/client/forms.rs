@@ -1,4 +1,4 @@
-//! Parameters that not every server knows: the forms each may be sent in, and which form an endpoint takes.
+//! Parameters that not every server supports: the forms each may be sent in, and which form an endpoint accepts.
 //!
 //! A form that a server refuses gives way to the next one for the request at hand. Only when that succeeds is it
 //! remembered: a refusal may have had another cause than the one its words suggest.

@@ -1,4 +1,4 @@
-//! How many requests are under way at once, and how soon after each other they begin.
+//! Limits of concurrency and rate: how many requests are under way at once, and the interval between their starts.
 //!
 //! Permits and the clock of the next start travel through channels: whoever has received one owns it until it is
 //! sent back.

@@ -1,4 +1,4 @@
-//! What a server's answer says: the text, why it ended, what it cost.
+//! Reads a server's answer: text, finish reason, usage.
 
 use serde_json::Value;
 
@@ -119,10 +119,8 @@ pub fn served(list: &Value, model: &str) -> Served {
     let found = models
         .iter()
         .find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
-    let context = found.and_then(|entry| entry.get("max_model_len")?.as_u64());
     Served {
         is_listed: Some(found.is_some()),
-        context: context.and_then(|context| usize::try_from(context).ok()),
     }
 }
 
@@ -252,13 +250,10 @@ mod tests {
 
     #[test]
     fn a_list_of_models_tells_whether_the_model_is_there() {
-        let list = json!({"data": [{"id": "a"}, {"id": "b", "max_model_len": 4096}]});
+        let list = json!({"data": [{"id": "a"}, {"id": "b"}]});
         let of = |model| served(&list, model);
-        assert_eq!(
-            (of("b").is_listed, of("b").context),
-            (Some(true), Some(4096))
-        );
-        assert_eq!((of("a").is_listed, of("a").context), (Some(true), None));
+        assert_eq!(of("b").is_listed, Some(true));
+        assert_eq!(of("a").is_listed, Some(true));
         assert_eq!(of("c").is_listed, Some(false));
         assert_eq!(served(&json!({"models": []}), "a"), Served::default());
     }

@@ -1,4 +1,4 @@
-//! When to ask again: how long a pause is, what `Retry-After` means, and how to sleep so that one can be woken.
+//! Retries: which statuses are transient, backoff, `Retry-After`, and an interruptible sleep.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

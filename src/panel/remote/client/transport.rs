@@ -1,4 +1,4 @@
-//! One HTTP exchange: sent, read whole within bounds of time and length, judged by nobody here.
+//! One HTTP exchange, within limits of time and length; the answer is not interpreted here.
 
 use std::io;
 use std::time::{Duration, SystemTime};
