@@ -103,13 +103,16 @@ impl Sampler {
     }
 }
 
-/// A draw for each row of logits that has an request. A row a task; each depends on its own order alone.
+/// A draw for each row of logits that has an request. A row a task; each depends on its own request alone.
 pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
     let tasks = rows.into_par_iter().zip(requests);
-    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, request)| match order {
-        Some(request) => sampler.draw(logits, request),
-        None => Drawn::default(),
-    });
+    let drawn = tasks.map_init(
+        Sampler::default,
+        |sampler, (logits, request)| match request {
+            Some(request) => sampler.draw(logits, request),
+            None => Drawn::default(),
+        },
+    );
     drawn.collect()
 }
 

@@ -59,7 +59,9 @@ impl Drawer {
             count: 0,
         };
         for (index, request) in requests.iter().enumerate() {
-            let words = request.as_ref().map_or(IDLE, |request| masks.describe(request));
+            let words = request
+                .as_ref()
+                .map_or(IDLE, |request| masks.describe(request));
             masks.words.put(index * REQUEST_WORDS, &words);
         }
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
