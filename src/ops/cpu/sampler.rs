@@ -103,7 +103,7 @@ impl Sampler {
     }
 }
 
-/// A draw for each row of logits that has an request. A row a task; each depends on its own request alone.
+/// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
 pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
     let tasks = rows.into_par_iter().zip(requests);
     let drawn = tasks.map_init(

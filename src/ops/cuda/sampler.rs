@@ -116,7 +116,7 @@ impl Masks<'_> {
             Some((_, place)) => *place,
             None => {
                 let place = self.add(&request.allowed);
-                self.shared.push((order.allowed.clone(), place));
+                self.shared.push((request.allowed.clone(), place));
                 place
             }
         };
