@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// One file of `src/`.
 pub struct SourceFile {
@@ -31,7 +32,12 @@ pub fn all() -> Vec<SourceFile> {
 }
 
 /// The files that are compiled without `cfg(test)`.
-pub fn production() -> Vec<SourceFile> {
+pub fn production() -> &'static [SourceFile] {
+    static FILES: LazyLock<Vec<SourceFile>> = LazyLock::new(read_production);
+    &FILES
+}
+
+fn read_production() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = all();
     let of_tests: BTreeSet<PathBuf> = files
@@ -176,8 +182,9 @@ fn item(code: &str) -> &str {
 
 /// `text` with comments and the insides of literals blanked; lines stay where they are.
 fn without_comments_and_strings(text: &str) -> String {
-    let literal = regex::Regex::new(
-        r####"(?sx)
+    static LITERAL: LazyLock<regex::Regex> = LazyLock::new(|| {
+        regex::Regex::new(
+            r####"(?sx)
         //[^\n]*
         | \bb?r"[^"]*"
         | \bb?r\#".*?"\#
@@ -185,11 +192,12 @@ fn without_comments_and_strings(text: &str) -> String {
         | b?"(?:[^"\\]|\\.)*"
         | b?'(?:[^'\\]|\\[^'\n]+|\\')'
         | /\*"####,
-    )
-    .unwrap();
+        )
+        .unwrap()
+    });
     let mut kept = String::with_capacity(text.len());
     let mut at = 0;
-    while let Some(found) = literal.find_at(text, at) {
+    while let Some(found) = LITERAL.find_at(text, at) {
         kept += &text[at..found.start()];
         let end = match found.as_str() {
             "/*" => found.start() + block_comment(&text[found.start()..]),
