@@ -3,7 +3,9 @@
 //! The text holds every special token, so it is tokenised without adding any. Dates are pinned, or the same
 //! question would be another prompt tomorrow.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
@@ -39,6 +41,11 @@ const DATE: [(&str, &str); 9] = [
 
 /// Spaces that `tojson` indents by at most: templates are not ours, and memory is not theirs.
 const MOST_INDENT: usize = 16;
+
+/// A hundred times the instructions that a published template takes for a long debate.
+const MOST_STEPS: u64 = 10_000_000;
+/// More text than any context holds.
+const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Error)]
 pub enum ChatError {
@@ -94,15 +101,37 @@ impl ChatTemplate {
             problem: describe(&error),
         };
         let template = self.environment.get_template("chat").map_err(refuse)?;
+        let context = context! {
+            messages => Value::from(Serde(messages)),
+            add_generation_prompt => true,
+            enable_thinking => thinking,
+            bos_token => self.bos_token.as_deref().unwrap_or_default(),
+            eos_token => self.eos_token.as_deref().unwrap_or_default(),
+        };
+        let mut text = Bounded(Vec::new());
         template
-            .render(context! {
-                messages => Value::from(Serde(messages)),
-                add_generation_prompt => true,
-                enable_thinking => thinking,
-                bos_token => self.bos_token.as_deref().unwrap_or_default(),
-                eos_token => self.eos_token.as_deref().unwrap_or_default(),
-            })
-            .map_err(refuse)
+            .render_captured_to(context, &mut text)
+            .map_err(refuse)?;
+        let garbled =
+            |error: FromUtf8Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+        String::from_utf8(text.0).map_err(|error| refuse(garbled(error)))
+    }
+}
+
+/// Text that ends where a template repeats itself without end.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_BYTES {
+            return Err(io::Error::other("it renders more than 64 MiB"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -159,6 +188,7 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn compile(text: String) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
+    environment.set_fuel(Some(MOST_STEPS));
     environment.set_syntax(
         SyntaxConfig::builder()
             .trim_blocks(true)
