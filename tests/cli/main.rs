@@ -7,6 +7,7 @@ mod baselines;
 mod binary;
 mod comparing;
 mod determinism;
+mod every_system;
 mod fresh_start;
 mod limits;
 mod multi_agent;

@@ -1,0 +1,103 @@
+//! Every entry of the table of systems, whole: items of the demonstration, run, verified, reported. The page shows what was
+//! asked and hides how.
+
+use regex::Regex;
+use wardround::data::{self, DEMO_PATH, ItemKind};
+use wardround::model::Family;
+use wardround::systems::SYSTEMS;
+
+use crate::binary::Scratch;
+
+const NOTES: &str = r#"{"id": "a", "text": "0 Fever & chills for two days.\n1 Malaria is treated with aspirin.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Malaria is treated with artesunate."}}
+{"id": "b", "text": "0 Seen on the ward.\n1 Pulse < 80, all's well.", "gold": {"flag": 0}}
+"#;
+
+/// What the page must show of each item.
+fn asked(takes: ItemKind) -> Vec<String> {
+    match takes {
+        ItemKind::Questions => data::demo()
+            .unwrap()
+            .questions()
+            .iter()
+            .take(2)
+            .map(|question| question.question.clone())
+            .collect(),
+        ItemKind::Notes => vec![
+            "Fever & chills for two days.".to_owned(),
+            "Pulse < 80, all's well.".to_owned(),
+        ],
+    }
+}
+
+/// What a reader sees of the part of a page that shows the cases; after it come the prompts.
+fn cases(page: &str) -> String {
+    let from = page.find("id=\"cases\"").unwrap();
+    let length = page[from..].find("prompts-title").unwrap();
+    let tags = Regex::new(r"<[^>]*>").unwrap();
+    let text = tags
+        .replace_all(&page[from..from + length], "")
+        .into_owned();
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#x27;", "'"),
+        ("&#39;", "'"),
+        ("&#x2f;", "/"),
+        ("&amp;", "&"),
+    ];
+    entities
+        .iter()
+        .fold(text, |text, (entity, char)| text.replace(entity, char))
+}
+
+/// Lines of the system's prompts that no item and no answer has.
+fn instructions(folder: &str) -> Vec<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("prompts")
+        .join(folder);
+    let mut lines = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let long = text
+            .lines()
+            .filter(|line| line.len() > 60 && !line.contains('{'));
+        lines.extend(long.map(|line| line.trim().to_owned()));
+    }
+    assert!(!lines.is_empty());
+    lines
+}
+
+#[test]
+fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    scratch.write("notes.jsonl", NOTES);
+    for system in SYSTEMS {
+        let name = system.name;
+        let data = match system.takes {
+            ItemKind::Questions => format!("{DEMO_PATH} --format mcq --limit 2"),
+            ItemKind::Notes => "notes.jsonl --format notes".to_owned(),
+        };
+        let run = format!(
+            "run {name} --data {data} --panel qwen3 --set record_chars=4 --quiet --out {name}"
+        );
+        scratch.wardround(run).succeeded();
+        scratch.wardround(format!("verify {name}")).succeeded();
+        scratch.wardround(format!("report {name}")).succeeded();
+        let page = std::fs::read_to_string(scratch.path(name).join("report.html")).unwrap();
+        let cases = cases(&page);
+        for text in asked(system.takes) {
+            assert!(
+                cases.contains(&text),
+                "{name}: the page does not show: {text}"
+            );
+        }
+        for line in instructions(system.prompts) {
+            assert!(
+                !cases.contains(&line),
+                "{name}: the page shows the instruction: {line}"
+            );
+        }
+    }
+}
