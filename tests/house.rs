@@ -71,7 +71,6 @@ const WRONG_ARROWS: &[(&str, &str)] = &[
     ("panel", "experiment"),
     ("experiment", "analysis"),
     ("experiment", "encoder"),
-    ("analysis", "report"),
 ];
 
 /// Longer files are two nouns.
