@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::IgnoredAny;
 use thiserror::Error;
 use tokenizers::Tokenizer as Inner;
 
@@ -46,6 +47,15 @@ impl Diagnosis for TokenizerError {
     }
 }
 
+/// The library panics over some files that are damaged: what is no JSON never reaches it, and its panic is an error.
+fn parse(bytes: &[u8]) -> Result<Inner, String> {
+    serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
+    match std::panic::catch_unwind(|| Inner::from_bytes(bytes)) {
+        Ok(parsed) => parsed.map_err(|error| error.to_string()),
+        Err(_) => Err("a part of it is of no kind that tokenizers know".to_owned()),
+    }
+}
+
 impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
@@ -54,7 +64,7 @@ impl Tokenizer {
             problem,
         };
         let bytes = fs_err::read(path).map_err(|error| load(error.to_string()))?;
-        let mut inner = Inner::from_bytes(&bytes).map_err(|error| load(error.to_string()))?;
+        let mut inner = parse(&bytes).map_err(load)?;
         keep_no_words(&mut inner);
         let style = Style::of(&inner).ok_or_else(|| TokenizerError::Decoder {
             path: path.to_owned(),

@@ -1,0 +1,177 @@
+//! What is downloaded: checkpoints, their tokenizers and templates, encoders and scorers.
+
+use std::path::Path;
+
+use wardround::chat::ChatTemplate;
+use wardround::encoder::Encoder;
+use wardround::hub::CheckpointFiles;
+use wardround::model::{Config, Family};
+use wardround::ops::checkpoint::Checkpoint;
+use wardround::panel::generation::Generation;
+use wardround::record::Message;
+use wardround::scorers::Bleurt;
+use wardround::tokenizer::Tokenizer;
+
+use super::damage::{damaged, damaged_text, withstands};
+use crate::common::{goldens, synthetic};
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &to),
+            false => drop(std::fs::copy(&path, &to).unwrap()),
+        }
+    }
+}
+
+/// The first `length` bytes of a file.
+fn beginning(path: &Path, length: usize) -> Vec<u8> {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes.truncate(length);
+    bytes
+}
+
+#[test]
+fn weights() {
+    let file = goldens().join("scorers/tiny-bert/model.safetensors");
+    let whole = std::fs::read(&file).unwrap();
+    let header = u64::from_le_bytes(whole[..8].try_into().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    // Mostly headers: they are what is parsed.
+    let good = [beginning(&file, header as usize + 2000), whole];
+    withstands("safetensors", damaged(good), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(checkpoint) = Checkpoint::open(std::slice::from_ref(&path)) {
+            let _ = checkpoint.get("embeddings.LayerNorm.bias", &[32]);
+        }
+    });
+}
+
+#[test]
+fn indexes_of_shards() {
+    let good = r#"{"metadata": {"total_size": 12}, "weight_map": {"a.weight": "model-00001-of-00002.safetensors", "b.weight": "model-00002-of-00002.safetensors"}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors.index.json");
+    withstands("index of shards", damaged([good]), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = CheckpointFiles::find(folder.path());
+    });
+}
+
+#[test]
+fn configurations() {
+    let families = [Family::Gemma3, Family::Llama, Family::Qwen3].map(synthetic);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.json");
+    let good = families
+        .iter()
+        .map(|family| std::fs::read(family.join("config.json")).unwrap());
+    withstands("config.json", damaged(good), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = Config::read(&path);
+    });
+    let good = families
+        .iter()
+        .map(|family| std::fs::read(family.join("generation_config.json")).unwrap());
+    withstands("generation_config.json", damaged(good), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        let _ = Generation::read(Some(&path), &[1]);
+    });
+}
+
+#[test]
+fn chat_templates() {
+    let families = [Family::Gemma3, Family::Llama, Family::Qwen3].map(synthetic);
+    let good = families.iter().map(|family| template(family));
+    let folder = tempfile::tempdir().unwrap();
+    let messages = ["system", "user", "assistant", "user"].map(|role| Message {
+        role: role.to_owned(),
+        content: format!("What the {role} says."),
+    });
+    withstands("chat template", damaged_text(good), |text| {
+        std::fs::write(folder.path().join("chat_template.jinja"), text).unwrap();
+        if let Ok(template) = ChatTemplate::load(folder.path()) {
+            for thinking in [false, true] {
+                let _ = template.render(&messages, thinking);
+            }
+        }
+    });
+}
+
+fn template(folder: &Path) -> String {
+    let alone = folder.join("chat_template.jinja");
+    if alone.exists() {
+        return std::fs::read_to_string(alone).unwrap();
+    }
+    let config = crate::common::golden::read(&folder.join("tokenizer_config.json"));
+    config["chat_template"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn tokenizers() {
+    let good = ["scorers/tiny-bert", "encoders/tiny-mean"]
+        .map(|name| std::fs::read(goldens().join(name).join("tokenizer.json")).unwrap());
+    let bytes = std::fs::read(synthetic(Family::Llama).join("tokenizer.json")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    withstands(
+        "tokenizer.json",
+        damaged(good.into_iter().chain([bytes])),
+        |bytes| {
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok(tokenizer) = Tokenizer::load(&path) {
+                let ids = tokenizer
+                    .encode("Vitamin B12, 38.5 °C; 你好")
+                    .unwrap_or_default();
+                let _ = tokenizer.decode(&ids);
+            }
+        },
+    );
+}
+
+/// Damages one file of a folder after another, and opens the folder.
+fn folder_withstands(from: &Path, files: &[&'static str], open: impl Fn(&Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    for file in files {
+        copy(from, folder.path());
+        let good = std::fs::read(from.join(file)).unwrap();
+        withstands(file, damaged([good]), |bytes| {
+            std::fs::write(folder.path().join(file), bytes).unwrap();
+            open(folder.path());
+        });
+    }
+}
+
+#[test]
+fn encoders() {
+    for (name, weights) in [
+        ("tiny-mean", "model.safetensors"),
+        ("tiny-cls", "pytorch_model.bin"),
+    ] {
+        let files = [
+            "config.json",
+            "modules.json",
+            "sentence_bert_config.json",
+            weights,
+        ];
+        folder_withstands(&goldens().join("encoders").join(name), &files, |folder| {
+            if let Ok(encoder) = Encoder::open(folder) {
+                let _ = encoder.embed(&["One.", "Two of them."]);
+            }
+        });
+    }
+}
+
+#[test]
+fn scorers_with_sentence_pieces() {
+    let files = ["config.json", "spm.model", "pytorch_model.bin"];
+    folder_withstands(&goldens().join("scorers/tiny-bleurt"), &files, |folder| {
+        if let Ok(bleurt) = Bleurt::load(folder) {
+            let _ = bleurt.score(&[("a bird".to_owned(), "a bird sings".to_owned())]);
+        }
+    });
+}
