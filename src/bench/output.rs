@@ -6,10 +6,11 @@ use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Tables in Markdown
+    /// Markdown tables, rounded
     Md,
+    /// JSON, full precision
     Json,
-    /// A line a test, an engine or a run; each with everything that holds for all
+    /// CSV, full precision; a line with # and its name before each of several tables
     Csv,
 }
 

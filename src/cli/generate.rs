@@ -27,14 +27,14 @@ pub struct Generate {
     #[command(flatten)]
     input: Input,
     /// Maximum number of tokens to generate
-    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Decoding", default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     #[command(flatten)]
     sampling: SamplingFlags,
     #[command(flatten)]
     form: Form,
     /// Stop sequence: end before this text; may be repeated
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, help_heading = "Decoding", value_name = "TEXT")]
     stop: Vec<String>,
     /// Print a JSON object with text, tokens, usage and finish_reason
     #[arg(long)]
@@ -42,10 +42,10 @@ pub struct Generate {
     #[command(flatten)]
     compute: ComputeFlags,
     /// Speculative decoding: tokens to draft per step by prompt lookup
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    #[arg(long, help_heading = "Device", default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
     draft: u16,
     /// Context length in tokens: prompt and completion together
-    #[arg(long, default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Device", default_value_t = DEFAULT_CONTEXT, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     context: u32,
 }
 
@@ -53,43 +53,51 @@ pub struct Generate {
 #[group(required = true, multiple = false)]
 struct Input {
     /// User message; `-` reads stdin
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, help_heading = "Input", value_name = "TEXT")]
     prompt: Option<String>,
     /// File with a JSON list of messages, each with role and content
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Input", value_name = "FILE")]
     messages: Option<PathBuf>,
     /// Token ids of the prompt; no chat template is applied
-    #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
+    #[arg(
+        long,
+        help_heading = "Input",
+        value_delimiter = ',',
+        value_name = "ID,ID"
+    )]
     tokens: Option<Vec<u32>>,
 }
 
 /// What overrides the model's own decoding defaults.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Decoding")]
 struct SamplingFlags {
     /// Sampling temperature; 0 is greedy [default: the model's]
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
+    #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
     temperature: Option<f32>,
     /// Sample from the K most likely tokens; 0 for all [default: the model's]
-    #[arg(long, value_name = "K")]
+    #[arg(long, help_heading = "Decoding", value_name = "K")]
     top_k: Option<u32>,
     /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
-    #[arg(long, value_name = "P", value_parser = share)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share)]
     top_p: Option<f32>,
     /// Random seed
-    #[arg(long, default_value_t = 42, value_name = "S")]
+    #[arg(
+        long,
+        help_heading = "Decoding",
+        default_value_t = 42,
+        value_name = "S"
+    )]
     seed: u64,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-#[command(next_help_heading = "Decoding")]
 struct Form {
     /// Constrained decoding: file with a JSON schema that the text must follow
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Decoding", value_name = "FILE")]
     schema: Option<PathBuf>,
     /// Constrained decoding: regular expression that the whole text must match
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, help_heading = "Decoding", value_name = "REGEX")]
     regex: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::record::Message;
 #[derive(Debug, Args)]
 pub struct ModelFlags {
     /// Model: a card's name, a hub id or a directory
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, help_heading = "Model", value_name = "MODEL")]
     model: String,
     #[command(flatten)]
     hub: HubFlags,

@@ -100,7 +100,7 @@ Environment variables:
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com
   HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub
-  HF_HUB_OFFLINE                open no network connection
+  HF_HUB_OFFLINE                open no network connection, as --offline
   HF_TOKEN, HF_TOKEN_PATH       token for the hub
   HF_ENDPOINT                   mirror of the hub
   HF_HUB_DOWNLOAD_TIMEOUT, HF_HUB_ETAG_TIMEOUT, HF_HUB_DISABLE_PROGRESS_BARS

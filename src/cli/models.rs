@@ -67,7 +67,7 @@ struct Synth {
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
     /// Tokenizer to use: a tokenizer.json, or a directory with one and a chat template [default: a small one trained on the prompts]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "PATH")]
     tokenizer: Option<PathBuf>,
 }
 

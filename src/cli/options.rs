@@ -22,10 +22,9 @@ pub const DEFAULT_CONTEXT: u32 = 16_384;
 
 /// Where models come from.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Hub")]
 pub struct HubFlags {
     /// Open no network connection, as HF_HUB_OFFLINE=1 does
-    #[arg(long, env = "WARDROUND_OFFLINE")]
+    #[arg(long, help_heading = "Hub", env = "WARDROUND_OFFLINE")]
     pub offline: bool,
 }
 
@@ -40,16 +39,20 @@ impl HubFlags {
 
 /// Weights of the metrics that compare texts.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Metrics")]
 pub struct ScorerFlags {
     /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
-    #[arg(long, env = "WARDROUND_SCORERS", value_name = "DIR")]
+    #[arg(
+        long,
+        help_heading = "Metrics",
+        env = "WARDROUND_SCORERS",
+        value_name = "DIR"
+    )]
     pub scorers: Option<PathBuf>,
     /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
-    #[arg(long, value_name = "ALPHA", value_parser = share)]
+    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = share)]
     pub alpha: Option<f64>,
     /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
 }
 
@@ -110,27 +113,32 @@ impl ScorerFlags {
 
 /// What computes. Of it --dtype, --quant and --fast alone change an answer.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Device")]
 pub struct ComputeFlags {
     /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
     #[arg(
         long,
+        help_heading = "Device",
         env = "WARDROUND_DEVICE",
         default_value = "cpu",
         value_name = "DEVICE"
     )]
     pub device: String,
     /// Data type of the weights: auto (as stored), f32 or bf16
-    #[arg(long, default_value = "auto")]
+    #[arg(long, help_heading = "Device", default_value = "auto")]
     pub dtype: WantedType,
     /// Weight quantisation on load: none, q8_0 (8.5 bits per weight) or q4_k (4.6)
-    #[arg(long, default_value = "none", value_name = "FORMAT")]
+    #[arg(
+        long,
+        help_heading = "Device",
+        default_value = "none",
+        value_name = "FORMAT"
+    )]
     pub quant: Quantisation,
     /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
-    #[arg(long)]
+    #[arg(long, help_heading = "Device")]
     pub fast: bool,
     /// Number of CPU threads [default: one per core]
-    #[arg(long, env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = "Device", env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
 
@@ -165,24 +173,23 @@ impl ComputeFlags {
 
 /// What a panel runs on. None of it but --dtype, --quant, --fast and --context changes an answer.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Device")]
 pub struct MachineFlags {
     #[command(flatten)]
     pub compute: ComputeFlags,
     /// Maximum batch size: sequences that each model runs at once [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub max_batch: Option<u16>,
     /// Speculative decoding: tokens to draft per step by prompt lookup [default: 0]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(..=MOST_DRAFT))]
     pub draft: Option<u16>,
     /// Context length in tokens: prompt and completion together [default: 16384]
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
     /// KV cache size in tokens, per model [default: what memory allows]
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Device", value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub kv_tokens: Option<u32>,
     /// Fraction of the memory left after loading weights to use for the KV cache [default: 0.8]
-    #[arg(long, value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
+    #[arg(long, help_heading = "Device", value_name = "FRACTION", value_parser = fraction, conflicts_with = "kv_tokens")]
     pub kv_fraction: Option<f64>,
     #[command(flatten)]
     pub remote: RemoteFlags,
@@ -190,19 +197,18 @@ pub struct MachineFlags {
 
 /// How members behind an endpoint, openai:MODEL@URL, are asked.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Remote endpoints")]
 pub struct RemoteFlags {
     /// Timeout of a request in seconds [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub remote_timeout: Option<u32>,
     /// Attempts per request, retries included [default: 6]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub remote_attempts: Option<u32>,
     /// Maximum concurrent requests per endpoint [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub remote_in_flight: Option<u16>,
     /// Maximum requests per minute and endpoint [default: no limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = "Remote endpoints", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub remote_rate: Option<u32>,
 }
 
@@ -252,16 +258,20 @@ fn fraction(text: &str) -> Result<f64, String> {
 
 /// Which items run.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Data")]
 pub struct SubsetFlags {
     /// Maximum number of items: the first N, or a random sample with --sample-seed
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Data", value_name = "N")]
     pub limit: Option<usize>,
     /// Random seed of the sample that --limit takes
-    #[arg(long, value_name = "S", requires = "limit")]
+    #[arg(long, help_heading = "Data", value_name = "S", requires = "limit")]
     pub sample_seed: Option<u64>,
     /// File with the ids of the items to run, one per line
-    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    #[arg(
+        long,
+        help_heading = "Data",
+        value_name = "FILE",
+        conflicts_with = "limit"
+    )]
     pub ids: Option<PathBuf>,
 }
 

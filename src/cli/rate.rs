@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::report::{self, TableFormat};
+use super::report;
 use crate::analysis::rating::draw::{self, Order};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
 use crate::analysis::rating::{RatingError, rater, runs, tables};
+use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -70,7 +71,7 @@ struct Score {
     join: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
-    format: TableFormat,
+    format: OutputFormat,
 }
 
 impl Rate {

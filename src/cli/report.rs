@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
 use super::options::ScorerFlags;
@@ -10,6 +10,7 @@ use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
 use crate::analysis::table::Table;
+use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -31,7 +32,7 @@ pub struct Report {
     directory: PathBuf,
     /// Print tables in this format instead of writing the page
     #[arg(long, value_enum)]
-    format: Option<TableFormat>,
+    format: Option<OutputFormat>,
     /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
     /// localisation, types, correction, consensus, confidence, low-confidence, cost; of a rated run: ratings, raters, rated
     #[arg(long, value_name = "NAME", requires = "format")]
@@ -67,17 +68,6 @@ fn prices(text: &str) -> Result<Prices, String> {
         }
         _ => Err("expected three prices, such as 0.10,0.40,0.025".to_owned()),
     }
-}
-
-/// How tables are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum TableFormat {
-    /// Markdown, rounded
-    Md,
-    /// CSV, full precision; a line with # and its name before each of several tables
-    Csv,
-    /// JSON, full precision
-    Json,
 }
 
 impl Report {
@@ -173,20 +163,20 @@ impl Report {
 }
 
 /// Prints tables to stdout.
-pub(super) fn print(tables: &[Table], format: TableFormat) -> Result<(), Failure> {
+pub(super) fn print(tables: &[Table], format: OutputFormat) -> Result<(), Failure> {
     let text = match (format, tables) {
-        (TableFormat::Md, _) => {
+        (OutputFormat::Md, _) => {
             let printed: Vec<String> = tables.iter().map(Table::markdown).collect();
             printed.join("\n")
         }
-        (TableFormat::Csv, [table]) => table.csv()?,
-        (TableFormat::Csv, _) => {
+        (OutputFormat::Csv, [table]) => table.csv()?,
+        (OutputFormat::Csv, _) => {
             let printed = tables
                 .iter()
                 .map(|table| Ok(format!("# {}\n{}", table.name, table.csv()?)));
             printed.collect::<std::io::Result<Vec<_>>>()?.join("\n")
         }
-        (TableFormat::Json, _) => {
+        (OutputFormat::Json, _) => {
             let tables: Vec<_> = tables.iter().map(Table::json).collect();
             format!("{:#}\n", json!({ "tables": tables }))
         }

@@ -54,8 +54,6 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     for name in names {
         assert_eq!(mode(&format!("first/{name}")), 0o600, "{name}");
     }
-    let plan = std::fs::read_to_string(scratch.path("first/plan.toml")).unwrap();
-    insta::assert_snapshot!("demo-plan", stable(&plan));
     scratch.wardround("verify first").succeeded();
     scratch.wardround(demo).refused(
         2,
@@ -64,19 +62,6 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
             "hint: go on with `--resume`, or choose another `--out`",
         ],
     );
-}
-
-/// A plan without what the day, the machine and the sums of files decide.
-fn stable(plan: &str) -> String {
-    let volatile = ["version", "created_at", "path", "device_kind", "threads"];
-    let lines = plan.lines().take_while(|line| *line != "[host]");
-    let lines = lines.map(|line| match line.split_once(" = ") {
-        Some((key, _)) if volatile.contains(&key) || key.ends_with("sha256") => {
-            format!("{key} = …")
-        }
-        _ => line.to_owned(),
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
