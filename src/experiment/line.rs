@@ -63,7 +63,7 @@ pub(super) fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
         return Err(Defect::Schema { found });
     }
     let (body, hash) = split(line).ok_or(Defect::NoHash)?;
-    let computed = sha256(&[body, b"}"].concat());
+    let computed = sha256([body, b"}"].concat());
     if computed.as_bytes() != hash {
         return Err(Defect::Hash {
             found: String::from_utf8_lossy(hash).into_owned(),
