@@ -132,7 +132,7 @@ impl Keywords {
                 (json!({"keywords": reply.get("keywords")}), reply.parse)
             })?;
             let named = match call.parse {
-                Parse::Fallback => Vec::new(),
+                Parse::Fallback | Parse::Refused => Vec::new(),
                 Parse::Ok | Parse::Repaired => named(&call.record["keywords"], &error.correction),
             };
             // The receiver outlives the jobs.

@@ -76,6 +76,8 @@ pub struct ParseCounts {
     pub ok: usize,
     pub repaired: usize,
     pub fallback: usize,
+    /// Calls that the model declined.
+    pub refused: usize,
 }
 
 /// The sha256 of plan.toml, and each log's last hash with its count of lines.
@@ -139,6 +141,7 @@ impl Results {
                 Parse::Ok => parse.ok += 1,
                 Parse::Repaired => parse.repaired += 1,
                 Parse::Fallback => parse.fallback += 1,
+                Parse::Refused => parse.refused += 1,
             }
         }
 

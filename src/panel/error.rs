@@ -12,6 +12,7 @@ use crate::engine::EngineError;
 use crate::experiment::error::RunError;
 use crate::hub::HubError;
 use crate::model::ModelError;
+use crate::record::CallKey;
 use crate::tokenizer::TokenizerError;
 
 #[derive(Debug, Error)]
@@ -44,6 +45,11 @@ pub enum PanelError {
     OtherItem { item: String },
     #[error("the system has no agent {agent}")]
     NoSeat { agent: String },
+    #[error("the log's record of {call} is not what the system writes: {error}")]
+    Record {
+        call: CallKey,
+        error: serde_json::Error,
+    },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
@@ -84,7 +90,7 @@ impl Diagnosis for PanelError {
             PanelError::Engine(error) => error.blame(),
             PanelError::Run(error) => error.blame(),
             PanelError::Remote(error) => error.blame(),
-            PanelError::NoEndOfTurn { .. } => Blame::Artefact,
+            PanelError::NoEndOfTurn { .. } | PanelError::Record { .. } => Blame::Artefact,
             PanelError::Memory { .. }
             | PanelError::OtherItem { .. }
             | PanelError::Image { .. }

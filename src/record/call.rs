@@ -29,8 +29,10 @@ pub enum Parse {
     Ok,
     /// The record was found after stripping fences, trailing commas or closing open brackets.
     Repaired,
-    /// No record was found; the answer alone was taken from the text.
+    /// No record was found; the answer alone was taken from the text, or there is none.
     Fallback,
+    /// The model declined: no answer was taken from its text.
+    Refused,
 }
 
 /// What a call is to the item: the diagnostics of MED-MAD B.7 compare like with like by it.

@@ -39,6 +39,8 @@ pub enum FinishReason {
     Constraint,
     /// The ticket was dropped.
     Cancelled,
+    /// The model declined, as its endpoint says.
+    Refusal,
 }
 
 /// Who an endpoint says answered: its models change under the name that was asked for.

@@ -2,12 +2,17 @@
 
 use std::cell::Cell;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::reply::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
 use crate::panel::{Call, Panel, PanelError, Reader};
 use crate::record::Grammar;
 use crate::record::{
-    AnswerLine, CallKey, CallLine, GoldLine, ItemLine, Message, NoteLine, RoundLine, Stage,
+    AnswerLine, CallKey, CallLine, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse,
+    RoundLine, Stage,
 };
 
 /// What a system works on: a question, or a note. It asks the panel and counts its calls.
@@ -19,6 +24,8 @@ pub struct Case<'a, T = Question> {
     dataset: &'a str,
     run: u32,
     calls: Cell<u32>,
+    /// The letters that count as an answer; any, where `None`.
+    letters: Option<Vec<char>>,
 }
 
 /// An item of a run, before a panel that is to work on it.
@@ -110,7 +117,14 @@ impl<'a> Case<'a> {
             dataset,
             run,
             calls: Cell::new(0),
+            letters: Some(question.letters().collect()),
         })
+    }
+
+    /// Takes any letter from A to J for an answer, and no text for a refusal, as MED-MAD's paper does (App. B.2).
+    pub fn with_any_letter(self) -> Case<'a> {
+        let letters = None;
+        Case { letters, ..self }
     }
 
     /// The line of a case that was answered.
@@ -133,6 +147,7 @@ impl<'a> Case<'a, Note> {
             dataset,
             run,
             calls: Cell::new(0),
+            letters: None,
         }
     }
 
@@ -155,7 +170,8 @@ impl<'a, T> Case<'a, T> {
     pub fn ask_all(&self, asks: Vec<Ask>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
         self.calls.set(self.calls.get() + asks.len() as u32);
         let calls = asks.into_iter().map(|ask| self.call(ask)).collect();
-        self.panel.ask_all(calls, read)
+        let read = |text: &str, finish_reason| self.checked(text, finish_reason, read);
+        self.panel.ask_all(calls, &read)
     }
 
     /// Asks one and waits.
@@ -164,7 +180,8 @@ impl<'a, T> Case<'a, T> {
     /// As [`Panel::ask_all`].
     pub fn ask(&self, ask: Ask, read: Reader<'_>) -> Result<CallLine, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        self.panel.ask_one(self.call(ask), read)
+        let read = |text: &str, finish_reason| self.checked(text, finish_reason, read);
+        self.panel.ask_one(self.call(ask), &read)
     }
 
     /// A seed of the case's own, for what is drawn at random beside the models.
@@ -175,6 +192,30 @@ impl<'a, T> Case<'a, T> {
     /// Calls so far.
     pub fn calls(&self) -> u32 {
         self.calls.get()
+    }
+
+    /// What `read` makes of a text, without an answer where the model refused, or gave a letter that the item has not; the record
+    /// keeps that letter.
+    fn checked(&self, text: &str, finish_reason: FinishReason, read: Reader<'_>) -> (Value, Parse) {
+        let (mut record, parse) = read(text, finish_reason);
+        let answer = record.get("answer").and_then(Value::as_str).unwrap_or("");
+        let is_other = match (&self.letters, answer.chars().next()) {
+            (Some(letters), Some(letter)) => !letters.contains(&letter),
+            _ => false,
+        };
+        let refuses = matches!(answer, "" | "I") && self.letters.is_some() && refuses(text);
+        if finish_reason == FinishReason::Refusal || (parse == Parse::Fallback && refuses) {
+            if !answer.is_empty() {
+                record["answer"] = "".into();
+            }
+            return (record, Parse::Refused);
+        }
+        if is_other {
+            record["not_an_option"] = record["answer"].take();
+            record["answer"] = "".into();
+            return (record, Parse::Fallback);
+        }
+        (record, parse)
     }
 
     fn call(&self, ask: Ask) -> Call {
@@ -200,6 +241,29 @@ impl<'a, T> Case<'a, T> {
             sample,
         }
     }
+}
+
+/// The value that was read from a call's text.
+///
+/// # Errors
+/// A record that is not such a value, as in a log that another version wrote.
+pub fn value<T: DeserializeOwned>(call: &CallLine) -> Result<T, PanelError> {
+    typed(call, &call.record)
+}
+
+/// What stands under a key of it.
+///
+/// # Errors
+/// As [`value`].
+pub fn part<T: DeserializeOwned>(call: &CallLine, key: &str) -> Result<T, PanelError> {
+    typed(call, &call.record[key])
+}
+
+fn typed<T: DeserializeOwned>(call: &CallLine, value: &Value) -> Result<T, PanelError> {
+    T::deserialize(value).map_err(|error| PanelError::Record {
+        call: call.key(),
+        error,
+    })
 }
 
 /// The line of an item that could not be worked on.
@@ -275,4 +339,43 @@ pub fn messages(system: &str, user: String) -> Vec<Message> {
     };
     let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
     system.into_iter().chain([message("user", user)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::panel::scripted::Script;
+    use crate::record::Parse;
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{answer, question};
+
+    fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
+        let config = SystemConfig::parse("medmad", pairs).unwrap();
+        let (line, calls) = answer(
+            &config,
+            &question(5),
+            Script::new(move |_, _| text.to_owned()),
+        );
+        (line.answer, calls[0].parse, calls[0].record.clone())
+    }
+
+    #[test]
+    fn a_refusal_is_no_answer() {
+        for text in ["I can\u{2019}t help with that.", "I'm sorry, but I won't."] {
+            let (answer, parse, record) = said(text, &[]);
+            assert_eq!((answer.as_str(), parse), ("", Parse::Refused), "{text}");
+            assert_eq!(record["answer"], "");
+        }
+        let (answer, parse, _) = said("I cannot help thinking of B.", &["letters=a-j"]);
+        assert_eq!((answer.as_str(), parse), ("I", Parse::Fallback));
+    }
+
+    #[test]
+    fn a_letter_that_the_item_has_not_is_no_answer_and_the_record_says_so() {
+        let (answer, parse, record) = said(r#"{"answer": "I"}"#, &[]);
+        assert_eq!((answer.as_str(), parse), ("", Parse::Fallback));
+        assert_eq!(record["not_an_option"], "I");
+        let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
+        assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));
+        assert!(record.get("not_an_option").is_none());
+    }
 }

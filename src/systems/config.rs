@@ -205,7 +205,7 @@ mod tests {
     const OTHERS: [(&str, &str); 8] = [
         (
             "medmad",
-            "t_max=1 confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2",
+            "t_max=1 confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
         ),
         ("cot-sc", "samples=2 mab_compat=on"),
         ("healthcareagent", ""),

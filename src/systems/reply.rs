@@ -82,6 +82,29 @@ impl Reply {
     }
 }
 
+/// How texts begin in which a model declines.
+const REFUSALS: [&str; 12] = [
+    "i can't help",
+    "i cannot help",
+    "i can't assist",
+    "i cannot assist",
+    "i can't answer",
+    "i cannot answer",
+    "i'm unable to",
+    "i am unable to",
+    "i'm sorry, but i",
+    "i am sorry, but i",
+    "sorry, but i can",
+    "i must decline",
+];
+
+/// Whether a text declines instead of answering.
+pub fn refuses(text: &str) -> bool {
+    let text = without_thinking(text).trim().to_lowercase();
+    let text = text.replace('\u{2019}', "'");
+    REFUSALS.iter().any(|words| text.starts_with(words))
+}
+
 /// The text under a key of a record.
 pub fn field(record: &Value, key: &str) -> String {
     text_of(&record[key])

@@ -82,7 +82,8 @@ pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, V
     }
 }
 
-fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
+/// The line of an item, and its calls.
+pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
     let seats = config.seats();
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);

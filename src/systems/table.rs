@@ -153,3 +153,50 @@ where
 {
     SystemConfig::new::<S>(entry, given, |settings| settings)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Item;
+    use crate::panel::scripted::Script;
+    use crate::prompts::PromptSet;
+    use crate::record::ItemLine;
+    use crate::systems::scripted::{note, question, work};
+
+    /// What suits every call: a letter, a level, a yes; for notes a label, a sentence, a correction.
+    const SAID: &str = "<think>so</think>\nINCORRECT\n<result>She went home.</result>\n<confidence>80</confidence>\nAnswer: B";
+
+    #[test]
+    fn every_system_answers_an_item_of_its_kind_and_logs_its_calls() {
+        for entry in SYSTEMS {
+            let config = SystemConfig::named(entry.name).unwrap();
+            let (item, words, other): (Item, &str, Item) = match entry.takes {
+                ItemKind::Questions => (question(5).into(), "Which one", note().into()),
+                ItemKind::Notes => (note().into(), "Beta blockers", question(5).into()),
+            };
+            let (line, calls) = work(&config, &item, Script::new(|_, _| SAID.to_owned()));
+            let is_kind = match line {
+                ItemLine::Answer(_) => entry.takes == ItemKind::Questions,
+                ItemLine::Note(_) => entry.takes == ItemKind::Notes,
+            };
+            assert!(is_kind && line.error().is_none(), "{}", entry.name);
+            assert!((1..=config.max_calls() as usize).contains(&calls.len()));
+            assert!(calls.iter().all(|call| call.text == SAID));
+
+            let system = config.build(&PromptSet::embedded()).unwrap();
+            assert!(system.opening("medqa", &other).is_empty());
+            for opening in system.opening("medqa", &item) {
+                let asked = calls.iter().any(|call| call.messages == opening.messages);
+                assert!(asked, "{}", entry.name);
+                let user = &opening.messages.last().unwrap().content;
+                assert!(user.contains(words), "{}: {user}", entry.name);
+            }
+            let prompts = PromptSet::embedded();
+            assert!(
+                prompts.texts(entry.prompts).next().is_some(),
+                "{}",
+                entry.name
+            );
+        }
+    }
+}

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage};
-use crate::systems::medguards::parse::thought;
 use crate::text::ellipsis;
 
 /// Characters of an agent's reasons that text shows.
@@ -128,7 +127,10 @@ impl Word {
             says: said.says,
             agrees: said.agrees,
             confidence: said.confidence,
-            reasons: call.map_or(String::new(), |call| thought(&call.text)),
+            reasons: call
+                .and_then(|call| call.record["thought"].as_str())
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 }

@@ -145,7 +145,6 @@ impl RemoteModel {
                         text: reply.text,
                         finish_reason: reply.finish_reason,
                         usage: reply.usage,
-                        is_refusal: reply.is_refusal,
                         is_constrained: forms.constrain(request),
                         answered_by: reply.answered_by,
                         elapsed_ms: started.elapsed().as_millis() as u64,

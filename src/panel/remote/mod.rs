@@ -88,8 +88,6 @@ pub struct RemoteCompletion {
     pub finish_reason: FinishReason,
     /// Zeros where the server does not count.
     pub usage: Usage,
-    /// Whether the model declined in the protocol's own field.
-    pub is_refusal: bool,
     /// Whether a grammar went with the request that was answered.
     pub is_constrained: bool,
     pub answered_by: Option<AnsweredBy>,

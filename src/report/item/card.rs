@@ -14,8 +14,9 @@ use crate::record::{CallLine, FinishReason, Parse, Usage};
 const BEST_FIT: f64 = 5.0;
 
 /// Where a record has something to say, what that is called, and how it is set. Other fields follow by their own names.
-const SECTIONS: [(&str, &str, Look); 14] = [
+const SECTIONS: [(&str, &str, Look); 15] = [
     ("/cot", "Reasoning", Look::Numbered),
+    ("/thought", "Reasoning", Look::Text),
     ("/option_analysis", "Options", Look::Fits),
     (
         "/structured_reasoning/question_focus",
@@ -133,6 +134,7 @@ impl<'a> Card<'a> {
                 FinishReason::Length => Some("cut at the token limit"),
                 FinishReason::Constraint => Some("ended by the grammar"),
                 FinishReason::Cancelled => Some("cancelled"),
+                FinishReason::Refusal => Some("refused by the model"),
             },
             raw: &call.text,
             seed: call.seed,
@@ -142,30 +144,6 @@ impl<'a> Card<'a> {
             constrained: call.sampling.constrained,
             prompt,
         }
-    }
-
-    /// Puts what the text has in `<think>` tags before all else.
-    pub fn with_thought(mut self) -> Card<'a> {
-        let inner = self.raw.split_once("<think>").map(|(_, rest)| rest);
-        let thought = inner.and_then(|rest| rest.split_once("</think>"));
-        if let Some(text) = thought
-            .map(|(thought, _)| thought.trim())
-            .filter(|text| !text.is_empty())
-        {
-            let lines = vec![Line {
-                text: text.into(),
-                ..Line::default()
-            }];
-            self.sections.insert(
-                0,
-                Section {
-                    title: "Reasoning".into(),
-                    look: Look::Text,
-                    lines,
-                },
-            );
-        }
-        self
     }
 
     /// Shows what was asked, where the agent `is_arbiter` and so was given others' words.

@@ -159,8 +159,7 @@ fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>)
     let cards = group.calls.iter().map(|&call| {
         let said = note_card::said(call, note);
         let card = Card::new(call, said, prompts.number(call));
-        card.with_thought()
-            .shown(call, note_card::arbitrates(call, note))
+        card.shown(call, note_card::arbitrates(call, note))
     });
     Step {
         title: capitalised(purpose),

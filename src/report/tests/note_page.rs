@@ -62,8 +62,7 @@ fn what_models_and_notes_say_stays_text() {
     attack.agent = hostile.into();
     attack.backbone = hostile.into();
     attack.text = format!("<think>{hostile}</think>{hostile}");
-    attack.record =
-        serde_json::json!({"result": hostile, "correction": hostile, (hostile): hostile});
+    attack.record = serde_json::json!({"thought": hostile, "result": hostile, "correction": hostile, (hostile): hostile});
     for message in &mut attack.messages {
         message.content = hostile.into();
     }

@@ -93,7 +93,7 @@ pub fn called(item: &str, agent: &str, purpose: &str) -> CallLine {
     call.dataset = "medec-ms-test".into();
     call.purpose = purpose.into();
     call.text = "<think>So it is.</think>\n<confidence>86</confidence>".into();
-    call.record = json!({"confidence": 0.86});
+    call.record = json!({"thought": "So it is.", "confidence": 0.86});
     call
 }
 
@@ -251,6 +251,9 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
     (note, calls)
 }
 
+/// What every agent gives as its reasons.
+const THOUGHT: &str = "The dose and the drug were weighed against the fever.";
+
 /// The calls that the note's line tells of.
 fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
     let asked = format!("Instructions that no case shows.\n\n{text}");
@@ -265,14 +268,12 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
             call.parse = Parse::Fallback;
         }
         call.record = record;
+        call.record["thought"] = THOUGHT.into();
         call.text = text;
         calls.push(call);
     };
-    let said = |words: &str| {
-        format!(
-            "<think>The dose and the drug were weighed against the fever.</think>\n{words}\n<confidence>86</confidence>"
-        )
-    };
+    let said =
+        |words: &str| format!("<think>{THOUGHT}</think>\n{words}\n<confidence>86</confidence>");
     for (agent, flag) in note
         .detection
         .iter()

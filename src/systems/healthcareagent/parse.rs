@@ -1,5 +1,6 @@
 //! What each step's text says: the plan, the follow-up questions, a critique, an answer.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::record::{FinishReason, Parse};
@@ -10,7 +11,7 @@ pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
 
 /// Whether to ask back: by the word, wherever it stands.
-pub fn wants_inquiry(completion: &str) -> bool {
+fn wants_inquiry(completion: &str) -> bool {
     said(completion).to_uppercase().contains(INQUIRY)
 }
 
@@ -55,7 +56,7 @@ pub fn critique(completion: &str, finish_reason: FinishReason) -> (Value, Parse)
 }
 
 /// A draft, or the final answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Conclusion {
     pub explanation: String,
     /// One letter A–J, also one beyond the options; empty where none was found.

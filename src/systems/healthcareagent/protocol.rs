@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::messages::{CRITIQUES, Messages};
-use super::parse::{self, Conclusion, conclusion, said, wants_inquiry};
+use super::parse::{self, Conclusion, conclusion, said};
 use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::Grammar;
 use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
-use crate::systems::case::{Ask, Case, Verdict};
+use crate::systems::case::{Ask, Case, Verdict, part, value};
 use crate::systems::decoding::Decoding;
 use crate::systems::form::{self, STEPS};
 use crate::systems::vote::round_line;
@@ -57,7 +57,7 @@ impl System for HealthcareAgent {
         );
         let call = case.ask(ask, &read_conclusion)?;
         let draft = said(&call.text);
-        let first = conclusion(&call.text, call.finish_reason).0;
+        let first: Conclusion = value(&call)?;
 
         // None sees another, so all are asked at once.
         let critiques = CRITIQUES.into_iter().enumerate().map(|(which, purpose)| {
@@ -75,7 +75,7 @@ impl System for HealthcareAgent {
         let messages = self.messages.last(question, draft, &feedback);
         let ask = self.ask(1, Stage::Final, "final", messages, form::record(concluded));
         let call = case.ask(ask, &read_conclusion)?;
-        let last = conclusion(&call.text, call.finish_reason).0;
+        let last: Conclusion = value(&call)?;
 
         let rounds = vec![
             round(0, Stage::Initial, &first, String::new()),
@@ -105,7 +105,7 @@ impl HealthcareAgent {
         let words = form::word(&[parse::DIAGNOSE, parse::INQUIRY]);
         let ask = self.ask(0, Stage::Aside, "planner", messages, words);
         let plan = case.ask(ask, &parse::plan)?;
-        if !wants_inquiry(&plan.text) {
+        if plan.record["action"] != parse::INQUIRY {
             return Ok(Vec::new());
         }
         let question = self.decoding.string();
@@ -117,7 +117,7 @@ impl HealthcareAgent {
             let (questions, parse) = parse::follow_ups(text, finish_reason);
             (json!({"questions": questions}), parse)
         })?;
-        Ok(parse::follow_ups(&inquiry.text, inquiry.finish_reason).0)
+        part(&inquiry, "questions")
     }
 
     fn ask(

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::letter::clean_letter;
 use super::messages::Messages;
-use super::recruits::{Expert, read_experts, recruited};
+use super::recruits::{Expert, read_experts};
 use super::settings::{AGENTS, EXPERTS, MODERATOR, RECRUITER, Settings, agent_name};
 use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{CallLine, FinishReason, ItemLine, Message, Parse, Stage};
-use crate::systems::case::{Case, Verdict};
+use crate::systems::case::{Case, Verdict, part};
 use crate::systems::decoding::Shape;
 use crate::systems::form::{answer, array, choice, object};
 use crate::systems::reply::{Reply, field};
@@ -105,7 +105,7 @@ impl MdAgents {
         let count = [("count", &*EXPERTS.to_string())];
         let messages = fill_case(&self.messages.experts, case.item, &count);
         let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_experts)?;
-        let experts: Vec<Expert> = recruited(&call.record, "experts");
+        let experts: Vec<Expert> = part(&call, "experts")?;
 
         let step = self.opinion_step(case, Stage::Initial, "opinion");
         let asks = experts.iter().enumerate().map(|(at, expert)| {

@@ -82,11 +82,6 @@ pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     (json!({"teams": teams}), parse)
 }
 
-/// The experts or teams of a record; none where it holds none.
-pub fn recruited<T: for<'de> Deserialize<'de>>(record: &Value, key: &str) -> Vec<T> {
-    serde_json::from_value(record[key].clone()).unwrap_or_default()
-}
-
 /// Who assesses first comes first, who reviews last comes last, and the others keep their order.
 fn turn(goal: &str) -> u8 {
     let goal = goal.to_lowercase();
@@ -195,12 +190,18 @@ mod tests {
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
         let (record, parse) = read_experts(text, FinishReason::Stop);
-        (recruited(&record, "experts"), parse)
+        (
+            serde_json::from_value(record["experts"].clone()).unwrap(),
+            parse,
+        )
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
         let (record, parse) = read_teams(text, FinishReason::Stop);
-        (recruited(&record, "teams"), parse)
+        (
+            serde_json::from_value(record["teams"].clone()).unwrap(),
+            parse,
+        )
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::protocol::{MdAgents, fill_case};
-use super::recruits::{Member, Team, read_teams, recruited};
+use super::recruits::{Member, Team, read_teams};
 use super::settings::{AGENTS, MEMBERS, RECRUITER, TEAMS};
 use crate::panel::PanelError;
 use crate::prompts::fill;
 use crate::record::{CallLine, FinishReason, Parse, Stage};
-use crate::systems::case::{Ask, Case};
+use crate::systems::case::{Ask, Case, part};
 use crate::systems::form::{array, object};
 use crate::systems::json_object::without_thinking;
 use crate::systems::reply::field;
@@ -59,7 +59,7 @@ impl MdAgents {
         ];
         let messages = fill_case(&self.messages.teams, case.item, &counts);
         let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_teams)?;
-        Ok(recruited(&call.record, "teams"))
+        part(&call, "teams")
     }
 
     /// What every lead wants of its team.

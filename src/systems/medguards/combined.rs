@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::correction::Corrected;
 use super::localisation::{Localised, localised};
-use super::parse::{Located, confidence, correction, flag, read_located};
+use super::parse::{Located, correction, flag, read_located};
 use super::protocol::MedGuards;
 use super::{detection, localisation};
 use crate::data::Note;
@@ -32,6 +32,7 @@ impl MedGuards {
             let flag = flag(&outside(text), compat);
             let (located, parse) = read_located(text, compat);
             let record = json!({
+                "thought": located["thought"],
                 "flag": flag,
                 "result": located["result"],
                 "correction": correction(text, "correction", compat),
@@ -44,13 +45,13 @@ impl MedGuards {
             };
             (record, parse)
         })?;
-        let flag = flag(&outside(&call.text), compat);
+        let flag = call.record["flag"].as_bool();
         record.flag = flag;
         record.detection = Some(alone(&call, flag));
         if flag == Some(true) {
             let place = self.placed(case.item, &call);
             self.take_place(case.item, record, place);
-            self.take_correction(record, tagged_correction(&call, compat));
+            self.take_correction(record, tagged_correction(&call));
         }
         Ok(())
     }
@@ -97,7 +98,7 @@ impl MedGuards {
         })?;
         let place = self.placed(note, &call);
         self.take_place(note, record, place);
-        self.take_correction(record, tagged_correction(&call, compat));
+        self.take_correction(record, tagged_correction(&call));
         Ok(())
     }
 
@@ -122,7 +123,7 @@ impl MedGuards {
     }
 
     fn placed(&self, note: &Note, call: &CallLine) -> Localised {
-        let opinion = self.opinion(note, &call.text);
+        let opinion = self.opinion(note, call);
         localised(Source::Single, std::slice::from_ref(call), vec![opinion], 0)
     }
 }
@@ -132,16 +133,17 @@ fn alone(call: &CallLine, flag: Option<bool>) -> DetectionLine {
         source: Source::Single,
         agents: vec![call.agent.clone()],
         flags: vec![flag],
-        confidences: vec![confidence(&call.text)],
+        confidences: vec![call.record["confidence"].as_f64()],
     }
 }
 
 /// A correction that stands in tags of its own, or nowhere.
-fn tagged_correction(call: &CallLine, compat: bool) -> Corrected {
+fn tagged_correction(call: &CallLine) -> Corrected {
     let has_tag = super::parse::section(&call.text, "correction").is_some();
+    let correction = call.record["correction"].as_str().filter(|_| has_tag);
     Corrected {
-        text: correction(&call.text, "correction", compat).filter(|_| has_tag),
-        confidence: confidence(&call.text),
+        text: correction.map(str::to_owned),
+        confidence: call.record["confidence"].as_f64(),
     }
 }
 

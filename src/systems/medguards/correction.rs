@@ -1,6 +1,6 @@
 //! Correction: what should the sentence say? One agent answers; with eight agents, a second checks the answer.
 
-use super::parse::{confidence, correction, read_correction};
+use super::parse::read_correction;
 use super::protocol::MedGuards;
 use super::settings::Structure;
 use crate::data::Note;
@@ -26,12 +26,12 @@ impl MedGuards {
     ) -> Result<Corrected, PanelError> {
         let prompt = self.texts.correct(case.item, sentence);
         let call = self.corrector(case, "corr1", prompt)?;
-        let first = self.corrected(&call);
+        let first = corrected(&call);
         let (Structure::Eight, Some(proposal)) = (self.settings.structure, &first.text) else {
             return Ok(first);
         };
         let prompt = self.texts.correct_again(case.item, sentence, proposal);
-        let second = self.corrected(&self.corrector(case, "corr2", prompt)?);
+        let second = corrected(&self.corrector(case, "corr2", prompt)?);
         // One who gives nothing leaves what was proposed.
         Ok(if second.text.is_some() { second } else { first })
     }
@@ -53,11 +53,12 @@ impl MedGuards {
             read_correction(text, compat)
         })
     }
+}
 
-    fn corrected(&self, call: &CallLine) -> Corrected {
-        Corrected {
-            text: correction(&call.text, "result", self.settings.release_compat),
-            confidence: confidence(&call.text),
-        }
+/// What [`read_correction`] kept of a text.
+fn corrected(call: &CallLine) -> Corrected {
+    Corrected {
+        text: call.record["correction"].as_str().map(str::to_owned),
+        confidence: call.record["confidence"].as_f64(),
     }
 }

@@ -1,6 +1,6 @@
 //! Detection: does the note have an error? Two agents say so alone; where they differ a third settles it.
 
-use super::parse::{confidence, flag, read_flag};
+use super::parse::read_flag;
 use super::protocol::MedGuards;
 use super::settings::Arbitration;
 use super::texts::Prompt;
@@ -34,13 +34,16 @@ impl MedGuards {
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_flag(text, compat))?;
-        let flags: Vec<Option<bool>> = calls.iter().map(|call| self.flag(call)).collect();
+        let flags: Vec<Option<bool>> = calls
+            .iter()
+            .map(|call| call.record["flag"].as_bool())
+            .collect();
         if flags[0].is_some() && flags[0] == flags[1] {
             return Ok(self.detection(Source::Agreement, &calls));
         }
         let (source, stage, prompt) = match self.settings.arbitration {
             Arbitration::Icl => {
-                let said = [calls[0].text.as_str(), &calls[1].text];
+                let said = [&calls[0], &calls[1]];
                 let prompt = self.texts.arbitrate_detection(note, said);
                 (Source::Arbitration, Stage::Final, prompt)
             }
@@ -68,16 +71,18 @@ impl MedGuards {
         case.ask(ask, &|text, _| read_flag(text, compat))
     }
 
-    fn flag(&self, call: &CallLine) -> Option<bool> {
-        flag(&call.text, self.settings.release_compat)
-    }
-
     fn detection(&self, source: Source, calls: &[CallLine]) -> DetectionLine {
         DetectionLine {
             source,
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
-            flags: calls.iter().map(|call| self.flag(call)).collect(),
-            confidences: calls.iter().map(|call| confidence(&call.text)).collect(),
+            flags: calls
+                .iter()
+                .map(|call| call.record["flag"].as_bool())
+                .collect(),
+            confidences: calls
+                .iter()
+                .map(|call| call.record["confidence"].as_f64())
+                .collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Localisation: which sentence has the error? Two agents say so alone; where they mean different ones a third settles it.
 
 use super::detection::majority;
-use super::parse::{Located, confidence, located, read_located};
+use super::parse::{Located, read_located};
 use super::protocol::MedGuards;
 use super::settings::{Arbitration, Localisation};
 use super::texts::{Prompt, shown};
@@ -46,7 +46,7 @@ impl MedGuards {
         let prompt = self.texts.locate(Prompt::A, case.item);
         let ask = self.locator(case.item, Stage::Final, "loc1", prompt)?;
         let call = self.ask_place(case, ask)?;
-        let opinion = self.opinion(case.item, &call.text);
+        let opinion = self.opinion(case.item, &call);
         Ok(localised(Source::Single, &[call], vec![opinion], 0))
     }
 
@@ -69,14 +69,14 @@ impl MedGuards {
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_located(text, compat))?;
-        let opinion = |call: &CallLine| self.opinion(note, &call.text);
+        let opinion = |call: &CallLine| self.opinion(note, call);
         let mut opinions: Vec<Opinion> = calls.iter().map(opinion).collect();
         if opinions[0].place().is_some() && opinions[0].place() == opinions[1].place() {
             return Ok(localised(Source::Agreement, &calls, opinions, 0));
         }
         let (source, stage, prompt) = match self.settings.arbitration {
             Arbitration::Icl => {
-                let said = [calls[0].text.as_str(), &calls[1].text];
+                let said = [&calls[0], &calls[1]];
                 let meant = [0, 1].map(|agent| {
                     let opinion: &Opinion = &opinions[agent];
                     let sentence = opinion.sentence_id.map(|id| note.sentences[id].as_str());
@@ -92,7 +92,7 @@ impl MedGuards {
         };
         let ask = self.locator(note, stage, "loc3", prompt)?;
         calls.push(self.ask_place(case, ask)?);
-        opinions.push(self.opinion(note, &calls[2].text));
+        opinions.push(self.opinion(note, &calls[2]));
         let chosen = match source {
             Source::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
@@ -106,10 +106,10 @@ impl MedGuards {
         Ok(localised(source, &calls, opinions, chosen.unwrap_or(0)))
     }
 
-    /// What a text means in the note.
-    pub(super) fn opinion(&self, note: &Note, text: &str) -> Opinion {
+    /// What a call means in the note.
+    pub(super) fn opinion(&self, note: &Note, call: &CallLine) -> Opinion {
         let compat = self.settings.release_compat;
-        let mut located = located(text, compat);
+        let mut located = Located::of(call);
         let sentence_id = match (&located, self.settings.localisation) {
             (Located::Said(words), Localisation::Soft) => {
                 let found = align(&note.sentences, words, note.language, self.settings.aligner);
@@ -167,7 +167,10 @@ pub(super) fn localised(
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
             opinions: opinions.iter().map(|one| one.located.words()).collect(),
             sentence_ids: opinions.iter().map(|one| one.sentence_id).collect(),
-            confidences: calls.iter().map(|call| confidence(&call.text)).collect(),
+            confidences: calls
+                .iter()
+                .map(|call| call.record["confidence"].as_f64())
+                .collect(),
         },
         opinion: opinions[chosen].clone(),
     }

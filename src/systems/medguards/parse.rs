@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::record::Parse;
+use crate::record::{CallLine, Parse};
 
 /// One agent's words about where the error is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
 /// What a call's line keeps of a label.
 pub fn read_flag(text: &str, release_compat: bool) -> (Value, Parse) {
     let flag = flag(text, release_compat);
-    let record = json!({"flag": flag, "confidence": confidence(text)});
+    let record = json!({"thought": thought(text), "flag": flag, "confidence": confidence(text)});
     (record, parse_of(flag.is_some(), section(text, "think")))
 }
 
@@ -103,7 +103,7 @@ pub fn read_flag(text: &str, release_compat: bool) -> (Value, Parse) {
 pub fn read_located(text: &str, release_compat: bool) -> (Value, Parse) {
     let located = located(text, release_compat);
     let is_read = located != Located::Malformed;
-    let record = json!({"result": located.words(), "confidence": confidence(text)});
+    let record = json!({"thought": thought(text), "result": located.words(), "confidence": confidence(text)});
     (record, parse_of(is_read, section(text, "result")))
 }
 
@@ -111,7 +111,8 @@ pub fn read_located(text: &str, release_compat: bool) -> (Value, Parse) {
 pub fn read_correction(text: &str, release_compat: bool) -> (Value, Parse) {
     let correction = correction(text, "result", release_compat);
     let is_read = correction.is_some();
-    let record = json!({"correction": correction, "confidence": confidence(text)});
+    let record =
+        json!({"thought": thought(text), "correction": correction, "confidence": confidence(text)});
     (record, parse_of(is_read, section(text, "result")))
 }
 
@@ -125,6 +126,15 @@ fn parse_of(is_read: bool, tag: Option<&str>) -> Parse {
 }
 
 impl Located {
+    /// What [`read_located`] kept of a text.
+    pub fn of(call: &CallLine) -> Located {
+        match (call.record["result"].as_str(), call.parse) {
+            (None, _) | (Some(""), Parse::Fallback | Parse::Refused) => Located::Malformed,
+            (Some("NAN"), _) => Located::Nothing,
+            (Some(words), _) => Located::Said(words.to_owned()),
+        }
+    }
+
     /// As an item's line has it: empty where nothing could be read.
     pub fn words(&self) -> String {
         match self {

@@ -1,14 +1,14 @@
 //! What agents are asked, and what their texts look like.
 
-use super::parse::{Located, confidence, flag, thought};
+use super::parse::Located;
 use super::settings::{Localisation, Settings};
 use crate::data::Note;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::Grammar;
-use crate::record::Message;
+use crate::record::{CallLine, Grammar, Message};
 use crate::systems::case::messages;
 use crate::systems::decoding::Shape;
 use crate::systems::form::{MAX_CHAR_BYTES, STEPS};
+use crate::systems::reply::field;
 use crate::systems::text::numbered;
 
 /// Which of the two agents who work alone.
@@ -74,10 +74,10 @@ impl Texts {
     }
 
     /// The note, and what both said: all of it, or their labels with as much else as the settings let through (Table 4).
-    pub fn arbitrate_detection(&self, note: &Note, said: [&str; 2]) -> Vec<Message> {
-        let opinion = |text: &str| match self.settings.release_compat {
-            true => text.to_owned(),
-            false => self.detection_opinion(text),
+    pub fn arbitrate_detection(&self, note: &Note, said: [&CallLine; 2]) -> Vec<Message> {
+        let opinion = |call: &CallLine| match self.settings.release_compat {
+            true => call.text.clone(),
+            false => self.detection_opinion(call),
         };
         let [first, second] = said.map(opinion);
         let opinions = fill(
@@ -91,13 +91,13 @@ impl Texts {
         before_note(&self.detection_arbiter, &opinions)
     }
 
-    fn detection_opinion(&self, text: &str) -> String {
+    fn detection_opinion(&self, call: &CallLine) -> String {
         let mut lines = Vec::new();
         if self.settings.det_reasoning {
-            lines.push(format!("<think>{}</think>", thought(text)));
+            lines.push(format!("<think>{}</think>", field(&call.record, "thought")));
         }
         lines.push(
-            match flag(text, false) {
+            match call.record["flag"].as_bool() {
                 Some(true) => "INCORRECT",
                 Some(false) => "CORRECT",
                 None => "UNKNOWN",
@@ -105,7 +105,7 @@ impl Texts {
             .to_owned(),
         );
         if self.settings.det_confidence {
-            lines.extend(percent(text).map(|score| format!("<confidence>{score}</confidence>")));
+            lines.extend(percent(call).map(|score| format!("<confidence>{score}</confidence>")));
         }
         lines.join("\n")
     }
@@ -123,25 +123,25 @@ impl Texts {
     pub fn arbitrate_localisation(
         &self,
         note: &Note,
-        said: [&str; 2],
+        said: [&CallLine; 2],
         meant: [String; 2],
     ) -> Vec<Message> {
         let passes = |is_on: bool| is_on && !self.settings.release_compat;
-        let opinion = |(text, meant): (&str, String)| {
+        let opinion = |call: &CallLine, meant: String| {
             let mut lines = vec![meant];
             if passes(self.settings.loc_reasoning) {
-                lines.push(format!("Reasoning: {}", thought(text)));
+                lines.push(format!("Reasoning: {}", field(&call.record, "thought")));
             }
             if passes(self.settings.loc_confidence) {
-                lines.extend(percent(text).map(|score| format!("Confidence: {score}")));
+                lines.extend(percent(call).map(|score| format!("Confidence: {score}")));
             }
             lines.join("\n")
         };
         let [first, second] = said;
         let [first_meant, second_meant] = meant;
         let opinions = [
-            (AGENT_A, opinion((first, first_meant))),
-            (AGENT_B, opinion((second, second_meant))),
+            (AGENT_A, opinion(first, first_meant)),
+            (AGENT_B, opinion(second, second_meant)),
         ];
         let opinions = opinions.map(|(name, opinion)| {
             let values = [("agent_name", name), ("opinion", &opinion)];
@@ -293,8 +293,9 @@ fn before_note(prompt: &str, note: &str) -> Vec<Message> {
 }
 
 /// The confidence as agents are asked for it.
-fn percent(text: &str) -> Option<u32> {
-    confidence(text).map(|share| (share * 100.0).round() as u32)
+fn percent(call: &CallLine) -> Option<u32> {
+    let share = call.record["confidence"].as_f64();
+    share.map(|share| (share * 100.0).round() as u32)
 }
 
 /// How a sentence that was meant is shown to the arbiter.

@@ -7,14 +7,14 @@ use super::messages::Messages;
 use super::parse::parse;
 use super::record::Record;
 use super::schema::{schema, worst_case_bytes};
-use super::settings::Settings;
+use super::settings::{Letters, Settings};
 use super::vote::{consensus, rationale, weights};
 use crate::data::Item;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::Grammar;
 use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
-use crate::systems::case::{Ask, Case, Verdict};
+use crate::systems::case::{Ask, Case, Verdict, value};
 use crate::systems::permutation::permutation;
 use crate::systems::vote::{Vote, round_line, vote};
 use crate::systems::{Opening, System, Task};
@@ -41,7 +41,10 @@ impl MedMad {
 impl System for MedMad {
     /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
-        let case = task.question()?;
+        let case = match self.settings.letters {
+            Letters::Item => task.question()?,
+            Letters::AToJ => task.question()?.with_any_letter(),
+        };
         let question = case.item;
         let mut records = self.ask(&case, 0, |agent| {
             self.messages.initial(self.settings.roles[agent], question)
@@ -117,10 +120,7 @@ impl MedMad {
             max_tokens: self.settings.decoding.bound(worst_case),
         });
         let calls = case.ask_all(asks.collect(), &read)?;
-        Ok(calls
-            .iter()
-            .map(|call| parse(&call.text, call.finish_reason).0)
-            .collect())
+        calls.iter().map(value).collect()
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
@@ -167,6 +167,6 @@ fn answers(records: &[Record]) -> Vec<&str> {
 
 fn read(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     let (record, parse) = parse(text, finish_reason);
-    // A record is plain strings and numbers, which always serialise.
+    // A record that does not serialise is told where it is read back.
     (serde_json::to_value(&record).unwrap_or(Value::Null), parse)
 }

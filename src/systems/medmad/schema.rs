@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::settings::{Counterfactual, Settings};
+use super::settings::{Counterfactual, Letters, Settings};
 use crate::systems::form::{array, confidence, longest, object, root, string};
 
 /// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
@@ -36,9 +36,13 @@ pub fn schema(letters: &[char], settings: &Settings) -> Value {
         "minItems": letters.len(),
         "maxItems": letters.len(),
     });
+    let answers: Vec<char> = match settings.letters {
+        Letters::Item => letters.to_vec(),
+        Letters::AToJ => ('A'..='J').collect(),
+    };
     let mut fields = vec![
         ("cot", strings(MIN_STEPS)),
-        ("answer", json!({"enum": ('A'..='J').collect::<Vec<_>>()})),
+        ("answer", json!({"enum": answers})),
         ("confidence", confidence()),
     ];
     let at = if settings.analysis_first { 1 } else { 3 };
@@ -230,8 +234,19 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_one_of_the_items_letters_or_of_the_papers_ten() {
+        let answers = |pairs: &[&str]| {
+            let schema = schema(&LETTERS[..3], &settings(pairs));
+            schema["properties"]["answer"]["enum"].clone()
+        };
+        assert_eq!(answers(&[]), json!(["A", "B", "C"]));
+        assert_eq!(answers(&["letters=a-j"]), json!(LETTERS));
+    }
+
+    #[test]
     fn the_grammar_takes_what_the_schema_says_and_no_more() {
-        let settings: Settings = settings(&["record_chars=8", "counterfactual=strict"]);
+        let settings: Settings =
+            settings(&["record_chars=8", "counterfactual=strict", "letters=a-j"]);
         let schema = schema(&LETTERS[..2], &settings);
         let tokens = ApproximateTokEnv::single_byte_env();
         let factory = ParserFactory::new_simple(&tokens).unwrap();

@@ -49,6 +49,17 @@ pub enum Counterfactual {
     Strict,
 }
 
+/// Which letters an answer may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Letters {
+    /// The item's.
+    #[serde(rename = "item")]
+    Item,
+    /// The paper's A to J, under the grammar and in free text, whatever the item has (App. B.2, C.2).
+    #[serde(rename = "a-j")]
+    AToJ,
+}
+
 /// How MED-MAD runs; the defaults are the paper's open panel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -72,6 +83,7 @@ pub struct Settings {
     /// First answers that each agent gives; where more than one, all of them vote and nobody debates.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
+    pub letters: Letters,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
@@ -86,6 +98,7 @@ impl Default for Settings {
             analysis_first: false,
             truncate_chars: 200,
             samples: 1,
+            letters: Letters::Item,
             decoding: Decoding::default(),
         }
     }

@@ -20,12 +20,16 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// As the call's line keeps it.
-    pub fn record(&self) -> Value {
-        match &self.thought {
+    /// As the call's line keeps it; with the answer as it was written where the vote counts that.
+    pub fn record(&self, mab_compat: bool) -> Value {
+        let mut record = match &self.thought {
             Some(thought) => json!({"thought": thought, "answer": self.answer}),
             None => json!({"answer": self.answer}),
+        };
+        if mab_compat {
+            record["written"] = self.written.as_str().into();
         }
+        record
     }
 }
 
@@ -266,8 +270,8 @@ mod tests {
     #[test]
     fn records_have_the_answer_and_the_thought_where_there_is_one() {
         let cot = read(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
-        assert_eq!(cot.record(), json!({"answer": "B", "thought": "t"}));
+        assert_eq!(cot.record(false), json!({"answer": "B", "thought": "t"}));
         let zero_shot = read(Method::ZeroShot, false, "b");
-        assert_eq!(zero_shot.record(), json!({"answer": "B"}));
+        assert_eq!(zero_shot.record(false), json!({"answer": "B"}));
     }
 }

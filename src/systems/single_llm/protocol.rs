@@ -1,21 +1,32 @@
 //! One question, asked of one model once or several times, and the vote over what it said.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::messages::Messages;
-use super::parse::{Reading, parse};
+use super::parse::parse;
 use super::settings::Settings;
 use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{ItemLine, RoundLine, Stage};
-use crate::systems::case::{Ask, Verdict};
+use crate::systems::case::{Ask, Verdict, value};
 use crate::systems::form::{self, STEPS};
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
 
 /// The one seat's agent.
 pub const AGENT: &str = "solo";
+
+/// What of a call's record the vote counts.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counted {
+    answer: String,
+    /// The answer as it was written, where the harness counts that.
+    written: String,
+    thought: Option<String>,
+}
 
 /// A model on its own.
 pub struct SingleLlm {
@@ -57,12 +68,9 @@ impl System for SingleLlm {
         });
         let calls = case.ask_all(asks.collect(), &|text, finish_reason| {
             let reading = parse(text, finish_reason, &self.settings, &letters);
-            (reading.record(), reading.parse)
+            (reading.record(self.settings.mab_compat), reading.parse)
         })?;
-        let readings: Vec<Reading> = calls
-            .iter()
-            .map(|call| parse(&call.text, call.finish_reason, &self.settings, &letters))
-            .collect();
+        let readings: Vec<Counted> = calls.iter().map(value).collect::<Result<_, _>>()?;
         let verdict = verdict(&readings, self.settings.mab_compat);
         let agents = vec![AGENT.to_owned(); readings.len()];
         let answers = readings.into_iter().map(|one| one.answer).collect();
@@ -103,7 +111,7 @@ impl SingleLlm {
 
 /// The most common letter, the first seen of equally common ones; empty answers have no vote. The harness counts answers as they were
 /// written, and reads the letter from the one that won.
-fn verdict(readings: &[Reading], mab_compat: bool) -> Verdict {
+fn verdict(readings: &[Counted], mab_compat: bool) -> Verdict {
     let (answer, tie) = match mab_compat {
         true => {
             let written: Vec<&str> = readings.iter().map(|one| one.written.as_str()).collect();

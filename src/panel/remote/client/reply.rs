@@ -12,7 +12,6 @@ pub struct Reply {
     pub text: String,
     pub finish_reason: FinishReason,
     pub usage: Usage,
-    pub is_refusal: bool,
     pub answered_by: Option<AnsweredBy>,
 }
 
@@ -61,12 +60,14 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
     let refusal = message.get("refusal").and_then(Value::as_str);
     let refusal = refusal.filter(|refusal| !refusal.is_empty());
     Ok(Reply {
-        is_refusal: refusal.is_some(),
         text: match refusal {
             Some(refusal) if content.is_empty() => refusal.to_owned(),
             _ => content,
         },
-        finish_reason,
+        finish_reason: match refusal {
+            Some(_) => FinishReason::Refusal,
+            None => finish_reason,
+        },
         usage: usage(answer),
         answered_by: answered_by(answer),
     })
@@ -162,7 +163,6 @@ mod tests {
                 completion_tokens: 5,
                 forced_tokens: 0,
             },
-            is_refusal: false,
             answered_by: Some(AnsweredBy {
                 model: Some("m-2025".to_owned()),
                 fingerprint: Some("fp_1".to_owned()),
@@ -194,9 +194,10 @@ mod tests {
             json!("stop"),
         ));
         let refused = refused.unwrap();
-        assert!(refused.is_refusal && refused.text == "I cannot.");
+        assert_eq!(refused.finish_reason, FinishReason::Refusal);
+        assert_eq!(refused.text, "I cannot.");
         let answered = with(json!({"content": "B", "refusal": null}), json!("stop"));
-        assert!(!read(&answered).unwrap().is_refusal);
+        assert_eq!(read(&answered).unwrap().finish_reason, FinishReason::Stop);
     }
 
     #[test]
