@@ -229,10 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_beyond_the_options_is_kept_and_wrong() {
+    fn a_letter_beyond_the_options_is_no_answer_and_its_letter_is_kept() {
         let (item, calls) = run("zero-shot", &[], &["J"]);
-        assert_eq!((item.answer.as_str(), item.correct), ("J", Some(false)));
-        assert_eq!(calls[0].record["answer"], "J");
+        assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
+        assert_eq!(calls[0].record["not_an_option"], "J");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
             "I refuse.",
         ];
         let (item, calls) = run("cot-sc", &[], &said);
-        assert_eq!(item.rounds[0].answers, ["B", "C", "B", "I"]);
+        assert_eq!(item.rounds[0].answers, ["B", "C", "B", ""]);
         assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 0.5));
         assert_eq!(item.rationale, "rash\ncough");
         assert_eq!(calls[1].record["thought"], "fever");
