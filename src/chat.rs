@@ -44,6 +44,10 @@ const MOST_INDENT: usize = 16;
 
 /// A hundred times the instructions that a published template takes for a long debate.
 const MOST_STEPS: u64 = 10_000_000;
+/// Published templates take a fifth of it.
+const LONGEST_TEMPLATE: usize = 64 << 10;
+/// For the deepest chain that so long a template can hold; only what is used becomes memory.
+const COMPILER_STACK: usize = 256 << 20;
 /// More text than any context holds.
 const MOST_BYTES: usize = 64 << 20;
 
@@ -81,10 +85,24 @@ impl ChatTemplate {
                 .map(str::to_owned)
         };
         let sha256 = crate::digest::sha256(&text);
-        let environment = compile(text).map_err(|error| ChatError::Compile {
+        let refuse = |problem: String| ChatError::Compile {
             path: path.clone(),
-            problem: describe(&error),
-        })?;
+            problem,
+        };
+        if text.len() > LONGEST_TEMPLATE {
+            return Err(refuse(format!(
+                "it is longer than {LONGEST_TEMPLATE} bytes"
+            )));
+        }
+        // A long chain of operators is compiled by recursion.
+        let compiled = std::thread::Builder::new()
+            .stack_size(COMPILER_STACK)
+            .spawn(|| compile(text))
+            .map_err(|error| refuse(error.to_string()))?
+            .join();
+        let environment = compiled
+            .map_err(|_| refuse("its compiler panicked".to_owned()))?
+            .map_err(|error| refuse(describe(&error)))?;
         Ok(ChatTemplate {
             environment,
             bos_token: token("bos_token"),
