@@ -1,6 +1,7 @@
 //! What an error says beside its message: who has to act on it, and what may help.
 
 use std::error::Error;
+use std::fmt;
 use std::io::{self, ErrorKind};
 
 /// Who has to act on an error; the exit code of the program.
@@ -38,6 +39,84 @@ pub trait Diagnosis: Error + Send + Sync + 'static {
     /// What the user can do about it, printed after `hint:`.
     fn hint(&self) -> Option<String> {
         None
+    }
+}
+
+/// Any error that says who has to act on it.
+#[derive(Debug)]
+pub struct Failure(Box<dyn Diagnosis>);
+
+impl<E: Diagnosis> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure(Box::new(error))
+    }
+}
+
+/// An error without a type of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Complaint {
+    blame: Blame,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Diagnosis for Complaint {
+    fn blame(&self) -> Blame {
+        self.blame
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.hint.clone()
+    }
+}
+
+impl Failure {
+    /// The command line asks for what cannot be.
+    pub fn usage(message: impl Into<String>, hint: &str) -> Failure {
+        Failure::complaint(Blame::Usage, message.into(), Some(hint.to_owned()))
+    }
+
+    /// The command did its work, and the outcome is not what was hoped for.
+    pub fn outcome(message: impl Into<String>, hint: Option<String>) -> Failure {
+        Failure::complaint(Blame::Outcome, message.into(), hint)
+    }
+
+    /// A file's content does not match what was recorded of it.
+    pub fn mismatch(message: impl Into<String>) -> Failure {
+        Failure::complaint(Blame::Artefact, message.into(), None)
+    }
+
+    fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
+        Failure::from(Complaint {
+            blame,
+            message,
+            hint,
+        })
+    }
+
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        let error: &(dyn Error + 'static) = &*self.0;
+        error.downcast_ref()
+    }
+
+    pub fn blame(&self) -> Blame {
+        self.0.blame()
+    }
+
+    pub fn hint(&self) -> Option<String> {
+        self.0.hint()
+    }
+
+    pub fn is_broken_pipe(&self) -> bool {
+        self.downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
     }
 }
 

@@ -22,7 +22,6 @@ use wardround::model::{Config, Family, WantedType};
 use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
-use wardround::panel::recorder::Recorder;
 use wardround::panel::{Member, Panel, PanelError};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
@@ -416,7 +415,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
             .into_iter()
             .map(|seat| member(seat.agent))
             .collect(),
-        recorder: Recorder::Replay(calls),
+        recorder: Box::new(calls),
         run_seed: 1,
         free: false,
         ignore_eos: false,

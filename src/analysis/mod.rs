@@ -8,6 +8,7 @@ pub mod notes;
 pub mod outcomes;
 pub mod rating;
 pub mod recipe;
+pub mod results;
 pub mod table;
 
 pub use outcomes::Outcomes;

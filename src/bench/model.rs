@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::environment::Environment;
 use super::statistics::Summary;
 use super::workload::Workload;
+use crate::experiment::plan::MemberPlan;
 use crate::model::{Cost, CostModel};
 use crate::ops::{Limits, Precision};
 use crate::panel::backbone::Description;
@@ -60,7 +61,7 @@ pub struct Subject {
 
 impl Subject {
     pub fn new(description: &Description) -> Subject {
-        let plan = description.plan("", false);
+        let plan = MemberPlan::local("", description, false);
         let (config, precision) = (&description.config, description.precision);
         Subject {
             name: plan.backbone,

@@ -2,25 +2,22 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use clap::Args;
 
-use super::crew::Crew;
-use super::interrupt;
+use super::flags::{PanelFlags, slots};
 use super::options::{HubFlags, MachineFlags};
-use super::order::{Order, Share};
-use super::prepare::{Inputs, Prepared};
-use super::run::{DEFAULT_PANEL, DEFAULT_SEED, slots};
-use super::workplace::Workplace;
+use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::subset::Subset;
 use crate::data::{self, Format};
 use crate::experiment::directory::{Directory, Finished};
-use crate::panel::recorder::Recorder;
+use crate::experiment::driver::{Driver, Unobserved};
+use crate::experiment::models::Models;
+use crate::experiment::run::Run;
+use crate::experiment::spec::Spec;
 use crate::record::{CallLine, ItemLine, NoteLine};
 use crate::systems::{SystemConfig, Task};
 
@@ -32,34 +29,16 @@ pub struct Check {
     /// The note, a text file; without one, or with -, stdin
     note: Option<PathBuf>,
     /// Print JSON
-    #[arg(long, env = "WARDROUND_JSON")]
+    #[arg(long)]
     json: bool,
     /// Exit with 1 where an error was found, or the agents could not be read
-    #[arg(long, env = "WARDROUND_GATE")]
+    #[arg(long)]
     gate: bool,
     /// Keep the run in this directory; else nothing is written
-    #[arg(long, env = "WARDROUND_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// One model for every agent, or three: both who work alone, and the arbiter, who also corrects [default: gemma3-4b]
-    #[arg(
-        long,
-        env = "WARDROUND_PANEL",
-        value_delimiter = ',',
-        value_name = "A,B,C"
-    )]
-    panel: Vec<String>,
-    /// Change a setting of MedGuards, such as agents=3, or an agent's model, such as slot.det2=qwen3-4b
-    #[arg(long = "set", env = "WARDROUND_SET", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// What every draw derives from [default: 42]
-    #[arg(long, env = "WARDROUND_SEED", value_name = "S")]
-    seed: Option<u64>,
-    /// Take free text, as the paper does, instead of text under a grammar
-    #[arg(long, env = "WARDROUND_FREE")]
-    free: bool,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, env = "WARDROUND_PROMPTS", value_name = "DIR")]
-    prompts: Option<PathBuf>,
+    #[command(flatten)]
+    panel: PanelFlags,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -70,24 +49,30 @@ impl Check {
     pub fn run(self) -> Result<(), Failure> {
         let (json, gate, out) = (self.json, self.gate, self.out.clone());
         let path = self.note.clone().filter(|path| path != Path::new("-"));
-        let order = self.order(path.as_deref())?;
-        let inputs = match &path {
-            Some(path) => order.read_prompts(data::note(path, fs_err::read(path)?)?)?,
+        let spec = self.spec(path.as_deref())?;
+        let note = match &path {
+            Some(path) => data::note(path, fs_err::read(path)?)?,
+            None if out.is_some() => {
+                return Err(Failure::usage(
+                    "a note from stdin cannot be kept with --out",
+                    "give a file: a run names the file that it read",
+                ));
+            }
             None => {
-                if out.is_some() {
-                    return Err(Failure::usage(
-                        "a note from stdin cannot be kept with --out",
-                        "give a file: a run names the file that it read",
-                    ));
-                }
                 let mut text = Vec::new();
                 std::io::stdin().read_to_end(&mut text)?;
-                order.read_prompts(data::note(Path::new(STDIN), text)?)?
+                data::note(Path::new(STDIN), text)?
             }
         };
+        let inputs = spec.read_prompts(note)?;
+        let models = spec.describe_models()?;
+        let run = spec.resolve(inputs, &models)?;
+        if run.plan.synthetic {
+            console::note("note: synthetic weights answer noise: this says nothing about the note");
+        }
         let (record, calls) = match &out {
-            Some(out) => keep(order, inputs, out)?,
-            None => ask(order, inputs)?,
+            Some(out) => keep(run, models, out)?,
+            None => ask(run, models)?,
         };
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
@@ -110,55 +95,30 @@ impl Check {
         }
     }
 
-    fn order(self, path: Option<&Path>) -> Result<Order, Failure> {
-        let hub = self.hub.options(true)?;
-        let (slots, pairs) = slots(self.set);
+    fn spec(self, path: Option<&Path>) -> Result<Spec, Failure> {
+        let (_, pairs) = slots(self.panel.set.clone());
         let protocol = SystemConfig::parse("medguards", &pairs)?;
-        let panel = match self.panel.is_empty() {
-            true => DEFAULT_PANEL[..protocol.default_models()]
-                .iter()
-                .map(|name| name.to_string())
-                .collect(),
-            false => self.panel,
-        };
-        Ok(Order {
-            data: path.unwrap_or(Path::new(STDIN)).to_owned(),
-            format: Format::Notes,
-            subset: Subset::All,
-            share: Share::All,
-            runs: 1,
-            panel,
-            slots,
-            protocol,
-            seed: self.seed.unwrap_or(DEFAULT_SEED),
-            free: self.free,
-            prompts: self.prompts,
-            machine: self.machine,
-            max_in_flight: Some(1),
-            hub,
-        })
+        let mut spec = Spec::new(protocol, path.unwrap_or(Path::new(STDIN)), Format::Notes)?;
+        self.panel.apply(&mut spec);
+        spec.hardware = self.machine.hardware();
+        spec.max_in_flight = Some(1);
+        spec.hub = self.hub.options(true)?;
+        Ok(spec)
     }
 }
 
 type Asked = (NoteLine, Vec<CallLine>);
 
-fn prepare(order: Order, inputs: Inputs) -> Result<(Prepared, Crew), Failure> {
-    let crew = order.crew()?;
-    let prepared = order.prepare(inputs, &crew)?;
-    if prepared.plan.synthetic {
-        console::note("note: synthetic weights answer noise: this says nothing about the note");
-    }
-    Ok((prepared, crew))
-}
-
 /// Asks the agents, and writes nothing.
-fn ask(order: Order, inputs: Inputs) -> Result<Asked, Failure> {
-    let (prepared, crew) = prepare(order, inputs)?;
+fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
     let (sender, calls) = channel();
-    let stop = interrupt::watch();
-    let started = prepared.start(&crew.start()?, Recorder::Replay(sender), stop, |_| {})?;
-    let dataset = &started.plan.dataset.name;
-    let item = &started.items[0];
+    let started = run.start(
+        &models.start()?,
+        Box::new(sender),
+        interrupt::watch(),
+        |_| {},
+    )?;
+    let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let record = started.system.answer(&Task {
         panel: &started.panel,
         dataset,
@@ -169,21 +129,17 @@ fn ask(order: Order, inputs: Inputs) -> Result<Asked, Failure> {
 }
 
 /// Asks the agents in a run directory.
-fn keep(order: Order, inputs: Inputs, out: &Path) -> Result<Asked, Failure> {
-    let (prepared, crew) = prepare(order, inputs)?;
-    let directory = Directory::create(out, &prepared.plan, &prepared.texts)?;
-    let workplace = Workplace {
-        crew: crew.start()?,
-        stop: interrupt::watch(),
-        shared: Arc::default(),
-        quiet: true,
-    };
-    let (_, contents) = workplace.work(prepared, (directory, Finished::default()), out)?;
-    let mut records = contents.outcomes().into_values().cloned();
-    let record = records.next().map(note_record).transpose()?;
-    let calls = contents.calls.records.clone();
+fn keep(run: Run, models: Models, out: &Path) -> Result<Asked, Failure> {
+    let directory = Directory::create(out, &run.plan, &run.texts)?;
+    let mut driver = Driver::new(models.start()?, std::sync::Arc::new(Unobserved));
+    driver.stop = interrupt::watch();
+    let executed = driver.execute(run, (directory, Finished::default()), out)?;
+    summary::write(&executed)?;
+    let contents = executed.contents;
+    let first = contents.outcomes().into_values().next().cloned();
+    let record = first.map(note_record).transpose()?;
     let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
-    Ok((record.ok_or_else(missing)?, calls))
+    Ok((record.ok_or_else(missing)?, contents.calls.records))
 }
 
 fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {

@@ -1,24 +1,18 @@
 //! `demo`: the whole way at once, with models made on the spot.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{ComputeFlags, MachineFlags, RemoteFlags};
-use super::order::{Order, Share};
-use super::workplace::Workplace;
-use super::{interrupt, synthetic};
+use super::progress::Terminal;
+use super::{interrupt, summary, synthetic};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::subset::Subset;
 use crate::data::{DEMO_PATH, Format};
-use crate::experiment::contents::Contents;
 use crate::experiment::directory::{Directory, Finished};
-use crate::hub::{Environment, HubOptions};
-use crate::model::WantedType;
-use crate::ops::Quantisation;
+use crate::experiment::driver::Driver;
+use crate::experiment::spec::Spec;
 use crate::record::{AnswerLine, ItemText};
 use crate::synth::Shape;
 use crate::systems::SystemConfig;
@@ -26,13 +20,13 @@ use crate::systems::SystemConfig;
 #[derive(Debug, Args)]
 pub struct Demo {
     /// The run directory [default: wardround-demo, or the next free name]
-    #[arg(long, env = "WARDROUND_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Where the synthetic models are kept [default: the user's cache]
-    #[arg(long, env = "WARDROUND_DEMO_MODELS", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Write no progress to stderr
-    #[arg(long, env = "WARDROUND_QUIET")]
+    #[arg(long)]
     quiet: bool,
 }
 
@@ -41,50 +35,20 @@ impl Demo {
         let models = self.models.unwrap_or_else(synthetic::cache_directory);
         let panel = synthetic::panel(&models, Shape::Tiny, self.quiet)?;
         let out = self.out.unwrap_or_else(free_name);
-        let mut hub = HubOptions::new(Environment::capture()?);
-        hub.offline = true;
-        let order = Order {
-            data: DEMO_PATH.into(),
-            format: Format::Mcq,
-            subset: Subset::All,
-            share: Share::All,
-            runs: 1,
-            panel,
-            slots: BTreeMap::new(),
-            protocol: SystemConfig::parse("medmad", &["record_chars=32"])?,
-            seed: 42,
-            free: false,
-            prompts: None,
-            machine: MachineFlags {
-                compute: ComputeFlags {
-                    device: "cpu".to_owned(),
-                    dtype: WantedType::Auto,
-                    quant: Quantisation::None,
-                    fast: false,
-                    threads: None,
-                },
-                max_batch: None,
-                draft: None,
-                context: None,
-                kv_tokens: None,
-                kv_fraction: None,
-                remote: RemoteFlags::default(),
-            },
-            max_in_flight: None,
-            hub,
-        };
-        let inputs = order.read()?;
-        let crew = order.crew()?;
-        let prepared = order.prepare(inputs, &crew)?;
-        let directory = Directory::create(&out, &prepared.plan, &prepared.texts)?;
-        let workplace = Workplace {
-            crew: crew.start()?,
-            stop: interrupt::watch(),
-            shared: Arc::default(),
-            quiet: self.quiet,
-        };
-        workplace.run(prepared, (directory, Finished::default()), &out)?;
-        let contents = Contents::read(&out)?;
+        let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
+        let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
+        spec.panel = panel;
+        spec.hub.offline = true;
+        let inputs = spec.read()?;
+        let models = spec.describe_models()?;
+        let run = spec.resolve(inputs, &models)?;
+        let directory = Directory::create(&out, &run.plan, &run.texts)?;
+        let observer = Arc::new(Terminal::new(self.quiet));
+        let mut driver = Driver::new(models.start()?, observer);
+        driver.stop = interrupt::watch();
+        let executed = driver.execute(run, (directory, Finished::default()), &out)?;
+        summary::finish(&executed)?;
+        let contents = executed.contents;
         if let Some(item) = contents
             .answers()
             .into_values()

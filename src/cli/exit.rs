@@ -1,15 +1,10 @@
 //! How a command ends: what stderr is told, and the exit code.
 
-use std::error::Error;
-use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use thiserror::Error;
-
 use crate::console;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::diagnosis::Blame;
+pub use crate::diagnosis::Failure;
 
 /// Printed below `--help`.
 pub const EXIT_CODES: &str = "\
@@ -19,112 +14,7 @@ Exit codes:
   2    wrong usage, configuration or data
   3    a missing or corrupt file of a model or a run
   70   a failure of the machine: disk full, out of memory, GPU fault
-  130  interrupted; the run can be resumed";
-
-/// Why a command did not end well.
-#[derive(Debug)]
-pub struct Failure(Box<dyn Diagnosis>);
-
-impl<E: Diagnosis> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure(Box::new(error))
-    }
-}
-
-/// An error that only the command line knows.
-#[derive(Debug, Error)]
-#[error("{message}")]
-struct Complaint {
-    blame: Blame,
-    message: String,
-    hint: Option<String>,
-}
-
-impl Diagnosis for Complaint {
-    fn blame(&self) -> Blame {
-        self.blame
-    }
-
-    fn hint(&self) -> Option<String> {
-        self.hint.clone()
-    }
-}
-
-/// A signal ended a run that can go on.
-#[derive(Debug, Error)]
-#[error("interrupted after {items} of {total} items")]
-pub struct Interrupted {
-    pub items: u64,
-    pub total: u64,
-    pub directory: PathBuf,
-}
-
-impl Diagnosis for Interrupted {
-    fn blame(&self) -> Blame {
-        Blame::Interrupted
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(resume(&self.directory))
-    }
-}
-
-impl Failure {
-    /// The command line asks for what cannot be.
-    pub fn usage(message: impl Into<String>, hint: &str) -> Failure {
-        Failure::complaint(Blame::Usage, message.into(), Some(hint.to_owned()))
-    }
-
-    /// The command did its work, and the outcome is not what was hoped for.
-    pub fn outcome(message: impl Into<String>, hint: Option<String>) -> Failure {
-        Failure::complaint(Blame::Outcome, message.into(), hint)
-    }
-
-    /// A file's content does not match what was recorded of it.
-    pub fn mismatch(message: impl Into<String>) -> Failure {
-        Failure::complaint(Blame::Artefact, message.into(), None)
-    }
-
-    fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
-        Failure::from(Complaint {
-            blame,
-            message,
-            hint,
-        })
-    }
-
-    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        let error: &(dyn Error + 'static) = &*self.0;
-        error.downcast_ref()
-    }
-
-    pub fn blame(&self) -> Blame {
-        self.0.blame()
-    }
-
-    pub fn hint(&self) -> Option<String> {
-        self.0.hint()
-    }
-
-    fn is_broken_pipe(&self) -> bool {
-        self.downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-/// The command line that takes up the run in `directory`.
-pub fn resume(directory: &Path) -> String {
-    format!(
-        "`wardround run --resume --out {}` goes on",
-        directory.display()
-    )
-}
+  130  interrupted; `wardround resume DIR` goes on";
 
 /// Ends the process where it stands, for a second interrupt: every line that was counted is durable.
 #[expect(clippy::exit, reason = "nothing is left to unwind for")]
@@ -149,11 +39,13 @@ pub fn report(result: Result<(), Failure>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::path::PathBuf;
     use std::sync::Arc;
 
     use super::*;
     use crate::engine::EngineError;
-    use crate::experiment::error::RunError;
+    use crate::experiment::error::{Interrupted, RunError};
     use crate::hub::HubError;
     use crate::ops::OpsError;
     use crate::panel::PanelError;
@@ -190,7 +82,7 @@ mod tests {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(code(full()), 70);
         assert_eq!(code(RunError::Io(Arc::new(full()))), 70);
-        assert_eq!(code(PanelError::Run(RunError::from(full()))), 70);
+        assert_eq!(code(PanelError::Log(RunError::from(full()).into())), 70);
         assert_eq!(
             code(PanelError::Engine(EngineError::Died {
                 reason: String::new(),
@@ -213,7 +105,11 @@ mod tests {
             total: 2,
             directory: "run".into(),
         });
-        assert!(failure.hint().is_some_and(|hint| hint.contains("--resume")));
+        assert!(
+            failure
+                .hint()
+                .is_some_and(|hint| hint.contains("wardround resume"))
+        );
         assert_eq!(code(failure), 130);
     }
 

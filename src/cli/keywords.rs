@@ -9,17 +9,15 @@ use serde_json::{Value, json};
 
 use super::interrupt;
 use super::options::{HubFlags, MachineFlags, SubsetFlags};
-use super::order::{Order, Share};
-use super::run::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{Format, Item, ItemKind, NoteError};
+use crate::data::{self, Format, Item, ItemKind, NoteError};
+use crate::experiment::models::Models;
 use crate::experiment::private_file;
-use crate::panel::PanelError;
-use crate::panel::recorder::Recorder;
+use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
+use crate::panel::{Member, Panel, PanelError};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
-use crate::systems::SystemConfig;
 use crate::systems::case::{Case, messages};
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
@@ -34,24 +32,24 @@ const AGENT: &str = "keywords";
 #[derive(Debug, Args)]
 pub struct Keywords {
     /// The notes, with their gold
-    #[arg(long, env = "WARDROUND_DATA_FILE", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     data: PathBuf,
     /// What the file is
-    #[arg(long, env = "WARDROUND_FORMAT", value_enum)]
+    #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]
     subset: SubsetFlags,
     /// The model
-    #[arg(long, env = "WARDROUND_PANEL", value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
+    #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
-    /// What every draw derives from [default: 42]
-    #[arg(long, env = "WARDROUND_SEED", value_name = "S")]
+    /// Random seed [default: 42]
+    #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// The file to write, which `--keywords` takes
-    #[arg(long, env = "WARDROUND_OUT", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// A directory of prompts that override the built-in ones
-    #[arg(long, env = "WARDROUND_PROMPTS", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     prompts: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineFlags,
@@ -73,32 +71,30 @@ impl Keywords {
             None => PromptSet::embedded(),
         };
         let template = prompts.get("keywords/keywords.txt", &["wrong", "corrected"])?;
-        let order = Order {
-            data: self.data,
-            format: self.format,
-            subset: self.subset.subset(),
-            share: Share::All,
-            runs: 1,
-            panel: vec![self.panel],
-            slots: BTreeMap::new(),
-            // One seat, and notes.
-            protocol: SystemConfig::named("base-llm")?,
-            seed: self.seed.unwrap_or(DEFAULT_SEED),
-            free: false,
-            prompts: self.prompts,
-            machine: self.machine,
-            max_in_flight: None,
-            hub: self.hub.options(true)?,
-        };
-        let inputs = order.read()?;
-        let crew = order.crew()?;
-        let prepared = order.prepare(inputs, &crew)?;
-        // What is kept is the file.
-        let recorder = Recorder::Replay(channel().0);
+        let mut dataset = data::load(&self.data, self.format)?;
+        dataset.items = self.subset.subset().choose(dataset.items)?;
+        let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
+        let models = Models::describe([&self.panel], &hardware, &hub)?;
         let stop = interrupt::watch();
-        let started = prepared.start(&crew.start()?, recorder, stop.clone(), |_| {})?;
-        let dataset = &started.plan.dataset.name;
-        let wrong: Vec<(&crate::data::Note, &NoteError)> = started
+        let decoding = Decoding::default();
+        let members = models.start()?.into_iter().map(|source| Member {
+            agent: AGENT.to_owned(),
+            source,
+        });
+        let panel = Panel {
+            members: members.collect(),
+            // What is kept is the file.
+            recorder: Box::new(channel().0),
+            run_seed: self.seed.unwrap_or(DEFAULT_SEED),
+            free: false,
+            thinking: decoding.thinking,
+            max_tokens: decoding.max_tokens,
+            ignore_eos: false,
+            stop: stop.clone(),
+            on_call: Box::new(|_| {}),
+        };
+        let name = &dataset.name;
+        let wrong: Vec<(&crate::data::Note, &NoteError)> = dataset
             .items
             .iter()
             .filter_map(|item| match item {
@@ -108,9 +104,9 @@ impl Keywords {
             .collect();
         let total = wrong.len();
         let (teller, found) = channel();
-        let threads = started.plan.engine.max_in_flight;
+        let threads = 2 * hardware.max_batch();
         run_all(wrong, threads, &stop, |(note, error)| {
-            let case = Case::of_note(&started.panel, dataset, note, 1);
+            let case = Case::of_note(&panel, name, note, 1);
             let values = [
                 ("wrong", error.sentence.as_str()),
                 ("corrected", &error.correction),

@@ -4,10 +4,10 @@ mod bench;
 mod check;
 mod compare;
 mod completions;
-mod crew;
 mod demo;
 mod doctor;
 pub mod exit;
+mod flags;
 mod generate;
 mod inspect;
 mod interrupt;
@@ -16,13 +16,12 @@ mod logprobs;
 mod merge;
 mod models;
 mod options;
-mod order;
-mod prepare;
 mod progress;
 mod rate;
 mod recipe;
 mod replay;
 mod report;
+mod resume;
 mod run;
 mod score;
 mod summary;
@@ -31,7 +30,6 @@ mod synthetic;
 mod tests;
 mod tokenize;
 mod verify;
-mod workplace;
 
 use clap::{Parser, Subcommand};
 
@@ -51,6 +49,10 @@ enum Verb {
     Demo(demo::Demo),
     /// Run a system on a file of questions or notes
     Run(Box<run::Run>),
+    /// Run every cell of a paper's table or figure, then print it
+    Recipe(Box<recipe::RecipeVerb>),
+    /// Go on with a run or a recipe where it stopped
+    Resume(Box<resume::Resume>),
     /// Extract keywords from erroneous notes (input of the KPCS metric)
     Keywords(Box<keywords::Keywords>),
     /// Check one clinical note for an error
@@ -118,6 +120,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Demo(demo) => demo.run(),
         Verb::Run(run) => run.run(),
+        Verb::Recipe(recipe) => recipe.run(),
+        Verb::Resume(resume) => resume.run(),
         Verb::Keywords(keywords) => keywords.run(),
         Verb::Check(check) => check.run(),
         Verb::Report(report) => report.run(),

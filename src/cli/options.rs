@@ -16,7 +16,6 @@ use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
 
-const DEFAULT_MAX_BATCH: u16 = 16;
 pub const MOST_DRAFT: i64 = 31;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
 
@@ -229,18 +228,6 @@ impl RemoteFlags {
 }
 
 impl MachineFlags {
-    pub fn context(&self) -> usize {
-        self.context.unwrap_or(DEFAULT_CONTEXT) as usize
-    }
-
-    pub fn max_batch(&self) -> usize {
-        usize::from(self.max_batch.unwrap_or(DEFAULT_MAX_BATCH))
-    }
-
-    pub fn draft(&self) -> usize {
-        usize::from(self.draft.unwrap_or(0))
-    }
-
     pub fn kv_budget(&self) -> KvBudget {
         KvBudget {
             tokens: self.kv_tokens.map(|tokens| tokens as usize),

@@ -2,11 +2,13 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::console;
+use crate::experiment::driver::Observer;
 use crate::record::CallLine;
 
 /// Between plain lines.
@@ -106,6 +108,57 @@ impl Progress {
                 self.total,
                 now as f64 / 1000.0
             ));
+        }
+    }
+}
+
+/// Shows on stderr how far runs are, one after another.
+pub struct Terminal {
+    quiet: bool,
+    current: RwLock<Option<Progress>>,
+}
+
+impl Terminal {
+    pub fn new(quiet: bool) -> Terminal {
+        Terminal {
+            quiet,
+            current: RwLock::new(None),
+        }
+    }
+
+    fn on_current(&self, tell: impl Fn(&Progress)) {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(progress) = &*current {
+            tell(progress);
+        }
+    }
+}
+
+impl Observer for Terminal {
+    fn begin(&self, total: u64, done: u64) {
+        let progress = Progress::start(total, done, self.quiet);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+    }
+
+    fn call(&self, call: &CallLine) {
+        self.on_current(|progress| progress.call(call));
+    }
+
+    fn item(&self) {
+        self.on_current(Progress::item);
+    }
+
+    fn end(&self) {
+        self.on_current(Progress::finish);
+    }
+
+    fn note(&self, note: &str) {
+        self.heading(&format!("note: {note}"));
+    }
+
+    fn heading(&self, heading: &str) {
+        if !self.quiet {
+            console::note(heading);
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::console;
 use crate::experiment::contents::Contents;
 use crate::experiment::private_file;
 use crate::experiment::recipe::Recipe;
-use crate::experiment::recipe::begun::Begun;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
+use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::record::NoteLine;
 use crate::report::Scoring;
 use crate::report::recipe::tables;
@@ -75,7 +75,7 @@ impl Report {
         if let Some(file) = &self.submission {
             return self.submit(file);
         }
-        let begun = Begun::read(&self.directory)?;
+        let begun = RecipeManifest::read(&self.directory)?;
         match (&self.format, begun) {
             (None, Some(begun)) => self.write_recipe(&begun)?,
             (None, None) => {
@@ -117,7 +117,7 @@ impl Report {
         Ok(private_file::write(file, text.as_bytes())?)
     }
 
-    fn write_recipe(&self, begun: &Begun) -> Result<(), Failure> {
+    fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
         let runs = cells(&begun.recipe, &begun.settings)?
             .into_iter()
@@ -129,7 +129,7 @@ impl Report {
         write_recipe(&begun.recipe, &results, &runs, &self.directory)
     }
 
-    fn results(&self, begun: &Begun) -> Result<RecipeResults, Failure> {
+    fn results(&self, begun: &RecipeManifest) -> Result<RecipeResults, Failure> {
         let results = RecipeResults::read(&self.directory)?;
         Ok(results.ok_or_else(|| RecipeError::Unfinished {
             path: self.directory.clone(),
@@ -138,7 +138,7 @@ impl Report {
     }
 
     /// All tables, or the one that was asked for.
-    fn tables(&self, begun: Option<&Begun>) -> Result<Vec<Table>, Failure> {
+    fn tables(&self, begun: Option<&RecipeManifest>) -> Result<Vec<Table>, Failure> {
         let tables = match begun {
             Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
             None => {

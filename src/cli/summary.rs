@@ -2,22 +2,40 @@
 
 use std::path::Path;
 
-use super::crew::Crew;
-use super::prepare::Prepared;
 use super::report;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
+use crate::analysis::results::{self, Figures};
+use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::driver::{Executed, refuse_errors};
+use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
 use crate::experiment::results::Results;
+use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
 use crate::panel::memory::{describe, gibibytes};
 use crate::record::Source;
 
-/// What a finished run came to.
-pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
-    let accuracy = results
+/// Writes the results and the page of a finished run.
+pub fn write(executed: &Executed) -> Result<(Results, Figures), Failure> {
+    let contents = &executed.contents;
+    let written = results::write(contents, executed.elapsed_ms)?;
+    report::write(contents, &contents.path)?;
+    Ok(written)
+}
+
+/// Writes the results and the page of a finished run, and tells what it came to.
+pub fn finish(executed: &Executed) -> Result<(), Failure> {
+    let (results, figures) = write(executed)?;
+    let contents = &executed.contents;
+    tell(&results, &figures, &contents.plan, &contents.path)?;
+    refuse_errors(contents)
+}
+
+fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::io::Result<()> {
+    let accuracy = figures
         .accuracy
         .as_ref()
         .map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
@@ -29,7 +47,7 @@ pub fn tell(results: &Results, plan: &Plan, out: &Path) -> std::io::Result<()> {
         count(results.n_runs as usize, "run")
     ))?;
     console::say(format!("accuracy   {accuracy}"))?;
-    if let Some(figures) = &results.notes {
+    if let Some(figures) = &figures.notes {
         tell_notes(figures)?;
     }
     let tokens = &results.tokens;
@@ -109,10 +127,10 @@ fn planned_items(plan: &Plan) -> String {
 }
 
 /// What would run.
-pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
-    let plan = &prepared.plan;
-    let calls = u64::from(prepared.protocol.max_calls());
-    let items = prepared.items.len() as u64;
+pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
+    let plan = &run.plan;
+    let calls = u64::from(run.protocol.max_calls());
+    let items = run.items.len() as u64;
     console::say(format!(
         "system     {}, {} text",
         plan.system,
@@ -129,7 +147,7 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
         "calls      at most {}",
         items * u64::from(plan.runs) * calls
     ))?;
-    for notice in &prepared.notices {
+    for notice in &run.notices {
         console::say(format!("note       {notice}"))?;
     }
     for member in &plan.panel {
@@ -138,25 +156,25 @@ pub fn announce(prepared: &Prepared, crew: &Crew) -> std::io::Result<()> {
             member.agent, member.backbone, member.family, member.dtype
         ))?;
     }
-    tell_memory(crew)?;
-    let lengths = initial_prompt_tokens(prepared, crew);
-    console::say(format!(
+    tell_memory(models)?;
+    let lengths = initial_prompt_tokens(run, models)?;
+    Ok(console::say(format!(
         "prompts    round 0: {} tokens, the longest {}",
         lengths.0, lengths.1
-    ))
+    ))?)
 }
 
 /// What the models will take, and what is free.
-pub fn tell_memory(crew: &Crew) -> std::io::Result<()> {
+pub fn tell_memory(models: &Models) -> std::io::Result<()> {
     let mut total = 0;
-    for (description, allotment) in crew.descriptions.iter().zip(&crew.allotments) {
-        total += allotment.footprint.total();
+    for (description, memory) in models.descriptions.iter().zip(&models.memory) {
+        total += memory.footprint.total();
         console::say(format!(
             "memory     {}: {}; context {} tokens, pool {} tokens",
             description.checkpoint.name,
-            describe(&allotment.footprint),
+            describe(&memory.footprint),
             description.context,
-            allotment.options.pages * PAGE
+            memory.options.pages * PAGE
         ))?;
     }
     console::say(format!(
@@ -167,23 +185,19 @@ pub fn tell_memory(crew: &Crew) -> std::io::Result<()> {
 }
 
 /// Tokens of all first prompts together, and of the longest.
-fn initial_prompt_tokens(prepared: &Prepared, crew: &Crew) -> (usize, usize) {
-    let Ok(system) = prepared.protocol.build(&prepared.prompts) else {
-        return (0, 0);
-    };
+fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
+    let system = run.protocol.build(&run.prompts)?;
     let (mut sum, mut longest) = (0, 0);
-    let thinking = prepared.protocol.decoding().thinking;
-    for item in &prepared.items {
-        for opening in system.opening(&prepared.plan.dataset.name, item) {
+    let thinking = run.protocol.decoding().thinking;
+    for item in &run.items {
+        for opening in system.opening(&run.plan.dataset.name, item) {
             // A remote member's tokens are counted where it is.
-            let Some(description) = crew.descriptions.get(prepared.models[opening.member]) else {
-                continue;
-            };
-            let tokens = description.tokenise(&opening.messages, thinking);
-            let count = tokens.map_or(0, |tokens| tokens.len());
-            sum += count;
-            longest = longest.max(count);
+            if let Some(description) = models.descriptions.get(run.models[opening.member]) {
+                let count = description.tokenise(&opening.messages, thinking)?.len();
+                sum += count;
+                longest = longest.max(count);
+            }
         }
     }
-    (sum * prepared.plan.runs as usize, longest)
+    Ok((sum * run.plan.runs as usize, longest))
 }

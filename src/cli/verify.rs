@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::analysis::results;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::verify::verify;
@@ -13,7 +14,7 @@ pub struct Verify {
     /// The run directory
     directory: PathBuf,
     /// The head that was noted when the run ended
-    #[arg(long, env = "WARDROUND_HEAD", value_name = "SHA256")]
+    #[arg(long, value_name = "SHA256")]
     head: Option<String>,
 }
 
@@ -32,12 +33,17 @@ impl Verify {
         ))?;
         for path in &verified.torn {
             console::say(format!(
-                "note   the last line of {} is cut short; --resume drops it",
+                "note   the last line of {} is cut short; `wardround resume` drops it",
                 path.display()
             ))?;
         }
         match verified.results {
-            Some(results) => console::say(format!("head   {}\nintact", results.head))?,
+            Some(results) => {
+                if let Some(note) = results::check(&verified.contents, &results)? {
+                    console::say(format!("note   {note}"))?;
+                }
+                console::say(format!("head   {}\nintact", results.head))?;
+            }
             None => console::say("intact so far; the run has not finished")?,
         }
         Ok(())

@@ -17,6 +17,7 @@ use super::private_file;
 use super::results::{self, Heads};
 use super::texts;
 use super::verify;
+use crate::console;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText};
 
 /// Both logs, open at their ends; `Log::start` takes it.
@@ -140,7 +141,14 @@ fn lock(calls: &File, path: &Path) -> Result<(), RunError> {
             path: path.to_owned(),
         }),
         // Some network file systems have no locks: they forgo the guard, not the run.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        Err(TryLockError::Error(error)) => {
+            console::note(format!(
+                "note: {} cannot be locked ({error}): let no other process write to it",
+                path.display()
+            ));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -176,10 +184,10 @@ mod tests {
     use super::*;
     use crate::experiment::error::Defect;
     use crate::experiment::fixtures::{
-        ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_unfinished,
+        ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_results,
+        write_unfinished,
     };
     use crate::experiment::log::Log;
-    use crate::experiment::results::Results;
 
     fn scratch() -> (tempfile::TempDir, PathBuf) {
         let scratch = tempfile::tempdir().unwrap();
@@ -230,7 +238,7 @@ mod tests {
             error.to_string(),
             format!("{} exists and is not empty", out.display())
         );
-        assert!(error.hint().unwrap().contains("--resume"));
+        assert!(error.hint().unwrap().contains("wardround resume"));
         assert_eq!(error.blame(), Blame::Usage);
         assert_eq!(mode(&out), 0o755);
 
@@ -330,7 +338,7 @@ mod tests {
         log_handle.call(call("q3", 1, "ddx")).unwrap();
         log_handle.finish().unwrap();
         assert_eq!(fs_err::read(&log).unwrap(), whole);
-        Results::write(&out, 1).unwrap();
+        write_results(&out, 1).unwrap();
     }
 
     #[test]

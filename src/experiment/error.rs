@@ -1,7 +1,7 @@
 //! What can go wrong with a run directory: errors that carry the path, the line and both values.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::shard::Shard;
@@ -136,7 +136,9 @@ impl Diagnosis for RunError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            RunError::NotEmpty { .. } => "go on with `--resume`, or choose another `--out`",
+            RunError::NotEmpty { .. } => {
+                "go on with `wardround resume DIR`, or choose another `--out`"
+            }
             RunError::NoPlan { .. } => "name a directory that `run --out` wrote",
             RunError::Busy { .. } => "wait for it to end, or choose another `--out`",
             RunError::PlanDiffers { .. } => {
@@ -157,14 +159,14 @@ impl Diagnosis for RunError {
                 "restore the directory from a copy, or run again into another `--out`"
             }
             RunError::Unfinished { .. } | RunError::NoResults { .. } => {
-                "finish the run with `--resume`"
+                "finish the run with `wardround resume DIR`"
             }
             RunError::EmptyShard { .. } => "cut a run into at most as many shards as it has items",
             RunError::Io(error) => match error.kind() {
                 io::ErrorKind::StorageFull
                 | io::ErrorKind::QuotaExceeded
                 | io::ErrorKind::FileTooLarge => {
-                    "every finished call is kept: free some space, then go on with `--resume`"
+                    "every finished call is kept: free some space, then go on with `wardround resume DIR`"
                 }
                 io::ErrorKind::PermissionDenied
                 | io::ErrorKind::ReadOnlyFilesystem
@@ -185,4 +187,28 @@ impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         RunError::Io(Arc::new(error))
     }
+}
+
+/// A signal ended a run that can go on.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted after {items} of {total} items")]
+pub struct Interrupted {
+    pub items: u64,
+    pub total: u64,
+    pub directory: PathBuf,
+}
+
+impl Diagnosis for Interrupted {
+    fn blame(&self) -> Blame {
+        Blame::Interrupted
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(resume(&self.directory))
+    }
+}
+
+/// The command line that takes up the run in `directory`.
+pub fn resume(directory: &Path) -> String {
+    format!("`wardround resume {}` goes on", directory.display())
 }

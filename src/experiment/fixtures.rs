@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::contents::Contents;
 use super::directory::Directory;
+use super::error::RunError;
 use super::log::Log;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
@@ -215,5 +217,10 @@ pub fn write_unfinished(path: &Path) {
 
 pub fn write_finished(path: &Path) -> Results {
     write_unfinished(path);
-    Results::write(path, 1234).unwrap()
+    write_results(path, 1234).unwrap()
+}
+
+/// Writes the results of a finished run, without figures.
+pub fn write_results(path: &Path, elapsed_ms: u64) -> Result<Results, RunError> {
+    Results::write(&Contents::read(path)?, serde_json::Map::new(), elapsed_ms)
 }

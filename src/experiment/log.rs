@@ -232,7 +232,7 @@ mod tests {
                     let error = log.call(call("q1", thread, "sym")).unwrap_err();
                     assert!(error.to_string().contains("/dev/full"), "{error}");
                     assert!(error.to_string().contains("No space left"), "{error}");
-                    assert!(error.hint().unwrap().contains("--resume"));
+                    assert!(error.hint().unwrap().contains("wardround resume"));
                 });
             }
         });

@@ -1,14 +1,15 @@
-//! The shards of one plan become the run that they were cut from: its plan, both logs chained anew, its results.
+//! The shards of one plan become the run that they were cut from: its plan, its texts, both logs chained anew.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::contents::Contents;
 use super::directory::Directory;
+use super::driver::Executed;
 use super::error::RunError;
 use super::plan::{self, Plan};
-use super::results::Results;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
 use super::verify::read_finished;
@@ -85,7 +86,7 @@ fn missing(parts: &[Shard]) -> String {
 /// # Errors
 /// Directories that are not all the shards of one plan, each once and finished; a shard that does not verify; an `out`
 /// that holds something.
-pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError> {
+pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError> {
     // The plans first: they are short, and the logs may not be.
     let whole = whole_plan(directories)?;
     let (mut calls, mut items, mut elapsed_ms) = (Vec::new(), Vec::new(), 0);
@@ -122,7 +123,10 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, MergeError>
     }
     directory.items.commit()?;
     drop(directory);
-    Ok(Results::write(out, elapsed_ms)?)
+    Ok(Executed {
+        contents: Contents::read(out)?,
+        elapsed_ms,
+    })
 }
 
 /// The plan that the shards in `directories`, given in any order, were cut from.
@@ -232,9 +236,8 @@ fn join(shards: &[Planned<'_>]) -> Result<Plan, MergeError> {
 mod tests {
     use super::*;
     use crate::experiment::compare::compare;
-    use crate::experiment::contents::Contents;
     use crate::experiment::fixtures::{
-        ITEMS, call, failed_item, item, plan, start, texts, write_finished,
+        ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_results,
     };
     use crate::experiment::plan::Plan;
     use crate::experiment::verify::verify;
@@ -250,7 +253,7 @@ mod tests {
             }
         }
         log.finish().unwrap();
-        Results::write(path, 100).unwrap();
+        write_results(path, 100).unwrap();
     }
 
     fn shard(part: &str) -> Plan {
@@ -277,11 +280,12 @@ mod tests {
         for parts in [&["1/1"][..], &["2/2", "1/2"], &["3/3", "1/3", "2/3"]] {
             let (scratch, paths) = shards(parts);
             let (out, whole) = (scratch.path().join("out"), scratch.path().join("whole"));
-            let results = merge(&paths, &out).unwrap();
+            let merged = merge(&paths, &out).unwrap();
+            assert_eq!(merged.elapsed_ms, 100 * parts.len() as u64);
+            let results = write_results(&out, merged.elapsed_ms).unwrap();
             let expected = write_finished(&whole);
             assert_eq!(compare(&whole, &out).unwrap(), []);
-            assert_eq!(results.accuracy, expected.accuracy);
-            assert_eq!(results.elapsed_ms, 100 * parts.len() as u64);
+            assert_eq!(results.parse, expected.parse);
             assert_eq!(verify(&out, None).unwrap().results, Some(results));
             let contents = Contents::read(&out).unwrap();
             assert_eq!(contents.plan, plan());
@@ -364,7 +368,7 @@ mod tests {
         log.item(item("q2", 1)).unwrap();
         assert_eq!(refusal(&both, &out), "second has not finished");
         log.finish().unwrap();
-        Results::write(&second, 1).unwrap();
+        write_results(&second, 1).unwrap();
         merge(&both, &out).unwrap();
     }
 

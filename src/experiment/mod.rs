@@ -1,4 +1,11 @@
-//! The run directory: a plan, two hash-chained logs, results; written append-only, checked, resumed, replayed.
+//! An experiment: a spec of what was asked, a plan with everything resolved, and its execution into a run directory.
+//!
+//! ```text
+//! Spec → Run (its plan, items, models) → Driver::execute → run directory → Contents
+//! ```
+//!
+//! A run directory holds a plan, the items' texts, two hash-chained logs and results; it is written append-only, checked, resumed,
+//! merged from shards, and replayed.
 
 mod appender;
 pub mod chain;
@@ -7,16 +14,23 @@ pub mod compare;
 pub mod contents;
 pub mod difference;
 pub mod directory;
+pub mod driver;
 pub mod error;
+pub mod hardware;
 pub mod line;
 pub mod link;
 pub mod log;
 pub mod merge;
+pub mod models;
 pub mod plan;
 pub mod private_file;
 pub mod recipe;
+mod recorder;
+pub mod replay;
 pub mod results;
+pub mod run;
 pub mod shard;
+pub mod spec;
 pub mod texts;
 pub mod verify;
 

@@ -11,7 +11,9 @@ use super::private_file;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
 use crate::digest::sha256;
+use crate::engine::Sampling;
 use crate::ops::FAST;
+use crate::panel::backbone::Description;
 use crate::record::{ItemText, SCHEMA};
 
 /// The plan's name in the run directory.
@@ -127,6 +129,39 @@ pub struct HostPlan {
 pub const REMOTE: &str = "remote";
 
 impl MemberPlan {
+    /// The entry for `agent` on a checkpoint.
+    pub fn local(agent: &str, model: &Description, thinking: bool) -> MemberPlan {
+        let Sampling {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            repetition_penalty,
+        } = model.generation.sampling;
+        MemberPlan {
+            agent: agent.to_owned(),
+            backbone: model.checkpoint.name.clone(),
+            path: model.checkpoint.directory.display().to_string(),
+            repository: model.checkpoint.repository.clone(),
+            revision: model.checkpoint.revision.clone(),
+            weights_sha256: model.weights_sha256.clone(),
+            config_sha256: model.config_sha256.clone(),
+            tokenizer_sha256: model.tokenizer_sha256.clone(),
+            template_sha256: model.chat.sha256.clone(),
+            family: model.config.family.name().to_owned(),
+            dtype: model.precision.stored.to_string(),
+            quantisation: model.precision.quantisation.to_string(),
+            thinking,
+            temperature: Some(temperature),
+            top_k,
+            top_p,
+            min_p,
+            repetition_penalty,
+            eos_ids: model.generation.eos_ids.clone(),
+            context: model.context,
+        }
+    }
+
     /// The entry for `agent` at an endpoint, of which nothing is known but its address.
     pub fn remote(agent: &str, address: &str, thinking: bool) -> MemberPlan {
         let unknown = || "unknown".to_owned();

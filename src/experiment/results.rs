@@ -1,32 +1,30 @@
-//! `results.json`: the figures of a finished run, and the heads that fix all its bytes.
+//! `results.json`: what a finished run counts, its figures, and the heads that fix all its bytes.
 //!
-//! Every figure but `elapsed_ms` and `finished_at` follows from the plan and the logs. `head` is the lower-case hex
-//! sha256 over the file's bytes with `,\n  "head": "…"` taken out, so that it alone covers plan, logs and figures.
+//! Every count follows from the plan and the logs. Figures are derived by the analysis layer and are opaque here. `head` is the
+//! lower-case hex sha256 over the file's bytes with `,\n  "head": "…"` taken out, so that it alone covers plan, logs and figures.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
 use super::private_file;
-use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{CorrectionScorer, NoteFigures};
-use crate::analysis::outcomes::Outcomes;
 use crate::digest::sha256;
-use crate::record::ItemKey;
-use crate::record::{ItemLine, Parse, SCHEMA};
+use crate::record::{ItemKey, ItemLine, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
 
-/// The figures of a run. Where an item has several lines, the last one counts.
+/// The counts of a run and its figures. Where an item has several lines, the last one counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Results {
     pub schema: u32,
+    /// The version of wardround that computed the figures.
+    pub version: String,
     pub system: String,
     pub dataset: String,
     /// Questions or notes, with and without gold.
@@ -36,18 +34,12 @@ pub struct Results {
     pub n_runs: u32,
     /// Items that errored, over all runs; each is wrong in the accuracy.
     pub n_errors: usize,
-    /// Of answers, or of flags on notes; `null` where nothing has gold.
-    pub accuracy: Option<OverRuns>,
     pub calls: usize,
     pub tokens: Tokens,
     pub parse: ParseCounts,
-    /// Votes that were tied, over all runs.
-    pub ties: usize,
-    /// Over the questions of all runs that did not error; `null` where there is none.
-    pub mean_rounds_run: Option<f64>,
-    /// Of a run on notes, without what learned measures say; absent of one on questions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notes: Option<NoteFigures>,
+    /// As the analysis layer names them.
+    #[serde(flatten)]
+    pub figures: Map<String, Value>,
     /// Wall time of the session that finished the run; an interrupted one before it is not in it. Of a merged
     /// run, the sum of its shards'.
     pub elapsed_ms: u64,
@@ -92,44 +84,34 @@ pub struct Heads {
 }
 
 impl Results {
-    /// Reads a finished run back from its directory and writes its results.json.
-    pub fn write(directory: &Path, elapsed_ms: u64) -> Result<Results, RunError> {
-        let contents = Contents::read(directory)?;
-        let results = Results::of(&contents, elapsed_ms, clock::utc_now())?;
-        private_file::write(&directory.join(FILE), results.text()?.as_bytes())?;
+    /// Writes the results.json of a finished run.
+    ///
+    /// # Errors
+    /// A planned item without a line; a file that cannot be written.
+    pub fn write(
+        contents: &Contents,
+        figures: Map<String, Value>,
+        elapsed_ms: u64,
+    ) -> Result<Results, RunError> {
+        let mut results = Results::of(contents)?;
+        results.figures = figures;
+        results.elapsed_ms = elapsed_ms;
+        results.finished_at = clock::utc_now();
+        results.head = results.computed_head()?;
+        private_file::write(&contents.path.join(FILE), results.text()?.as_bytes())?;
         Ok(results)
     }
 
-    /// Computes the figures of a run; errors when a planned item has no line.
-    pub fn of(
-        contents: &Contents,
-        elapsed_ms: u64,
-        finished_at: String,
-    ) -> Result<Results, RunError> {
+    /// The counts of a run, without figures and times; errors when a planned item has no line.
+    pub(super) fn of(contents: &Contents) -> Result<Results, RunError> {
         let plan = &contents.plan;
         let outcomes = contents.outcomes();
         refuse_unfinished(contents, &outcomes)?;
-
-        let mut verdicts: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
-        let mut without_gold = HashSet::new();
-        for (key, record) in &outcomes {
-            match record.correct() {
-                Some(is_right) => verdicts.entry(key.run).or_default().push(is_right),
-                None => {
-                    without_gold.insert(&key.item);
-                }
-            }
-        }
-        let verdicts: Vec<Vec<bool>> = verdicts.into_values().collect();
-
-        let answers = contents.answers();
-        let answered = answers.values().filter(|record| record.error.is_none());
-        let rounds: Vec<u32> = answered.map(|record| record.rounds_run).collect();
-        let mean_rounds_run = (!rounds.is_empty()).then(|| {
-            let sum: u64 = rounds.iter().copied().map(u64::from).sum();
-            sum as f64 / rounds.len() as f64
-        });
-
+        let graded = |(key, record): (&_, &&ItemLine)| match record.correct() {
+            Some(_) => None,
+            None => Some(ItemKey::clone(key).item),
+        };
+        let without_gold: HashSet<String> = outcomes.iter().filter_map(graded).collect();
         let mut tokens = Tokens::default();
         let mut parse = ParseCounts::default();
         for call in &contents.calls.records {
@@ -144,33 +126,28 @@ impl Results {
                 Parse::Refused => parse.refused += 1,
             }
         }
-
-        let mut results = Results {
+        Ok(Results {
             schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             system: plan.system.clone(),
             dataset: plan.dataset.name.clone(),
             n_items: plan.dataset.items.len(),
             n_without_gold: without_gold.len(),
             n_runs: plan.runs,
             n_errors: outcomes.values().filter(|r| r.error().is_some()).count(),
-            accuracy: OverRuns::of_shares(&verdicts),
             calls: contents.calls.records.len(),
             tokens,
             parse,
-            ties: answers.values().filter(|record| record.tie).count(),
-            mean_rounds_run,
-            notes: note_figures(contents),
-            elapsed_ms,
-            finished_at,
+            figures: Map::new(),
+            elapsed_ms: 0,
+            finished_at: String::new(),
             heads: contents.heads(),
             head: String::new(),
-        };
-        results.head = results.computed_head()?;
-        Ok(results)
+        })
     }
 
     /// The bytes of results.json.
-    pub(super) fn text(&self) -> Result<String, RunError> {
+    pub fn text(&self) -> Result<String, RunError> {
         let json = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
             what: FILE.to_owned(),
             reason: error.to_string(),
@@ -186,11 +163,13 @@ impl Results {
     }
 }
 
-/// `None` where no line is a note's.
-fn note_figures(contents: &Contents) -> Option<NoteFigures> {
-    let mut records = contents.items.records.iter();
-    let has_notes = records.any(|record| matches!(record, ItemLine::Note(_)));
-    has_notes.then(|| NoteFigures::of(&Outcomes::of(contents), &CorrectionScorer::default()))
+/// Reads the results.json of a directory; `None` for a run that has not finished.
+pub(super) fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
+    let path = directory.join(FILE);
+    match fs_err::exists(&path)? {
+        true => Ok(Some(fs_err::read(path)?)),
+        false => Ok(None),
+    }
 }
 
 fn refuse_unfinished(
@@ -221,22 +200,16 @@ fn refuse_unfinished(
 mod tests {
     use super::*;
     use crate::experiment::fixtures::{
-        ITEMS, call, failed_item, item, log_everything, plan, start, write_finished,
+        ITEMS, call, failed_item, item, log_everything, plan, start, write_finished, write_results,
     };
 
     #[test]
-    fn the_figures_of_a_run() {
+    fn the_counts_of_a_run() {
         let out = tempfile::tempdir().unwrap();
         let results = write_finished(out.path());
-        assert_eq!(
-            (results.n_items, results.n_runs, results.n_errors),
-            (3, 2, 0)
-        );
-        assert_eq!(results.n_without_gold, 1);
-        let accuracy = results.accuracy.clone().unwrap();
-        assert_eq!(accuracy.per_run, [0.5, 0.5]);
-        assert_eq!((accuracy.mean, accuracy.std), (0.5, Some(0.0)));
-        assert_eq!(results.calls, 12);
+        let counted = (results.n_items, results.n_runs, results.n_errors);
+        assert_eq!(counted, (3, 2, 0));
+        assert_eq!((results.n_without_gold, results.calls), (1, 12));
         let tokens = Tokens {
             prompt: 1200,
             cached: 384,
@@ -244,16 +217,12 @@ mod tests {
             forced: 72,
         };
         assert_eq!(results.tokens, tokens);
-        assert_eq!(results.parse.ok, 12);
-        assert_eq!(results.ties, 2);
-        assert_eq!(results.mean_rounds_run, Some(1.0));
-        assert_eq!(results.elapsed_ms, 1234);
-        assert_eq!(
-            (results.heads.call_lines, results.heads.item_lines),
-            (12, 6)
-        );
+        assert_eq!((results.parse.ok, results.elapsed_ms), (12, 1234));
+        let lines = (results.heads.call_lines, results.heads.item_lines);
+        assert_eq!(lines, (12, 6));
 
         let text = fs_err::read_to_string(out.path().join(FILE)).unwrap();
+        assert!(text.starts_with("{\n  \"schema\": 1,\n"), "{text}");
         assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
         let without_head = text.replace(&format!(",\n  \"head\": \"{}\"", results.head), "");
         assert_ne!(without_head, text);
@@ -261,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_count_as_wrong_and_a_retried_item_once() {
+    fn a_retried_item_counts_once() {
         let out = tempfile::tempdir().unwrap();
         let log = start(out.path(), &plan());
         let mut repaired = call("q1", 0, "sym");
@@ -278,35 +247,10 @@ mod tests {
             log.item(item(name, 1)).unwrap();
         }
         log.finish().unwrap();
-        let results = Results::write(out.path(), 1).unwrap();
+        let results = write_results(out.path(), 1).unwrap();
         assert_eq!(results.n_errors, 1);
-        assert_eq!(results.accuracy.unwrap().per_run, [0.0, 0.5]);
         assert_eq!((results.parse.repaired, results.parse.fallback), (1, 1));
-        assert_eq!(results.mean_rounds_run, Some(1.0));
         assert_eq!(results.heads.item_lines, 7);
-    }
-
-    #[test]
-    fn figures_of_notes_are_of_notes_alone() {
-        let out = tempfile::tempdir().unwrap();
-        let results = write_finished(out.path());
-        assert_eq!(results.notes, None);
-        assert!(!results.text().unwrap().contains("notes"));
-    }
-
-    #[test]
-    fn without_gold_there_is_no_accuracy() {
-        let out = tempfile::tempdir().unwrap();
-        let mut plan = plan();
-        plan.dataset.items = vec!["q3".to_owned()];
-        plan.runs = 1;
-        let log = start(out.path(), &plan);
-        log.item(failed_item("q3", 0)).unwrap();
-        log.finish().unwrap();
-        let results = Results::write(out.path(), 1).unwrap();
-        assert_eq!(results.accuracy, None);
-        assert_eq!(results.mean_rounds_run, None);
-        assert_eq!((results.n_without_gold, results.n_errors), (1, 1));
     }
 
     #[test]
@@ -317,7 +261,7 @@ mod tests {
         let log = start(out.path(), &plan);
         log_everything(&log);
         log.finish().unwrap();
-        let error = Results::write(out.path(), 1).unwrap_err();
+        let error = write_results(out.path(), 1).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::PanelError;
 use super::generation::Generation;
 use crate::chat::ChatTemplate;
-use crate::engine::{Engine, EngineOptions, Sampling};
-use crate::experiment::plan::MemberPlan;
+use crate::engine::{Engine, EngineOptions};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
 use crate::model::{Config, Decoder, ModelError, WantedType, precision_of};
 use crate::ops::{Backend, Device, Machine, Precision, Quantisation};
@@ -24,9 +23,10 @@ pub struct Description {
     /// Tokens that a sequence may hold: asked for, and no more than the model was made for.
     pub context: usize,
     pub is_synthetic: bool,
-    weights_sha256: String,
-    config_sha256: String,
-    tokenizer_sha256: String,
+    /// Over the sorted `name sha256` lines of the weight files.
+    pub weights_sha256: String,
+    pub config_sha256: String,
+    pub tokenizer_sha256: String,
 }
 
 impl Description {
@@ -68,39 +68,6 @@ impl Description {
             chat,
             checkpoint,
         })
-    }
-
-    /// The plan's entry for `agent` on this backbone.
-    pub fn plan(&self, agent: &str, thinking: bool) -> MemberPlan {
-        let Sampling {
-            temperature,
-            top_k,
-            top_p,
-            min_p,
-            repetition_penalty,
-        } = self.generation.sampling;
-        MemberPlan {
-            agent: agent.to_owned(),
-            backbone: self.checkpoint.name.clone(),
-            path: self.checkpoint.directory.display().to_string(),
-            repository: self.checkpoint.repository.clone(),
-            revision: self.checkpoint.revision.clone(),
-            weights_sha256: self.weights_sha256.clone(),
-            config_sha256: self.config_sha256.clone(),
-            tokenizer_sha256: self.tokenizer_sha256.clone(),
-            template_sha256: self.chat.sha256.clone(),
-            family: self.config.family.name().to_owned(),
-            dtype: self.precision.stored.to_string(),
-            quantisation: self.precision.quantisation.to_string(),
-            thinking,
-            temperature: Some(temperature),
-            top_k,
-            top_p,
-            min_p,
-            repetition_penalty,
-            eos_ids: self.generation.eos_ids.clone(),
-            context: self.context,
-        }
     }
 
     /// Loads the weights, for sequences up to `positions`.

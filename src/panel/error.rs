@@ -7,9 +7,8 @@ use thiserror::Error;
 use super::generation::GenerationError;
 use super::remote::RemoteError;
 use crate::chat::ChatError;
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::engine::EngineError;
-use crate::experiment::error::RunError;
 use crate::hub::HubError;
 use crate::model::ModelError;
 use crate::record::CallKey;
@@ -29,8 +28,9 @@ pub enum PanelError {
     Generation(#[from] GenerationError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error(transparent)]
-    Run(#[from] RunError),
+    /// A call could not be logged.
+    #[error("{0}")]
+    Log(Failure),
     #[error(
         "no end-of-turn token in {path}: neither generation_config.json, config.json nor the tokenizer's files name one"
     )]
@@ -88,7 +88,7 @@ impl Diagnosis for PanelError {
             PanelError::Chat(error) => error.blame(),
             PanelError::Generation(error) => error.blame(),
             PanelError::Engine(error) => error.blame(),
-            PanelError::Run(error) => error.blame(),
+            PanelError::Log(error) => error.blame(),
             PanelError::Remote(error) => error.blame(),
             PanelError::NoEndOfTurn { .. } | PanelError::Record { .. } => Blame::Artefact,
             PanelError::Memory { .. }
@@ -105,7 +105,7 @@ impl Diagnosis for PanelError {
             PanelError::Hub(error) => error.hint(),
             PanelError::Model(error) => error.hint(),
             PanelError::Engine(error) => error.hint(),
-            PanelError::Run(error) => error.hint(),
+            PanelError::Log(error) => error.hint(),
             PanelError::Remote(error) => error.hint(),
             PanelError::Memory { .. } => Some(
                 "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"

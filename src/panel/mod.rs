@@ -30,7 +30,7 @@ use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, St
 pub struct Panel {
     /// In panel order.
     pub members: Vec<Member>,
-    pub recorder: Recorder,
+    pub recorder: Box<dyn Recorder>,
     pub run_seed: u64,
     /// Whether completions are free text; else a grammar holds.
     pub free: bool,
@@ -147,7 +147,7 @@ impl Panel {
             Pending::Begun(call, waiting) => (*call, waiting),
         };
         let line = self.line_of(call, waiting()?, read);
-        self.recorder.record(&line)?;
+        self.recorder.record(&line).map_err(PanelError::Log)?;
         (self.on_call)(&line);
         Ok(line)
     }

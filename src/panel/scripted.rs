@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::answer::{Answer, sampling_line};
-use super::recorder::Recorder;
 use super::responder::{Responder, Waiting};
 use super::{Call, Member, Panel, PanelError};
 use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
@@ -52,7 +51,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
                 source: script.clone(),
             })
             .collect(),
-        recorder: Recorder::Replay(sender),
+        recorder: Box::new(sender),
         run_seed: 7,
         free: true,
         thinking: false,

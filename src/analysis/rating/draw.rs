@@ -131,8 +131,8 @@ mod tests {
 
     use super::*;
     use crate::data::{Format, Note, NoteError, NoteGold};
+    use crate::experiment::fixtures::write_results;
     use crate::experiment::fixtures::{failed_item, item, plan, start};
-    use crate::experiment::results::Results;
     use crate::record::Language;
     use crate::record::NoteLine;
 
@@ -208,7 +208,7 @@ mod tests {
             log.item(of(id)).unwrap();
         }
         log.finish().unwrap();
-        Results::write(&path, 1).unwrap();
+        write_results(&path, 1).unwrap();
         Contents::read(&path).unwrap()
     }
 

@@ -12,8 +12,9 @@ use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
 use crate::cli::options::{ComputeFlags, HubFlags};
-use crate::cli::{prepare, synthetic};
+use crate::cli::synthetic;
 use crate::console;
+use crate::experiment::run;
 use crate::hub::resolve;
 use crate::model::{CostModel, Family, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
@@ -110,7 +111,7 @@ impl ModelBench {
             Device::Metal(gpu) => self.time(gpu.for_engine()?, &description, &workloads)?,
         };
         self.note("measuring the machine's limits");
-        let environment = Environment::measure(prepare::host(), &device)?;
+        let environment = Environment::measure(run::host(), &device)?;
         let limits = &environment.limits;
         let timed = workloads.iter().zip(&durations);
         let results = timed.filter_map(|(workload, durations)| {

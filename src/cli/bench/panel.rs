@@ -1,6 +1,5 @@
 //! `bench panel`: a system over questions, as `run` would do it, but for the run directory.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,18 +12,17 @@ use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
-use crate::cli::options::{HubFlags, MachineFlags, SubsetFlags};
-use crate::cli::order::{Order, Share};
-use crate::cli::prepare::{self, Started};
+use crate::cli::flags::{ExecutionFlags, PanelFlags, slots};
+use crate::cli::options::SubsetFlags;
 use crate::cli::progress::Progress;
-use crate::cli::run::DEFAULT_PANEL;
 use crate::cli::synthetic;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
+use crate::experiment::run::{Started, host};
+use crate::experiment::spec::Spec;
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
-use crate::panel::recorder::Recorder;
 use crate::synth::Shape;
 use crate::systems::in_flight::run_all;
 use crate::systems::{SystemConfig, Task};
@@ -34,87 +32,58 @@ const SYNTHETIC_RECORD_CHARS: usize = 32;
 
 #[derive(Debug, Args)]
 pub struct PanelBench {
-    /// Three models in the order of the roles, or one for all: cards, hub ids or directories
-    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b]
-    #[arg(
-        long,
-        env = "WARDROUND_PANEL",
-        value_delimiter = ',',
-        value_name = "A,B,C"
-    )]
-    panel: Vec<String>,
+    #[command(flatten)]
+    panel: PanelFlags,
     /// Synthetic models of the three families instead, with records of 32 characters a string
-    #[arg(long, env = "WARDROUND_SYNTH_PANEL", conflicts_with = "panel")]
+    #[arg(long, conflicts_with = "panel")]
     synth: bool,
     /// The synthetic models' sizes
-    #[arg(long, env = "WARDROUND_SHAPE", value_enum, default_value = "tiny")]
+    #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
     /// Where synthetic models are kept [default: the user's cache]
-    #[arg(long, env = "WARDROUND_SYNTH_MODELS", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// The questions [default: eight of our own]
-    #[arg(
-        long,
-        env = "WARDROUND_DATA_FILE",
-        value_name = "FILE",
-        requires = "data_format"
-    )]
+    #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
     /// What the file of questions is
-    #[arg(long, env = "WARDROUND_FORMAT", value_enum)]
+    #[arg(long, value_enum)]
     data_format: Option<Format>,
     #[command(flatten)]
     subset: SubsetFlags,
-    /// Change a setting of the system, such as t_max=2
-    #[arg(long = "set", env = "WARDROUND_SET", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// What every draw derives from
-    #[arg(long, env = "WARDROUND_SEED", default_value_t = 42, value_name = "S")]
-    seed: u64,
-    /// Take free text instead of text under a grammar
-    #[arg(long, env = "WARDROUND_FREE")]
-    free: bool,
     /// Let every free completion run on to `--set max_tokens=N`, so that every call does the same work
-    #[arg(long, env = "WARDROUND_IGNORE_EOS", requires = "free")]
+    #[arg(long)]
     ignore_eos: bool,
     /// How the figures are printed
-    #[arg(
-        long,
-        env = "WARDROUND_OUTPUT_FORMAT",
-        value_enum,
-        default_value = "md"
-    )]
+    #[arg(long, value_enum, default_value = "md")]
     format: OutputFormat,
     #[command(flatten)]
-    machine: MachineFlags,
-    /// Questions worked on at once [default: twice --max-batch]
-    #[arg(long, env = "WARDROUND_MAX_IN_FLIGHT", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    max_in_flight: Option<u16>,
-    #[command(flatten)]
-    hub: HubFlags,
-    /// Write no progress to stderr
-    #[arg(long, env = "WARDROUND_QUIET")]
-    quiet: bool,
+    execution: ExecutionFlags,
 }
 
 impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
-        let (format, quiet, ignore_eos) = (self.format, self.quiet, self.ignore_eos);
-        let order = self.order()?;
-        let inputs = order.read()?;
-        let crew = order.crew()?;
-        let prepared = order.prepare(inputs, &crew)?;
-        let device = crew.devices[0].clone();
-        let progress = Arc::new(Progress::start(prepared.items.len() as u64, 0, quiet));
+        let (format, quiet, ignore_eos) = (self.format, self.execution.quiet, self.ignore_eos);
+        if ignore_eos && !self.panel.decoding.is_free() {
+            return Err(Failure::usage(
+                "--ignore-eos needs free text",
+                "give --decoding text",
+            ));
+        }
+        let spec = self.spec()?;
+        let inputs = spec.read()?;
+        let models = spec.describe_models()?;
+        let run = spec.resolve(inputs, &models)?;
+        let device = models.devices[0].clone();
+        let progress = Arc::new(Progress::start(run.items.len() as u64, 0, quiet));
         let (watcher, (told, usages)) = (progress.clone(), channel());
         // Nobody reads the calls: of what is measured, only the figures are kept.
-        let recorder = Recorder::Replay(channel().0);
-        let mut started =
-            prepared.start(&crew.start()?, recorder, Arc::default(), move |call| {
-                watcher.call(call);
-                // The receiver outlives the calls.
-                let _ = told.send(call.usage);
-            })?;
+        let recorder = Box::new(channel().0);
+        let mut started = run.start(&models.start()?, recorder, Arc::default(), move |call| {
+            watcher.call(call);
+            // The receiver outlives the calls.
+            let _ = told.send(call.usage);
+        })?;
         started.panel.ignore_eos = ignore_eos;
         let clock = Instant::now();
         let errors = answer_all(&started, &progress)?;
@@ -131,7 +100,7 @@ impl PanelBench {
         if !quiet {
             console::note("measuring the machine's limits");
         }
-        let environment = Environment::measure(prepare::host(), &device)?;
+        let environment = Environment::measure(host(), &device)?;
         let stats: Vec<&EngineStats> = counted.iter().map(|(_, stats)| stats).collect();
         let report = PanelReport {
             panel: PanelFigures::new((questions, errors), wall, &usages, &stats),
@@ -149,37 +118,23 @@ impl PanelBench {
         Ok(console::say(text.trim_end())?)
     }
 
-    fn order(self) -> Result<Order, Failure> {
-        let mut settings = self.set;
-        let panel = if self.synth {
-            settings.insert(0, format!("record_chars={SYNTHETIC_RECORD_CHARS}"));
+    fn spec(mut self) -> Result<Spec, Failure> {
+        if self.synth {
+            let settings = format!("record_chars={SYNTHETIC_RECORD_CHARS}");
+            self.panel.set.insert(0, settings);
             let root = self.models.unwrap_or_else(synthetic::cache_directory);
-            synthetic::panel(&root, self.shape, self.quiet)?
-        } else if self.panel.is_empty() {
-            DEFAULT_PANEL.map(str::to_owned).to_vec()
-        } else {
-            self.panel
-        };
+            self.panel.panel = synthetic::panel(&root, self.shape, self.execution.quiet)?;
+        }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),
             _ => (DEMO_PATH.into(), Format::Mcq),
         };
-        Ok(Order {
-            data,
-            format,
-            subset: self.subset.subset(),
-            share: Share::All,
-            runs: 1,
-            panel,
-            slots: BTreeMap::new(),
-            protocol: SystemConfig::parse("medmad", &settings)?,
-            seed: self.seed,
-            free: self.free,
-            prompts: None,
-            machine: self.machine,
-            max_in_flight: self.max_in_flight.map(usize::from),
-            hub: self.hub.options(self.quiet)?,
-        })
+        let (_, pairs) = slots(self.panel.set.clone());
+        let mut spec = Spec::new(SystemConfig::parse("medmad", &pairs)?, data, format)?;
+        spec.subset = self.subset.subset();
+        self.panel.apply(&mut spec);
+        self.execution.apply(&mut spec)?;
+        Ok(spec)
     }
 }
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::analysis::metrics::MetricsError;
-use crate::diagnosis::{Blame, Diagnosis};
-use crate::encoder::EncoderError;
+use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::experiment::error::RunError;
 use crate::experiment::merge::MergeError;
 use crate::systems::settings::SettingsError;
@@ -33,10 +31,9 @@ pub enum RecipeError {
     Merge(#[from] MergeError),
     #[error(transparent)]
     Run(#[from] RunError),
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    #[error(transparent)]
-    Encoder(#[from] EncoderError),
+    /// The cells have run, and what they say could not be computed.
+    #[error("{0}")]
+    Analysis(Failure),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -47,8 +44,7 @@ impl Diagnosis for RecipeError {
             RecipeError::Settings(error) => error.blame(),
             RecipeError::Merge(error) => error.blame(),
             RecipeError::Run(error) => error.blame(),
-            RecipeError::Metrics(error) => error.blame(),
-            RecipeError::Encoder(error) => error.blame(),
+            RecipeError::Analysis(error) => error.blame(),
             RecipeError::Io(error) => error.blame(),
             _ => Blame::Usage,
         }
@@ -70,14 +66,13 @@ impl Diagnosis for RecipeError {
                 Some("merge folders of one recipe, or run directories, not both".to_owned())
             }
             RecipeError::Unfinished { path, .. } => Some(format!(
-                "run what is missing: wardround run --resume --out {}",
+                "run what is missing: wardround resume {}",
                 path.display()
             )),
             RecipeError::Settings(error) => error.hint(),
             RecipeError::Merge(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),
-            RecipeError::Metrics(error) => error.hint(),
-            RecipeError::Encoder(error) => error.hint(),
+            RecipeError::Analysis(error) => error.hint(),
             RecipeError::Io(error) => error.hint(),
             _ => None,
         }

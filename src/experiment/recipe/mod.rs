@@ -4,11 +4,12 @@
 //! recipe file → cells (method × dataset), each a run → results: cells, and what the analyses compare
 //! ```
 
-pub mod begun;
 pub mod cells;
 mod column;
 pub mod error;
 pub mod file;
+pub mod manifest;
+pub mod run;
 pub mod shards;
 
 pub use column::NoteColumn;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::RecipeError;
-use super::begun::Begun;
 use super::cells::{Cell, cells};
-use crate::experiment::contents::Contents;
+use super::manifest::RecipeManifest;
+use crate::experiment::driver::Executed;
 use crate::experiment::error::RunError;
 use crate::experiment::merge::{MergeError, check_parts, merge, whole_plan};
 use crate::experiment::results;
@@ -15,14 +15,14 @@ use crate::experiment::shard::Shard;
 ///
 /// # Errors
 /// Folders that are not all the shards of one recipe, each once.
-pub fn whole(folders: &[PathBuf]) -> Result<Begun, RecipeError> {
-    let mut whole: Option<Begun> = None;
+pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, RecipeError> {
+    let mut whole: Option<RecipeManifest> = None;
     let mut parts: Vec<(&PathBuf, Shard)> = Vec::new();
     for folder in folders {
         let not_begun = || RecipeError::NotBegun {
             path: folder.clone(),
         };
-        let mut begun = Begun::read(folder)?.ok_or_else(not_begun)?;
+        let mut begun = RecipeManifest::read(folder)?.ok_or_else(not_begun)?;
         let Some(part) = begun.shard else {
             let path = folder.clone();
             return Err(MergeError::NoShard { path }.into());
@@ -58,10 +58,10 @@ pub fn whole(folders: &[PathBuf]) -> Result<Begun, RecipeError> {
 /// # Errors
 /// As [`merge`]; a cell that has not finished, before anything is written.
 pub fn merge_cells<'a>(
-    whole: &'a Begun,
+    whole: &'a RecipeManifest,
     folders: &[PathBuf],
     out: &Path,
-) -> Result<Vec<(Cell<'a>, Contents)>, RecipeError> {
+) -> Result<Vec<(Cell<'a>, Executed)>, RecipeError> {
     let cells = cells(&whole.recipe, &whole.settings)?;
     for cell in &cells {
         for folder in folders {
@@ -76,9 +76,8 @@ pub fn merge_cells<'a>(
     let mut merged = Vec::new();
     for cell in cells {
         let directory = cell.directory(out);
-        merge(&directories(&cell, folders), &directory)?;
-        let contents = Contents::read(&directory)?;
-        merged.push((cell, contents));
+        let executed = merge(&directories(&cell, folders), &directory)?;
+        merged.push((cell, executed));
     }
     Ok(merged)
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::options::MachineFlags;
-use crate::cli::exit::Failure;
+use super::hardware::Hardware;
+use super::plan::MemberPlan;
 use crate::console;
-use crate::experiment::plan::MemberPlan;
+use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
@@ -16,10 +16,10 @@ use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOpti
 use crate::panel::{PanelError, Source};
 
 /// Models that were read but for their weights, and what each will take; endpoints that were not asked yet.
-pub struct Crew {
+pub struct Models {
     pub descriptions: Vec<Description>,
     /// One a description.
-    pub allotments: Vec<MemoryPlan>,
+    pub memory: Vec<MemoryPlan>,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// They count on behind the descriptions.
@@ -28,24 +28,24 @@ pub struct Crew {
     indices: HashMap<String, Index>,
 }
 
-/// A model of a crew.
+/// A model among the described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Index {
     Local(usize),
     Remote(usize),
 }
 
-impl Crew {
+impl Models {
     /// Reads everything small of the models that `names` name, and sets their memory against what is free.
     ///
     /// # Errors
     /// Whatever is missing, malformed, or does not fit in memory.
     pub fn describe<'a>(
         names: impl IntoIterator<Item = &'a String>,
-        machine: &MachineFlags,
+        hardware: &Hardware,
         hub: &HubOptions,
-    ) -> Result<Crew, Failure> {
-        let devices = machine.compute.devices()?;
+    ) -> Result<Models, Failure> {
+        let devices = hardware.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
         let mut endpoints = Vec::new();
         let mut indices = HashMap::new();
@@ -54,7 +54,7 @@ impl Crew {
                 continue;
             }
             if Address::is_meant_by(name) {
-                endpoints.push(open_endpoint(name, machine, hub)?);
+                endpoints.push(open_endpoint(name, hardware, hub)?);
                 indices.insert(name.clone(), Index::Remote(endpoints.len() - 1));
                 continue;
             }
@@ -65,7 +65,8 @@ impl Crew {
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let (weights, context) = (machine.compute.weights(), machine.context());
+                    let weights = (hardware.dtype, hardware.quantisation);
+                    let context = hardware.context();
                     let kind = devices[0].machine();
                     descriptions.push(Description::read(checkpoint, weights, kind, context)?);
                     descriptions.len() - 1
@@ -75,12 +76,12 @@ impl Crew {
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {
-            sequences: machine.max_batch(),
-            draft: machine.draft(),
+            sequences: hardware.max_batch(),
+            draft: hardware.draft(),
         };
-        let budget = machine.kv_budget();
-        Ok(Crew {
-            allotments: plan_memory(&borrowed, &devices, batch, budget)?,
+        let budget = hardware.kv;
+        Ok(Models {
+            memory: plan_memory(&borrowed, &devices, batch, budget)?,
             descriptions,
             devices,
             endpoints,
@@ -88,7 +89,7 @@ impl Crew {
         })
     }
 
-    /// Which of the sources that [`Crew::start`] gives a name means; `None` for one that was not described.
+    /// Which of the sources that [`Models::start`] gives a name means; `None` for one that was not described.
     pub fn index(&self, name: &str) -> Option<usize> {
         Some(match *self.indices.get(name)? {
             Index::Local(index) => index,
@@ -99,7 +100,7 @@ impl Crew {
     /// The plan's entry for `agent` on the model of this index.
     pub fn plan(&self, index: usize, agent: &str, thinking: bool) -> MemberPlan {
         match self.descriptions.get(index) {
-            Some(description) => description.plan(agent, thinking),
+            Some(description) => MemberPlan::local(agent, description, thinking),
             None => {
                 let endpoint = &self.endpoints[index - self.descriptions.len()];
                 MemberPlan::remote(agent, &endpoint.address().to_string(), thinking)
@@ -130,10 +131,10 @@ impl Crew {
         let local = self
             .descriptions
             .into_iter()
-            .zip(self.allotments)
+            .zip(self.memory)
             .zip(self.devices.iter().cycle())
-            .map(|((description, allotment), device)| {
-                let backbone = Backbone::start(description, device, allotment.options)?;
+            .map(|((description, memory), device)| {
+                let backbone = Backbone::start(description, device, memory.options)?;
                 Ok(Arc::new(backbone) as Source)
             });
         let remote = self
@@ -146,7 +147,7 @@ impl Crew {
 
 fn open_endpoint(
     name: &str,
-    machine: &MachineFlags,
+    hardware: &Hardware,
     hub: &HubOptions,
 ) -> Result<Arc<RemoteModel>, Failure> {
     let open = || -> Result<RemoteModel, RemoteError> {
@@ -154,7 +155,7 @@ fn open_endpoint(
         let options = RemoteOptions {
             offline: hub.offline_reason(),
             key: ApiKey::capture(&address)?,
-            ..machine.remote.options()
+            ..hardware.remote.clone()
         };
         RemoteModel::open(&address, options)
     };

@@ -15,7 +15,7 @@ pub const FILE: &str = "recipe.toml";
 /// A recipe with what was overridden.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Begun {
+pub struct RecipeManifest {
     /// What `--recipe` was given.
     pub name: String,
     pub seed: u64,
@@ -33,12 +33,12 @@ pub struct Begun {
     pub recipe: Recipe,
 }
 
-impl Begun {
+impl RecipeManifest {
     /// What the folder `out` was begun with; `None` where it is no recipe's.
     ///
     /// # Errors
     /// A file that cannot be read as one.
-    pub fn read(out: &Path) -> Result<Option<Begun>, RecipeError> {
+    pub fn read(out: &Path) -> Result<Option<RecipeManifest>, RecipeError> {
         let path = out.join(FILE);
         // What is no folder at all is for whoever opens a run there to say.
         if !path.is_file() {
@@ -57,7 +57,7 @@ impl Begun {
     /// # Errors
     /// A folder that holds anything else.
     pub fn begin(&self, out: &Path) -> Result<(), RecipeError> {
-        if let Some(found) = Begun::read(out)? {
+        if let Some(found) = RecipeManifest::read(out)? {
             return match found == *self {
                 true => Ok(()),
                 false => Err(RecipeError::Other {
@@ -81,15 +81,15 @@ impl Begun {
     }
 
     /// The first thing in which another was begun otherwise.
-    pub(super) fn difference(&self, found: &Begun) -> String {
+    pub(super) fn difference(&self, found: &RecipeManifest) -> String {
         let limit =
             |limit: Option<usize>| limit.map_or("none".to_owned(), |limit| limit.to_string());
-        let settings = |begun: &Begun| {
+        let settings = |begun: &RecipeManifest| {
             let pairs = begun.settings.iter();
             let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
             pairs.join(" ")
         };
-        let facts = |begun: &Begun| {
+        let facts = |begun: &RecipeManifest| {
             [
                 ("recipe", begun.name.clone()),
                 ("seed", begun.seed.to_string()),

@@ -1,24 +1,24 @@
-//! From what was asked to a plan with every file read and summed, and from there to a panel that answers.
+//! A run that is resolved: from a spec to a plan with every file read and summed, and from there to a panel that answers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::crew::Crew;
-use super::order::{Order, Share};
-use crate::cli::exit::Failure;
+use super::clock;
+use super::models::Models;
+use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::shard::Shard;
+use super::spec::Spec;
+use super::texts;
 use crate::data::{self, DEMO_PATH, Dataset, Item};
-use crate::experiment::clock;
-use crate::experiment::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
-use crate::experiment::shard::Shard;
-use crate::experiment::texts;
+use crate::diagnosis::Failure;
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemText, SCHEMA};
 use crate::systems::{System, SystemConfig};
 
-impl Order {
+impl Spec {
     /// Reads prompts and items. It comes first: a mistake in them should be told before any model is looked for.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Order {
         self.read_prompts(dataset)
     }
 
-    /// As [`Order::read`], where the items are at hand.
+    /// As [`Spec::read`], where the items are at hand.
     ///
     /// # Errors
     /// Prompts that are missing or malformed.
@@ -42,11 +42,11 @@ impl Order {
         Ok(Inputs { prompts, dataset })
     }
 
-    /// Resolves everything that bears on the answers; `crew` holds the models of every seat.
+    /// Resolves everything that bears on the answers; `models` holds those of every seat.
     ///
     /// # Errors
     /// A panel that is not the system's size, a shard of too few items.
-    pub fn prepare(self, inputs: Inputs, crew: &Crew) -> Result<Prepared, Failure> {
+    pub fn resolve(self, inputs: Inputs, models: &Models) -> Result<Run, Failure> {
         let Inputs { prompts, dataset } = inputs;
         let mut items = dataset.items;
         let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
@@ -56,20 +56,20 @@ impl Order {
                 question.image = image.map(|image| beside(&dataset.path, image));
             }
         }
-        let models = self.seat_models()?;
-        let models: Vec<usize> = models.iter().filter_map(|name| crew.index(name)).collect();
-        let (max_batch, draft) = (self.machine.max_batch(), self.machine.draft());
+        let names = self.seat_models()?;
+        let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
+        let (max_batch, draft) = (self.hardware.max_batch(), self.hardware.draft());
         let (seats, thinking) = (self.protocol.seats(), self.protocol.decoding().thinking);
-        let members = seats.iter().zip(&models);
+        let members = seats.iter().zip(&seated);
         let panel: Vec<MemberPlan> = members
-            .map(|(seat, &model)| crew.plan(model, &seat.agent, thinking))
+            .map(|(seat, &model)| models.plan(model, &seat.agent, thinking))
             .collect();
         let plan = Plan {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
-            synthetic: models.iter().all(|&model| crew.is_synthetic(model)),
+            synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
             free: self.free,
@@ -83,24 +83,21 @@ impl Order {
                 sha256: dataset.sha256,
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
-                shard: match &self.share {
-                    Share::Planned(shard) => Some(shard.clone()),
-                    Share::All | Share::Shard(_) => None,
-                },
+                shard: self.planned_shard,
             },
             panel,
             engine: EnginePlan {
-                device: self.machine.compute.device.clone(),
-                device_kind: crew.devices[0]
-                    .kind(crew.descriptions.iter().map(|model| model.precision)),
-                threads: crew.devices[0].threads(),
+                device: self.hardware.device.clone(),
+                device_kind: models.devices[0]
+                    .kind(models.descriptions.iter().map(|model| model.precision)),
+                threads: models.devices[0].threads(),
                 max_batch,
                 draft,
                 max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
             },
             host: host(),
         };
-        let prepared = Prepared {
+        let run = Run {
             protocol: self.protocol,
             prompts,
             items,
@@ -111,24 +108,24 @@ impl Order {
                 .chain(plan.unrepeatable())
                 .collect(),
             plan,
-            models,
+            models: seated,
         };
-        match self.share {
-            Share::Shard(part) => prepared.shard(part),
-            Share::All | Share::Planned(_) => Ok(prepared),
+        match self.shard {
+            Some(part) => run.shard(part),
+            None => Ok(run),
         }
     }
 }
 
-/// What an order reads before any model.
+/// What a spec names besides models, read.
 pub struct Inputs {
     prompts: PromptSet,
     /// The items are those that were chosen.
     dataset: Dataset,
 }
 
-/// A run that may start once its models are loaded.
-pub struct Prepared {
+/// Everything resolved: a run that may start once its models are loaded.
+pub struct Run {
     pub plan: Plan,
     pub protocol: SystemConfig,
     pub prompts: PromptSet,
@@ -136,7 +133,7 @@ pub struct Prepared {
     /// The items as they are put, in the same order.
     pub texts: Vec<ItemText>,
     pub notices: Vec<String>,
-    /// Which of the crew's models every seat has.
+    /// Which of the described models every seat has.
     pub models: Vec<usize>,
 }
 
@@ -148,32 +145,83 @@ pub struct Started {
     pub panel: Panel,
 }
 
-impl Prepared {
+impl Run {
+    /// Errors unless this run is the one that `promised`, the plan in the file `path`, says; `allow_version`: though another
+    /// version of wardround wrote it.
+    ///
+    /// # Errors
+    /// The differences.
+    pub fn check_promise(
+        &self,
+        path: &Path,
+        promised: &Plan,
+        allow_version: bool,
+    ) -> Result<(), Failure> {
+        let differences = promised.differences(&self.plan)?;
+        let (version, others): (Vec<_>, Vec<_>) = differences
+            .iter()
+            .partition(|difference| difference.field == "version");
+        let path = path.display();
+        if !others.is_empty() {
+            let list: Vec<String> = others.iter().map(ToString::to_string).collect();
+            return Err(Failure::mismatch(format!(
+                "{path}: inputs changed since the plan was written: {}",
+                list.join("; ")
+            )));
+        }
+        match version.first() {
+            Some(difference) if !allow_version => Err(Failure::usage(
+                format!("{path}: another version of wardround wrote the plan: {difference}"),
+                "use that version, or give --allow-version: answers may then differ",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory of the run where none was named: new, and named after the run.
+    pub fn default_directory(&self) -> PathBuf {
+        let plan = &self.plan;
+        let digits = plan.created_at.chars().filter(char::is_ascii_digit);
+        let time: String = digits.take(14).collect();
+        // The parts of an array job may begin in the same second.
+        let part = plan
+            .dataset
+            .shard
+            .as_ref()
+            .map_or_else(String::new, |shard| {
+                format!("-{}-of-{}", shard.part.index() + 1, shard.part.of())
+            });
+        PathBuf::from(format!(
+            "wardround-{}-{}-{time}{part}",
+            plan.system, plan.dataset.name
+        ))
+    }
+
     /// Keeps one part of the items.
     ///
     /// # Errors
     /// A shard of too few items.
-    pub fn shard(mut self, part: Shard) -> Result<Prepared, Failure> {
+    pub fn shard(mut self, part: Shard) -> Result<Run, Failure> {
         (self.plan, self.texts) = self.plan.shard(part, self.texts)?;
         self.items = part.take(self.items);
         Ok(self)
     }
 
-    /// Seats the crew, which [`Crew::start`] gave.
+    /// Gives every seat its model, of those that [`Models::start`] gave.
     ///
     /// # Errors
     /// A prompt that lost what is filled in.
     pub fn start(
         self,
-        crew: &[Source],
-        recorder: Recorder,
+        loaded: &[Source],
+        recorder: Box<dyn Recorder>,
         stop: Arc<AtomicBool>,
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
         let agents = self.plan.panel.iter().map(|member| member.agent.clone());
         let members = agents.zip(self.models).map(|(agent, model)| Member {
             agent,
-            source: crew[model].clone(),
+            source: loaded[model].clone(),
         });
         let panel = Panel {
             members: members.collect(),

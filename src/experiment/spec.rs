@@ -1,125 +1,140 @@
-//! What a run is asked to be, by flags or by a plan.
+//! What a run is asked to be: plain data, from flags, a recipe or a plan.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::crew::Crew;
-use super::options::MachineFlags;
-use crate::cli::exit::Failure;
+use super::hardware::Hardware;
+use super::models::Models;
+use super::plan::{MemberPlan, Plan};
+use super::shard::{Shard, ShardPlan};
 use crate::data::subset::Subset;
 use crate::data::{Format, ItemKind};
-use crate::experiment::plan::{MemberPlan, Plan};
-use crate::experiment::shard::{Shard, ShardPlan};
-use crate::hub::HubOptions;
+use crate::diagnosis::Failure;
+use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
+use crate::ops::Quantisation;
 use crate::systems::{Seat, SystemConfig};
 
+pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
+pub const DEFAULT_SEED: u64 = 42;
+
 /// What a run is asked to be.
-pub struct Order {
+pub struct Spec {
+    pub protocol: SystemConfig,
     pub data: PathBuf,
     pub format: Format,
     pub subset: Subset,
-    pub share: Share,
+    /// The part of the subset that runs; `None`: all of it.
+    pub shard: Option<Shard>,
+    /// Where the subset is a shard already, as its plan says.
+    pub planned_shard: Option<ShardPlan>,
     pub runs: u32,
-    /// One model for every seat, or as many as the system's panel has.
+    /// One model for every seat, or as many as the system's panel has: cards, hub ids, directories or endpoints.
     pub panel: Vec<String>,
     /// Seats that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
-    pub protocol: SystemConfig,
     pub seed: u64,
+    /// Whether completions are free text; else a grammar constrains them.
     pub free: bool,
+    /// A directory of prompts that override the built-in ones.
     pub prompts: Option<PathBuf>,
-    pub machine: MachineFlags,
+    pub hardware: Hardware,
+    /// Items worked on at once; `None`: twice the batch.
     pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
 }
 
-/// Which of the subset's items run.
-#[derive(Clone, Debug)]
-pub enum Share {
-    All,
-    /// Those of a part.
-    Shard(Shard),
-    /// All: the subset is a part already, as its plan says.
-    Planned(ShardPlan),
-}
+impl Spec {
+    /// A system on every item of a file, with defaults for all else.
+    ///
+    /// # Errors
+    /// An environment that cannot be read.
+    pub fn new(
+        protocol: SystemConfig,
+        data: impl Into<PathBuf>,
+        format: Format,
+    ) -> Result<Spec, Failure> {
+        let models = protocol.default_models().min(DEFAULT_PANEL.len());
+        Ok(Spec {
+            data: data.into(),
+            format,
+            subset: Subset::All,
+            shard: None,
+            planned_shard: None,
+            runs: 1,
+            panel: DEFAULT_PANEL[..models]
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            slots: BTreeMap::new(),
+            protocol,
+            seed: DEFAULT_SEED,
+            free: false,
+            prompts: None,
+            hardware: Hardware::default(),
+            max_in_flight: None,
+            hub: HubOptions::new(Environment::capture()?),
+        })
+    }
 
-impl Order {
-    /// The order that gives `plan` again on the machine at hand; what `machine` was told wins over the plan.
+    /// The spec that gives `plan` again on the machine at hand; what `hardware` says wins over the plan.
     ///
     /// # Errors
     /// A plan of another system, or with settings that this version does not know.
     pub fn from_plan(
         plan: &Plan,
-        machine: MachineFlags,
+        mut hardware: Hardware,
         hub: HubOptions,
-    ) -> Result<Order, Failure> {
-        let context = plan
-            .panel
-            .iter()
-            .map(|member| member.context)
-            .max()
-            .filter(|context| *context > 0);
-        let max_batch = u16::try_from(plan.engine.max_batch).ok();
-        let draft = u16::try_from(plan.engine.draft).ok();
-        let mut machine = MachineFlags {
-            context: machine
-                .context
-                .or(context.and_then(|context| u32::try_from(context).ok())),
-            max_batch: machine.max_batch.or(max_batch),
-            draft: machine.draft.or(draft),
-            ..machine
-        };
-        // Members share one dtype unless it was left to each checkpoint.
-        let local: Vec<&MemberPlan> = plan
-            .panel
-            .iter()
-            .filter(|member| !member.is_remote())
-            .collect();
+    ) -> Result<Spec, Failure> {
+        let contexts = plan.panel.iter().map(|member| member.context);
+        let context = contexts.max().filter(|context| *context > 0);
+        hardware.context = hardware.context.or(context);
+        hardware.max_batch = hardware.max_batch.or(Some(plan.engine.max_batch));
+        hardware.draft = hardware.draft.or(Some(plan.engine.draft));
+        let members = plan.panel.iter();
+        let local: Vec<&MemberPlan> = members.filter(|member| !member.is_remote()).collect();
         if let Some(member) = local.first() {
+            // Members share one dtype unless it was left to each checkpoint.
             let is_shared = local.iter().all(|other| other.dtype == member.dtype);
-            if is_shared && machine.compute.dtype == WantedType::Auto {
-                machine.compute.dtype = member.dtype.parse().map_err(Failure::from)?;
+            if is_shared && hardware.dtype == WantedType::Auto {
+                hardware.dtype = member.dtype.parse().map_err(Failure::from)?;
             }
             // They always share one quantisation.
-            machine.compute.quant = member.quantisation.parse().map_err(Failure::from)?;
+            if hardware.quantisation == Quantisation::None {
+                hardware.quantisation = member.quantisation.parse().map_err(Failure::from)?;
+            }
         }
-        Ok(Order {
+        let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
+        Ok(Spec {
+            protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
             subset: Subset::Ids {
                 path: "plan.toml".into(),
                 ids: plan.dataset.items.clone(),
             },
-            share: match plan.dataset.shard.clone() {
-                Some(shard) => Share::Planned(shard),
-                None => Share::All,
-            },
+            shard: None,
+            planned_shard: plan.dataset.shard.clone(),
             runs: plan.runs,
             panel: Vec::new(),
-            slots: plan
-                .panel
-                .iter()
-                .map(|member| (member.agent.clone(), member.path.clone()))
-                .collect(),
-            protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
+            slots: plan.panel.iter().map(slot).collect(),
             seed: plan.seed,
             free: plan.free,
             prompts: plan.prompts.clone().map(PathBuf::from),
-            machine,
+            hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,
         })
     }
 
-    /// The models of the order's seats, described.
+    /// The models of the spec's seats, described.
     ///
     /// # Errors
-    /// As [`Crew::describe`]; a panel that is not the system's size.
-    pub fn crew(&self) -> Result<Crew, Failure> {
-        Crew::describe(self.seat_models()?, &self.machine, &self.hub)
+    /// As [`Models::describe`]; a panel that is not the system's size.
+    pub fn describe_models(&self) -> Result<Models, Failure> {
+        Models::describe(self.seat_models()?, &self.hardware, &self.hub)
     }
 
     /// A system works on questions or on notes, and a format holds one of them.

@@ -1,0 +1,175 @@
+//! The figures of a finished run in its results.json: written, and computed again to see whether they still hold.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::metrics::over_runs::OverRuns;
+use super::notes::{CorrectionScorer, NoteFigures};
+use super::outcomes::Outcomes;
+use crate::experiment::contents::Contents;
+use crate::experiment::error::{Defect, RunError};
+use crate::experiment::results::{self, Results};
+use crate::experiment::verify::first_difference;
+use crate::record::ItemLine;
+
+/// What follows from the plan and the logs by the rules of this version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Of answers, or of flags on notes; `null` where nothing has gold.
+    pub accuracy: Option<OverRuns>,
+    /// Votes that were tied, over all runs.
+    pub ties: usize,
+    /// Over the questions of all runs that did not error; `null` where there is none.
+    pub mean_rounds_run: Option<f64>,
+    /// Of a run on notes, without what neural measures say; absent of one on questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<NoteFigures>,
+}
+
+impl Figures {
+    pub fn of(contents: &Contents) -> Figures {
+        let mut verdicts: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+        for (key, record) in contents.outcomes() {
+            if let Some(is_right) = record.correct() {
+                verdicts.entry(key.run).or_default().push(is_right);
+            }
+        }
+        let verdicts: Vec<Vec<bool>> = verdicts.into_values().collect();
+        let answers = contents.answers();
+        let answered = answers.values().filter(|record| record.error.is_none());
+        let rounds: Vec<u32> = answered.map(|record| record.rounds_run).collect();
+        let mean_rounds_run = (!rounds.is_empty()).then(|| {
+            let sum: u64 = rounds.iter().copied().map(u64::from).sum();
+            sum as f64 / rounds.len() as f64
+        });
+        let mut records = contents.items.records.iter();
+        let has_notes = records.any(|record| matches!(record, ItemLine::Note(_)));
+        Figures {
+            accuracy: OverRuns::of_shares(&verdicts),
+            ties: answers.values().filter(|record| record.tie).count(),
+            mean_rounds_run,
+            notes: has_notes
+                .then(|| NoteFigures::of(&Outcomes::of(contents), &CorrectionScorer::default())),
+        }
+    }
+
+    fn to_map(&self) -> Result<Map<String, Value>, RunError> {
+        let json = serde_json::to_string(self).and_then(|text| serde_json::from_str(&text));
+        json.map_err(|error| RunError::Unloggable {
+            what: results::FILE.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// Computes the figures of a finished run, and writes its results.json.
+///
+/// # Errors
+/// A planned item without a line; a file that cannot be written.
+pub fn write(contents: &Contents, elapsed_ms: u64) -> Result<(Results, Figures), RunError> {
+    let figures = Figures::of(contents);
+    let results = Results::write(contents, figures.to_map()?, elapsed_ms)?;
+    Ok((results, figures))
+}
+
+/// Computes the figures again. Where they differ from those in `stored` and another version wrote those, says so.
+///
+/// # Errors
+/// Figures that this version would have written otherwise, though it wrote them.
+pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, RunError> {
+    let expected = Results {
+        figures: Figures::of(contents).to_map()?,
+        ..stored.clone()
+    };
+    let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
+        return Ok(None);
+    };
+    let path = contents.path.join(results::FILE);
+    let this = env!("CARGO_PKG_VERSION");
+    match &defect {
+        Defect::Figure { found, expected } if stored.version != this => Ok(Some(format!(
+            "{}, line {line}: version {} wrote `{found}`, version {this} computes `{expected}`",
+            path.display(),
+            stored.version
+        ))),
+        _ => Err(RunError::BadLine { path, line, defect }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::{ITEMS, failed_item, item, plan, start, write_unfinished};
+    use crate::experiment::verify::verify;
+
+    #[test]
+    fn the_figures_of_a_run() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let contents = Contents::read(out.path()).unwrap();
+        let (results, figures) = write(&contents, 1234).unwrap();
+        let accuracy = figures.accuracy.clone().unwrap();
+        assert_eq!(accuracy.per_run, [0.5, 0.5]);
+        assert_eq!((accuracy.mean, accuracy.std), (0.5, Some(0.0)));
+        assert_eq!((figures.ties, figures.mean_rounds_run), (2, Some(1.0)));
+        assert_eq!(figures.notes, None);
+        assert!(!results.text().unwrap().contains("notes"));
+        assert_eq!(
+            verify(out.path(), None).unwrap().results,
+            Some(results.clone())
+        );
+        assert_eq!(check(&contents, &results).unwrap(), None);
+    }
+
+    #[test]
+    fn errors_count_as_wrong_and_a_retried_item_once() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path(), &plan());
+        log.item(failed_item("q1", 0)).unwrap();
+        log.item(failed_item("q2", 0)).unwrap();
+        log.item(item("q2", 0)).unwrap();
+        log.item(item("q3", 0)).unwrap();
+        for name in ITEMS {
+            log.item(item(name, 1)).unwrap();
+        }
+        log.finish().unwrap();
+        let figures = Figures::of(&Contents::read(out.path()).unwrap());
+        assert_eq!(figures.accuracy.unwrap().per_run, [0.0, 0.5]);
+        assert_eq!(figures.mean_rounds_run, Some(1.0));
+    }
+
+    #[test]
+    fn without_gold_there_is_no_accuracy() {
+        let out = tempfile::tempdir().unwrap();
+        let mut plan = plan();
+        plan.dataset.items = vec!["q3".to_owned()];
+        plan.runs = 1;
+        let log = start(out.path(), &plan);
+        log.item(failed_item("q3", 0)).unwrap();
+        log.finish().unwrap();
+        let figures = Figures::of(&Contents::read(out.path()).unwrap());
+        assert_eq!((figures.accuracy, figures.mean_rounds_run), (None, None));
+    }
+
+    #[test]
+    fn other_figures_are_damage_only_where_this_version_wrote_them() {
+        let out = tempfile::tempdir().unwrap();
+        write_unfinished(out.path());
+        let contents = Contents::read(out.path()).unwrap();
+        let (mut results, _) = write(&contents, 1).unwrap();
+        results.figures.insert("ties".to_owned(), 9.into());
+        let error = check(&contents, &results).unwrap_err().to_string();
+        assert!(
+            error.contains("found `\"ties\": 9,` where the logs give `\"ties\": 2,`"),
+            "{error}"
+        );
+        results.version = "0.0.9".to_owned();
+        let note = check(&contents, &results).unwrap().unwrap();
+        assert!(
+            note.contains("version 0.0.9 wrote `\"ties\": 9,`"),
+            "{note}"
+        );
+    }
+}

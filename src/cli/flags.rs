@@ -1,0 +1,137 @@
+//! Flags that the verbs which run a panel share, and what they make of a spec.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::options::{HubFlags, MachineFlags};
+use super::progress::Terminal;
+use crate::cli::exit::Failure;
+use crate::experiment::hardware::Hardware;
+use crate::experiment::spec::Spec;
+
+/// How completions are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DecodingChoice {
+    /// A grammar constrains every completion to what the system reads
+    Constrained,
+    /// Free text, as in the papers
+    Text,
+}
+
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct DecodingFlags {
+    /// How completions are decoded [default: constrained]
+    #[arg(long, value_enum)]
+    pub decoding: Option<DecodingChoice>,
+    /// Short for --decoding text
+    #[arg(long, conflicts_with = "decoding")]
+    pub free: bool,
+}
+
+impl DecodingFlags {
+    pub fn is_free(self) -> bool {
+        self.free || self.decoding == Some(DecodingChoice::Text)
+    }
+}
+
+/// Which models answer, and how.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PanelFlags {
+    /// The models in the order of the system's roles, or one for all: cards, hub ids, directories or endpoints
+    /// [default: gemma3-4b,llama3.2-3b,qwen3-4b, or their first where the system takes one]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub panel: Vec<String>,
+    /// Change a setting of the system, such as t_max=2, or an agent's model, such as slot.sym=qwen3-4b
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Random seed [default: 42]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub decoding: DecodingFlags,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
+}
+
+/// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.
+pub fn slots(pairs: Vec<String>) -> (BTreeMap<String, String>, Vec<String>) {
+    let mut slots = BTreeMap::new();
+    let mut others = Vec::new();
+    for pair in pairs {
+        let slot = pair.strip_prefix("slot.");
+        match slot.and_then(|slot| slot.split_once('=')) {
+            Some((agent, model)) => {
+                slots.insert(agent.trim().to_owned(), model.trim().to_owned());
+            }
+            None => others.push(pair),
+        }
+    }
+    (slots, others)
+}
+
+impl PanelFlags {
+    /// Says in `spec` what was given, but for the system's settings.
+    pub fn apply(self, spec: &mut Spec) {
+        (spec.slots, _) = slots(self.set);
+        if !self.panel.is_empty() {
+            spec.panel = self.panel;
+        }
+        spec.seed = self.seed.unwrap_or(spec.seed);
+        spec.free = self.decoding.is_free();
+        spec.prompts = self.prompts;
+    }
+}
+
+/// Where a run's models lie and what they run on.
+#[derive(Clone, Debug, Args)]
+pub struct ExecutionFlags {
+    #[command(flatten)]
+    pub machine: MachineFlags,
+    /// Items worked on at once [default: twice --max-batch]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub max_in_flight: Option<u16>,
+    #[command(flatten)]
+    pub hub: HubFlags,
+    /// Write no progress to stderr
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl ExecutionFlags {
+    pub fn max_in_flight(&self) -> Option<usize> {
+        self.max_in_flight.map(usize::from)
+    }
+
+    /// Says in `spec` what was given.
+    pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
+        spec.hardware = self.machine.hardware();
+        spec.max_in_flight = self.max_in_flight();
+        spec.hub = self.hub.options(self.quiet)?;
+        Ok(())
+    }
+
+    pub fn observer(&self) -> Arc<Terminal> {
+        Arc::new(Terminal::new(self.quiet))
+    }
+}
+
+impl MachineFlags {
+    pub fn hardware(&self) -> Hardware {
+        Hardware {
+            device: self.compute.device.clone(),
+            threads: self.compute.threads.map(usize::from),
+            dtype: self.compute.dtype,
+            quantisation: self.compute.quant,
+            fast: self.compute.fast,
+            max_batch: self.max_batch.map(usize::from),
+            draft: self.draft.map(usize::from),
+            context: self.context.map(|tokens| tokens as usize),
+            kv: self.kv_budget(),
+            remote: self.remote.options(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `resume`: goes on with a run, or with a recipe, where it stopped.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::flags::ExecutionFlags;
+use super::options::ScorerFlags;
+use super::recipe::RecipeOutput;
+use super::{interrupt, run, summary};
+use crate::cli::exit::Failure;
+use crate::experiment::directory::Directory;
+use crate::experiment::driver::Driver;
+use crate::experiment::error::RunError;
+use crate::experiment::plan::{self, Plan};
+use crate::experiment::recipe::manifest::RecipeManifest;
+use crate::experiment::recipe::run::RecipeRun;
+
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The directory that `run` or `recipe` wrote
+    directory: PathBuf,
+    /// The models, where they lie elsewhere now
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    panel: Vec<String>,
+    #[command(flatten)]
+    execution: ExecutionFlags,
+    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
+    #[command(flatten)]
+    scorers: ScorerFlags,
+    /// Go on with a run that another version of wardround began; results.json then lists both
+    #[arg(long)]
+    allow_version: bool,
+}
+
+impl Resume {
+    pub fn run(self) -> Result<(), Failure> {
+        if let Some(manifest) = RecipeManifest::read(&self.directory)? {
+            let recipe = RecipeRun {
+                manifest,
+                out: self.directory,
+                hardware: self.execution.machine.hardware(),
+                max_in_flight: self.execution.max_in_flight(),
+                hub: self.execution.hub.options(self.execution.quiet)?,
+            };
+            let output = RecipeOutput {
+                encoder: self.encoder,
+                scorers: self.scorers,
+            };
+            return output.run(&recipe, &self.execution);
+        }
+        let path = self.directory.join(plan::FILE);
+        if !fs_err::exists(&path)? {
+            let path = self.directory;
+            return Err(RunError::NoPlan { path }.into());
+        }
+        let plan = Plan::load(&path)?;
+        let spec = run::again(&plan, &self.execution, self.panel)?;
+        let inputs = spec.read()?;
+        let models = spec.describe_models()?;
+        let run = spec.resolve(inputs, &models)?;
+        run.check_promise(&path, &plan, self.allow_version)?;
+        let begun = Directory::resume(&self.directory, &run.plan, &run.texts)?;
+        let mut driver = Driver::new(models.start()?, self.execution.observer());
+        driver.stop = interrupt::watch();
+        summary::finish(&driver.execute(run, begun, &self.directory)?)
+    }
+}

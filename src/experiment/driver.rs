@@ -1,0 +1,199 @@
+//! Executes runs: whatever of one is not finished, into its directory.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::contents::Contents;
+use super::directory::{Directory, Finished};
+use super::error::{Interrupted, resume};
+use super::log::Log;
+use super::recorder::LogRecorder;
+use super::run::{Run, Started};
+use super::spec::Spec;
+use crate::diagnosis::{Blame, Failure};
+use crate::panel::{PanelError, Source};
+use crate::record::{CallLine, ItemKey, ItemLine};
+use crate::systems::in_flight::run_all;
+use crate::systems::{Task, case};
+
+/// Told how far a run is; every method may be called from many threads.
+pub trait Observer: Send + Sync {
+    /// A run begins: its items over all repetitions, and those of them that an earlier session finished.
+    fn begin(&self, _total: u64, _done: u64) {}
+    fn call(&self, _call: &CallLine) {}
+    fn item(&self) {}
+    fn end(&self) {}
+    /// Something that the user should know.
+    fn note(&self, _note: &str) {}
+    /// What runs next, of several.
+    fn heading(&self, _heading: &str) {}
+}
+
+/// Watches nothing.
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// What runs need beside themselves; several take turns in one.
+pub struct Driver {
+    /// The loaded models.
+    pub models: Vec<Source>,
+    /// Set from outside to stop.
+    pub stop: Arc<AtomicBool>,
+    /// Calls of other runs, by their requests.
+    pub shared: Arc<HashMap<String, CallLine>>,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// A run that was executed, its directory read back.
+#[derive(Debug)]
+pub struct Executed {
+    pub contents: Contents,
+    /// Of this session.
+    pub elapsed_ms: u64,
+}
+
+/// Reads, resolves, loads and executes a run into the new directory `out`.
+///
+/// # Errors
+/// Whatever is missing or malformed; what stopped the run. Items that errored are none: their lines say so.
+pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Executed, Failure> {
+    let inputs = spec.read()?;
+    let models = spec.describe_models()?;
+    let run = spec.resolve(inputs, &models)?;
+    let directory = Directory::create(out, &run.plan, &run.texts)?;
+    let driver = Driver::new(models.start()?, observer);
+    driver.execute(run, (directory, Finished::default()), out)
+}
+
+impl Driver {
+    pub fn new(models: Vec<Source>, observer: Arc<dyn Observer>) -> Driver {
+        Driver {
+            models,
+            stop: Arc::default(),
+            shared: Arc::default(),
+            observer,
+        }
+    }
+
+    /// Works on every item that is not finished, and reads the whole run back.
+    ///
+    /// # Errors
+    /// What stopped the run. Items that errored are none: their lines say so.
+    pub fn execute(
+        &self,
+        run: Run,
+        (directory, finished): (Directory, Finished),
+        out: &Path,
+    ) -> Result<Executed, Failure> {
+        let began = Instant::now();
+        for notice in &run.notices {
+            self.observer.note(notice);
+        }
+        let log = Log::start(directory)?;
+        let total = run.items.len() as u64 * u64::from(run.plan.runs);
+        let done = AtomicU64::new(finished.items.len() as u64);
+        self.observer.begin(total, done.load(Ordering::Relaxed));
+        let recorder = LogRecorder {
+            log: log.clone(),
+            finished: finished.calls,
+            shared: self.shared.clone(),
+        };
+        let (watcher, stop) = (self.observer.clone(), self.stop.clone());
+        let on_call = move |call: &CallLine| watcher.call(call);
+        let started = run.start(&self.models, Box::new(recorder), stop, on_call)?;
+        let plan = &started.plan;
+        let is_open = |item: &str, run| {
+            let key = ItemKey {
+                dataset: plan.dataset.name.clone(),
+                run,
+                item: item.to_owned(),
+            };
+            !finished.items.contains_key(&key)
+        };
+        // The repetitions of an item side by side: they share its prompt.
+        let items = started.items.iter();
+        let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
+        let jobs = jobs
+            .filter(|(item, run)| is_open(item.id(), *run))
+            .collect();
+        let ended = run_all(
+            jobs,
+            plan.engine.max_in_flight,
+            &self.stop,
+            |(item, run)| {
+                let answered = started.system.answer(&Task {
+                    panel: &started.panel,
+                    dataset: &plan.dataset.name,
+                    item,
+                    run,
+                });
+                log.item(line_of(&started, answered, item, run)?)?;
+                done.fetch_add(1, Ordering::Relaxed);
+                self.observer.item();
+                Ok::<_, Failure>(())
+            },
+        );
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        match ended {
+            Ok(()) if !is_stopped => {}
+            Err(error) if error.blame() != Blame::Interrupted => return Err(error),
+            _ => {
+                return Err(Failure::from(Interrupted {
+                    items: done.into_inner(),
+                    total,
+                    directory: out.to_owned(),
+                }));
+            }
+        }
+        log.finish()?;
+        self.observer.end();
+        Ok(Executed {
+            contents: Contents::read(out)?,
+            elapsed_ms: began.elapsed().as_millis() as u64,
+        })
+    }
+}
+
+/// What an item came to: an error that concerns it alone is its outcome.
+fn line_of(
+    started: &Started,
+    answered: Result<ItemLine, PanelError>,
+    item: &crate::data::Item,
+    run: u32,
+) -> Result<ItemLine, PanelError> {
+    match answered {
+        Err(error) if error.concerns_item() => {
+            let dataset = &started.plan.dataset.name;
+            Ok(case::failure(dataset, item, run, &error))
+        }
+        other => other,
+    }
+}
+
+/// A run with items that errored did not end well, complete as it is.
+///
+/// # Errors
+/// How many errored, and the first of them.
+pub fn refuse_errors(contents: &Contents) -> Result<(), Failure> {
+    let outcomes = contents.outcomes();
+    let with_error = outcomes.iter();
+    let errors: Vec<_> = with_error
+        .filter_map(|(key, record)| Some((key, record.error()?)))
+        .collect();
+    let Some((first, error)) = errors.first() else {
+        return Ok(());
+    };
+    Err(Failure::outcome(
+        format!(
+            "{} of {} items errored, the first of them {}: {error}",
+            errors.len(),
+            outcomes.len(),
+            first.item
+        ),
+        Some(format!("{} with them", resume(&contents.path))),
+    ))
+}

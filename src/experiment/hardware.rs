@@ -1,0 +1,73 @@
+//! What a run computes on. Of it only the number formats, `fast` and the context change an answer.
+
+use crate::model::WantedType;
+use crate::ops::{Device, OpsError, Quantisation};
+use crate::panel::memory::KvBudget;
+use crate::panel::remote::RemoteOptions;
+
+const DEFAULT_MAX_BATCH: usize = 16;
+/// Tokens of a prompt and its completion together.
+pub const DEFAULT_CONTEXT: usize = 16_384;
+
+#[derive(Clone)]
+pub struct Hardware {
+    /// `cpu`, `cuda`, several GPUs as `cuda:0,cuda:1`, or `metal`.
+    pub device: String,
+    /// `None`: one a core.
+    pub threads: Option<usize>,
+    /// How weights are kept.
+    pub dtype: WantedType,
+    pub quantisation: Quantisation,
+    /// Whether products may be summed in the fastest order: no run can then be repeated byte for byte.
+    pub fast: bool,
+    /// Sequences that each engine runs at once.
+    pub max_batch: Option<usize>,
+    /// Tokens that each sequence drafts a step.
+    pub draft: Option<usize>,
+    pub context: Option<usize>,
+    pub kv: KvBudget,
+    /// How members behind an endpoint are asked.
+    pub remote: RemoteOptions,
+}
+
+impl Default for Hardware {
+    fn default() -> Hardware {
+        Hardware {
+            device: "cpu".to_owned(),
+            threads: None,
+            dtype: WantedType::Auto,
+            quantisation: Quantisation::None,
+            fast: false,
+            max_batch: None,
+            draft: None,
+            context: None,
+            kv: KvBudget::default(),
+            remote: RemoteOptions::default(),
+        }
+    }
+}
+
+impl Hardware {
+    /// # Errors
+    /// A device that this machine or this build has not.
+    pub fn devices(&self) -> Result<Vec<Device>, OpsError> {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let mut devices = Device::open(&self.device, self.threads.unwrap_or_else(cores))?;
+        if self.fast {
+            devices.iter_mut().try_for_each(Device::set_fast_math)?;
+        }
+        Ok(devices)
+    }
+
+    pub fn max_batch(&self) -> usize {
+        self.max_batch.unwrap_or(DEFAULT_MAX_BATCH)
+    }
+
+    pub fn draft(&self) -> usize {
+        self.draft.unwrap_or(0)
+    }
+
+    pub fn context(&self) -> usize {
+        self.context.unwrap_or(DEFAULT_CONTEXT)
+    }
+}

@@ -1,0 +1,207 @@
+//! Runs a recipe: every cell that has not run yet, one after another.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::cells::{Cell, cells};
+use super::file::ids;
+use super::manifest::RecipeManifest;
+use crate::data::subset::Subset;
+use crate::diagnosis::Failure;
+use crate::experiment::contents::Contents;
+use crate::experiment::directory::{Directory, Finished};
+use crate::experiment::driver::{Driver, Executed, Observer};
+use crate::experiment::error::{Interrupted, RunError};
+use crate::experiment::hardware::Hardware;
+use crate::experiment::models::Models;
+use crate::experiment::plan;
+use crate::experiment::results;
+use crate::experiment::run::Run;
+use crate::experiment::spec::Spec;
+use crate::hub::HubOptions;
+use crate::record::CallLine;
+
+/// What running a recipe takes besides its manifest.
+pub struct RecipeRun {
+    pub manifest: RecipeManifest,
+    pub out: PathBuf,
+    pub hardware: Hardware,
+    pub max_in_flight: Option<usize>,
+    pub hub: HubOptions,
+}
+
+/// A recipe with everything resolved.
+pub struct ResolvedRecipe<'a> {
+    /// Each with its run.
+    pub cells: Vec<(Cell<'a>, Run)>,
+    /// Of all cells together.
+    pub models: Models,
+}
+
+impl RecipeRun {
+    /// Reads what every cell names, and resolves it.
+    ///
+    /// # Errors
+    /// Whatever is missing or malformed.
+    pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
+        let cells = cells(&self.manifest.recipe, &self.manifest.settings)?;
+        let specs: Vec<Spec> = cells.iter().map(|cell| self.spec(cell)).collect();
+        let inputs = specs.iter().map(Spec::read);
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let names = specs.iter().map(Spec::seat_models);
+        let names = names.collect::<Result<Vec<_>, _>>()?.concat();
+        let models = Models::describe(names, &self.hardware, &self.hub)?;
+        let runs = specs.into_iter().zip(inputs);
+        let runs = runs.map(|(spec, inputs)| spec.resolve(inputs, &models));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        Ok(ResolvedRecipe {
+            cells: cells.into_iter().zip(runs).collect(),
+            models,
+        })
+    }
+
+    fn spec(&self, cell: &Cell<'_>) -> Spec {
+        let manifest = &self.manifest;
+        let dataset = cell.dataset;
+        Spec {
+            data: Path::new(&manifest.data_dir).join(&dataset.file),
+            format: dataset.format,
+            subset: match (dataset.ids.as_deref().and_then(ids), manifest.limit) {
+                (Some(list), limit) => Subset::Ids {
+                    path: format!("recipes/ids/{}.txt", dataset.ids.as_deref().unwrap_or(""))
+                        .into(),
+                    ids: list
+                        .lines()
+                        .filter(|line| !line.starts_with('#'))
+                        .take(limit.unwrap_or(usize::MAX))
+                        .map(str::to_owned)
+                        .collect(),
+                },
+                (None, Some(limit)) => Subset::First { limit },
+                (None, None) => Subset::All,
+            },
+            shard: manifest.shard,
+            planned_shard: None,
+            runs: manifest.recipe.runs,
+            panel: cell.panel.clone(),
+            slots: cell.slots.clone(),
+            protocol: cell.protocol.clone(),
+            seed: manifest.seed,
+            free: manifest.recipe.free,
+            prompts: manifest.prompts.clone().map(PathBuf::from),
+            hardware: self.hardware.clone(),
+            max_in_flight: self.max_in_flight,
+            hub: self.hub.clone(),
+        }
+    }
+
+    /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives them all with their runs.
+    ///
+    /// # Errors
+    /// What stopped a cell; a folder that holds another recipe.
+    pub fn execute<'a>(
+        &self,
+        resolved: ResolvedRecipe<'a>,
+        (observer, stop): (Arc<dyn Observer>, Arc<AtomicBool>),
+        on_cell: impl Fn(&Executed) -> Result<(), Failure>,
+    ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
+        self.manifest.begin(&self.out)?;
+        let total = resolved.cells.len();
+        let mut unloaded = Some(resolved.models);
+        let mut driver = Driver::new(Vec::new(), observer.clone());
+        driver.stop = stop;
+        let mut calls = Shared::default();
+        let mut finished = Vec::new();
+        for (number, (cell, run)) in (1..).zip(resolved.cells) {
+            let directory = cell.directory(&self.out);
+            calls.enter(&cell.dataset.name);
+            let contents = match finished_run(&directory, &run)? {
+                Some(contents) => contents,
+                None => {
+                    let (method, dataset) = (&cell.method.label, &cell.dataset.label);
+                    observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
+                    let begun = begin(&directory, &run)?;
+                    if let Some(models) = unloaded.take() {
+                        driver.models = models.start()?;
+                    }
+                    driver.shared = calls.calls.clone();
+                    let ended = driver.execute(run, begun, &directory);
+                    // Whoever adds calls has them to himself, and copies none.
+                    driver.shared = Arc::default();
+                    let executed = ended.map_err(|error| self.in_this_folder(error))?;
+                    on_cell(&executed)?;
+                    executed.contents
+                }
+            };
+            calls.add(&contents);
+            finished.push((cell, contents));
+        }
+        Ok(finished)
+    }
+
+    /// A cell that was interrupted goes on with the whole recipe.
+    fn in_this_folder(&self, error: Failure) -> Failure {
+        match error.downcast_ref() {
+            Some(&Interrupted { items, total, .. }) => Failure::from(Interrupted {
+                items,
+                total,
+                directory: self.out.clone(),
+            }),
+            None => error,
+        }
+    }
+}
+
+/// The calls that cells of one dataset made, by their requests.
+#[derive(Default)]
+struct Shared {
+    dataset: String,
+    calls: Arc<HashMap<String, CallLine>>,
+}
+
+impl Shared {
+    /// Cells of another dataset share nothing.
+    fn enter(&mut self, dataset: &str) {
+        if self.dataset != dataset {
+            self.calls = Arc::default();
+            self.dataset = dataset.to_owned();
+        }
+    }
+
+    fn add(&mut self, contents: &Contents) {
+        // A call of a member elsewhere has no request that fixes its text.
+        let calls = contents.calls.records.iter();
+        let known = Arc::make_mut(&mut self.calls);
+        for call in calls.filter(|call| !call.request.is_empty()) {
+            known
+                .entry(call.request.clone())
+                .or_insert_with(|| call.clone());
+        }
+    }
+}
+
+/// The run in `directory`, where it is finished without errors and by this plan.
+fn finished_run(directory: &Path, run: &Run) -> Result<Option<Contents>, Failure> {
+    if !fs_err::exists(directory.join(results::FILE))? {
+        return Ok(None);
+    }
+    let contents = Contents::read(directory)?;
+    run.check_promise(&directory.join(plan::FILE), &contents.plan, true)?;
+    let outcomes = contents.outcomes();
+    let has_errors = outcomes.values().any(|item| item.error().is_some());
+    drop(outcomes);
+    Ok((!has_errors).then_some(contents))
+}
+
+/// Takes up a cell where it stopped; one that was never begun begins.
+fn begin(directory: &Path, run: &Run) -> Result<(Directory, Finished), RunError> {
+    match Directory::resume(directory, &run.plan, &run.texts) {
+        Err(RunError::NoPlan { .. }) => {
+            let directory = Directory::create(directory, &run.plan, &run.texts)?;
+            Ok((directory, Finished::default()))
+        }
+        other => other,
+    }
+}

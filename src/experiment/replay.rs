@@ -1,0 +1,153 @@
+//! Generates a run's calls again, and says where they differ.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use super::compare::{compare_calls, compare_items};
+use super::contents::Contents;
+use super::error::resume;
+use super::link::Link;
+use super::plan;
+use super::spec::Spec;
+use crate::data::Item;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::record::{CallKey, CallLine, ItemLine};
+use crate::systems::Task;
+use crate::systems::in_flight::run_all;
+
+/// What came of a replay.
+pub struct Replayed {
+    pub items: usize,
+    pub calls: usize,
+    /// Sorted.
+    pub differences: Vec<String>,
+}
+
+/// What is to be replayed.
+pub struct Asked<'a> {
+    /// Empty: every item that has an answer.
+    pub items: &'a [String],
+    /// Whether another version of wardround may have made the run.
+    pub allow_version: bool,
+}
+
+/// Works on items of `contents` again by `spec`, which [`Spec::from_plan`] gave; nothing is written.
+///
+/// # Errors
+/// A run that cannot be generated again; an item that it has not; models or items that are not those of the plan.
+pub fn replay(
+    contents: &Contents,
+    spec: Spec,
+    asked: &Asked<'_>,
+    stop: Arc<AtomicBool>,
+) -> Result<Replayed, Failure> {
+    if let Some(reason) = contents.plan.unrepeatable() {
+        return Err(Failure::usage(
+            reason,
+            "`wardround verify` checks the log, tests/recompute.py what was made of it",
+        ));
+    }
+    let wanted = wanted(contents, asked.items)?;
+    let inputs = spec.read()?;
+    let models = spec.describe_models()?;
+    let run = spec.resolve(inputs, &models)?;
+    let plan = contents.path.join(plan::FILE);
+    run.check_promise(&plan, &contents.plan, asked.allow_version)?;
+
+    let (sender, calls) = channel();
+    let started = run.start(&models.start()?, Box::new(sender), stop.clone(), |_| {})?;
+    let dataset = &contents.plan.dataset.name;
+    let item = |record: &ItemLine| {
+        let mut items = started.items.iter();
+        items.find(|item| item.id() == record.item())
+    };
+    let jobs: Vec<(&ItemLine, &Item)> = wanted
+        .iter()
+        .filter_map(|record| Some((*record, item(record)?)))
+        .collect();
+    let (differences, found) = channel();
+    let threads = contents.plan.engine.max_in_flight;
+    run_all(jobs, threads, &stop, |(record, item)| {
+        let again = started.system.answer(&Task {
+            panel: &started.panel,
+            dataset,
+            item,
+            run: record.run(),
+        })?;
+        for field in compare_items(record, &again)? {
+            // The receiver outlives the jobs.
+            let _ = differences.send(format!("{}: {field}", record.key()));
+        }
+        Ok::<_, Failure>(())
+    })?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(PanelError::Interrupted.into());
+    }
+    // The engines end, and with them the senders of what was found.
+    drop(differences);
+    drop(started);
+    let again: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
+    let mut differences: Vec<String> = found.into_iter().collect();
+    differences.extend(call_differences(contents, &wanted, &again)?);
+    differences.sort();
+    Ok(Replayed {
+        items: wanted.len(),
+        calls: again.len(),
+        differences,
+    })
+}
+
+/// The outcomes to replay: those of the named items, or all, but for those that errored.
+fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLine>, Failure> {
+    let planned = &contents.plan.dataset.items;
+    if let Some(item) = items.iter().find(|item| !planned.contains(item)) {
+        let message = format!("the run has no item `{item}`");
+        return Err(Failure::usage(message, "plan.toml lists the items"));
+    }
+    let is_named = |item: &str| items.is_empty() || items.iter().any(|one| one == item);
+    let wanted: Vec<&ItemLine> = contents
+        .outcomes()
+        .into_values()
+        .filter(|item| item.error().is_none() && is_named(item.item()))
+        .collect();
+    match wanted.is_empty() {
+        false => Ok(wanted),
+        true => Err(Failure::outcome(
+            format!(
+                "there is nothing to replay: {} has no answer to an item that was asked for",
+                contents.path.display()
+            ),
+            Some(resume(&contents.path)),
+        )),
+    }
+}
+
+fn call_differences(
+    contents: &Contents,
+    wanted: &[&ItemLine],
+    again: &BTreeMap<CallKey, CallLine>,
+) -> Result<Vec<String>, Failure> {
+    let logged = contents.calls_by_key();
+    let mut lines = Vec::new();
+    for (key, call) in again {
+        match logged.get(key) {
+            Some(logged) => {
+                let fields = compare_calls(logged, call)?;
+                lines.extend(fields.into_iter().map(|field| format!("{key}: {field}")));
+            }
+            None => lines.push(format!("{key}: not in the log")),
+        }
+    }
+    let asked: HashSet<_> = wanted
+        .iter()
+        .map(|item| (item.run(), item.item()))
+        .collect();
+    let missing = logged
+        .keys()
+        .filter(|key| asked.contains(&(key.run, key.item.as_str())) && !again.contains_key(key));
+    lines.extend(missing.map(|key| format!("{key}: in the log, but the replay did not make it")));
+    Ok(lines)
+}
