@@ -28,7 +28,7 @@ for family in gemma3 llama qwen3; do
     "$wardround" models synth "$family" "$out/tiny-$family" >"$out/synth.log"
 done
 folder=$out/$recipe
-order=("$wardround" run --recipe "$recipe" --data-dir "$data" --limit "$items" --runs "$runs"
+order=("$wardround" recipe "$recipe" --data-dir "$data" --limit "$items" --runs "$runs"
     --panel "$out/tiny-gemma3,$out/tiny-llama,$out/tiny-qwen3" --constrained --set record_chars=24 --offline --quiet --out "$folder")
 [ -n "${ENCODER:-}" ] && order+=(--encoder "$ENCODER")
 

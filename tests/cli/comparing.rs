@@ -143,5 +143,5 @@ fn runs_that_cannot_be_compared_are_refused() {
         );
     }
     std::fs::remove_file(scratch.path("two/results.json")).unwrap();
-    compare("three two --common").refused(3, &["two has not finished", "--resume"]);
+    compare("three two --common").refused(3, &["two has not finished", "wardround resume"]);
 }

@@ -45,16 +45,16 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     assert!(replay.stdout.ends_with(", 0 differences\n"), "{replay:#?}");
 }
 
-/// Kills a run while lines are being written, three times, and lets it end the fourth time. It is resumed with all
-/// of its flags or with its directory alone, and under other schedules.
+/// Kills a run while lines are being written, three times, and lets it end the fourth time. It is resumed under
+/// other schedules.
 fn kill_and_resume(scratch: &Scratch) {
     let calls = scratch.path("killed/calls.jsonl");
     let whole = size(&scratch.path("wide/calls.jsonl"));
     let mut random = Random(20);
     for way in [
         &arguments(scratch, "killed", "--max-batch 2"),
-        &arguments(scratch, "killed", "--resume --max-in-flight 3"),
-        "run --resume --out killed",
+        "resume killed --max-in-flight 3",
+        "resume killed",
     ] {
         let end = size(&calls) + 1 + random.below(whole / 4);
         let mut child = scratch.command(way).spawn().unwrap();
@@ -67,7 +67,7 @@ fn kill_and_resume(scratch: &Scratch) {
     torn.extend_from_slice(br#"{"seq":9,"dataset":"me"#);
     std::fs::write(&calls, torn).unwrap();
 
-    let ended = scratch.wardround("run --resume --out killed --threads 1");
+    let ended = scratch.wardround("resume killed --threads 1");
     let before = lines(&scratch.path("wide/calls.jsonl"));
     assert_eq!(lines(&calls), before);
     assert!(

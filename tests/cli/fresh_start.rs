@@ -59,7 +59,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
         2,
         &[
             "first exists and is not empty",
-            "hint: go on with `--resume`, or choose another `--out`",
+            "hint: go on with `wardround resume DIR`, or choose another `--out`",
         ],
     );
 }
@@ -73,7 +73,7 @@ fn a_demo_without_flags_finds_its_own_places_and_uses_its_models_again() {
         wait_until(&mut child, || size(&calls) > 0);
         signal(&child, "INT");
         let told = wait(child);
-        told.refused(130, &[&format!("--resume --out {out}` goes on")]);
+        told.refused(130, &[&format!("`wardround resume {out}` goes on")]);
         told.stderr
     };
     let making = format!("making {}", scratch.path(".cache/wardround").display());
@@ -266,8 +266,14 @@ fn a_command_line_without_its_needs_is_refused() {
         .wardround("run medpanel")
         .refused(2, &["'medpanel'", "medmad"]);
     scratch
-        .wardround("run --resume")
-        .refused(2, &["--out <DIR>"]);
+        .wardround("run --resume --out old")
+        .refused(2, &["resuming has a verb", "hint: `wardround resume old`"]);
+    scratch
+        .wardround("run --recipe table1 --data-dir .")
+        .refused(2, &["--data-dir"]);
+    scratch
+        .wardround("run --recipe table1")
+        .refused(2, &["recipes have a verb", "hint: `wardround recipe table1`"]);
     assert_eq!(
         scratch.wardround("--version").succeeded().stdout,
         "wardround 0.1.0\n"

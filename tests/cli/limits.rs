@@ -37,7 +37,7 @@ fn a_prompt_beyond_the_context_is_an_error_with_counts_and_the_run_goes_on() {
         &[
             "1 of 3 items errored, the first of them 2: a prompt of ",
             " tokens leaves no room in the context of 4096",
-            "hint: `wardround run --resume --out out` goes on",
+            "hint: `wardround resume out` goes on",
         ],
     );
     let results_then = results(&scratch, "out");
@@ -61,7 +61,7 @@ fn a_prompt_beyond_the_context_is_an_error_with_counts_and_the_run_goes_on() {
     scratch.wardround("verify out").succeeded();
     scratch.wardround("replay out").succeeded();
 
-    let again = scratch.wardround("run --resume --out out");
+    let again = scratch.wardround("resume out");
     again.refused(1, &["1 of 3 items errored"]);
     assert_eq!(
         lines(&scratch.path("out/items.jsonl")),
@@ -85,7 +85,7 @@ fn a_request_beyond_the_pool_of_pages_is_an_error_that_more_memory_mends() {
         ],
     );
     assert_eq!(results(&scratch, "out")["n_errors"], 2);
-    scratch.wardround("run --resume --out out").succeeded();
+    scratch.wardround("resume out").succeeded();
     assert_eq!(results(&scratch, "out")["n_errors"], 0);
     scratch.run_one("whole", "").succeeded();
     crate::binary::assert_equal_runs(&scratch.path("whole"), &scratch.path("out"));

@@ -1,4 +1,4 @@
-//! `run --recipe`: a table's cells on real questions, killed and taken up, and what no recipe can be made of.
+//! `recipe`: a table's cells on real questions, killed and taken up, and what no recipe can be made of.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
     scratch.link_data();
     let panel = scratch.panel();
     let run = format!(
-        "run --recipe table1 --data-dir data --limit 2 --runs 2 --panel {panel} --constrained --set record_chars=4 --quiet --out table1"
+        "recipe table1 --data-dir data --limit 2 --runs 2 --panel {panel} --constrained --set record_chars=4 --quiet --out table1"
     );
     let folder = scratch.path("table1");
     let mut child = scratch.command(&run).spawn().unwrap();
@@ -39,7 +39,7 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let table = scratch.wardround("run --resume --out table1 --quiet");
+    let table = scratch.wardround("resume table1 --quiet");
     let table = &table.succeeded().stdout;
     for told in [
         "| MED-MAD |",
@@ -81,7 +81,7 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
         method(1)
     );
     scratch.write("sweep.toml", recipe);
-    let run = "run --recipe sweep.toml --data-dir . --constrained --out";
+    let run = "recipe sweep.toml --data-dir . --constrained --out";
     scratch
         .wardround(format!("{run} sweep --panel {panel}"))
         .succeeded();
@@ -115,7 +115,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     let panel = scratch.panel();
     scratch.questions(1);
     scratch
-        .wardround("run --recipe table9 --data-dir .")
+        .wardround("recipe table9 --data-dir .")
         .refused(
             2,
             &[
@@ -124,27 +124,27 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
             ],
         );
     scratch
-        .wardround("run --recipe table1")
+        .wardround("recipe table1")
         .refused(2, &["--data-dir"]);
     scratch
         .wardround(format!(
-            "run --recipe table1 --data-dir . --panel {panel} --out out"
+            "recipe table1 --data-dir . --panel {panel} --out out"
         ))
         .refused(2, &["medqa/us_5opt_test.jsonl"]);
     assert!(!scratch.path("out").exists());
     scratch
         .wardround(format!(
-            "run --recipe table1 --data-dir . --panel {panel} --set t_min=1"
+            "recipe table1 --data-dir . --panel {panel} --set t_min=1"
         ))
         .refused(2, &["no setting t_min"]);
     scratch
-        .wardround("run --recipe table1 --data-dir . --ids ids.txt")
-        .refused(2, &["a recipe brings its own lists of ids"]);
+        .wardround("recipe table1 --data-dir . --ids ids.txt")
+        .refused(2, &["unexpected argument '--ids'"]);
     let recipe = "title = \"One\"\ntext = \"x\"\nruns = 1\nfree = false\npanel = [\"llama\"]\nanalyses = []\n\
                   [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
                   [[method]]\nname = \"alone\"\nlabel = \"Alone\"\ngroup = \"g\"\nsystem = \"zero-shot\"\n";
     scratch.write("one.toml", recipe);
-    let run = "run --recipe one.toml --data-dir . --constrained --out one";
+    let run = "recipe one.toml --data-dir . --constrained --out one";
     scratch.wardround(run).succeeded();
     scratch.wardround(format!("{run} --seed 7")).refused(
         2,

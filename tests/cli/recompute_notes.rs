@@ -56,7 +56,7 @@ fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     ] {
         let folder = scratch.path(table);
         let run = format!(
-            "run --recipe {table} --data-dir data --limit 3 --runs 1 --panel {panel} {TINY} --out {table}"
+            "recipe {table} --data-dir data --limit 3 --runs 1 --panel {panel} {TINY} --out {table}"
         );
         let mut child = scratch.command(&run).spawn().unwrap();
         let log = folder.join("cells").join(killed_in).join("calls.jsonl");
@@ -176,7 +176,7 @@ against = "alone"
     scratch.write("own.toml", recipe);
     scratch
         .wardround(format!(
-            "run --recipe own.toml --data-dir . --panel gemma3 {TINY} --out own"
+            "recipe own.toml --data-dir . --panel gemma3 {TINY} --out own"
         ))
         .succeeded();
     let results = std::fs::read(scratch.path("own/results.json")).unwrap();

@@ -106,7 +106,7 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
         .wardround("replay out")
         .refused(2, &["cannot be generated again byte for byte"]);
     // What is finished asks nobody: a plan of a remote member can be taken up.
-    scratch.wardround("run --resume --out out").succeeded();
+    scratch.wardround("resume out").succeeded();
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn finished() -> Scratch {
     scratch.questions(3);
     scratch.write("two.toml", RECIPE);
     let panel = scratch.panel();
-    let run = "run --recipe two.toml --data-dir . --constrained --out out";
+    let run = "recipe two.toml --data-dir . --constrained --out out";
     scratch
         .wardround(format!("{run} --panel {panel}"))
         .succeeded();
@@ -153,7 +153,7 @@ fn a_recipe_that_has_not_finished_has_no_page_yet() {
             2,
             &[
                 "not every cell of recipe two.toml has run",
-                "run --resume --out out",
+                "resume out",
             ],
         );
     }

@@ -1,4 +1,4 @@
-//! `--out`, `--resume` and `--plan`: places that cannot be written to, full disks, and runs that are not the same any more.
+//! `--out`, `resume` and `--plan`: places that cannot be written to, full disks, and runs that are not the same any more.
 
 use std::process::{Command, Stdio};
 
@@ -22,7 +22,7 @@ fn a_place_that_cannot_be_written_to_is_named() {
     scratch
         .run_one("/proc/wardround", "")
         .refused(2, &["/proc/wardround"]);
-    let resumed = scratch.wardround("run --resume --out questions.jsonl");
+    let resumed = scratch.wardround("resume questions.jsonl");
     resumed.refused(2, &["questions.jsonl/plan.toml", "Not a directory"]);
 }
 
@@ -34,7 +34,7 @@ fn a_directory_that_holds_something_is_left_alone() {
     let before = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
     scratch.run_one("out", "").refused(
         2,
-        &["out exists and is not empty", "hint: go on with `--resume`"],
+        &["out exists and is not empty", "hint: go on with `wardround resume DIR`"],
     );
     assert_eq!(
         std::fs::read(scratch.path("out/calls.jsonl")).unwrap(),
@@ -44,9 +44,8 @@ fn a_directory_that_holds_something_is_left_alone() {
     std::fs::create_dir(scratch.path("mine")).unwrap();
     scratch.write("mine/thesis.tex", "");
     for resumed in [
-        scratch.run_one("mine", "--resume"),
-        scratch.wardround("run --resume --out mine"),
-        scratch.wardround("run --resume --out nowhere"),
+        scratch.wardround("resume mine"),
+        scratch.wardround("resume nowhere"),
     ] {
         resumed.refused(
             3,
@@ -85,13 +84,13 @@ fn a_full_disk_keeps_every_finished_call_and_the_run_goes_on_later() {
         &[
             "full/calls.jsonl",
             "File too large",
-            "hint: every finished call is kept: free some space, then go on with `--resume`",
+            "hint: every finished call is kept: free some space, then go on with `wardround resume DIR`",
         ],
     );
     let kept = lines(&scratch.path("full/calls.jsonl"));
     assert!((1..12).contains(&kept), "{kept}");
     scratch.wardround("verify full").succeeded();
-    scratch.wardround("run --resume --out full").succeeded();
+    scratch.wardround("resume full").succeeded();
     assert_equal_runs(&scratch.path("whole"), &scratch.path("full"));
 
     limited(1, "tiny").refused(70, &["plan.toml"]);
@@ -105,33 +104,23 @@ fn a_finished_run_resumes_to_the_same_and_other_settings_are_refused() {
     scratch.questions(2);
     scratch.run_one("out", "").succeeded();
     let calls = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
-    scratch.run_one("out", "--resume").succeeded();
-    scratch.wardround("run --resume --out out").succeeded();
+    scratch.wardround("resume out").succeeded();
     assert_eq!(
         std::fs::read(scratch.path("out/calls.jsonl")).unwrap(),
         calls
     );
 
-    for (flags, difference) in [
-        ("--set t_max=2", "settings.t_max is 0 against 2"),
-        ("--seed 7", "seed is 42 against 7"),
-        ("--limit 1", "dataset.items[1] is \"q2\" against absent"),
-        ("--context 9000", "panel[0].context is 16384 against 9000"),
-    ] {
-        let resumed = scratch.run_one("out", &format!("--resume {flags}"));
-        resumed.refused(
-            2,
-            &[
-                "out holds another plan: ",
-                difference,
-                "hint: resume with the settings it began with",
-            ],
-        );
-        let resumed = scratch.wardround(format!("run --resume --out out {flags}"));
+    for flags in ["--set t_max=2", "--seed 7", "--limit 1"] {
         let flag = flags.split(' ').next().unwrap();
-        let message = format!("{flag} was given, but out/plan.toml settles it");
-        resumed.refused(2, &[&message, "hint: leave the flag out"]);
+        let unexpected = format!("unexpected argument '{flag}'");
+        let resumed = scratch.wardround(format!("resume out {flags}"));
+        resumed.refused(2, &[&unexpected]);
+        let again = scratch.wardround(format!("run --plan out/plan.toml --out again {flags}"));
+        again.refused(2, &["cannot be used with", flag]);
     }
+    scratch
+        .wardround("resume out --context 9000")
+        .refused(3, &["panel[0].context is 16384 against 9000"]);
     scratch.wardround("verify out").succeeded();
 }
 
@@ -141,14 +130,12 @@ fn a_plan_that_no_longer_matches_its_files_is_refused() {
     let data = scratch.questions(2);
     scratch.run_one("out", "").succeeded();
     let refused_everywhere = |field: &str| {
-        let resumed = scratch.run_one("out", "--resume");
-        resumed.refused(2, &["out holds another plan: ", field]);
         for again in [
-            "run --resume --out out",
+            "resume out",
             "run --plan out/plan.toml --out again",
             "replay out",
         ] {
-            let message = "out/plan.toml no longer matches what it names: ";
+            let message = "out/plan.toml: inputs changed since the plan was written: ";
             scratch.wardround(again).refused(3, &[message, field]);
         }
         assert!(!scratch.path("again").exists());
@@ -170,7 +157,7 @@ fn a_plan_that_no_longer_matches_its_files_is_refused() {
 
     std::fs::rename(&data, scratch.path("elsewhere.jsonl")).unwrap();
     scratch
-        .wardround("run --resume --out out")
+        .wardround("resume out")
         .refused(2, &["questions.jsonl", "No such file"]);
 }
 
@@ -189,7 +176,7 @@ fn a_plan_runs_again_from_another_directory() {
     scratch.write("broken.toml", plan.replace("runs = 1", "runs = one"));
     scratch
         .wardround("run --plan broken.toml")
-        .refused(3, &["broken.toml is not a plan: line 6: "]);
+        .refused(3, &["broken.toml is not a plan: line 7: "]);
     scratch
         .wardround("run --plan nowhere.toml")
         .refused(2, &["nowhere.toml", "No such file"]);
@@ -205,11 +192,30 @@ fn a_run_that_is_being_written_is_not_taken_up() {
         .open(scratch.path("out/calls.jsonl"));
     let calls = calls.unwrap();
     calls.lock().unwrap();
-    scratch.wardround("run --resume --out out").refused(
+    scratch.wardround("resume out").refused(
         2,
         &[
             "out is being written by another process",
             "hint: wait for it to end",
         ],
     );
+}
+
+#[test]
+fn a_run_of_another_version_goes_on_only_where_that_is_allowed() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    scratch.run_one("out", "").succeeded();
+    let plan = std::fs::read_to_string(scratch.path("out/plan.toml")).unwrap();
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    let old = plan.replacen(&version, "version = \"0.0.9\"", 1);
+    assert!(old != plan);
+    scratch.write("old.toml", old);
+    let again = scratch.wardround("run --plan old.toml --out again");
+    let told = ["version is \"0.0.9\" against", "hint: ", "--allow-version"];
+    again.refused(2, &told);
+    scratch
+        .wardround("run --plan old.toml --out again --allow-version")
+        .succeeded();
+    assert_equal_runs(&scratch.path("out"), &scratch.path("again"));
 }

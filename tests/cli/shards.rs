@@ -58,7 +58,7 @@ fn merged_shards_equal_the_run_in_one_go() {
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("q7"));
     // What is merged is a run as any other: it has nothing left to do.
-    scratch.wardround("run --resume --out out").succeeded();
+    scratch.wardround("resume out").succeeded();
     assert_equal_runs(&whole, &out);
 }
 
@@ -77,17 +77,15 @@ fn a_shard_goes_on_and_runs_again_as_the_part_that_it_is() {
     scratch.run_one("other", "--shard 1/2").succeeded();
     scratch.wardround("merge out other half").refused(
         3,
-        &["half: 2 of the planned items have no line", "--resume"],
+        &["half: 2 of the planned items have no line", "wardround resume"],
     );
     scratch
-        .run_one("half", "--resume --shard 1/2")
-        .refused(2, &["half holds another plan: dataset.items[0]"]);
+        .wardround("resume half --shard 1/2")
+        .refused(2, &["unexpected argument '--shard'"]);
     scratch
-        .wardround("run --resume --out half --shard 1/2")
-        .refused(2, &["--shard was given, but half/plan.toml settles it"]);
-    scratch
-        .wardround("run --resume --out half --shard 2/2")
-        .succeeded();
+        .wardround("run --plan half/plan.toml --shard 1/2 --out again")
+        .refused(2, &["--shard 1/2 was given", "hint: "]);
+    scratch.wardround("resume half").succeeded();
     assert_eq!(plan(&scratch, "half"), before);
     scratch
         .wardround("run --plan half/plan.toml --out again")
@@ -192,7 +190,7 @@ settings = { t_max = 1, record_chars = 8 }
 "#;
     scratch.write("mine.toml", recipe);
     let run = |out: &str, more: &str| {
-        let run = format!("run --recipe mine.toml --constrained --data-dir . --out {out} {more}");
+        let run = format!("recipe mine.toml --constrained --data-dir . --out {out} {more}");
         scratch.wardround(run)
     };
     run("whole", "").succeeded();
@@ -202,10 +200,7 @@ settings = { t_max = 1, record_chars = 8 }
         &["one holds another run of recipes: shard was \"1/2\", and is \"none\""],
     );
     run("two", "--shard 2/2").succeeded();
-    scratch
-        .wardround("run --resume --out two --shard 1/2")
-        .refused(2, &["--shard was given, but two settles it"]);
-    scratch.wardround("run --resume --out two").succeeded();
+    scratch.wardround("resume two").succeeded();
     let merged = scratch.wardround("merge out two one");
     for cell in ["cells/without-mine", "cells/with-mine"] {
         assert_equal_runs(
@@ -239,7 +234,7 @@ settings = { t_max = 1, record_chars = 8 }
     run("other", "--shard 2/2 --seed 7").succeeded();
     merge("new one other").refused(2, &["one and other are not shards of one plan", "seed"]);
     std::fs::remove_file(scratch.path("two/cells/with-mine/results.json")).unwrap();
-    merge("new one two").refused(3, &["two has not finished", "--resume"]);
+    merge("new one two").refused(3, &["two has not finished", "wardround resume"]);
     assert!(!scratch.path("new").exists());
     run("two", "--shard 2/2").succeeded();
     merge("one one two").refused(2, &["one holds another run of recipes"]);

@@ -22,7 +22,7 @@ fn an_interrupted_run_exits_130_and_goes_on_to_the_same_end() {
             &[
                 "interrupted: dropping the calls in flight",
                 "of 6 items\n",
-                &format!("hint: `wardround run --resume --out {out}` goes on"),
+                &format!("hint: `wardround resume {out}` goes on"),
             ],
         );
         assert!(lines(&items) < 6, "it ended first");
@@ -35,7 +35,7 @@ fn an_interrupted_run_exits_130_and_goes_on_to_the_same_end() {
         );
         scratch.wardround(format!("report {out}")).succeeded();
         scratch
-            .wardround(format!("run --resume --out {out}"))
+            .wardround(format!("resume {out}"))
             .succeeded();
         assert_equal_runs(&scratch.path("whole"), &scratch.path(out));
     }

@@ -87,7 +87,7 @@ fn a_cut_tail_is_found() {
     std::fs::remove_file(&texts).unwrap();
     verify(&scratch).refused(3, &["out/dataset.jsonl is missing", "hint: "]);
     scratch
-        .wardround("run --resume --out out")
+        .wardround("resume out")
         .refused(3, &["out/dataset.jsonl is missing"]);
 }
 
@@ -194,7 +194,7 @@ fn a_replay_of_what_never_ran_is_refused() {
         1,
         &[
             "there is nothing to replay",
-            "hint: `wardround run --resume --out out`",
+            "hint: `wardround resume out`",
         ],
     );
 }

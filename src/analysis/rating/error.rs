@@ -91,7 +91,7 @@ impl Diagnosis for RatingError {
             RatingError::OutputTaken { .. } => "choose another `--out`",
             RatingError::SameRun { .. } => "name every run once",
             RatingError::OtherData { .. } => "`--data PATH` names the file that they ran on",
-            RatingError::NothingToRate => "`wardround run --resume` tries items again that errored",
+            RatingError::NothingToRate => "`wardround resume DIR` tries items again that errored",
             RatingError::NotRead { .. } => {
                 "`rate export` writes the key, the page that it writes exports the raters' files"
             }

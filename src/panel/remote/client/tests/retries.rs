@@ -65,7 +65,7 @@ fn what_does_not_pass_costs_the_item_and_says_why() {
             "{error}"
         );
         assert!(error.to_string().contains(said), "{error}");
-        assert!(error.concerns_item() && error.hint().unwrap().contains("--resume"));
+        assert!(error.concerns_item() && error.hint().unwrap().contains("wardround resume"));
         assert_eq!(requests, 3);
     }
 }
