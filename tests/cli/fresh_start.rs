@@ -271,9 +271,10 @@ fn a_command_line_without_its_needs_is_refused() {
     scratch
         .wardround("run --recipe table1 --data-dir .")
         .refused(2, &["--data-dir"]);
-    scratch
-        .wardround("run --recipe table1")
-        .refused(2, &["recipes have a verb", "hint: `wardround recipe table1`"]);
+    scratch.wardround("run --recipe table1").refused(
+        2,
+        &["recipes have a verb", "hint: `wardround recipe table1`"],
+    );
     assert_eq!(
         scratch.wardround("--version").succeeded().stdout,
         "wardround 0.1.0\n"

@@ -114,15 +114,13 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     let scratch = Scratch::new();
     let panel = scratch.panel();
     scratch.questions(1);
-    scratch
-        .wardround("recipe table9 --data-dir .")
-        .refused(
-            2,
-            &[
-                "there is no recipe table9",
-                "hint: the recipes are table1, ",
-            ],
-        );
+    scratch.wardround("recipe table9 --data-dir .").refused(
+        2,
+        &[
+            "there is no recipe table9",
+            "hint: the recipes are table1, ",
+        ],
+    );
     scratch
         .wardround("recipe table1")
         .refused(2, &["--data-dir"]);

@@ -151,10 +151,7 @@ fn a_recipe_that_has_not_finished_has_no_page_yet() {
     for format in ["", "--format md"] {
         scratch.wardround(format!("report out {format}")).refused(
             2,
-            &[
-                "not every cell of recipe two.toml has run",
-                "resume out",
-            ],
+            &["not every cell of recipe two.toml has run", "resume out"],
         );
     }
 }

@@ -34,7 +34,10 @@ fn a_directory_that_holds_something_is_left_alone() {
     let before = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
     scratch.run_one("out", "").refused(
         2,
-        &["out exists and is not empty", "hint: go on with `wardround resume DIR`"],
+        &[
+            "out exists and is not empty",
+            "hint: go on with `wardround resume DIR`",
+        ],
     );
     assert_eq!(
         std::fs::read(scratch.path("out/calls.jsonl")).unwrap(),

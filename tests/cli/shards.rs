@@ -77,7 +77,10 @@ fn a_shard_goes_on_and_runs_again_as_the_part_that_it_is() {
     scratch.run_one("other", "--shard 1/2").succeeded();
     scratch.wardround("merge out other half").refused(
         3,
-        &["half: 2 of the planned items have no line", "wardround resume"],
+        &[
+            "half: 2 of the planned items have no line",
+            "wardround resume",
+        ],
     );
     scratch
         .wardround("resume half --shard 1/2")

@@ -34,9 +34,7 @@ fn an_interrupted_run_exits_130_and_goes_on_to_the_same_end() {
                 .contains("the run has not finished")
         );
         scratch.wardround(format!("report {out}")).succeeded();
-        scratch
-            .wardround(format!("resume {out}"))
-            .succeeded();
+        scratch.wardround(format!("resume {out}")).succeeded();
         assert_equal_runs(&scratch.path("whole"), &scratch.path(out));
     }
 }

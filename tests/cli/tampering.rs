@@ -192,10 +192,7 @@ fn a_replay_of_what_never_ran_is_refused() {
     std::fs::remove_file(out.join("results.json")).unwrap();
     scratch.wardround("replay out").refused(
         1,
-        &[
-            "there is nothing to replay",
-            "hint: `wardround resume out`",
-        ],
+        &["there is nothing to replay", "hint: `wardround resume out`"],
     );
 }
 

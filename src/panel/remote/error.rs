@@ -119,7 +119,8 @@ impl Diagnosis for RemoteError {
                 address.models()
             ),
             RemoteError::Exhausted { .. } => {
-                "once the endpoint answers again, `wardround resume DIR` tries the item again".to_owned()
+                "once the endpoint answers again, `wardround resume DIR` tries the item again"
+                    .to_owned()
             }
             _ => return None,
         })
