@@ -6,7 +6,7 @@ use crate::analysis::notes::{Measure, Measured};
 use crate::data::Format;
 use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::report::table::{Cell, Column, Kind, Row, Table};
-use crate::report::tables::notes::measured;
+use crate::report::tables::correction::measured;
 
 /// What is said where weights of metrics are missing.
 const NO_WEIGHTS: &str = "BERTScore, BLEURT and what is made of them (AggregateScore, KPCS) were not computed where a dash stands: give the folder of their weights with --scorers DIR.";

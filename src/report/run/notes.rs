@@ -7,6 +7,7 @@ use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFig
 use crate::experiment::contents::Contents;
 use crate::record::{NoteLine, Source};
 use crate::report::figure::{Key, Lane, Mark, Panel, Row, Rows};
+use crate::report::tables::correction::missing_weights;
 use crate::report::tables::notes::{self, Entry};
 
 pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
@@ -27,7 +28,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
         headline,
         about,
         method: method::method(&contents.plan, &notes),
-        missing: notes::missing_weights(&figures),
+        missing: missing_weights(&figures),
         panels: panels.into_iter().flatten().collect(),
         tables: notes::all(&[entry], &scoring.prices),
     }

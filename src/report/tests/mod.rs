@@ -5,3 +5,4 @@ mod note_page;
 pub mod notes;
 mod question_page;
 pub mod questions;
+mod snapshots;
