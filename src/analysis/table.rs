@@ -37,6 +37,28 @@ impl Row {
 }
 
 impl Table {
+    /// Without groups and notes.
+    pub fn new(
+        name: &'static str,
+        title: impl Into<String>,
+        columns: Vec<Column>,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Table {
+        Table {
+            name,
+            title: title.into(),
+            columns,
+            rows: rows.into_iter().map(Row::new).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// With a sentence under it.
+    pub fn with_note(mut self, note: impl Into<String>) -> Table {
+        self.notes.push(note.into());
+        self
+    }
+
     /// `None` without rows.
     pub fn unless_empty(self) -> Option<Table> {
         (!self.rows.is_empty()).then_some(self)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::report;
-use crate::analysis::rating::draw::{self, Order};
+use crate::analysis::rating::draw::{self, Selection};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
@@ -54,9 +54,6 @@ struct Export {
     /// Show raters the reference answer (the paper did not)
     #[arg(long)]
     show_gold: bool,
-    /// Data file of the runs [default: the path in their plans]
-    #[arg(long, value_name = "PATH")]
-    data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -86,20 +83,20 @@ impl Rate {
 impl Export {
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
-        let (runs, dataset) = runs::read(&self.runs, self.data.as_deref())?;
-        let order = Order {
+        let runs = runs::read(&self.runs)?;
+        let selection = Selection {
             n_items: self.notes as usize,
             seed: self.seed,
             show_gold: self.show_gold,
         };
-        let (sheet, key) = draw::draw(&runs, &dataset, &order)?;
+        let (sheet, key) = draw::draw(&runs, &selection)?;
         let page = rating::render(&sheet)?;
         private_file::create_directory(&self.out)?;
         key.write(&self.out.join(key::FILE))?;
         private_file::write(&self.out.join(rating::FILE), page.as_bytes())?;
         let n_items = key.entries.len() / key.runs.len();
-        if n_items < order.n_items {
-            let (wanted, kind) = (order.n_items, sheet.kind);
+        if n_items < selection.n_items {
+            let (wanted, kind) = (selection.n_items, sheet.kind);
             console::note(format!(
                 "note: {n_items} {kind}, not {wanted}: every run finished no more"
             ));

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::options::ScorerFlags;
-use crate::analysis::mediqa_corr::score::{Learned, Reference, compare};
+use crate::analysis::mediqa_corr::score::{Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
-use crate::analysis::notes::{self, Pairs};
+use crate::analysis::notes::Pairs;
 use crate::bench::output;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -82,27 +82,14 @@ impl MediqaCorr {
                 self.run.display()
             ));
         }
-        let agreement = compare(&references, &submission);
+        let matches = compare(&references, &submission);
         let mut pairs = Pairs::new();
-        for pair in &agreement.pairs {
+        for pair in &matches.pairs {
             // The shared task is in English.
             let english = pairs.entry(Language::English).or_default();
             english.insert((pair.reference.to_owned(), pair.candidate.to_owned()));
         }
-        let scores = self.scorers.score(&pairs)?;
-        let of_pairs = |score: fn(&notes::NeuralScores) -> Option<f64>| {
-            let scored = agreement.pairs.iter().map(|pair| {
-                let key = (pair.reference.to_owned(), pair.candidate.to_owned());
-                score(scores.get(&key)?)
-            });
-            scored
-                .collect::<Option<Vec<f64>>>()
-                .filter(|_| !scores.is_empty())
-        };
-        let figures = agreement.figures(&Learned {
-            bertscore: of_pairs(|one| one.bertscore),
-            bleurt: of_pairs(|one| one.bleurt),
-        })?;
+        let figures = matches.figures(&self.scorers.score(&pairs)?)?;
         let text = match self.format {
             FigureFormat::Md => figures.markdown(),
             FigureFormat::Json => output::json(&figures)?,

@@ -1,19 +1,19 @@
 //! Any runs over the same questions, side by side: accuracy, calibration, cost; and from the first to each other what
 //! flips, whether that is more than chance, and which fields of their plans differ.
 
+pub mod compared_run;
 pub mod error;
 pub mod flips;
 pub mod questions;
-pub mod row;
 pub mod table;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use compared_run::ComparedRun;
 pub use error::ComparisonError;
 use flips::Flip;
-use row::Row;
 
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
@@ -35,13 +35,13 @@ pub struct Comparison {
     pub n_left_out: usize,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
-    pub runs: Vec<Row>,
-    pub pairs: Vec<Pair>,
+    pub runs: Vec<ComparedRun>,
+    pub pairs: Vec<RunPair>,
 }
 
 /// The first run and another. Runs of either are paired in their order, as far as both have them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct RunPair {
     pub first: String,
     pub other: String,
     pub n_runs: usize,
@@ -81,7 +81,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     }
 
     let runs: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    let rows = runs.iter().map(Row::of).collect::<Result<_, _>>()?;
+    let rows = runs.iter().map(ComparedRun::of).collect::<Result<_, _>>()?;
     let pairs = runs.iter().skip(1).zip(plans);
     Ok(Comparison {
         dataset,
@@ -100,12 +100,12 @@ fn pair(
     first: &Outcomes<'_>,
     other: &Outcomes<'_>,
     plan: Vec<FieldDifference>,
-) -> Result<Pair, ComparisonError> {
+) -> Result<RunPair, ComparisonError> {
     let (left, right) = (first.verdicts(), other.verdicts());
     let is_graded = !first.items().is_empty();
     let difference = is_graded.then(|| paired_difference(&right, &left, None));
     let tests = left.iter().zip(&right).filter(|_| is_graded);
-    Ok(Pair {
+    Ok(RunPair {
         first: first.name(),
         other: other.name(),
         n_runs: left.len().min(right.len()),
@@ -184,7 +184,7 @@ mod tests {
         let [a, b] = &comparison.runs[..] else {
             panic!("{comparison:?}")
         };
-        let accuracy = |row: &Row| row.figures.accuracy.clone().unwrap().per_run;
+        let accuracy = |row: &ComparedRun| row.figures.accuracy.clone().unwrap().per_run;
         assert_eq!((accuracy(a), accuracy(b)), (vec![0.5, 0.5], vec![0.5, 0.0]));
         assert_eq!((a.figures.n_errors, b.figures.n_errors), (0, 1));
         let cost = b.figures.cost.unwrap();

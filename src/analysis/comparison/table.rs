@@ -2,11 +2,11 @@
 
 use std::io;
 
+use super::compared_run::ComparedRun;
 use super::flips::{Direction, Flip};
-use super::row::Row;
-use super::{Comparison, Pair};
+use super::{Comparison, RunPair};
 use crate::analysis::metrics::cost::Spent;
-use crate::analysis::table::{self, Cell, Column, Kind, Table};
+use crate::analysis::table::{Cell, Column, Kind, Table};
 
 impl Comparison {
     /// Markdown: the runs, what they cost, then the first against each other.
@@ -51,23 +51,16 @@ impl Comparison {
         let runs = self.runs.iter().zip(pairs);
         let rows: Vec<_> = runs.map(|(row, pair)| self.fields(row, pair)).collect();
         let names = rows.first().into_iter().flatten();
-        let table = Table {
-            name: "comparison",
-            title: String::new(),
-            columns: names
-                .map(|(name, _)| Column::new(*name, Kind::Number))
-                .collect(),
-            rows: rows
-                .into_iter()
-                .map(|fields| table::Row::new(fields.into_iter().map(|(_, cell)| cell).collect()))
-                .collect(),
-            notes: Vec::new(),
-        };
-        table.csv()
+        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
+        let cells = rows.iter().map(|fields| {
+            let cells = fields.iter().map(|(_, cell)| cell.clone());
+            cells.collect()
+        });
+        Table::new("comparison", "", Column::numbers(&names), cells).csv()
     }
 
     /// What a spreadsheet has of a run, each with its heading.
-    fn fields(&self, row: &Row, pair: Option<&Pair>) -> Vec<(&'static str, Cell)> {
+    fn fields(&self, row: &ComparedRun, pair: Option<&RunPair>) -> Vec<(&'static str, Cell)> {
         let number =
             |value: Option<f64>| value.map_or(Cell::Nothing, |value| Cell::Number(value, 4));
         let count = |value: Option<usize>| value.map_or(Cell::Nothing, Cell::Count);
@@ -145,11 +138,11 @@ impl Comparison {
     }
 
     fn accuracy(&self) -> Table {
-        let row = |row: &Row| {
+        let row = |row: &ComparedRun| {
             let figures = &row.figures;
             let calibration = figures.calibration.as_ref();
             let accuracy = figures.accuracy.as_ref();
-            table::Row::new(vec![
+            vec![
                 Cell::text(&row.run),
                 Cell::text(&row.system),
                 accuracy.map_or(Cell::Missing("no gold"), |one| Cell::over_runs(Some(one))),
@@ -159,69 +152,56 @@ impl Comparison {
                 Cell::Count(figures.n_errors),
                 Cell::share(calibration.map(|one| one.brier)),
                 Cell::share(calibration.map(|one| one.ece)),
-            ])
+            ]
         };
-        Table {
-            name: "accuracy",
-            title: "Accuracy".to_owned(),
-            columns: vec![
-                Column::new("run", Kind::Text),
-                Column::new("system", Kind::Text),
-                Column::new("accuracy", Kind::Spread),
-                Column::new("95 % over questions", Kind::Number),
-                Column::new("errored", Kind::Number),
-                Column::new("Brier", Kind::Number),
-                Column::new("ECE", Kind::Number),
-            ],
-            rows: self.runs.iter().map(row).collect(),
-            notes: Vec::new(),
-        }
+        let columns = [
+            Column::texts(&["run", "system"]),
+            vec![Column::new("accuracy", Kind::Spread)],
+            Column::numbers(&["95 % over questions", "errored", "Brier", "ECE"]),
+        ];
+        let rows = self.runs.iter().map(row);
+        Table::new("accuracy", "Accuracy", columns.concat(), rows)
     }
 
     fn cost(&self) -> Table {
         let row = |run: &str, what: &str, spent: &Spent, digits: usize| {
-            table::Row::new(vec![
+            vec![
                 Cell::text(format!("{run}, {what}")),
                 Cell::Number(spent.calls, digits),
                 Cell::Number(spent.prompt_tokens, digits),
                 Cell::Number(spent.cached_tokens, digits),
                 Cell::Number(spent.completion_tokens, digits),
                 Cell::Number(spent.call_seconds, 2),
-            ])
+            ]
         };
         let mut rows = Vec::new();
-        for Row { run, figures, .. } in &self.runs {
+        for ComparedRun { run, figures, .. } in &self.runs {
             let Some(cost) = &figures.cost else { continue };
             rows.push(row(run, "all", &cost.total, 0));
             rows.push(row(run, "an item", &cost.per_item, 1));
             let per_correct = cost.per_correct.iter();
             rows.extend(per_correct.map(|spent| row(run, "a right answer", spent, 1)));
         }
-        Table {
-            name: "cost",
-            title: "Cost".to_owned(),
-            columns: vec![
-                Column::new("run", Kind::Text),
-                Column::new("calls", Kind::Number),
-                Column::new("prompt tokens", Kind::Number),
-                Column::new("of them cached", Kind::Number),
-                Column::new("completion tokens", Kind::Number),
-                Column::new("seconds of calls", Kind::Number),
-            ],
-            rows,
-            notes: Vec::new(),
-        }
+        let spent = [
+            "calls",
+            "prompt tokens",
+            "of them cached",
+            "completion tokens",
+            "seconds of calls",
+        ];
+        let columns = [Column::texts(&["run"]), Column::numbers(&spent)];
+        Table::new("cost", "Cost", columns.concat(), rows)
     }
 }
 
-impl Pair {
+impl RunPair {
     fn flips_to(&self, direction: Direction) -> Vec<&Flip> {
         let flips = self.flips.iter();
         flips.filter(|flip| flip.direction == direction).collect()
     }
 }
 
-fn against(pair: &Pair) -> String {
+fn against(pair: &RunPair) -> String {
     let mut text = format!("\n## {} against {}\n\n", pair.other, pair.first);
     if let Some(difference) = &pair.difference {
         text += &format!("- accuracy, paired by question: {difference} (95 %)\n");
@@ -270,27 +250,16 @@ fn flips(flips: &[&Flip], direction: &str) -> Table {
         });
         let runs: Vec<String> = runs.collect();
         let Flip { item, gold, .. } = question[0];
-        table::Row::new(vec![
+        vec![
             Cell::text(item),
             Cell::text(gold),
             Cell::text(runs.join(", ")),
-        ])
+        ]
     };
-    Table {
-        name: "flips",
-        title: format!(
-            "{direction}: {} answers to {} questions",
-            flips.len(),
-            questions().count()
-        ),
-        columns: vec![
-            Column::new("question", Kind::Text),
-            Column::new("gold", Kind::Text),
-            Column::new("letters", Kind::Text),
-        ],
-        rows: questions().map(row).collect(),
-        notes: Vec::new(),
-    }
+    let (answers, count) = (flips.len(), questions().count());
+    let title = format!("{direction}: {answers} answers to {count} questions");
+    let columns = Column::texts(&["question", "gold", "letters"]);
+    Table::new("flips", title, columns, questions().map(row))
 }
 
 #[cfg(test)]

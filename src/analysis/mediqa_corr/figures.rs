@@ -3,9 +3,22 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use crate::analysis::notes::Measure;
+use crate::analysis::table::{Cell, Column, Table};
+
+/// In the order of tables. AggregateScore, the mean of ROUGE-1, BERTScore and BLEURT, decides the official ranking by its subset form.
+pub const MEASURES: [Measure; 6] = [
+    Measure::Rouge1,
+    Measure::Rouge2,
+    Measure::RougeL,
+    Measure::BertScore,
+    Measure::Bleurt,
+    Measure::Aggregate,
+];
+
 /// One metric of corrections in both forms that are published; they are not comparable with each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Family {
+pub struct SubsetAndComposite {
     /// The mean over the notes where a correction is due and one is given; `None` where there are none.
     pub subset: Option<f64>,
     /// The mean over all notes, where a note that is rightly left alone counts 1 and any other without a pair 0.
@@ -15,18 +28,13 @@ pub struct Family {
 /// All figures are 0 to 1. JSON has every metric twice, as `rouge1_subset` and `rouge1_composite`, `null` where it was
 /// not computed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figures {
+pub struct SubmissionFigures {
     /// Over all references.
     pub flag_accuracy: f64,
     /// Over all references; for a note without an error -1 is right.
     pub sentence_accuracy: f64,
-    pub rouge1: Family,
-    pub rouge2: Family,
-    pub rouge_l: Family,
-    pub bertscore: Option<Family>,
-    pub bleurt: Option<Family>,
-    /// The mean of ROUGE-1, BERTScore and BLEURT; its subset form is the official ranking's.
-    pub aggregate: Option<Family>,
+    /// By [`MEASURES`]; `None` where the weights are not there.
+    pub measures: Vec<(Measure, Option<SubsetAndComposite>)>,
     pub n_references: usize,
     pub n_missing: usize,
     pub n_invalid_lines: usize,
@@ -38,17 +46,10 @@ pub struct Figures {
     pub n_without_words: usize,
 }
 
-impl Figures {
-    /// Names as in JSON, and as people write them.
-    fn metrics(&self) -> [(&'static str, &'static str, Option<Family>); 6] {
-        [
-            ("rouge1", "ROUGE-1", Some(self.rouge1)),
-            ("rouge2", "ROUGE-2", Some(self.rouge2)),
-            ("rougeL", "ROUGE-L", Some(self.rouge_l)),
-            ("bertscore", "BERTScore", self.bertscore),
-            ("bleurt", "BLEURT", self.bleurt),
-            ("aggregate", "AggregateScore", self.aggregate),
-        ]
+impl SubmissionFigures {
+    pub fn get(&self, measure: Measure) -> Option<SubsetAndComposite> {
+        let mut measures = self.measures.iter();
+        measures.find(|(one, _)| *one == measure)?.1
     }
 
     fn counts(&self) -> [(&'static str, usize); 8] {
@@ -66,44 +67,57 @@ impl Figures {
 
     /// Tables in Markdown; metrics that were not computed are left out.
     pub fn markdown(&self) -> String {
+        let accuracy = |what: &str, value: f64| vec![Cell::text(what), Cell::share(Some(value))];
+        let columns = [Column::texts(&["of the"]), Column::numbers(&["accuracy"])];
+        let rows = [
+            accuracy("flag", self.flag_accuracy),
+            accuracy("sentence", self.sentence_accuracy),
+        ];
+        let accuracies = Table::new("accuracy", "Accuracy", columns.concat(), rows);
+        let correction = |(measure, family): &(Measure, Option<SubsetAndComposite>)| {
+            let SubsetAndComposite { subset, composite } = (*family)?;
+            let (subset, composite) = (Cell::share(subset), Cell::share(Some(composite)));
+            Some(vec![Cell::text(measure.label()), subset, composite])
+        };
+        let columns = [
+            Column::texts(&["measure"]),
+            Column::numbers(&["subset", "composite"]),
+        ];
+        let rows = self.measures.iter().filter_map(correction);
+        let corrections = Table::new("corrections", "Corrections", columns.concat(), rows)
+            .with_note(self.counts_in_words());
+        format!("{}\n{}", accuracies.markdown(), corrections.markdown())
+    }
+
+    fn counts_in_words(&self) -> String {
         let mut text = format!(
-            "| | accuracy |\n|---|---|\n| flag | {:.4} |\n| sentence | {:.4} |\n\n\
-             | corrections | subset | composite |\n|---|---|---|\n",
-            self.flag_accuracy, self.sentence_accuracy
-        );
-        for (_, name, family) in self.metrics() {
-            if let Some(Family { subset, composite }) = family {
-                let subset = subset.map_or("–".to_owned(), |subset| format!("{subset:.4}"));
-                text += &format!("| {name} | {subset} | {composite:.4} |\n");
-            }
-        }
-        text += &format!(
-            "\n{} notes: {} missing, {} rightly left alone, {} corrections compared (the subset)",
+            "{} notes: {} missing, {} rightly left alone, {} corrections compared (the subset)",
             self.n_references, self.n_missing, self.n_correct_na, self.n_pairs
         );
         for (count, what) in [
             (self.n_invalid_lines, "invalid lines"),
             (
                 self.n_repeated,
-                "lines whose id came before, of which the last counts",
+                "lines with the id of an earlier one, which they replace",
             ),
-            (self.n_unknown, "ids that the gold has not"),
+            (self.n_unknown, "ids that the gold does not have"),
             (self.n_without_words, "pairs without words, which count 0"),
         ] {
             if count > 0 {
                 text += &format!("; {count} {what}");
             }
         }
-        text + "\n"
+        text
     }
 }
 
-impl Serialize for Figures {
+impl Serialize for SubmissionFigures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("flag_accuracy", &self.flag_accuracy)?;
         map.serialize_entry("sentence_accuracy", &self.sentence_accuracy)?;
-        for (name, _, family) in self.metrics() {
+        for (measure, family) in &self.measures {
+            let name = measure.name();
             let subset = family.and_then(|family| family.subset);
             map.serialize_entry(&format!("{name}_subset"), &subset)?;
             let composite = family.map(|family| family.composite);

@@ -86,6 +86,41 @@ pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
 ///
 /// No values, one that is not finite, or not as many units as values.
 pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
+    let units = gather(values, units)?;
+    let mut means = resample(&units);
+    means.sort_by(f64::total_cmp);
+    let [low, high] = QUANTILES.map(|share| quantile(&means, share));
+    Ok(Estimate {
+        mean: values.iter().sum::<f64>() / values.len() as f64,
+        low,
+        high,
+        n_questions: values.len(),
+        n_units: units.len(),
+    })
+}
+
+/// Two-sided bootstrap p-value of a mean of differences against 0: p = 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1, where # counts the
+/// B resamples whose mean is so.
+///
+/// # Errors
+///
+/// No values, one that is not finite, or not as many units as values.
+pub fn p_value(differences: &[f64], units: Option<&[usize]>) -> Result<f64, MetricsError> {
+    let means = resample(&gather(differences, units)?);
+    let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
+    let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
+    let tail = (1 + not_above.min(not_below)) as f64 / (1 + RESAMPLES) as f64;
+    Ok((2.0 * tail).min(1.0))
+}
+
+/// Questions that are drawn together: the sum of their values, and how many they are.
+struct Unit {
+    sum: f64,
+    size: usize,
+}
+
+/// Every value alone without `units`.
+fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsError> {
     if values.is_empty() {
         return Err(MetricsError::Empty {
             figure: FIGURE,
@@ -100,54 +135,10 @@ pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, Metrics
             wanted: "finite numbers have a mean",
         });
     }
-    let units = match units {
-        Some(units) => {
-            equal(FIGURE, "questions", values.len(), units.len())?;
-            gather(values, units)
-        }
-        None => values.iter().map(|&sum| Unit { sum, size: 1 }).collect(),
+    let Some(names) = units else {
+        return Ok(values.iter().map(|&sum| Unit { sum, size: 1 }).collect());
     };
-    let mut means = resample(&units);
-    means.sort_by(f64::total_cmp);
-    let [low, high] = QUANTILES.map(|share| quantile(&means, share));
-    Ok(Estimate {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        low,
-        high,
-        n_questions: values.len(),
-        n_units: units.len(),
-    })
-}
-
-/// Twice the share of resamples whose mean is on the other side of 0 than most, both ends counted once more than they are, so that it is
-/// never 0: how surprising the mean of differences would be if there were none.
-///
-/// # Errors
-///
-/// As [`mean`].
-pub fn p_value(differences: &[f64], units: Option<&[usize]>) -> Result<f64, MetricsError> {
-    mean(differences, units)?;
-    let units = match units {
-        Some(units) => gather(differences, units),
-        None => {
-            let units = differences.iter();
-            units.map(|&sum| Unit { sum, size: 1 }).collect()
-        }
-    };
-    let means = resample(&units);
-    let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
-    let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
-    let tail = (1 + not_above.min(not_below)) as f64 / (1 + RESAMPLES) as f64;
-    Ok((2.0 * tail).min(1.0))
-}
-
-/// Questions that are drawn together: the sum of their values, and how many they are.
-struct Unit {
-    sum: f64,
-    size: usize,
-}
-
-fn gather(values: &[f64], names: &[usize]) -> Vec<Unit> {
+    equal(FIGURE, "questions", values.len(), names.len())?;
     let mut units: Vec<Unit> = Vec::new();
     let mut places = HashMap::new();
     for (value, name) in values.iter().zip(names) {
@@ -158,7 +149,7 @@ fn gather(values: &[f64], names: &[usize]) -> Vec<Unit> {
         units[place].sum += value;
         units[place].size += 1;
     }
-    units
+    Ok(units)
 }
 
 /// The mean over the questions of each resample.

@@ -31,7 +31,7 @@ pub struct Bin {
     pub n: usize,
     /// The mean of the confidences; `null` in an empty bin.
     pub confidence: Option<f64>,
-    /// The share of right answers, likewise.
+    /// The share of right answers; `null` in an empty bin.
     pub accuracy: Option<f64>,
 }
 

@@ -9,13 +9,13 @@ use crate::experiment::recipe::NoteColumn;
 
 /// One column of one cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct ColumnValues {
     pub name: NoteColumn,
     /// `[runs][notes]`, from 0 to 1. Of a correction: its score, 1 where neither side corrects, 0 where one does.
     pub values: Vec<Vec<f64>>,
 }
 
-impl Column {
+impl ColumnValues {
     /// Each note's mean over the runs.
     pub fn by_note(&self) -> Vec<f64> {
         let notes = self.values.first().map_or(0, Vec::len);
@@ -28,7 +28,7 @@ impl Column {
 }
 
 /// Those columns whose weights are there; none without graded notes. ROUGE-1 is that of the published code.
-pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column> {
+pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<ColumnValues> {
     if outcomes.items().is_empty() {
         return Vec::new();
     }
@@ -54,7 +54,7 @@ pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column
     columns
         .filter_map(|name| {
             let values = values(name)?;
-            Some(Column { name, values })
+            Some(ColumnValues { name, values })
         })
         .collect()
 }

@@ -13,7 +13,7 @@ mod stages;
 mod submission;
 mod verdict;
 
-pub use columns::{Column, columns};
+pub use columns::{ColumnValues, columns};
 pub use confidence::{Confidence, LowPair};
 pub use consensus::{Consensus, Settled};
 pub use correction::{Correction, Kpcs, Measured, quality};

@@ -45,6 +45,29 @@ impl Measure {
         Measure::Bleurt,
     ];
 
+    /// As files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Rouge1 => "rouge1",
+            Measure::Rouge2 => "rouge2",
+            Measure::RougeL => "rougeL",
+            Measure::Rouge1Stemmed => "rouge1_stemmed",
+            Measure::Rouge2Stemmed => "rouge2_stemmed",
+            Measure::RougeLStemmed => "rougeL_stemmed",
+            Measure::BertScore => "bertscore",
+            Measure::Bleurt => "bleurt",
+            Measure::Aggregate => "aggregate",
+            Measure::Kpcs => "kpcs",
+            Measure::KpcsGated => "kpcs_gated",
+        }
+    }
+
+    /// Whether it needs the weights of BERTScore or BLEURT.
+    pub fn is_neural(self) -> bool {
+        use Measure::{Aggregate, BertScore, Bleurt, Kpcs, KpcsGated};
+        matches!(self, BertScore | Bleurt | Aggregate | Kpcs | KpcsGated)
+    }
+
     /// As people write it.
     pub fn label(self) -> &'static str {
         match self {
@@ -173,5 +196,19 @@ impl Quality {
         let rouge1 = self.get(Measure::rouge1(is_medec));
         let rouge1 = rouge1.unwrap_or(self.rouge.rouge1.f);
         Some((rouge1 + self.neural.bertscore? + self.neural.bleurt?) / 3.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_has_one_name_everywhere() {
+        let derived = [Measure::Aggregate, Measure::Kpcs, Measure::KpcsGated];
+        for measure in Measure::OF_TEXTS.into_iter().chain(derived) {
+            let json = serde_json::to_value(measure).unwrap();
+            assert_eq!(json, measure.name());
+        }
     }
 }

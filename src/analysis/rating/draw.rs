@@ -3,26 +3,23 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
 
-use std::collections::HashMap;
-
 use super::RatingError;
 use super::key::{Key, KeyEntry};
 use super::runs::{Repetition, key_run};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
-use crate::data::{Dataset, Item};
 use crate::experiment::contents::Contents;
 use crate::random::sample;
-use crate::record::ItemLine;
+use crate::record::{ItemLine, ItemText};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct Selection {
     /// Items of every run.
     pub n_items: usize,
     pub seed: u64,
-    /// Whether raters see what the file says is right.
+    /// Whether raters see what the data set says is right.
     pub show_gold: bool,
 }
 
@@ -31,88 +28,89 @@ pub struct Order {
 ///
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
-pub fn draw(
-    runs: &[Contents],
-    dataset: &Dataset,
-    order: &Order,
-) -> Result<(Sheet, Key), RatingError> {
+pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), RatingError> {
+    let Selection {
+        n_items,
+        seed,
+        show_gold,
+    } = *selection;
     let shared = questions::shared(runs, true)?;
+    // Runs over one file have the same texts.
+    let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    let first_runs: Vec<Repetition<'_>> = outcomes.iter().map(Repetition::first).collect();
-    let items: HashMap<&str, &Item> = dataset.items.iter().map(|one| (one.id(), one)).collect();
-    let finished = shared.iter().filter_map(|id| {
-        let is_finished = first_runs
+    let rated: Vec<Repetition<'_>> = outcomes.iter().map(Repetition::first).collect();
+    let is_finished = |id: &&String| {
+        rated
             .iter()
-            .all(|run| run.finished.contains_key(&**id));
-        items.get(id.as_str()).copied().filter(|_| is_finished)
-    });
-    let (first, others): (Vec<&Item>, Vec<&Item>) =
-        finished.partition(|item| is_first_choice(item, &first_runs));
-    let mut drawn = pick(&first, order.n_items, order.seed);
-    drawn.extend(pick(&others, order.n_items - drawn.len(), order.seed));
+            .all(|run| run.finished.contains_key(id.as_str()))
+    };
+    let finished = shared.iter().filter(is_finished);
+    let finished = finished.filter_map(|id| texts.get(id));
+    let (first, others): (Vec<&ItemText>, Vec<&ItemText>) =
+        finished.partition(|item| is_first_choice(item, &rated));
+    let mut drawn = pick(&first, n_items, seed);
+    drawn.extend(pick(&others, n_items - drawn.len(), seed));
     if drawn.is_empty() {
         return Err(RatingError::NothingToRate);
     }
 
-    let pairs: Vec<(&Item, usize)> = drawn
+    let pairs: Vec<(&ItemText, usize)> = drawn
         .iter()
         .flat_map(|item| (0..runs.len()).map(move |run| (*item, run)))
         .collect();
     let digits = pairs.len().to_string().len();
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
-    for (item, run) in pick(&pairs, pairs.len(), order.seed.wrapping_add(1)) {
+    for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let Some(shown) = shown(item, first_runs[run].finished[item.id()], order.show_gold) else {
+        let Some(shown) = shown(item, rated[run].finished[item.item()], show_gold) else {
             continue;
         };
         key_entries.push(KeyEntry {
             code: code.clone(),
-            item: item.id().to_owned(),
+            item: item.item().to_owned(),
             run,
         });
         entries.push(Entry { code, shown });
     }
     let synthetic = runs.iter().any(|run| run.plan.synthetic);
-    let sheet = Sheet::new(dataset.format.kind(), synthetic, entries);
-    let sheet = sheet.map_err(std::io::Error::from)?;
-    let keys = outcomes.iter().zip(&first_runs);
-    let keys = keys.map(|(outcomes, first)| key_run(outcomes, first.run));
+    let sheet = Sheet::new(synthetic, entries).map_err(std::io::Error::from)?;
+    let keys = outcomes.iter().zip(&rated);
     let key = Key {
         kind: Key::kind(),
         sheet: sheet.sheet.clone(),
-        seed: order.seed,
-        gold_shown: order.show_gold,
+        seed,
+        gold_shown: show_gold,
         dataset: dataset.name.clone(),
         dataset_sha256: dataset.sha256.clone(),
-        runs: keys.collect(),
+        runs: keys.map(|(run, first)| key_run(run, first.run)).collect(),
         entries: key_entries,
     };
     Ok((sheet, key))
 }
 
 /// A note with an error in it, as far as one can tell; any question.
-fn is_first_choice(item: &Item, runs: &[Repetition<'_>]) -> bool {
-    let Item::Note(note) = item else {
+fn is_first_choice(item: &ItemText, runs: &[Repetition<'_>]) -> bool {
+    let ItemText::Note(note) = item else {
         return true;
     };
-    let flags = |run: &Repetition<'_>| match run.finished.get(&*note.id) {
-        Some(ItemLine::Note(record)) => record.flag == Some(true),
+    let flags = |run: &Repetition<'_>| match run.finished.get(note.item.as_str()) {
+        Some(ItemLine::Note(line)) => line.flag == Some(true),
         _ => false,
     };
     match &note.gold {
-        Some(gold) => gold.is_wrong(),
+        Some(gold) => gold.flag,
         None => runs.iter().any(flags),
     }
 }
 
-/// `None` where the record is of another kind than the item, which no run writes.
-fn shown(item: &Item, record: &ItemLine, gold: bool) -> Option<Shown> {
-    match (item, record) {
-        (Item::Note(note), ItemLine::Note(record)) => {
-            Some(Shown::Note(NoteShown::of(note, record, gold)))
+/// `None` where the line is of another kind than the item, which no run writes.
+fn shown(item: &ItemText, line: &ItemLine, gold: bool) -> Option<Shown> {
+    match (item, line) {
+        (ItemText::Note(note), ItemLine::Note(line)) => {
+            Some(Shown::Note(NoteShown::of(note, line, gold)))
         }
-        (Item::Question(question), ItemLine::Answer(record)) => {
-            Some(Shown::Question(QuestionShown::of(question, record, gold)))
+        (ItemText::Question(question), ItemLine::Answer(line)) => {
+            Some(Shown::Question(QuestionShown::of(question, line, gold)))
         }
         _ => None,
     }
@@ -130,44 +128,30 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::data::{Format, Note, NoteError, NoteGold};
-    use crate::experiment::fixtures::write_results;
-    use crate::experiment::fixtures::{failed_item, item, plan, start};
-    use crate::record::Language;
-    use crate::record::NoteLine;
+    use crate::experiment::directory::Directory;
+    use crate::experiment::fixtures::{failed_item, item, plan, start, write_results};
+    use crate::experiment::log::Log;
+    use crate::experiment::texts;
+    use crate::record::{GoldLine, Language, NoteLine, NoteText};
 
     const NOTES: [&str; 6] = ["wrong1", "right1", "wrong2", "right2", "open1", "open2"];
 
     /// `wrong…` have an error in their second sentence, `right…` none, `open…` no gold.
-    fn note(id: &str) -> Note {
-        let error = NoteError {
-            sentence_id: 1,
-            sentence: "Give A.".to_owned(),
-            correction: "Give the gold drug.".to_owned(),
-            kind: None,
-            keywords: Vec::new(),
-            difficulty: None,
-            reasoning: None,
-        };
-        Note {
-            id: id.to_owned(),
+    fn note(id: &str) -> NoteText {
+        let is_wrong = id.starts_with("wrong");
+        NoteText {
+            item: id.to_owned(),
             text: format!("Seen with {id}. Give A. Home."),
             sentences: vec![format!("Seen with {id}."), "Give A.".into(), "Home.".into()],
             language: Language::English,
-            gold: (!id.starts_with("open")).then(|| NoteGold {
-                error: id.starts_with("wrong").then_some(error),
+            gold: (!id.starts_with("open")).then(|| GoldLine {
+                flag: is_wrong,
+                sentence_id: is_wrong.then_some(1),
+                sentence: is_wrong.then(|| "Give A.".to_owned()),
+                correction: is_wrong.then(|| "Give the gold drug.".to_owned()),
+                kind: None,
+                keywords: Vec::new(),
             }),
-        }
-    }
-
-    fn dataset() -> Dataset {
-        Dataset {
-            name: "wards".to_owned(),
-            format: Format::Notes,
-            path: "wards.jsonl".into(),
-            sha256: "33".repeat(32),
-            items: NOTES.map(|id| Item::Note(note(id))).to_vec(),
-            notices: Vec::new(),
         }
     }
 
@@ -203,7 +187,9 @@ mod tests {
         plan.dataset.format = "notes".to_owned();
         plan.dataset.items = NOTES.map(str::to_owned).to_vec();
         let path = folder.join(system);
-        let log = start(&path, &plan);
+        let texts = NOTES.map(|id| ItemText::Note(note(id)));
+        plan.dataset.items_sha256 = texts::sha256(&texts).unwrap();
+        let log = Log::start(Directory::create(&path, &plan, &texts).unwrap()).unwrap();
         for id in NOTES {
             log.item(of(id)).unwrap();
         }
@@ -212,8 +198,8 @@ mod tests {
         Contents::read(&path).unwrap()
     }
 
-    fn order(n_items: usize, seed: u64) -> Order {
-        Order {
+    fn select(n_items: usize, seed: u64) -> Selection {
+        Selection {
             n_items,
             seed,
             show_gold: false,
@@ -242,14 +228,14 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
         for seed in 0..20 {
-            let key = draw(&runs, &dataset(), &order(3, seed)).unwrap().1;
+            let key = draw(&runs, &select(3, seed)).unwrap().1;
             assert_eq!(items(&key), ["wrong1", "wrong2", "open1"].into());
-            let key = draw(&runs, &dataset(), &order(4, seed)).unwrap().1;
+            let key = draw(&runs, &select(4, seed)).unwrap().1;
             assert!(items(&key).is_superset(&["wrong1", "wrong2", "open1"].into()));
             assert!(!items(&key).contains("right1"));
             assert_eq!(key.entries.len(), 8);
         }
-        let key = draw(&runs, &dataset(), &order(20, 42)).unwrap().1;
+        let key = draw(&runs, &select(20, 42)).unwrap().1;
         assert_eq!(items(&key).len(), 5);
     }
 
@@ -257,7 +243,7 @@ mod tests {
     fn every_drawn_item_is_rated_for_every_run_in_an_order_of_the_seed() {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
-        let (sheet, key) = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
         let pairs: HashSet<(&str, usize)> = key
             .entries
             .iter()
@@ -266,13 +252,13 @@ mod tests {
         assert_eq!(pairs.len(), 10);
         assert_eq!(sheet.entries[9].code, "E10");
         assert_eq!(key.entries[0].code, "E01");
-        let again = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        let again = draw(&runs, &select(5, 42)).unwrap();
         assert_eq!(
             serde_json::to_value(again.0).unwrap(),
             serde_json::to_value(&sheet).unwrap()
         );
         assert_eq!(again.1, key);
-        let other = draw(&runs, &dataset(), &order(5, 43)).unwrap();
+        let other = draw(&runs, &select(5, 43)).unwrap();
         assert_ne!(other.1.entries, key.entries);
         assert_ne!(other.0.sheet, sheet.sheet);
         // Neither run is always the first of an item's two.
@@ -288,7 +274,7 @@ mod tests {
     fn an_entry_shows_what_its_run_said_and_nothing_tells_the_run() {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
-        let (sheet, key) = draw(&runs, &dataset(), &order(5, 42)).unwrap();
+        let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
             let Shown::Note(note) = &entry.shown else {
                 panic!("{entry:?}")
@@ -310,11 +296,11 @@ mod tests {
             assert!(!page.contains(named), "{named}");
         }
         assert!(page.contains("are not rated. Export all the same?"));
-        let show_gold = Order {
+        let show_gold = Selection {
             show_gold: true,
-            ..order(5, 42)
+            ..select(5, 42)
         };
-        let (shown, _) = draw(&runs, &dataset(), &show_gold).unwrap();
+        let (shown, _) = draw(&runs, &show_gold).unwrap();
         let page = crate::report::rating::render(&shown).unwrap();
         assert!(page.contains("Give the gold drug."));
         assert!(page.contains("The note has no error."));
@@ -332,7 +318,7 @@ mod tests {
             },
         };
         let runs = [run(scratch.path(), "one", of)];
-        let (sheet, key) = draw(&runs, &dataset(), &order(6, 1)).unwrap();
+        let (sheet, key) = draw(&runs, &select(6, 1)).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
             let Shown::Note(note) = &entry.shown else {
                 panic!("{entry:?}")
@@ -359,7 +345,7 @@ mod tests {
         }
         log.finish().unwrap();
         let contents = Contents::read(&path).unwrap();
-        let error = draw(&[contents], &dataset(), &order(6, 1)).unwrap_err();
+        let error = draw(&[contents], &select(6, 1)).unwrap_err();
         assert!(matches!(error, RatingError::NothingToRate), "{error}");
     }
 
@@ -371,7 +357,7 @@ mod tests {
             ..record(id, Some(true), None)
         };
         let runs = [run(scratch.path(), "one", of)];
-        let (sheet, _) = draw(&runs, &dataset(), &order(6, 1)).unwrap();
+        let (sheet, _) = draw(&runs, &select(6, 1)).unwrap();
         let page = crate::report::rating::render(&sheet).unwrap();
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);

@@ -8,7 +8,6 @@ use thiserror::Error;
 use super::BEST;
 use crate::analysis::comparison::ComparisonError;
 use crate::analysis::metrics::MetricsError;
-use crate::data::DataError;
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::experiment::error::RunError;
 
@@ -18,12 +17,6 @@ pub enum RatingError {
     OutputTaken { path: PathBuf },
     #[error("{} and {} are the same run", first.display(), other.display())]
     SameRun { first: PathBuf, other: PathBuf },
-    #[error("{} is not the data that these runs ran on: its sha256 is {found}, their plans say {expected}", path.display())]
-    OtherData {
-        path: PathBuf,
-        expected: String,
-        found: String,
-    },
     #[error("there is nothing to rate: no item ended without an error in every run")]
     NothingToRate,
     #[error("{} is no {what}: {reason}", path.display())]
@@ -67,8 +60,6 @@ pub enum RatingError {
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
     #[error(transparent)]
-    Data(#[from] DataError),
-    #[error(transparent)]
     Metrics(#[from] MetricsError),
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -79,7 +70,6 @@ impl Diagnosis for RatingError {
         match self {
             RatingError::Run(error) => error.blame(),
             RatingError::Comparison(error) => error.blame(),
-            RatingError::Data(error) => error.blame(),
             RatingError::Metrics(error) => error.blame(),
             RatingError::Io(error) => error.blame(),
             _ => Blame::Usage,
@@ -90,7 +80,6 @@ impl Diagnosis for RatingError {
         let hint = match self {
             RatingError::OutputTaken { .. } => "choose another `--out`",
             RatingError::SameRun { .. } => "name every run once",
-            RatingError::OtherData { .. } => "`--data PATH` names the file that they ran on",
             RatingError::NothingToRate => "`wardround resume DIR` tries items again that errored",
             RatingError::NotRead { .. } => {
                 "`rate export` writes the key, the page that it writes exports the raters' files"
@@ -112,7 +101,6 @@ impl Diagnosis for RatingError {
             RatingError::OtherRun { .. } => "remove it, and join its own ratings",
             RatingError::Run(error) => return error.hint(),
             RatingError::Comparison(error) => return error.hint(),
-            RatingError::Data(error) => return error.hint(),
             RatingError::Metrics(error) => return error.hint(),
             RatingError::Io(_) => return None,
         };

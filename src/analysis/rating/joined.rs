@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::RatingError;
 use super::key::{Key, KeyRun};
 use super::rater::read_json;
-use super::scores::{Mos, Pair, Rated};
+use super::scores::{Mos, Rated, RaterPair};
 use super::tables;
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
@@ -30,7 +30,7 @@ pub struct RunRatings {
     /// Of this run.
     pub entries: Vec<Rated>,
     /// Over the whole sheet.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<RaterPair>,
 }
 
 impl RunRatings {
@@ -43,7 +43,7 @@ impl RunRatings {
         key: &Key,
         raters: &[String],
         entries: &[Rated],
-        pairs: &[Pair],
+        pairs: &[RaterPair],
     ) -> Result<RunRatings, RatingError> {
         let mut runs = key.runs.iter();
         let place = runs.position(|run| run.plan_sha256 == contents.plan_sha256);

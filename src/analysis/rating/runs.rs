@@ -1,25 +1,20 @@
-//! The runs that are rated: with the data that they ran on, and with what they made of it.
+//! The runs that are rated, and what they made of the items.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::RatingError;
 use super::key::KeyRun;
-use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
-use crate::data::{self, Dataset};
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
 use crate::record::ItemLine;
 
-/// Reads the runs, which must have finished, and the data that they ran on: `data`, or where the first run's plan says.
+/// Reads the runs, which must have finished.
 ///
 /// # Errors
-/// A directory that is no finished run, does not verify, or is there twice; runs over different files; other data.
-pub fn read(
-    directories: &[PathBuf],
-    data: Option<&Path>,
-) -> Result<(Vec<Contents>, Dataset), RatingError> {
+/// A directory that is no finished run, does not verify, or is there twice.
+pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, RatingError> {
     let mut runs: Vec<Contents> = Vec::new();
     for directory in directories {
         let run = read_finished(directory)?.0;
@@ -31,22 +26,7 @@ pub fn read(
         }
         runs.push(run);
     }
-    let Some(first) = runs.first() else {
-        return Err(RatingError::NothingToRate);
-    };
-    // Runs over different files: no data is that of all of them.
-    questions::shared(&runs, true)?;
-    let planned = &first.plan.dataset;
-    let path = data.unwrap_or(Path::new(&planned.path));
-    let dataset = data::load(path, planned.format.parse()?)?;
-    if dataset.sha256 != planned.sha256 {
-        return Err(RatingError::OtherData {
-            path: path.to_owned(),
-            expected: planned.sha256.clone(),
-            found: dataset.sha256,
-        });
-    }
-    Ok((runs, dataset))
+    Ok(runs)
 }
 
 /// What one repetition of a run made of the items.

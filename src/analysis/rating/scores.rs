@@ -93,7 +93,7 @@ fn mean(scores: &[u8]) -> Option<f64> {
 /// How two raters agree, over the entries that both have rated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pair {
+pub struct RaterPair {
     pub first: String,
     pub other: String,
     pub n_both: usize,
@@ -108,8 +108,8 @@ pub struct Pair {
 /// Every two raters.
 ///
 /// # Errors
-/// None that is known: two raters' scores are of the same entries.
-pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<Pair>, RatingError> {
+/// Raters whose scores are not of the same entries.
+pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, RatingError> {
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {
@@ -119,7 +119,7 @@ pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<Pair>, RatingErr
             let (left, right): (Vec<u8>, Vec<u8>) = both.unzip();
             let same = left.iter().zip(&right).filter(|(one, two)| one == two);
             let n_identical = same.count();
-            pairs.push(Pair {
+            pairs.push(RaterPair {
                 first: names[first].clone(),
                 other: names[other].clone(),
                 n_both: left.len(),

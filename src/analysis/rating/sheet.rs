@@ -4,9 +4,8 @@
 use serde::Serialize;
 
 use super::marking::{Marked, mark};
-use crate::data::{ItemKind, Note, Question};
 use crate::digest::sha256;
-use crate::record::{AnswerLine, NoteLine};
+use crate::record::{AnswerLine, GoldLine, NoteLine, NoteText, QuestionText};
 use crate::text::spell_hidden;
 
 /// The page's data. Nothing in it names a run, a system or a model.
@@ -63,26 +62,24 @@ pub struct QuestionShown {
 }
 
 impl Sheet {
+    /// Entries are all of one kind.
+    ///
     /// # Errors
-    /// None that is known: text always writes as JSON.
-    pub fn new(
-        kind: ItemKind,
-        synthetic: bool,
-        entries: Vec<Entry>,
-    ) -> Result<Sheet, serde_json::Error> {
+    /// Entries that cannot be written as JSON.
+    pub fn new(synthetic: bool, entries: Vec<Entry>) -> Result<Sheet, serde_json::Error> {
         let digest = sha256(serde_json::to_string(&entries)?.as_bytes());
         Ok(Sheet {
             sheet: digest[..16].to_owned(),
-            kind: match kind {
-                ItemKind::Questions => "questions",
-                ItemKind::Notes => "notes",
+            kind: match entries.first().map(|entry| &entry.shown) {
+                Some(Shown::Note(_)) => "notes",
+                _ => "questions",
             },
             synthetic,
             entries,
         })
     }
 
-    /// Whether raters see what the file says is right.
+    /// Whether raters see what the data set says is right.
     pub fn shows_gold(&self) -> bool {
         self.entries.iter().any(|entry| match &entry.shown {
             Shown::Note(note) => note.gold.is_some(),
@@ -92,8 +89,8 @@ impl Sheet {
 }
 
 impl NoteShown {
-    /// `gold` shows what the file says, too.
-    pub fn of(note: &Note, record: &NoteLine, gold: bool) -> NoteShown {
+    /// `gold` shows what the data set says, too.
+    pub fn of(note: &NoteText, record: &NoteLine, gold: bool) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag == Some(true));
         let Marked {
             before,
@@ -113,34 +110,33 @@ impl NoteShown {
             marked: spell_hidden(&marked),
             after: spell_hidden(&after),
             correction: correction.map(spell_hidden),
-            gold: note
-                .gold
-                .as_ref()
-                .filter(|_| gold)
-                .map(|gold| match &gold.error {
-                    None => "The note has no error.".to_owned(),
-                    Some(error) => spell_hidden(&format!(
-                        "{}\nis corrected to\n{}",
-                        error.sentence, error.correction
-                    )),
-                }),
+            gold: note.gold.as_ref().filter(|_| gold).map(gold_in_words),
         }
+    }
+}
+
+fn gold_in_words(gold: &GoldLine) -> String {
+    match (&gold.sentence, &gold.correction) {
+        (Some(sentence), Some(correction)) => {
+            spell_hidden(&format!("{sentence}\nis corrected to\n{correction}"))
+        }
+        _ => "The note has no error.".to_owned(),
     }
 }
 
 impl QuestionShown {
     /// `gold` shows the right option, too.
-    pub fn of(question: &Question, record: &AnswerLine, gold: bool) -> QuestionShown {
+    pub fn of(question: &QuestionText, record: &AnswerLine, gold: bool) -> QuestionShown {
         let options = question.options.iter();
         QuestionShown {
             question: spell_hidden(&question.question),
             image: question.image.as_deref().map(spell_hidden),
             options: options
-                .map(|choice| (choice.letter, spell_hidden(&choice.text)))
+                .map(|(letter, text)| (*letter, spell_hidden(text)))
                 .collect(),
             answer: spell_hidden(&record.answer),
             rationale: spell_hidden(record.rationale.trim()),
-            gold: question.gold.filter(|_| gold).map(String::from),
+            gold: question.answer.clone().filter(|_| gold),
         }
     }
 }

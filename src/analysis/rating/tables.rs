@@ -1,14 +1,14 @@
 //! Ratings as tables: scores by run, raters by pair, entries that raters see differently, entries of one run.
 
 use super::key::{Key, KeyRun};
-use super::scores::{FAR, Mos, Pair, Rated};
-use crate::analysis::table::{Cell, Column, Kind, Row, Table};
+use super::scores::{FAR, Mos, Rated, RaterPair};
+use crate::analysis::table::{Cell, Column, Kind, Table};
 
 /// Digits of a mean, as Table 6 has them.
 const DIGITS: usize = 3;
 
 /// All that `rate score` prints.
-pub fn all(key: &Key, raters: &[String], entries: &[Rated], pairs: &[Pair]) -> Vec<Table> {
+pub fn all(key: &Key, raters: &[String], entries: &[Rated], pairs: &[RaterPair]) -> Vec<Table> {
     let rows = key.runs.iter().enumerate().map(|(place, run)| {
         let own = entries.iter().filter(|entry| entry.run == place);
         (run, Mos::of(&own.collect::<Vec<_>>(), raters.len()))
@@ -24,17 +24,14 @@ pub fn all(key: &Key, raters: &[String], entries: &[Rated], pairs: &[Pair]) -> V
 
 /// A row a run.
 pub fn scores(raters: &[String], rows: &[(&KeyRun, Mos)]) -> Table {
-    let mut columns = vec![
-        Column::new("run", Kind::Text),
-        Column::new("system", Kind::Text),
-        Column::new("models", Kind::Text),
-        Column::new("entries", Kind::Number),
-        Column::new("unrated", Kind::Number),
-    ];
     let by_rater = raters.iter();
-    columns.extend(by_rater.map(|rater| Column::under("MOS by rater", rater, Kind::Number)));
-    columns.push(Column::new("MOS", Kind::Number));
-    columns.push(Column::new("normalised MOS", Kind::Number));
+    let by_rater = by_rater.map(|rater| Column::under("MOS by rater", rater, Kind::Number));
+    let columns = [
+        Column::texts(&["run", "system", "models"]),
+        Column::numbers(&["entries", "unrated"]),
+        by_rater.collect(),
+        Column::numbers(&["MOS", "normalised MOS"]),
+    ];
     let rows = rows.iter().map(|(run, mos)| {
         let mut cells = vec![
             Cell::text(&run.path),
@@ -45,51 +42,40 @@ pub fn scores(raters: &[String], rows: &[(&KeyRun, Mos)]) -> Table {
         ];
         cells.extend(mos.by_rater.iter().map(|mean| number(*mean)));
         cells.extend([number(mos.mean), number(mos.normalised())]);
-        Row::new(cells)
+        cells
     });
-    Table {
-        name: "ratings",
-        title: "Mean opinion scores".to_owned(),
-        columns,
-        rows: rows.collect(),
-        notes: vec![
-            "From 0, completely incorrect, to 3, excellent; normalised to 1. The mean is over all scores that were given; entries \
-             that a rater left out are counted as unrated, not as 0."
-                .to_owned(),
-        ],
-    }
+    Table::new("ratings", "Mean opinion scores", columns.concat(), rows).with_note(
+        "From 0, completely incorrect, to 3, excellent; normalised to 1. The mean is over all scores that were given; entries that a \
+         rater left out are counted as unrated, not as 0.",
+    )
 }
 
 /// A row a pair of raters.
-pub fn agreement(pairs: &[Pair]) -> Table {
-    let row = |pair: &Pair| {
-        Row::new(vec![
+pub fn agreement(pairs: &[RaterPair]) -> Table {
+    let columns = [
+        Column::texts(&["raters"]),
+        Column::numbers(&[
+            "rated by both",
+            "identical scores",
+            "agreement",
+            "Cohen's kappa, unweighted",
+            "Cohen's kappa, quadratic weights",
+        ]),
+    ];
+    let rows = pairs.iter().map(|pair| {
+        vec![
             Cell::text(format!("{} and {}", pair.first, pair.other)),
             Cell::Count(pair.n_both),
             Cell::Count(pair.n_identical),
             number(pair.agreement),
             number(pair.kappa),
             number(pair.kappa_quadratic),
-        ])
-    };
-    Table {
-        name: "raters",
-        title: "Agreement of raters".to_owned(),
-        columns: vec![
-            Column::new("raters", Kind::Text),
-            Column::new("rated by both", Kind::Number),
-            Column::new("identical scores", Kind::Number),
-            Column::new("agreement", Kind::Number),
-            Column::new("Cohen's kappa, unweighted", Kind::Number),
-            Column::new("Cohen's kappa, quadratic weights", Kind::Number),
-        ],
-        rows: pairs.iter().map(row).collect(),
-        notes: vec![
-            "Over all entries of the sheet that both rated. Agreement is the share of identical scores; kappa takes off what \
-             chance would give, and does not exist where both gave one and the same score throughout."
-                .to_owned(),
-        ],
-    }
+        ]
+    });
+    Table::new("raters", "Agreement of raters", columns.concat(), rows).with_note(
+        "Over all entries of the sheet that both rated. Agreement is the share of identical scores; kappa takes off what chance would \
+         give, and does not exist where both gave one and the same score throughout.",
+    )
 }
 
 /// A row an entry on which raters are far apart.
@@ -121,37 +107,25 @@ pub fn rated(raters: &[String], entries: &[Rated]) -> Table {
 }
 
 fn listed(raters: &[String], entries: &[&Rated]) -> Table {
-    let mut columns = vec![
-        Column::new("item", Kind::Text),
-        Column::new("entry", Kind::Text),
-    ];
-    columns.extend(
+    let of_raters = |over: &str, kind: Kind| {
+        let raters = raters.iter();
         raters
-            .iter()
-            .map(|rater| Column::under("score", rater, Kind::Number)),
-    );
-    columns.extend(
-        raters
-            .iter()
-            .map(|rater| Column::under("comment", rater, Kind::Text)),
-    );
-    let row = |entry: &&Rated| {
-        let mut cells = vec![Cell::text(&entry.item), Cell::text(&entry.code)];
-        let scores = entry.scores.iter();
-        cells.extend(scores.map(|score| match score {
-            Some(score) => Cell::Count(usize::from(*score)),
-            None => Cell::Nothing,
-        }));
-        cells.extend(entry.comments.iter().map(Cell::text));
-        Row::new(cells)
+            .map(|rater| Column::under(over, rater, kind))
+            .collect()
     };
-    Table {
-        name: "rated",
-        title: "Rated entries".to_owned(),
-        columns,
-        rows: entries.iter().map(row).collect(),
-        notes: Vec::new(),
-    }
+    let columns = [
+        Column::texts(&["item", "entry"]),
+        of_raters("score", Kind::Number),
+        of_raters("comment", Kind::Text),
+    ];
+    let score = |score: &Option<u8>| score.map_or(Cell::Nothing, |one| Cell::Count(one.into()));
+    let rows = entries.iter().map(|entry| {
+        let mut cells = vec![Cell::text(&entry.item), Cell::text(&entry.code)];
+        cells.extend(entry.scores.iter().map(score));
+        cells.extend(entry.comments.iter().map(Cell::text));
+        cells
+    });
+    Table::new("rated", "Rated entries", columns.concat(), rows)
 }
 
 fn number(value: Option<f64>) -> Cell {

@@ -18,8 +18,10 @@ use crate::experiment::recipe::RecipeError;
 use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
 
-/// The system whose methods the paper sets against all others.
+/// As plans name the system that the paper sets against all others.
 const MEDMAD: &str = "medmad";
+/// What the names of single-model systems begin with, in plans.
+const SINGLE_MODEL: &str = "SingleLLM_";
 
 /// What debate changes (Table 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -191,7 +193,8 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
 /// Candidates that did not run on the same datasets.
 fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, RecipeError> {
     let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    for CellOutcomes { result, .. } in cells {
+    let candidates = cells.iter().map(|cell| cell.result);
+    for result in candidates.filter(|result| result.system.starts_with(SINGLE_MODEL)) {
         // The method's name tells apart two methods of one system.
         let name = format!("{} {}", result.system, result.method);
         let datasets = accuracies.entry(name).or_default();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::metrics::bootstrap::{self, Estimate};
 use crate::analysis::metrics::paired_t::{PairedT, paired_t};
-use crate::analysis::notes::{Column, CorrectionScorer, columns};
+use crate::analysis::notes::{ColumnValues, CorrectionScorer, columns};
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::cells::Cell;
@@ -65,17 +65,17 @@ pub fn improvements(
 fn row(
     cell: &Cell<'_>,
     against: &str,
-    own: &[Column],
-    base: &[Column],
+    own: &[ColumnValues],
+    base: &[ColumnValues],
 ) -> Result<Option<ImprovementRow>, RecipeError> {
-    let pairs: Vec<(&Column, &Column)> = own
+    let pairs: Vec<(&ColumnValues, &ColumnValues)> = own
         .iter()
         .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))
         .collect();
     if pairs.is_empty() {
         return Ok(None);
     }
-    let means = |column: &Column| {
+    let means = |column: &ColumnValues| {
         let values = column.by_note();
         values.iter().sum::<f64>() / values.len() as f64
     };

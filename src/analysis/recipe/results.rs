@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
 use super::improvement::{ImprovementRow, improvements};
 use crate::analysis::figures::RunFigures;
+use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
@@ -204,6 +205,13 @@ impl RecipeResults {
     }
 }
 
+fn decoding(recipe: &Recipe) -> &'static str {
+    match recipe.free {
+        true => "free text, as in the paper",
+        false => "text under a grammar, unlike the paper's",
+    }
+}
+
 fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
     let members = || cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
     let thinking = match members().filter(|member| member.thinking).count() {
@@ -211,10 +219,7 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
         all if all == members().count() => "on",
         _ => "on for some members",
     };
-    let text = match recipe.free {
-        true => "free text, as in the paper",
-        false => "text under a grammar, unlike the paper's",
-    };
+    let text = decoding(recipe);
     let runs = cells
         .first()
         .map_or(recipe.runs, |(_, contents)| contents.plan.runs);
@@ -226,25 +231,13 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let mut lines = Vec::new();
     for (_, contents) in cells {
         for member in &contents.plan.panel {
-            let revision = member.revision.as_deref().unwrap_or("no revision");
-            let line = format!(
-                "{} ({revision}, weights sha256 {}…), {}, quantisation {}, thinking {}",
-                member.backbone,
-                &member.weights_sha256[..member.weights_sha256.len().min(12)],
-                member.dtype,
-                member.quantisation,
-                if member.thinking { "on" } else { "off" }
-            );
+            let line = making::member(member);
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
     }
-    let text = match recipe.free {
-        true => "free text, as in the paper",
-        false => "text under a grammar, unlike the paper's",
-    };
-    lines.push(text.to_owned());
+    lines.push(decoding(recipe).to_owned());
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;
         let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);

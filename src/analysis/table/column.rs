@@ -25,6 +25,20 @@ impl Column {
         Column { over, label, kind }
     }
 
+    pub fn texts(labels: &[&str]) -> Vec<Column> {
+        let labels = labels.iter();
+        labels
+            .map(|label| Column::new(*label, Kind::Text))
+            .collect()
+    }
+
+    pub fn numbers(labels: &[&str]) -> Vec<Column> {
+        let labels = labels.iter();
+        labels
+            .map(|label| Column::new(*label, Kind::Number))
+            .collect()
+    }
+
     pub fn under(over: &str, label: impl Into<String>, kind: Kind) -> Column {
         Column {
             over: over.to_owned(),

@@ -25,18 +25,6 @@ impl NoteColumn {
         NoteColumn::Kpcs,
     ];
 
-    /// As recipes call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            NoteColumn::Detection => "detection",
-            NoteColumn::Localisation => "localisation",
-            NoteColumn::Rouge1 => "rouge1",
-            NoteColumn::BertScore => "bertscore",
-            NoteColumn::Bleurt => "bleurt",
-            NoteColumn::Kpcs => "kpcs",
-        }
-    }
-
     /// As people write it.
     pub fn label(self) -> &'static str {
         match self {

@@ -32,7 +32,7 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             Cell::text(
                 row.columns
                     .iter()
-                    .map(|column| column.name())
+                    .map(|column| column.label())
                     .collect::<Vec<_>>()
                     .join(", "),
             ),

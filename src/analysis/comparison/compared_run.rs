@@ -4,12 +4,13 @@ use serde::Serialize;
 
 use super::ComparisonError;
 use crate::analysis::figures::RunFigures;
+use crate::analysis::making;
 use crate::analysis::outcomes::Outcomes;
-use crate::experiment::plan::{MemberPlan, Plan};
+use crate::experiment::plan::Plan;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ComparedRun {
     /// The directory, as it was named.
     pub run: String,
     pub system: String,
@@ -19,12 +20,12 @@ pub struct Row {
     pub making: Vec<String>,
 }
 
-impl Row {
+impl ComparedRun {
     /// # Errors
     /// A confidence outside 0 to 1.
-    pub fn of(run: &Outcomes<'_>) -> Result<Row, ComparisonError> {
+    pub fn of(run: &Outcomes<'_>) -> Result<ComparedRun, ComparisonError> {
         let plan = &run.contents().plan;
-        Ok(Row {
+        Ok(ComparedRun {
             run: run.name(),
             system: plan.system.clone(),
             figures: RunFigures::of(run)?,
@@ -50,21 +51,7 @@ fn making(plan: &Plan) -> Vec<String> {
             plan.engine.device_kind
         ),
     ];
-    lines.extend(plan.panel.iter().map(member));
+    let members = plan.panel.iter();
+    lines.extend(members.map(|member| format!("{}: {}", member.agent, making::member(member))));
     lines
-}
-
-fn member(member: &MemberPlan) -> String {
-    let (agent, backbone) = (&member.agent, &member.backbone);
-    let thinking = if member.thinking { "on" } else { "off" };
-    if member.is_remote() {
-        return format!("{agent}: {backbone}, an endpoint elsewhere, thinking {thinking}");
-    }
-    format!(
-        "{agent}: {backbone} ({}, weights sha256 {}…), {}, quantisation {}, thinking {thinking}",
-        member.revision.as_deref().unwrap_or("no revision"),
-        member.weights_sha256.get(..12).unwrap_or_default(),
-        member.dtype,
-        member.quantisation,
-    )
 }
