@@ -337,6 +337,6 @@ mod tests {
         let (item, calls) = answer(&protocol, &question(2), everywhere);
         assert_eq!((calls.len(), item.answer.as_str()), (6, ""));
         let (item, _) = run("DIAGNOSE", r#"{"answer": "J"}"#);
-        assert_eq!((item.answer.as_str(), item.correct), ("J", Some(false)));
+        assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
     }
 }
