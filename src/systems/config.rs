@@ -127,6 +127,10 @@ impl SystemConfig {
     }
 
     /// The name in plans.
+    #[expect(
+        clippy::misnamed_getters,
+        reason = "a plan's name for a system is its name; `entry.name` may be an alias of a method"
+    )]
     pub fn name(&self) -> &'static str {
         self.entry.plan_name
     }
