@@ -1,7 +1,5 @@
 //! The figures of a finished run in its results.json: written, and computed again to see whether they still hold.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,7 +10,6 @@ use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
 use crate::experiment::verify::first_difference;
-use crate::record::ItemLine;
 
 /// What follows from the plan and the logs by the rules of this version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,13 +27,7 @@ pub struct Figures {
 
 impl Figures {
     pub fn of(contents: &Contents) -> Figures {
-        let mut verdicts: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
-        for (key, record) in contents.outcomes() {
-            if let Some(is_right) = record.correct() {
-                verdicts.entry(key.run).or_default().push(is_right);
-            }
-        }
-        let verdicts: Vec<Vec<bool>> = verdicts.into_values().collect();
+        let outcomes = Outcomes::of(contents);
         let answers = contents.answers();
         let answered = answers.values().filter(|record| record.error.is_none());
         let rounds: Vec<u32> = answered.map(|record| record.rounds_run).collect();
@@ -45,13 +36,12 @@ impl Figures {
             sum as f64 / rounds.len() as f64
         });
         let mut records = contents.items.records.iter();
-        let has_notes = records.any(|record| matches!(record, ItemLine::Note(_)));
+        let has_notes = records.any(|record| record.note().is_some());
         Figures {
-            accuracy: OverRuns::of_shares(&verdicts),
+            accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run,
-            notes: has_notes
-                .then(|| NoteFigures::of(&Outcomes::of(contents), &CorrectionScorer::default())),
+            notes: has_notes.then(|| NoteFigures::of(&outcomes, &CorrectionScorer::default())),
         }
     }
 

@@ -17,11 +17,13 @@ use crate::encoder::Encoder;
 use crate::experiment::recipe::RecipeError;
 use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
+use crate::systems::SYSTEMS;
+use crate::systems::table::Entry;
 
-/// As plans name the system that the paper sets against all others.
+/// As the table of systems names the one that the paper sets against all others.
 const MEDMAD: &str = "medmad";
-/// What the names of single-model systems begin with, in plans.
-const SINGLE_MODEL: &str = "SingleLLM_";
+/// The folder of the systems of one model, of which the paper chooses its baseline.
+const SINGLE_MODEL: &str = "single_llm";
 
 /// What debate changes (Table 2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +103,12 @@ pub struct CellOutcomes<'a> {
 }
 
 impl CellOutcomes<'_> {
+    /// Whether an entry of the table of systems with the run's name in plans is such a one.
+    fn is_system(&self, is: fn(&Entry) -> bool) -> bool {
+        let mut entries = SYSTEMS.iter();
+        entries.any(|entry| entry.plan_name == self.result.system && is(entry))
+    }
+
     /// Whether the run put several agents to work.
     fn is_multi_agent(&self) -> bool {
         self.outcomes.contents().plan.panel.len() > 1
@@ -149,7 +157,10 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);
-        let Some(medmad) = here.iter().rfind(|cell| cell.result.system == MEDMAD) else {
+        let Some(medmad) = here
+            .iter()
+            .rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD))
+        else {
             continue;
         };
         for analysis in &recipe.analyses {
@@ -193,8 +204,9 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
 /// Candidates that did not run on the same datasets.
 fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, RecipeError> {
     let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    let candidates = cells.iter().map(|cell| cell.result);
-    for result in candidates.filter(|result| result.system.starts_with(SINGLE_MODEL)) {
+    let is_candidate =
+        |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
+    for CellOutcomes { result, .. } in cells.iter().filter(is_candidate) {
         // The method's name tells apart two methods of one system.
         let name = format!("{} {}", result.system, result.method);
         let datasets = accuracies.entry(name).or_default();

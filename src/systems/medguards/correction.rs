@@ -10,7 +10,7 @@ use crate::systems::case::Case;
 use crate::systems::step::Step;
 
 /// The stage's calls in logs.
-pub const PURPOSE: &str = "correction";
+pub const PURPOSE: &str = crate::record::NoteStage::Correction.name();
 
 /// The sentence as it should be, and how sure the agent is.
 pub struct Corrected {

@@ -11,7 +11,7 @@ use crate::systems::case::{Ask, Case};
 use crate::systems::step::Step;
 
 /// The stage's calls in logs.
-pub const PURPOSE: &str = "detection";
+pub const PURPOSE: &str = crate::record::NoteStage::Detection.name();
 
 impl MedGuards {
     /// One agent's word.

@@ -13,7 +13,7 @@ use crate::systems::step::Step;
 use crate::text::{Match, align};
 
 /// The stage's calls in logs.
-pub const PURPOSE: &str = "localisation";
+pub const PURPOSE: &str = crate::record::NoteStage::Localisation.name();
 
 /// An agent's words, and the sentence that they mean.
 #[derive(Clone, Debug, PartialEq)]
