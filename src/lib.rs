@@ -4,10 +4,31 @@
 //!
 //! ```text
 //! item → systems → panel → engine → model → ops
-//! and back: record → run directory → metrics → report
+//! and back: record → experiment (run directory) → analysis → report
 //! ```
 //!
 //! Nothing flows the other way: the engine knows no prompts, the model no requests, a system no tensors.
+//!
+//! A debate in a few lines; `examples/debate.rs` makes its own tiny models:
+//!
+//! ```no_run
+//! use std::{path::Path, sync::Arc};
+//!
+//! use wardround::data::Format;
+//! use wardround::experiment::driver::{Unobserved, execute};
+//! use wardround::experiment::spec::Spec;
+//! use wardround::systems::SystemConfig;
+//!
+//! # fn main() -> Result<(), wardround::diagnosis::Failure> {
+//! let system = SystemConfig::parse("medmad", &["t_max=2"])?;
+//! let spec = Spec::new(system, "questions.jsonl", Format::Mcq)?;
+//! let executed = execute(spec, Path::new("run"), Arc::new(Unobserved))?;
+//! for answer in executed.contents.answers().into_values() {
+//!     println!("{}: {}", answer.item, answer.answer);
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod analysis;
 pub mod bench;

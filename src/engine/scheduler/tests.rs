@@ -1,0 +1,188 @@
+//! Tests of `scheduler.rs`.
+
+use std::sync::Weak;
+use std::sync::mpsc::channel;
+
+use super::*;
+use crate::engine::{Completion, Request};
+
+const PREFILL_ROWS: usize = 100;
+
+fn scheduler(pages: usize, max_batch: usize, draft: usize) -> Scheduler {
+    Scheduler::new(EngineOptions {
+        pages,
+        max_batch,
+        prefill_rows: PREFILL_ROWS,
+        context: 4096,
+        draft,
+    })
+}
+
+/// Tokens that no prompt of another `seed` has.
+fn prompt(seed: u32, length: usize) -> Vec<u32> {
+    (0..length as u32)
+        .map(|index| 10_000 * seed + index)
+        .collect()
+}
+
+fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
+    let request = Request {
+        tokens,
+        max_tokens: 50,
+        ..Request::default()
+    };
+    scheduler.add(Sequence::new(age, request, channel().0, Weak::new()));
+}
+
+/// Computes a step; gives its sequences' ages and rows.
+fn step(scheduler: &mut Scheduler) -> Vec<(u64, usize)> {
+    let scheduled = scheduler.schedule();
+    let step = scheduled
+        .iter()
+        .map(|part| (scheduler.running[part.sequence].age, part.rows));
+    let step = step.collect();
+    for part in scheduled {
+        let sequence = &mut scheduler.running[part.sequence];
+        assert!(sequence.pages.len() * PAGE >= sequence.computed + part.rows);
+        sequence.advance(part.rows);
+        scheduler.register_pages(part.sequence);
+    }
+    step
+}
+
+/// As if `token` had been drawn for the running sequence `index`.
+fn say(scheduler: &mut Scheduler, index: usize, token: u32) {
+    scheduler.running[index].tokens.push(token);
+}
+
+#[test]
+fn prompts_share_the_budget_oldest_first_and_decoding_costs_none() {
+    let mut scheduler = scheduler(100, 8, 0);
+    for (age, length) in [(0, 70), (1, 90), (2, 230)] {
+        add(&mut scheduler, age, prompt(age as u32, length));
+    }
+    assert_eq!(step(&mut scheduler), [(0, 70), (1, 30)]);
+    say(&mut scheduler, 0, 1);
+    assert_eq!(step(&mut scheduler), [(0, 1), (1, 60), (2, 40)]);
+    say(&mut scheduler, 0, 2);
+    say(&mut scheduler, 1, 1);
+    assert_eq!(step(&mut scheduler), [(0, 1), (1, 1), (2, 100)]);
+    // The last 90 rows of the prompt; nothing was drawn for the others.
+    assert_eq!(step(&mut scheduler), [(2, 90)]);
+    assert!(step(&mut scheduler).is_empty());
+    assert!(!scheduler.is_idle());
+}
+
+#[test]
+fn no_more_run_than_a_batch_holds() {
+    let mut scheduler = scheduler(100, 2, 0);
+    (0..3).for_each(|age| add(&mut scheduler, age, prompt(age as u32, 10)));
+    assert_eq!(step(&mut scheduler), [(0, 10), (1, 10)]);
+    scheduler.remove(0);
+    assert_eq!(step(&mut scheduler), [(2, 10)]);
+}
+
+#[test]
+fn the_youngest_makes_room_and_resumes_from_the_prefix_index() {
+    let mut scheduler = scheduler(4, 8, 0);
+    (0..2).for_each(|age| add(&mut scheduler, age, prompt(age as u32, 50)));
+    assert_eq!(step(&mut scheduler), [(0, 50), (1, 50)]);
+    (0..14).for_each(|token| say(&mut scheduler, 0, token));
+    say(&mut scheduler, 1, 1);
+    assert_eq!(step(&mut scheduler), [(0, 14), (1, 1)]);
+    // The first page of 64 positions is full: its next token needs a third page, and all four are taken.
+    say(&mut scheduler, 0, 14);
+    say(&mut scheduler, 1, 2);
+    assert_eq!(step(&mut scheduler), [(0, 1)]);
+    assert_eq!((scheduler.preemptions, scheduler.pool.in_use()), (1, 3));
+    // It does not come back while its pages are missing.
+    say(&mut scheduler, 0, 15);
+    assert_eq!(step(&mut scheduler), [(0, 1)]);
+    scheduler.remove(0);
+    // Of its 52 tokens those of the full page were kept.
+    assert_eq!(step(&mut scheduler), [(1, 52 - PAGE)]);
+    let resumed = &scheduler.running[0];
+    assert_eq!((resumed.preemptions, resumed.cached_tokens), (1, Some(0)));
+}
+
+#[test]
+fn a_shared_prefix_is_waited_for_and_found_while_others_pass() {
+    let mut scheduler = scheduler(100, 8, 0);
+    add(&mut scheduler, 0, prompt(7, 80));
+    add(&mut scheduler, 1, prompt(7, 80));
+    add(&mut scheduler, 2, prompt(8, 10));
+    assert_eq!(step(&mut scheduler), [(2, 10), (0, 80)]);
+    // The last token is always computed, for its logits.
+    assert_eq!(step(&mut scheduler), [(1, 80 - 2 * PAGE)]);
+    assert_eq!(scheduler.running[1].cached_tokens, Some(2 * PAGE));
+    assert_eq!(scheduler.pool.in_use(), 3 + 1 + 1);
+}
+
+#[test]
+fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
+    let mut one = scheduler(100, 8, 4);
+    add(&mut one, 0, [5, 6, 7, 8, 9].repeat(10));
+    assert_eq!(step(&mut one), [(0, 50)]);
+    // What followed the last three tokens the last time.
+    say(&mut one, 0, 5);
+    let scheduled = one.schedule();
+    assert_eq!(scheduled[0].rows, 1 + 4);
+    assert_eq!(one.running[0].draft, [6, 7, 8, 9]);
+    // The first two were drawn.
+    [6, 7, 1]
+        .into_iter()
+        .for_each(|token| say(&mut one, 0, token));
+    let outcome = one.running[0].advance(scheduled[0].rows);
+    assert_eq!((outcome.drafted, outcome.accepted), (4, 2));
+    assert_eq!((one.running[0].computed, one.running[0].pending()), (53, 1));
+
+    // Of the 50 tokens of a completion the last needs no row: after 48 a single one is drafted.
+    (0..43).for_each(|_| say(&mut one, 0, 3));
+    let pending = one.running[0].pending();
+    assert!(pending > DECODE_ROWS && one.schedule()[0].rows == pending);
+    one.running[0].advance(pending);
+    say(&mut one, 0, 3);
+    assert_eq!(one.schedule()[0].rows, 1 + 1);
+
+    // Two pages hold 64 positions, and the other sequence has the third: no row is drafted beyond them.
+    let mut full = scheduler(3, 8, 4);
+    add(&mut full, 0, [5, 6, 7, 8, 9].repeat(12));
+    add(&mut full, 1, prompt(1, 20));
+    assert_eq!(step(&mut full), [(1, 20), (0, 60)]);
+    [5, 6, 7]
+        .into_iter()
+        .for_each(|token| say(&mut full, 0, token));
+    assert_eq!(step(&mut full), [(0, 3)]);
+    assert_eq!(full.preemptions, 0);
+}
+
+#[test]
+fn an_engine_at_its_end_tells_everybody() {
+    let mut scheduler = scheduler(100, 1, 0);
+    let error = EngineError::Died {
+        reason: "for a test".to_owned(),
+    };
+    let mut events = Vec::new();
+    let mut sequence = |age| {
+        let (sender, receiver) = channel();
+        events.push(receiver);
+        let request = Request {
+            tokens: vec![1],
+            max_tokens: 1,
+            ..Request::default()
+        };
+        Sequence::new(age, request, sender, Weak::new())
+    };
+    (0..2).for_each(|age| scheduler.add(sequence(age)));
+    let arrived = sequence(2);
+    scheduler.schedule();
+    scheduler.refuse_all(std::iter::once(arrived), &error);
+    assert!(scheduler.is_idle());
+    for events in events {
+        let told: Result<Completion, EngineError> = match events.recv().unwrap() {
+            super::super::request::Event::Done(told) => told,
+            super::super::request::Event::Piece(text) => panic!("{text}"),
+        };
+        assert_eq!(told.unwrap_err(), error);
+    }
+}

@@ -1,0 +1,123 @@
+//! Tests of `plan.rs`.
+
+use super::*;
+use crate::diagnosis::Diagnosis;
+use crate::experiment::fixtures::{ITEMS, plan, texts};
+
+#[test]
+fn a_plan_reads_back_from_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE);
+    plan().save(&path).unwrap();
+    assert_eq!(Plan::load(&path).unwrap(), plan());
+    let text = fs_err::read_to_string(&path).unwrap();
+    assert!(text.contains("temperature = 0.6\n"), "{text}");
+    // One from before there were drafts.
+    let old = text.replace("draft = 0\n", "");
+    assert!(old != text && Plan::parse(old.as_bytes(), &path).unwrap() == plan());
+}
+
+#[test]
+fn a_shards_plan_reads_back_and_tells_its_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(FILE);
+    let (shard, kept) = plan().shard("2/2".parse().unwrap(), texts(&ITEMS)).unwrap();
+    assert_eq!(kept, texts(&["q2"]));
+    assert_eq!(shard.dataset.items, ["q2"]);
+    shard.save(&path).unwrap();
+    assert_eq!(Plan::load(&path).unwrap(), shard);
+    let text = fs_err::read_to_string(&path).unwrap();
+    let table = "[dataset.shard]\npart = \"2/2\"\nwhole_items = 3\n";
+    assert!(text.contains(table), "{text}");
+    assert!(!plan().to_toml().unwrap().contains("shard"));
+    let cut = text.replace("2/2", "3/2");
+    let error = Plan::parse(cut.as_bytes(), &path).unwrap_err();
+    assert!(error.to_string().contains("not a shard"), "{error}");
+}
+
+#[test]
+fn what_would_not_read_back_equal_is_refused() {
+    let mut plan = plan();
+    plan.seed = u64::MAX;
+    plan.to_toml().unwrap();
+    plan.panel[0].temperature = Some(f32::NAN);
+    let error = plan.to_toml().unwrap_err();
+    assert!(matches!(error, RunError::UnwritablePlan { .. }), "{error}");
+}
+
+#[test]
+fn an_unreadable_plan_names_its_file() {
+    let path = Path::new("some/plan.toml");
+    for bytes in [
+        b"seed = \n".as_slice(),
+        b"schema = 1\nunknown = 1\n",
+        b"\xff",
+    ] {
+        let error = Plan::parse(bytes, path).unwrap_err().to_string();
+        assert!(
+            error.starts_with("some/plan.toml is not a plan: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_of_another_schema_is_told_so() {
+    let path = Path::new("some/plan.toml");
+    for (text, found) in [("schema = 2\nnew = 1\n", 2), ("version = \"0.1.0\"\n", 0)] {
+        let error = Plan::parse(text.as_bytes(), path).unwrap_err();
+        let expected =
+            format!("some/plan.toml has schema {found}, this version of wardround reads 1");
+        assert_eq!(error.to_string(), expected);
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .contains("the version of wardround that wrote it")
+        );
+    }
+}
+
+#[test]
+fn a_run_in_a_hurry_cannot_be_made_again() {
+    let mut plan = plan();
+    assert_eq!(plan.unrepeatable(), None);
+    plan.engine.device_kind = format!("cuda sm_90{FAST}");
+    let reason = plan.unrepeatable().unwrap();
+    assert!(reason.starts_with("--fast: "), "{reason}");
+}
+
+#[test]
+fn only_what_changes_bytes_is_compared() {
+    let mut other = plan();
+    other.created_at = "2031-01-01T00:00:00Z".to_owned();
+    other.host.cores = 96;
+    other.engine.max_batch = 1;
+    other.engine.draft = 4;
+    other.engine.threads = 3;
+    assert_eq!(plan().differences(&other).unwrap(), []);
+
+    other.version = "9.9.9".to_owned();
+    other.engine.device_kind = "sm_90".to_owned();
+    other.panel[1].temperature = Some(0.7);
+    other.panel[1].top_k = None;
+    other.dataset.items[1] = "q9".to_owned();
+    other.settings.insert("t_max".to_owned(), 2.into());
+    let shown: Vec<String> = plan()
+        .differences(&other)
+        .unwrap()
+        .iter()
+        .map(FieldDifference::to_string)
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "version is \"0.1.0\" against \"9.9.9\"",
+            "settings.t_max is 3 against 2",
+            "dataset.items[1] is \"q2\" against \"q9\"",
+            "panel[1].temperature is 0.6 against 0.7",
+            "panel[1].top_k is 20 against null",
+            "engine.device_kind is \"x86_64+avx2\" against \"sm_90\"",
+        ]
+    );
+}
