@@ -134,7 +134,7 @@ fn lines_that_are_no_notes() {
     refused("x.jsonl", cut, "notes", &parts);
     let misspelt = r#"{"txt": "A."}"#;
     let problem =
-        "x.jsonl:1: field `txt` is unknown; the fields are id, text, sentences, gold, language";
+        "x.jsonl:1: field `txt` is unknown; the fields are id, text, sentences, language, gold";
     refused("x.jsonl", misspelt, "notes", &[problem]);
     refused(
         "x.jsonl",

@@ -310,6 +310,6 @@ fn fast_is_refused_where_nothing_is_gained() {
     let told = scratch.wardround("bench --synth qwen3 --fast");
     told.refused(
         2,
-        &["has nothing to gain from --fast", "hint: ", "--device cuda"],
+        &["--fast is not supported on", "hint: ", "--device cuda"],
     );
 }
