@@ -146,7 +146,6 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "the verbs recipe and resume are not there yet"]
 fn commands_parse() {
     let mut wrong = Vec::new();
     let commands = commands();

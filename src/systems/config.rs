@@ -129,7 +129,7 @@ impl SystemConfig {
     /// The name in plans.
     #[expect(
         clippy::misnamed_getters,
-        reason = "a plan's name for a system is its name; `entry.name` may be an alias of a method"
+        reason = "plans and logs name a system so; `entry.name` is the command line's"
     )]
     pub fn name(&self) -> &'static str {
         self.entry.plan_name
