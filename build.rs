@@ -24,9 +24,7 @@ fn embed(folder: &str, constant: &str, extension: &str) -> Result<(), String> {
     let mut named = Vec::new();
     for path in files {
         if path.extension().is_some_and(|found| found == extension) {
-            let inside = path
-                .strip_prefix(&root)
-                .map_err(|error| error.to_string())?;
+            let inside = path.strip_prefix(&root).map_err(|error| error.to_string())?;
             let parts = inside.iter().map(|part| part.to_string_lossy());
             named.push((parts.collect::<Vec<_>>().join("/"), path));
         }
@@ -87,9 +85,7 @@ fn compile_for_gpus() -> Result<(), String> {
         let mut command = Command::new(&nvcc);
         command.args(["--fatbin", "-O3", "-std=c++20", "--threads", "2"]);
         for architecture in ARCHITECTURES {
-            command.arg(format!(
-                "-gencode=arch=compute_{architecture},code=sm_{architecture}"
-            ));
+            command.arg(format!("-gencode=arch=compute_{architecture},code=sm_{architecture}"));
         }
         match command.arg("-o").arg(&to).arg(&source).status() {
             Ok(status) if status.success() => {}

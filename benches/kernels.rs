@@ -12,11 +12,7 @@ use wardround::ops::{
 const HIDDEN: usize = 1024;
 const INNER: usize = 3072;
 const HEADS: usize = 16;
-const SHAPE: PageShape = PageShape {
-    layers: 1,
-    kv_heads: 8,
-    head_dim: 128,
-};
+const SHAPE: PageShape = PageShape { layers: 1, kv_heads: 8, head_dim: 128 };
 
 fn noise(count: usize) -> Vec<f32> {
     let number = |index: usize| (index as f32 * 0.618_034).fract() - 0.5;
@@ -35,10 +31,7 @@ fn buffer(rows: usize, width: usize) -> Buffer {
 /// The down projection, however its weights are kept; multiply-adds a second.
 fn matmul(criterion: &mut Criterion) {
     let cpu = Cpu::new(2).unwrap();
-    let bytes: Vec<u8> = noise(HIDDEN * INNER)
-        .into_iter()
-        .flat_map(f32::to_le_bytes)
-        .collect();
+    let bytes: Vec<u8> = noise(HIDDEN * INNER).into_iter().flat_map(f32::to_le_bytes).collect();
     let kinds = [
         ("f32", StoredType::F32, Quantisation::None),
         ("bf16", StoredType::Bf16, Quantisation::None),
@@ -47,10 +40,7 @@ fn matmul(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("matmul");
     for (name, stored, quantisation) in kinds {
-        let precision = Precision {
-            stored,
-            quantisation,
-        };
+        let precision = Precision { stored, quantisation };
         let parts = [RawTensor::from_f32_bytes(&bytes)];
         let weights = cpu.pack(&parts, INNER, precision).unwrap();
         for rows in [1, 3, 12, 512] {
@@ -69,11 +59,7 @@ fn attention(criterion: &mut Criterion) {
     let cpu = Cpu::new(2).unwrap();
     let pages: KvPages = cpu.pages(SHAPE, CONTEXT / PAGE).unwrap();
     let table: Vec<u32> = (0..(CONTEXT / PAGE) as u32).collect();
-    let shape = AttentionShape {
-        heads: HEADS,
-        scale: 0.088,
-        window: None,
-    };
+    let shape = AttentionShape { heads: HEADS, scale: 0.088, window: None };
     let mut group = criterion.benchmark_group("attention");
     for count in [1, 256] {
         let (queries, mut out) = (buffer(count, HEADS * SHAPE.head_dim), Buffer::default());
@@ -85,10 +71,7 @@ fn attention(criterion: &mut Criterion) {
             tables: &[&table],
         };
         group.throughput(Throughput::Elements((count * CONTEXT) as u64));
-        let layer = LayerPages {
-            pages: &pages,
-            layer: 0,
-        };
+        let layer = LayerPages { pages: &pages, layer: 0 };
         group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
             bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, layer, &mut out)));
         });

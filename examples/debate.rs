@@ -17,12 +17,7 @@ fn main() -> Result<(), Failure> {
     let folder = std::env::temp_dir().join(format!("wardround-debate-{}", std::process::id()));
     let model = folder.join("tiny-gemma3");
     write_checkpoint(
-        &Recipe {
-            family: Family::Gemma3,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        },
+        &Recipe { family: Family::Gemma3, shape: Shape::Tiny, seed: 1, tokenizer: None },
         &model,
     )?;
 

@@ -79,20 +79,12 @@ impl ChatTemplate {
         let (path, text) = find(directory, &config)?;
         let token = |name: &str| {
             let token = &config[name];
-            token
-                .as_str()
-                .or_else(|| token["content"].as_str())
-                .map(str::to_owned)
+            token.as_str().or_else(|| token["content"].as_str()).map(str::to_owned)
         };
         let sha256 = crate::digest::sha256(&text);
-        let refuse = |problem: String| ChatError::Compile {
-            path: path.clone(),
-            problem,
-        };
+        let refuse = |problem: String| ChatError::Compile { path: path.clone(), problem };
         if text.len() > LONGEST_TEMPLATE {
-            return Err(refuse(format!(
-                "it is longer than {LONGEST_TEMPLATE} bytes"
-            )));
+            return Err(refuse(format!("it is longer than {LONGEST_TEMPLATE} bytes")));
         }
         // A long chain of operators is compiled by recursion.
         let compiled = std::thread::Builder::new()
@@ -114,10 +106,8 @@ impl ChatTemplate {
 
     /// The prompt of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
     pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
-        let refuse = |error: Error| ChatError::Render {
-            path: self.path.clone(),
-            problem: describe(&error),
-        };
+        let refuse =
+            |error: Error| ChatError::Render { path: self.path.clone(), problem: describe(&error) };
         let template = self.environment.get_template("chat").map_err(refuse)?;
         let context = context! {
             messages => Value::from(Serde(messages)),
@@ -127,9 +117,7 @@ impl ChatTemplate {
             eos_token => self.eos_token.as_deref().unwrap_or_default(),
         };
         let mut text = Bounded(Vec::new());
-        template
-            .render_captured_to(context, &mut text)
-            .map_err(refuse)?;
+        template.render_captured_to(context, &mut text).map_err(refuse)?;
         let garbled =
             |error: FromUtf8Error| Error::new(ErrorKind::BadSerialization, error.to_string());
         String::from_utf8(text.0).map_err(|error| refuse(garbled(error)))
@@ -174,17 +162,11 @@ fn find(directory: &Path, config: &serde_json::Value) -> Result<(PathBuf, String
     }
     // One template, or several by name.
     let template = &config["chat_template"];
-    let named = template
-        .as_array()
-        .and_then(|list| list.iter().find(|entry| entry["name"] == "default"));
-    match template
-        .as_str()
-        .or_else(|| named.and_then(|entry| entry["template"].as_str()))
-    {
+    let named =
+        template.as_array().and_then(|list| list.iter().find(|entry| entry["name"] == "default"));
+    match template.as_str().or_else(|| named.and_then(|entry| entry["template"].as_str())) {
         Some(text) => Ok((directory.join("tokenizer_config.json"), text.to_owned())),
-        None => Err(ChatError::Missing {
-            directory: directory.to_owned(),
-        }),
+        None => Err(ChatError::Missing { directory: directory.to_owned() }),
     }
 }
 
@@ -193,33 +175,20 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
     if !path.is_file() {
         return Ok(None);
     }
-    let unreadable = |problem: String| ChatError::Unreadable {
-        path: path.to_owned(),
-        problem,
-    };
+    let unreadable = |problem: String| ChatError::Unreadable { path: path.to_owned(), problem };
     let text = fs_err::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| unreadable(error.to_string()))
+    serde_json::from_str(&text).map(Some).map_err(|error| unreadable(error.to_string()))
 }
 
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn compile(text: String) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(MOST_STEPS));
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()?,
-    );
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.add_function(
-        "raise_exception",
-        |problem: String| -> Result<String, Error> {
-            Err(Error::new(ErrorKind::InvalidOperation, problem))
-        },
-    );
+    environment.add_function("raise_exception", |problem: String| -> Result<String, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, problem))
+    });
     environment.add_function("strftime_now", pinned_date);
     environment.add_filter("tojson", to_json);
     environment.add_template_owned("chat", text)?;
@@ -227,9 +196,7 @@ fn compile(text: String) -> Result<Environment<'static>, Error> {
 }
 
 fn pinned_date(format: String) -> Result<String, Error> {
-    let text = DATE
-        .iter()
-        .fold(format, |text, (code, value)| text.replace(code, value));
+    let text = DATE.iter().fold(format, |text, (code, value)| text.replace(code, value));
     if text.contains('%') {
         let problem = format!("strftime_now: only dates are pinned, not `{text}`");
         return Err(Error::new(ErrorKind::InvalidOperation, problem));
@@ -252,9 +219,7 @@ fn to_json(Serde(value): Serde<serde_json::Value>, options: Kwargs) -> Result<Va
         }
         None => serde_json::to_writer(&mut bytes, &value).map_err(fail)?,
     }
-    Ok(Value::from_safe_string(
-        String::from_utf8_lossy(&bytes).into_owned(),
-    ))
+    Ok(Value::from_safe_string(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn describe(error: &Error) -> String {
@@ -276,10 +241,7 @@ mod tests {
     }
 
     fn user(content: &str) -> Vec<Message> {
-        vec![Message {
-            role: "user".to_owned(),
-            content: content.to_owned(),
-        }]
+        vec![Message { role: "user".to_owned(), content: content.to_owned() }]
     }
 
     #[test]
@@ -308,24 +270,14 @@ mod tests {
     #[test]
     fn template_errors_name_the_file_and_the_problem() {
         let directory = tempfile::tempdir().unwrap();
-        let missing = ChatTemplate::load(directory.path())
-            .unwrap_err()
-            .to_string();
+        let missing = ChatTemplate::load(directory.path()).unwrap_err().to_string();
         assert!(missing.contains("no chat template in"), "{missing}");
         fs_err::write(directory.path().join("chat_template.jinja"), "{% if %}").unwrap();
-        let broken = ChatTemplate::load(directory.path())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            broken.contains("does not compile") && broken.contains("line 1"),
-            "{broken}"
-        );
+        let broken = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+        assert!(broken.contains("does not compile") && broken.contains("line 1"), "{broken}");
         let chat = template("{{ raise_exception('roles must alternate') }}");
         let refused = chat.render(&user(""), false).unwrap_err().to_string();
-        assert!(
-            refused.contains("refuses these messages: roles must alternate"),
-            "{refused}"
-        );
+        assert!(refused.contains("refuses these messages: roles must alternate"), "{refused}");
     }
 
     #[test]

@@ -16,9 +16,7 @@ pub fn say(line: impl AsRef<str>) -> io::Result<()> {
 /// The reader is gone, or stdout takes no more, as on a full disk.
 pub fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write to stdout: {error}")))
 }

@@ -88,11 +88,7 @@ impl Failure {
     }
 
     fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
-        Failure::from(Complaint {
-            blame,
-            message,
-            hint,
-        })
+        Failure::from(Complaint { blame, message, hint })
     }
 
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
@@ -167,11 +163,9 @@ mod tests {
         ] {
             assert_eq!(io::Error::from(kind).blame(), Blame::Machine, "{kind}");
         }
-        for kind in [
-            ErrorKind::NotFound,
-            ErrorKind::PermissionDenied,
-            ErrorKind::ReadOnlyFilesystem,
-        ] {
+        for kind in
+            [ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem]
+        {
             assert_eq!(io::Error::from(kind).blame(), Blame::Usage, "{kind}");
         }
     }

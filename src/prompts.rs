@@ -38,12 +38,12 @@ impl Diagnosis for PromptError {
                 let names: Vec<_> = PROMPTS.iter().map(|(name, _)| *name).collect();
                 Some(format!("a prompt directory may hold {}", names.join(", ")))
             }
-            PromptError::NoPlaceholder { placeholder, .. } => Some(format!(
-                "write {{{placeholder}}} where its text belongs in the file"
-            )),
-            PromptError::NoEntry { entry, .. } => Some(format!(
-                "number the file's entry {entry}, or leave `counterfactual` on"
-            )),
+            PromptError::NoPlaceholder { placeholder, .. } => {
+                Some(format!("write {{{placeholder}}} where its text belongs in the file"))
+            }
+            PromptError::NoEntry { entry, .. } => {
+                Some(format!("number the file's entry {entry}, or leave `counterfactual` on"))
+            }
         }
     }
 }
@@ -114,10 +114,7 @@ impl PromptSet {
         let Some(text) = self.texts.get(name) else {
             return Err(PromptError::Missing { name: name.into() });
         };
-        match placeholders
-            .iter()
-            .find(|placeholder| !has_placeholder(text, placeholder))
-        {
+        match placeholders.iter().find(|placeholder| !has_placeholder(text, placeholder)) {
             Some(placeholder) => Err(PromptError::NoPlaceholder {
                 name: name.into(),
                 placeholder: placeholder.to_string(),
@@ -180,10 +177,7 @@ mod tests {
 
     #[test]
     fn fill_takes_one_pass() {
-        let filled = fill(
-            "{a} {b} {c} {'option': 'A'} {",
-            &[("a", "{b}"), ("b", "{a}")],
-        );
+        let filled = fill("{a} {b} {c} {'option': 'A'} {", &[("a", "{b}"), ("b", "{a}")]);
         assert_eq!(filled, "{b} {a} {c} {'option': 'A'} {");
         assert_eq!(fill("{{a}}", &[("a", "x")]), "{x}");
         assert_eq!(fill("{ab}", &[("a", "x")]), "{ab}");
@@ -204,10 +198,7 @@ mod tests {
         names.sort();
         let embedded: Vec<_> = PROMPTS.iter().map(|(name, _)| name.to_string()).collect();
         assert_eq!(names, embedded);
-        assert_eq!(
-            PromptSet::with_directory(&directory).unwrap(),
-            PromptSet::embedded()
-        );
+        assert_eq!(PromptSet::with_directory(&directory).unwrap(), PromptSet::embedded());
     }
 
     /// The words are the paper's: whoever changes one means to, and writes the new hash here.
@@ -226,10 +217,7 @@ mod tests {
         fs_err::create_dir(&system).unwrap();
         fs_err::write(system.join("role-sym.txt"), "You read patterns.\r\n").unwrap();
         let set = PromptSet::with_directory(directory.path()).unwrap();
-        assert_eq!(
-            set.get("medmad/role-sym.txt", &[]).unwrap(),
-            "You read patterns."
-        );
+        assert_eq!(set.get("medmad/role-sym.txt", &[]).unwrap(), "You read patterns.");
         let embedded = PromptSet::embedded();
         assert_eq!(
             set.get("medmad/role-ddx.txt", &[]).unwrap(),
@@ -264,9 +252,6 @@ mod tests {
         assert!(set.get("medmad/debate-user.txt", &["debate_brief"]).is_ok());
         let error = set.get("medmad/debate-user.txt", &["no_such"]).unwrap_err();
         assert!(error.to_string().ends_with("does not contain {no_such}"));
-        assert!(matches!(
-            set.get("medmad/none.txt", &[]),
-            Err(PromptError::Missing { .. })
-        ));
+        assert!(matches!(set.get("medmad/none.txt", &[]), Err(PromptError::Missing { .. })));
     }
 }

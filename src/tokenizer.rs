@@ -59,16 +59,12 @@ fn parse(bytes: &[u8]) -> Result<Inner, String> {
 impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Tokenizer, TokenizerError> {
-        let load = |problem: String| TokenizerError::Load {
-            path: path.to_owned(),
-            problem,
-        };
+        let load = |problem: String| TokenizerError::Load { path: path.to_owned(), problem };
         let bytes = fs_err::read(path).map_err(|error| load(error.to_string()))?;
         let mut inner = parse(&bytes).map_err(load)?;
         keep_no_words(&mut inner);
-        let style = Style::of(&inner).ok_or_else(|| TokenizerError::Decoder {
-            path: path.to_owned(),
-        })?;
+        let style =
+            Style::of(&inner).ok_or_else(|| TokenizerError::Decoder { path: path.to_owned() })?;
         let added = inner.get_added_tokens_decoder();
         let size = match inner.get_vocab(true).into_values().max() {
             None => 0,
@@ -86,23 +82,15 @@ impl Tokenizer {
 
     /// The ids of `text`.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        let encoding =
-            self.inner
-                .encode_fast(text, false)
-                .map_err(|error| TokenizerError::Encode {
-                    length: text.len(),
-                    problem: error.to_string(),
-                })?;
+        let encoding = self.inner.encode_fast(text, false).map_err(|error| {
+            TokenizerError::Encode { length: text.len(), problem: error.to_string() }
+        })?;
         Ok(encoding.get_ids().to_vec())
     }
 
     /// The text of `tokens`; control tokens have none, and bytes that are no UTF-8 become U+FFFD.
     pub fn decode(&self, tokens: &[u32]) -> String {
-        let bytes: Vec<u8> = tokens
-            .iter()
-            .flat_map(|&token| self.bytes(token))
-            .copied()
-            .collect();
+        let bytes: Vec<u8> = tokens.iter().flat_map(|&token| self.bytes(token)).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -165,9 +153,7 @@ impl Style {
                 bytes.unwrap_or_else(|| token.as_bytes().to_vec())
             }
             Style::ByteFallback => {
-                let byte = token
-                    .strip_prefix("<0x")
-                    .and_then(|rest| rest.strip_suffix('>'));
+                let byte = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
                 match byte.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
                     Some(byte) => vec![byte],
                     None => token.replace('▁', " ").into_bytes(),
@@ -183,10 +169,9 @@ fn byte_of(character: char) -> Option<u8> {
     let printable = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     match u32::from(character) {
         code if printable(code) => Some(code as u8),
-        code @ 0x100..=0x143 => (0..=0xff)
-            .filter(|&byte| !printable(byte))
-            .nth(code as usize - 0x100)
-            .map(|b| b as u8),
+        code @ 0x100..=0x143 => {
+            (0..=0xff).filter(|&byte| !printable(byte)).nth(code as usize - 0x100).map(|b| b as u8)
+        }
         _ => None,
     }
 }
@@ -228,9 +213,7 @@ mod tests {
     #[test]
     #[ignore = "needs WARDROUND_DATA"]
     fn with_data_real_tokenizers_give_the_published_vectors_and_their_bytes_back() {
-        let data = std::env::var_os("WARDROUND_DATA")
-            .map(PathBuf::from)
-            .unwrap();
+        let data = std::env::var_os("WARDROUND_DATA").map(PathBuf::from).unwrap();
         for name in ["gemma3", "llama3.2", "qwen3"] {
             let directory = data.join("tokenizers").join(name);
             let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
@@ -241,10 +224,7 @@ mod tests {
                     .lines()
                     .map(|line| line.replace("\\n", "\n").replace("\\s", " "))
                     .collect(),
-                _ => inputs
-                    .split("\n__ggml_vocab_test__\n")
-                    .map(str::to_owned)
-                    .collect(),
+                _ => inputs.split("\n__ggml_vocab_test__\n").map(str::to_owned).collect(),
             };
             let mut compared = 0;
             for (input, output) in inputs.iter().zip(outputs.lines()) {

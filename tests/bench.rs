@@ -31,9 +31,7 @@ fn of_model<'a>(model: &'a Path, arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn number(value: &Value) -> f64 {
-    let number = value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"));
+    let number = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
     assert!(number.is_finite() && number >= 0.0, "{number}");
     number
 }
@@ -42,15 +40,7 @@ fn number(value: &Value) -> f64 {
 fn json_names_each_test_and_sums_tokens_over_the_batch() {
     let model = common::synthetic(Family::Qwen3);
     let sizes = ["-p", "70", "-n", "3", "-d", "0,40", "--batch", "1,3"];
-    let others = [
-        "--repetitions",
-        "2",
-        "--mixed",
-        "--seed",
-        "7",
-        "--format",
-        "json",
-    ];
+    let others = ["--repetitions", "2", "--mixed", "--seed", "7", "--format", "json"];
     let text = stdout(&of_model(&model, &[&sizes[..], &others].concat()));
     let report: Value = serde_json::from_str(&text).unwrap();
     let mut expected = Vec::new();
@@ -72,12 +62,7 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
         .collect();
     assert_eq!(found, expected);
     for result in results {
-        let seconds: Vec<f64> = result["seconds"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(number)
-            .collect();
+        let seconds: Vec<f64> = result["seconds"].as_array().unwrap().iter().map(number).collect();
         assert_eq!(seconds.len(), 2);
         let tokens = number(&result["tokens"]);
         let mean = (tokens / seconds[0] + tokens / seconds[1]) / 2.0;
@@ -90,10 +75,7 @@ fn json_names_each_test_and_sums_tokens_over_the_batch() {
     }
     assert_eq!(report["model"]["family"], "qwen3");
     assert_eq!(report["model"]["synthetic"], true);
-    assert_eq!(
-        (&report["seed"], &report["repetitions"]),
-        (&7.into(), &2.into())
-    );
+    assert_eq!((&report["seed"], &report["repetitions"]), (&7.into(), &2.into()));
     let environment = &report["environment"];
     assert_eq!(environment["threads"], 2);
     assert_eq!(environment["build"]["version"], env!("CARGO_PKG_VERSION"));
@@ -116,10 +98,7 @@ fn a_synthetic_model_is_made_once_and_the_table_has_a_row_a_test() {
         .filter(|line| line.starts_with("| "))
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
-    assert!(
-        cells.iter().all(|row| row.len() == cells[0].len()),
-        "{table}"
-    );
+    assert!(cells.iter().all(|row| row.len() == cells[0].len()), "{table}");
     let names: Vec<&str> = cells.iter().map(|row| row[1]).collect();
     assert_eq!(names, ["test", "---", "pp8", "tg2"], "{table}");
     assert!(table.contains("GB/s read"), "{table}");
@@ -141,44 +120,28 @@ fn a_synthetic_model_is_made_once_and_the_table_has_a_row_a_test() {
 fn a_panel_debates_and_its_figures_add_up() {
     let models = tempfile::tempdir().unwrap();
     let root = models.path().to_str().unwrap();
-    let arguments = [
-        "panel", "--synth", "--models", root, "--limit", "2", "--set", "t_max=1",
-    ];
+    let arguments = ["panel", "--synth", "--models", root, "--limit", "2", "--set", "t_max=1"];
     let text = stdout(&[&arguments[..], &["--format", "json"]].concat());
     let report: Value = serde_json::from_str(&text).unwrap();
     let panel = &report["panel"];
-    assert_eq!(
-        (&panel["questions"], &panel["errors"]),
-        (&2.into(), &0.into())
-    );
+    assert_eq!((&panel["questions"], &panel["errors"]), (&2.into(), &0.into()));
     let calls = panel["calls"].as_u64().unwrap();
     assert!((6..=12).contains(&calls), "{calls}");
     let wall = number(&panel["wall_seconds"]);
     let close = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-6);
     close(number(&panel["questions_per_minute"]), 120.0 / wall);
     let completion = number(&panel["completion_tokens"]);
-    close(
-        number(&panel["completion_tokens_per_second"]),
-        completion / wall,
-    );
+    close(number(&panel["completion_tokens_per_second"]), completion / wall);
     let computed = number(&panel["prompt_tokens"]) - number(&panel["cached_tokens"]) + completion;
-    close(
-        number(&panel["computed_tokens_per_second"]),
-        computed / wall,
-    );
+    close(number(&panel["computed_tokens_per_second"]), computed / wall);
     assert!(number(&panel["forced_tokens"]) < completion);
     for latency in ["time_to_first_token_ms", "inter_token_ms"] {
         let [mean, p50, p99] = ["mean", "p50", "p99"].map(|name| number(&panel[latency][name]));
-        assert!(
-            0.0 < p50 && p50 <= p99 && mean > 0.0,
-            "{latency}: {mean}, {p50}, {p99}"
-        );
+        assert!(0.0 < p50 && p50 <= p99 && mean > 0.0, "{latency}: {mean}, {p50}, {p99}");
     }
     let engines = report["engines"].as_array().unwrap();
-    let names: Vec<&str> = engines
-        .iter()
-        .map(|engine| engine["backbone"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> =
+        engines.iter().map(|engine| engine["backbone"].as_str().unwrap()).collect();
     assert_eq!(names, ["tiny-gemma3", "tiny-llama", "tiny-qwen3"]);
     let mut rows = 0.0;
     for engine in engines {
@@ -194,10 +157,7 @@ fn a_panel_debates_and_its_figures_add_up() {
         }
     }
     // Each token is computed once, but for a completion's last, which nothing follows.
-    assert!(
-        rows <= computed && rows > computed - 40.0 * calls as f64,
-        "{rows} of {computed}"
-    );
+    assert!(rows <= computed && rows > computed - 40.0 * calls as f64, "{rows} of {computed}");
     assert_eq!(report["plan"]["settings"]["record_chars"], 32);
     assert_eq!(report["plan"]["seed"], 42);
 }
@@ -206,26 +166,13 @@ fn a_panel_debates_and_its_figures_add_up() {
 fn free_completions_of_equal_length_and_a_table_of_engines() {
     let model = common::synthetic(Family::Llama);
     let panel = ["panel", "--panel", model.to_str().unwrap(), "--limit", "1"];
-    let equal = [
-        "--free",
-        "--ignore-eos",
-        "--set",
-        "t_max=0",
-        "--set",
-        "max_tokens=20",
-    ];
+    let equal = ["--free", "--ignore-eos", "--set", "t_max=0", "--set", "max_tokens=20"];
     let table = stdout(&[&panel[..], &equal].concat());
-    assert!(
-        table.contains("| completion tokens (forced) | 60 (0) |"),
-        "{table}"
-    );
+    assert!(table.contains("| completion tokens (forced) | 60 (0) |"), "{table}");
     let csv = stdout(&[&panel[..], &equal, &["--format", "csv"]].concat());
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 2);
-    assert!(
-        lines[0].starts_with("backbone,time_to_first_token_ms_mean,"),
-        "{csv}"
-    );
+    assert!(lines[0].starts_with("backbone,time_to_first_token_ms_mean,"), "{csv}");
 }
 
 #[test]
@@ -239,10 +186,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["--repetitions", "0"], "--repetitions"),
         (&["--format", "yaml"], "--format"),
         (&["-p", "0", "-n", "0"], "nothing to measure"),
-        (
-            &["-d", "16000", "-p", "500"],
-            "the model was made for 16384",
-        ),
+        (&["-d", "16000", "-p", "500"], "the model was made for 16384"),
     ];
     for (flags, named) in cases {
         let output = bench(&of_model(&model, flags));
@@ -253,11 +197,7 @@ fn what_cannot_be_measured_is_refused() {
     }
     let both = bench(&of_model(&model, &["--synth", "qwen3"]));
     assert_eq!(both.status.code(), Some(2));
-    for flags in [
-        &["--synth", "gpt2"][..],
-        &["--synth", "llama", "--shape", "qwen3-0.6b"],
-        &[],
-    ] {
+    for flags in [&["--synth", "gpt2"][..], &["--synth", "llama", "--shape", "qwen3-0.6b"], &[]] {
         let models = tempfile::tempdir().unwrap();
         let root = ["--models", models.path().to_str().unwrap()];
         let output = bench(&[flags, &root].concat());

@@ -47,12 +47,7 @@ fn compare(case: &Golden, mut forward: impl FnMut(&Tensor, usize) -> candle_core
         let bound = 1e-4 * largest(&theirs);
         for (ours, theirs) in ours.iter().zip(&theirs) {
             let off = (ours - theirs).abs();
-            assert!(
-                off <= bound,
-                "{} at {}: {ours}, not {theirs}",
-                case.name,
-                end - 1
-            );
+            assert!(off <= bound, "{} at {}: {ours}, not {theirs}", case.name, end - 1);
         }
     }
 }

@@ -57,10 +57,7 @@ fn with_data_rendered_as_by_transformers() {
 }
 
 fn check(chat: &Chat, template: &ChatTemplate, tokenizer: &Tokenizer) {
-    let place = format!(
-        "{}, {}, {:?}",
-        chat.model, chat.name, chat.variables.date_string
-    );
+    let place = format!("{}, {}, {:?}", chat.model, chat.name, chat.variables.date_string);
     let thinking = chat.variables.enable_thinking.unwrap_or(true);
     let rendered = template.render(&chat.messages, thinking);
     let (Some(text), Some(ids)) = (&chat.text, &chat.ids) else {
@@ -79,14 +76,7 @@ fn check(chat: &Chat, template: &ChatTemplate, tokenizer: &Tokenizer) {
         let turn = rendered.strip_prefix(&expected);
         let turn = turn
             .unwrap_or_else(|| panic!("{place}: {rendered:?} does not go on from {expected:?}"));
-        let role = if chat.model == "gemma3" {
-            "model"
-        } else {
-            "assistant"
-        };
-        assert!(
-            turn.starts_with('<') && turn.contains(role),
-            "{place}: {turn}"
-        );
+        let role = if chat.model == "gemma3" { "model" } else { "assistant" };
+        assert!(turn.starts_with('<') && turn.contains(role), "{place}: {turn}");
     }
 }

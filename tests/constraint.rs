@@ -37,12 +37,7 @@ impl Model {
     fn make(name: &'static str, family: Family, source: &Path) -> Model {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path().join(name);
-        let recipe = Recipe {
-            family,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: Some(source),
-        };
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: Some(source) };
         write_checkpoint(&recipe, &directory).unwrap();
         let decoder = common::load(&directory, WantedType::Auto);
         let rows = decoder.config.vocab_size;
@@ -52,12 +47,7 @@ impl Model {
         let ops = Cpu::new(2).unwrap();
         let eos_ids = &generation.eos_ids;
         let engine = Engine::start(name, decoder, tokenizer.clone(), eos_ids, ops, OPTIONS);
-        Model {
-            tokenizer,
-            rows,
-            generation,
-            engine: engine.unwrap(),
-        }
+        Model { tokenizer, rows, generation, engine: engine.unwrap() }
     }
 
     fn request(&self, grammar: Grammar, seed: u64) -> Request {
@@ -65,14 +55,8 @@ impl Model {
             tokens: tokens(seed, 40),
             sampling: self.generation.sampling,
             seed,
-            constraint: Some(Constraint {
-                grammar,
-                after: None,
-            }),
-            stop: Stop {
-                ids: self.generation.eos_ids.clone(),
-                strings: Vec::new(),
-            },
+            constraint: Some(Constraint { grammar, after: None }),
+            stop: Stop { ids: self.generation.eos_ids.clone(), strings: Vec::new() },
             max_tokens: 3000,
             ..Request::default()
         }
@@ -81,10 +65,7 @@ impl Model {
     fn complete_all(&self, requests: Vec<Request>) -> Vec<Completion> {
         let submit = |request| self.engine.submit(request).unwrap();
         let tickets: Vec<Ticket> = requests.into_iter().map(submit).collect();
-        tickets
-            .into_iter()
-            .map(|ticket| ticket.wait().unwrap())
-            .collect()
+        tickets.into_iter().map(|ticket| ticket.wait().unwrap()).collect()
     }
 
     fn compiler(&self) -> Compiler {
@@ -110,10 +91,7 @@ fn walk(
     let present = vec![u32::MAX; rows.div_ceil(32)];
     while at < tokens.len() {
         let dictated = state.force();
-        assert!(
-            tokens[at..].starts_with(&dictated),
-            "token {at}: {dictated:?}"
-        );
+        assert!(tokens[at..].starts_with(&dictated), "token {at}: {dictated:?}");
         (at, forced) = (at + dictated.len(), forced + dictated.len());
         if at == tokens.len() {
             break;
@@ -123,10 +101,7 @@ fn walk(
         masks.push(start.elapsed());
         let allowed = allowed.unwrap_or_else(|| panic!("{:?}", state.problem()));
         let token = tokens[at] as usize;
-        assert!(
-            allowed[token / 32] >> (token % 32) & 1 == 1,
-            "token {at} was forbidden"
-        );
+        assert!(allowed[token / 32] >> (token % 32) & 1 == 1, "token {at} was forbidden");
         assert!(state.accept(tokens[at]));
         at += 1;
     }
@@ -149,36 +124,17 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     let mut compiler = model.compiler();
     let mut masks = Vec::new();
     for completion in &completions {
-        let Completion {
-            tokens,
-            text,
-            usage,
-            ..
-        } = completion;
-        assert_eq!(
-            completion.finish_reason,
-            FinishReason::Stop,
-            "{name}: {text}"
-        );
+        let Completion { tokens, text, usage, .. } = completion;
+        assert_eq!(completion.finish_reason, FinishReason::Stop, "{name}: {text}");
         let value: Value = serde_json::from_str(text).unwrap();
         assert!(is_valid(&schema, &value), "{name}: {text}");
-        assert_eq!(
-            parse(text, completion.finish_reason).1,
-            Parse::Ok,
-            "{name}: {text}"
-        );
+        assert_eq!(parse(text, completion.finish_reason).1, Parse::Ok, "{name}: {text}");
         let is_absent = |id: &u32| {
-            matches!(
-                model.tokenizer.pieces().get(*id as usize),
-                None | Some(Piece::Absent)
-            )
+            matches!(model.tokenizer.pieces().get(*id as usize), None | Some(Piece::Absent))
         };
         assert!(!tokens.iter().any(is_absent), "{name}: {tokens:?}");
         let (forced, took) = walk(&mut compiler, model.rows, &grammar, tokens);
-        assert_eq!(
-            (usage.completion_tokens, usage.forced_tokens),
-            (tokens.len(), forced)
-        );
+        assert_eq!((usage.completion_tokens, usage.forced_tokens), (tokens.len(), forced));
         assert!(
             forced as f64 >= 0.15 * tokens.len() as f64,
             "{name}: {forced} of {}",
@@ -199,10 +155,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     let mut cut = model.request(grammar, 0);
     cut.max_tokens = 50;
     let cut = model.complete_all(vec![cut]).remove(0);
-    assert_eq!(
-        (cut.finish_reason, cut.tokens.len()),
-        (FinishReason::Length, 50)
-    );
+    assert_eq!((cut.finish_reason, cut.tokens.len()), (FinishReason::Length, 50));
     assert!(completions[0].tokens.starts_with(&cut.tokens));
     assert_eq!(parse(&cut.text, cut.finish_reason).1, Parse::Fallback);
 }
@@ -228,10 +181,7 @@ fn with_data_records_with_qwens_vocabulary() {
 fn ask(engine: &Engine, grammar: Grammar, max_tokens: usize) -> Result<Completion, EngineError> {
     let request = Request {
         tokens: tokens(1, 5),
-        constraint: Some(Constraint {
-            grammar,
-            after: None,
-        }),
+        constraint: Some(Constraint { grammar, after: None }),
         max_tokens,
         ..Request::default()
     };
@@ -246,33 +196,20 @@ fn json_schema(schema: &Value) -> Grammar {
 fn a_grammar_that_does_not_compile_says_why() {
     let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
     for (grammar, why) in [
-        (
-            Grammar::JsonSchema(r#"{"type": "#.to_owned()),
-            "EOF while parsing",
-        ),
+        (Grammar::JsonSchema(r#"{"type": "#.to_owned()), "EOF while parsing"),
         (json_schema(&json!({"type": "strin"})), "strin"),
         (json_schema(&json!({"enum": []})), "Unsatisfiable"),
-        (
-            json_schema(&json!({"type": "string", "not": {"minLength": 3}})),
-            "not",
-        ),
+        (json_schema(&json!({"type": "string", "not": {"minLength": 3}})), "not"),
         (Grammar::Regex("([".to_owned()), "unclosed character class"),
         (Grammar::Regex("(?<=a)b".to_owned()), "look-around"),
-        (
-            Grammar::Lark("start: word".to_owned()),
-            "unknown name: \"word\"",
-        ),
+        (Grammar::Lark("start: word".to_owned()), "unknown name: \"word\""),
     ] {
         let error = ask(&engine, grammar, 10).unwrap_err();
         let EngineError::Grammar(problem) = &error else {
             panic!("{error}");
         };
         assert!(problem.contains(why), "{problem}");
-        assert!(
-            error
-                .to_string()
-                .starts_with("the grammar does not compile: ")
-        );
+        assert!(error.to_string().starts_with("the grammar does not compile: "));
     }
     let next = ask(&engine, Grammar::Regex("yes|no".to_owned()), 10).unwrap();
     assert!(["yes", "no"].contains(&next.text.as_str()));
@@ -309,18 +246,10 @@ fn dictated_text_that_is_cut_was_not_completed() {
         let length = whole.tokens.len();
         assert!(whole.usage.forced_tokens > 5, "{:?}", whole.usage);
         let exact = ask(&engine, grammar.clone(), length).unwrap();
-        assert_eq!(
-            (exact.text, exact.finish_reason),
-            (whole.text.clone(), FinishReason::Stop)
-        );
+        assert_eq!((exact.text, exact.finish_reason), (whole.text.clone(), FinishReason::Stop));
         for max_tokens in [1, length / 2, length - 1] {
             let cut = ask(&engine, grammar.clone(), max_tokens).unwrap();
-            assert_eq!(
-                cut.finish_reason,
-                FinishReason::Length,
-                "{max_tokens}: {}",
-                cut.text
-            );
+            assert_eq!(cut.finish_reason, FinishReason::Length, "{max_tokens}: {}", cut.text);
             assert_eq!(cut.tokens, whole.tokens[..max_tokens]);
         }
     }

@@ -25,9 +25,7 @@ fn gpu() -> Cuda {
 }
 
 fn distance(a: &[f32], b: &[f32]) -> f32 {
-    let largest = b
-        .iter()
-        .fold(0.0f32, |largest, value| largest.max(value.abs()));
+    let largest = b.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
     let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
     differences.fold(0.0, f32::max) / largest
 }
@@ -40,20 +38,14 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
     let tokens = tokens(3, 90);
     for family in FAMILIES {
         let directory = common::synthetic(family);
-        let reference = load_on(
-            &cpu,
-            &directory,
-            (WantedType::Exactly(StoredType::F32), Quantisation::None),
-        );
+        let reference =
+            load_on(&cpu, &directory, (WantedType::Exactly(StoredType::F32), Quantisation::None));
         let expected = logits_on(&cpu, &reference, &tokens, 90);
         let decoder = load_on(&gpu, &directory, (WantedType::Auto, Quantisation::None));
         let found = logits_on(&gpu, &decoder, &tokens, 90);
         for (position, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let distance = distance(found, expected);
-            assert!(
-                distance < TOLERANCE,
-                "{family:?}, position {position}: {distance}"
-            );
+            assert!(distance < TOLERANCE, "{family:?}, position {position}: {distance}");
         }
     }
 }
@@ -73,10 +65,7 @@ fn blocks_of_weights_are_the_cpus() {
         let found = logits_on(&gpu, &decoder, &tokens, 40);
         for (found, expected) in found.iter().zip(&expected) {
             // The CPU rounds activations to bytes.
-            assert!(
-                distance(found, expected) < 2.0 * TOLERANCE,
-                "{quantisation}"
-            );
+            assert!(distance(found, expected) < 2.0 * TOLERANCE, "{quantisation}");
         }
     }
 }
@@ -114,11 +103,7 @@ fn completions_do_not_depend_on_their_neighbours() {
     let requests: Vec<Request> = (0..9)
         .map(|index| Request {
             tokens: tokens(index % 3, 20 + 23 * index as usize),
-            sampling: if index % 2 == 0 {
-                sampling
-            } else {
-                common::GREEDY
-            },
+            sampling: if index % 2 == 0 { sampling } else { common::GREEDY },
             seed: index,
             max_tokens: 12,
             logprobs: (index == 4).then_some(3),
@@ -137,17 +122,10 @@ fn completions_do_not_depend_on_their_neighbours() {
         .collect();
     // The second has pages for two or three at once.
     for (pages, max_batch, prefill_rows) in [(512, 9, 256), (16, 5, 40)] {
-        let together = engine(EngineOptions {
-            pages,
-            max_batch,
-            prefill_rows,
-            context: 400,
-            draft: 3,
-        });
-        let tickets: Vec<Ticket> = requests
-            .iter()
-            .map(|request| together.submit(request.clone()).unwrap())
-            .collect();
+        let together =
+            engine(EngineOptions { pages, max_batch, prefill_rows, context: 400, draft: 3 });
+        let tickets: Vec<Ticket> =
+            requests.iter().map(|request| together.submit(request.clone()).unwrap()).collect();
         for (ticket, alone) in tickets.into_iter().zip(&alone) {
             assert!(strip(ticket.wait().unwrap()) == *alone);
         }

@@ -23,10 +23,7 @@ fn pages() -> Vec<Page> {
     let docs = std::fs::read_dir(root().join("docs")).unwrap();
     let docs = docs.map(|entry| entry.unwrap().path());
     let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let read = |path: PathBuf| Page {
-        text: std::fs::read_to_string(&path).unwrap(),
-        path,
-    };
+    let read = |path: PathBuf| Page { text: std::fs::read_to_string(&path).unwrap(), path };
     let top = top.into_iter().map(|name| root().join(name));
     top.chain(docs).map(read).collect()
 }
@@ -46,10 +43,7 @@ impl Page {
                 .filter(|char| char.is_alphanumeric() || ['-', '_'].contains(char))
                 .collect()
         };
-        heading
-            .captures_iter(&self.text)
-            .map(|heading| slug(&heading[1]))
-            .collect()
+        heading.captures_iter(&self.text).map(|heading| slug(&heading[1])).collect()
     }
 }
 
@@ -114,11 +108,7 @@ fn command(page: &Page, line: &str, is_whole: bool) -> Vec<Command> {
     if words.first().is_none_or(|word| word != "wardround") {
         return quoted;
     }
-    vec![Command {
-        place: format!("{}: {line}", page.name()),
-        words,
-        is_whole,
-    }]
+    vec![Command { place: format!("{}: {line}", page.name()), words, is_whole }]
 }
 
 /// As a shell splits a line: blanks, two kinds of quotes, a comment.
@@ -139,10 +129,7 @@ fn words(line: &str) -> Vec<String> {
     }
     words.extend(word);
     // A number that the scheduler's array gives.
-    words
-        .into_iter()
-        .map(|word| word.replace("$SLURM_ARRAY_TASK_ID", "1"))
-        .collect()
+    words.into_iter().map(|word| word.replace("$SLURM_ARRAY_TASK_ID", "1")).collect()
 }
 
 #[test]
@@ -191,10 +178,7 @@ fn the_readmes_table_has_every_system_and_every_page_is_linked() {
     for page in pages() {
         let name = page.name();
         if name.starts_with("docs/") {
-            assert!(
-                readme.contains(&format!("]({name})")),
-                "README links no {name}"
-            );
+            assert!(readme.contains(&format!("]({name})")), "README links no {name}");
         }
     }
 }

@@ -47,10 +47,7 @@ fn goldens() -> Vec<Golden> {
             texts: serde_json::from_value(expected["texts"].clone()).unwrap(),
             groups: serde_json::from_value(expected["groups"].clone()).unwrap(),
             similarities: serde_json::from_value(case["similarities"].clone()).unwrap(),
-            vectors: numbers
-                .chunks(tensor.shape()[1])
-                .map(<[f32]>::to_vec)
-                .collect(),
+            vectors: numbers.chunks(tensor.shape()[1]).map(<[f32]>::to_vec).collect(),
             tolerance: expected["tolerance"].as_f64().unwrap() as f32,
             mistakes: mistakes
                 .map(|(mistake, moves)| (mistake.clone(), moves.as_f64().unwrap()))
@@ -94,16 +91,10 @@ impl Golden {
         for (group, expected) in self.groups.iter().zip(&self.similarities) {
             let group: Vec<Vec<f32>> = group.iter().map(|&at| vectors[at].clone()).collect();
             let similarity = mean_pairwise_cosine(&group).unwrap().unwrap();
-            assert!(
-                (similarity - expected).abs() <= 1e-5,
-                "{similarity}, not {expected}"
-            );
+            assert!((similarity - expected).abs() <= 1e-5, "{similarity}, not {expected}");
             apart = apart.max((similarity - expected).abs());
         }
-        println!(
-            "{}: vectors within {furthest:.2e}, similarities within {apart:.2e}",
-            self.name
-        );
+        println!("{}: vectors within {furthest:.2e}, similarities within {apart:.2e}", self.name);
     }
 }
 
@@ -191,11 +182,7 @@ fn what_is_missing_is_named() {
         ("tiny-mean", "tokenizer.json", "tokenizer.json is missing"),
         ("tiny-mean", "model.safetensors", "has no weights"),
         ("tiny-cls", "pytorch_model.bin", "has no weights"),
-        (
-            "tiny-cls",
-            "1_Pooling/config.json",
-            "config.json is missing",
-        ),
+        ("tiny-cls", "1_Pooling/config.json", "config.json is missing"),
     ] {
         let copy = copy(encoder);
         fs::remove_file(copy.path().join(file)).unwrap();
@@ -213,41 +200,11 @@ fn what_is_missing_is_named() {
 #[test]
 fn what_would_be_computed_otherwise_is_refused() {
     for (encoder, file, old, new, named) in [
-        (
-            "tiny-mean",
-            "config.json",
-            "\"bert\"",
-            "\"mpnet\"",
-            "`model_type` is `mpnet`",
-        ),
-        (
-            "tiny-mean",
-            "config.json",
-            "\"gelu\"",
-            "\"gelu_new\"",
-            "gelu_new",
-        ),
-        (
-            "tiny-mean",
-            "config.json",
-            "absolute",
-            "relative_key",
-            "relative_key",
-        ),
-        (
-            "tiny-mean",
-            "modules.json",
-            "Normalize",
-            "Dense",
-            "`Transformer, Pooling, Dense`",
-        ),
-        (
-            "tiny-mean",
-            "sentence_bert_config.json",
-            "false",
-            "true",
-            "`do_lower_case` is `true`",
-        ),
+        ("tiny-mean", "config.json", "\"bert\"", "\"mpnet\"", "`model_type` is `mpnet`"),
+        ("tiny-mean", "config.json", "\"gelu\"", "\"gelu_new\"", "gelu_new"),
+        ("tiny-mean", "config.json", "absolute", "relative_key", "relative_key"),
+        ("tiny-mean", "modules.json", "Normalize", "Dense", "`Transformer, Pooling, Dense`"),
+        ("tiny-mean", "sentence_bert_config.json", "false", "true", "`do_lower_case` is `true`"),
         (
             "tiny-mean",
             "1_Pooling/config.json",
@@ -255,13 +212,7 @@ fn what_would_be_computed_otherwise_is_refused() {
             "\"pooling_mode_max_tokens\": true",
             "pooling_mode_mean_tokens, pooling_mode_max_tokens",
         ),
-        (
-            "tiny-cls",
-            "1_Pooling/config.json",
-            "cls",
-            "lasttoken",
-            "`pooling_mode` is `lasttoken`",
-        ),
+        ("tiny-cls", "1_Pooling/config.json", "cls", "lasttoken", "`pooling_mode` is `lasttoken`"),
     ] {
         let copy = copy(encoder);
         edit(copy.path(), file, old, new);
@@ -295,32 +246,17 @@ fn damaged_files_are_named() {
 #[test]
 fn files_of_two_encoders_do_not_go_together() {
     let wider = copy("tiny-mean");
-    edit(
-        wider.path(),
-        "config.json",
-        "\"hidden_size\": 16",
-        "\"hidden_size\": 32",
-    );
+    edit(wider.path(), "config.json", "\"hidden_size\": 16", "\"hidden_size\": 32");
     let message = refusal(wider.path()).to_string();
     assert!(message.contains("model.safetensors"), "{message}");
 
     let deeper = copy("tiny-cls");
-    edit(
-        deeper.path(),
-        "config.json",
-        "\"num_hidden_layers\": 2",
-        "\"num_hidden_layers\": 3",
-    );
+    edit(deeper.path(), "config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3");
     let message = refusal(deeper.path()).to_string();
     assert!(message.contains("layer.2"), "{message}");
 
     let unknown = copy("tiny-mean");
-    edit(
-        unknown.path(),
-        "tokenizer.json",
-        "\"[MASK]\":4",
-        "\"[MASK]\":4,\"beyond\":9999",
-    );
+    edit(unknown.path(), "tokenizer.json", "\"[MASK]\":4", "\"[MASK]\":4,\"beyond\":9999");
     let message = refusal(unknown.path()).to_string();
     assert!(message.contains("a token 9999"), "{message}");
 }

@@ -30,10 +30,7 @@ struct Outcome {
 
 impl Outcome {
     fn of(completion: &Completion) -> Outcome {
-        let usage = Usage {
-            cached_tokens: 0,
-            ..completion.usage
-        };
+        let usage = Usage { cached_tokens: 0, ..completion.usage };
         let sampled = completion.tokens.iter().zip(&completion.logprobs);
         let logprobs = sampled.map(|(&token, logprobs)| {
             let logprobs = logprobs.as_ref()?;
@@ -133,10 +130,8 @@ impl Model {
     fn check(&self, engine: &Engine, order: &[usize], how: &str) -> Vec<Completion> {
         let submit = |&index: &usize| (index, engine.submit(self.requests[index].clone()).unwrap());
         let tickets: Vec<(usize, Ticket)> = order.iter().map(submit).collect();
-        let mut completions: Vec<(usize, Completion)> = tickets
-            .into_iter()
-            .map(|(index, ticket)| (index, ticket.wait().unwrap()))
-            .collect();
+        let mut completions: Vec<(usize, Completion)> =
+            tickets.into_iter().map(|(index, ticket)| (index, ticket.wait().unwrap())).collect();
         for (index, completion) in &completions {
             let (outcome, alone) = (Outcome::of(completion), &self.alone[*index]);
             assert!(
@@ -167,19 +162,11 @@ fn requests(eos_ids: &[u32]) -> Vec<Request> {
     let request = |tokens: Vec<u32>, seed| Request {
         tokens,
         seed,
-        stop: Stop {
-            ids: eos_ids.to_vec(),
-            strings: Vec::new(),
-        },
+        stop: Stop { ids: eos_ids.to_vec(), strings: Vec::new() },
         max_tokens: 24,
         ..Request::default()
     };
-    let constrained = |grammar| {
-        Some(Constraint {
-            grammar,
-            after: None,
-        })
-    };
+    let constrained = |grammar| Some(Constraint { grammar, after: None });
     let schema = r#"{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
         "score": {"enum": [1, 2, 3]}}, "required": ["name", "score"], "additionalProperties": false,
         "x-guidance": {"whitespace_flexible": false}}"#;
@@ -211,12 +198,8 @@ fn requests(eos_ids: &[u32]) -> Vec<Request> {
         repetition_penalty: Some(1.3),
         ..Sampling::default()
     };
-    all[7].sampling = Sampling {
-        temperature: 1.6,
-        top_k: Some(20),
-        top_p: Some(0.95),
-        ..Sampling::default()
-    };
+    all[7].sampling =
+        Sampling { temperature: 1.6, top_k: Some(20), top_p: Some(0.95), ..Sampling::default() };
     all[8].constraint = constrained(Grammar::JsonSchema(schema.to_owned()));
     all[8].max_tokens = 60;
     all[9].constraint = constrained(Grammar::Regex("(yes|no|maybe), [a-z ]{5,30}!".to_owned()));
@@ -241,10 +224,7 @@ fn repetitive(eos_ids: &[u32]) -> Vec<Request> {
     all[6].sampling.repetition_penalty = Some(1.2);
     // Texts of long runs, some of them dictated.
     let constrained = |grammar: &str| {
-        Some(Constraint {
-            grammar: Grammar::Regex(grammar.to_owned()),
-            after: None,
-        })
+        Some(Constraint { grammar: Grammar::Regex(grammar.to_owned()), after: None })
     };
     all[7].constraint = constrained("((yes|no), ){12}(perhaps|certainly not)");
     all[9].constraint = constrained("[ab]{40}!");
@@ -266,11 +246,7 @@ fn the_requests_cover_what_they_are_there_for() {
             let figures = request.logprobs.map_or(0, |_| outcome.tokens.len());
             assert_eq!(outcome.logprobs.len(), figures);
             let sampled = outcome.logprobs.iter().flatten();
-            assert!(
-                sampled
-                    .clone()
-                    .all(|one| Some(one.len() - 1) == request.logprobs)
-            );
+            assert!(sampled.clone().all(|one| Some(one.len() - 1) == request.logprobs));
             let forced = outcome.usage.forced_tokens;
             assert!(request.logprobs.is_none() || sampled.count() + forced == figures);
         }
@@ -299,11 +275,7 @@ fn together_at_every_batch_size_as_alone() {
             if max_batch / 2 % 2 == 1 {
                 order.reverse();
             }
-            let options = EngineOptions {
-                max_batch,
-                prefill_rows,
-                ..OPTIONS
-            };
+            let options = EngineOptions { max_batch, prefill_rows, ..OPTIONS };
             let how = format!("{options:?}, {} threads, in order {order:?}", ops.threads());
             model.check(&model.engine(options, ops), &order, &how);
         }
@@ -333,23 +305,14 @@ fn preempted_in_between_as_alone() {
     let ops = Cpu::new(2).unwrap();
     for model in MODELS.iter() {
         for spare in [0, 5] {
-            let options = EngineOptions {
-                pages: model.largest() + spare,
-                prefill_rows: 64,
-                ..OPTIONS
-            };
+            let options =
+                EngineOptions { pages: model.largest() + spare, prefill_rows: 64, ..OPTIONS };
             let engine = model.engine(options, &ops);
             let mut preemptions = 0;
-            for order in [
-                model.in_order(),
-                model.in_order().into_iter().rev().collect(),
-            ] {
+            for order in [model.in_order(), model.in_order().into_iter().rev().collect()] {
                 let how = format!("in {} pages, in order {order:?}", options.pages);
                 let completions = model.check(&engine, &order, &how);
-                preemptions += completions
-                    .iter()
-                    .map(|done| done.preemptions)
-                    .sum::<usize>();
+                preemptions += completions.iter().map(|done| done.preemptions).sum::<usize>();
             }
             assert!(preemptions > 0, "{}: nothing was preempted", model.name);
         }
@@ -373,12 +336,7 @@ fn drafted_at_every_length_as_without() {
     for model in REPETITIVE.iter() {
         for draft in [1, 4, 8, 31] {
             for (max_batch, prefill_rows) in [(1, 512), (3, 7), (16, 64)] {
-                let options = EngineOptions {
-                    max_batch,
-                    prefill_rows,
-                    draft,
-                    ..OPTIONS
-                };
+                let options = EngineOptions { max_batch, prefill_rows, draft, ..OPTIONS };
                 let stats = check_drafts(model, &ops, options);
                 let (drafted, accepted) = (stats.drafted_tokens, stats.accepted_tokens);
                 let how = format!("{}, {options:?}: {accepted} of {drafted}", model.name);
@@ -402,10 +360,7 @@ fn drafted_under_every_rule_as_without() {
         (10, "stopped by a string"),
     ] {
         let accepted = REPETITIVE.iter().map(|model| {
-            let options = EngineOptions {
-                draft: 6,
-                ..OPTIONS
-            };
+            let options = EngineOptions { draft: 6, ..OPTIONS };
             let engine = model.engine(options, &ops);
             model.check(&engine, &[index], what);
             engine.finish().unwrap().accepted_tokens
@@ -435,21 +390,13 @@ fn drafted_and_preempted_as_without() {
 fn drafted_beside_neighbours_that_are_cancelled_as_without() {
     let ops = Cpu::new(2).unwrap();
     for model in REPETITIVE.iter() {
-        let options = EngineOptions {
-            max_batch: 6,
-            draft: 8,
-            ..OPTIONS
-        };
+        let options = EngineOptions { max_batch: 6, draft: 8, ..OPTIONS };
         let engine = model.engine(options, &ops);
         let ask = |index: usize| engine.submit(model.requests[index].clone()).unwrap();
         let mut neighbours: Vec<Ticket> = [6, 0, 1, 2].map(ask).into();
         for index in model.in_order() {
             let outcome = Outcome::of(&ask(index).wait().unwrap());
-            assert!(
-                outcome == model.alone[index],
-                "{}, request {index}",
-                model.name
-            );
+            assert!(outcome == model.alone[index], "{}, request {index}", model.name);
             drop(neighbours.pop());
         }
     }
@@ -459,11 +406,7 @@ fn drafted_beside_neighbours_that_are_cancelled_as_without() {
 fn beside_neighbours_that_are_cancelled_as_alone() {
     let ops = Cpu::new(2).unwrap();
     for model in MODELS.iter() {
-        let options = EngineOptions {
-            max_batch: 6,
-            prefill_rows: 64,
-            ..OPTIONS
-        };
+        let options = EngineOptions { max_batch: 6, prefill_rows: 64, ..OPTIONS };
         let engine = model.engine(options, &ops);
         let neighbour = |index: usize| {
             let mut request = model.requests[index].clone();
@@ -474,18 +417,12 @@ fn beside_neighbours_that_are_cancelled_as_alone() {
         let early: Vec<Ticket> = (0..6).map(neighbour).collect();
         let late: Vec<Ticket> = (4..8).map(neighbour).collect();
         let wanted = model.requests.iter().cloned();
-        let tickets: Vec<Ticket> = wanted
-            .map(|request| engine.submit(request).unwrap())
-            .collect();
+        let tickets: Vec<Ticket> = wanted.map(|request| engine.submit(request).unwrap()).collect();
         drop(early);
         let mut late = late.into_iter();
         for (index, ticket) in tickets.into_iter().enumerate() {
             let outcome = Outcome::of(&ticket.wait().unwrap());
-            assert!(
-                outcome == model.alone[index],
-                "{}, request {index}",
-                model.name
-            );
+            assert!(outcome == model.alone[index], "{}, request {index}", model.name);
             drop(late.next());
         }
     }
@@ -494,10 +431,7 @@ fn beside_neighbours_that_are_cancelled_as_alone() {
 #[test]
 fn a_prompt_that_is_being_computed_is_waited_for() {
     for family in FAMILIES {
-        let options = EngineOptions {
-            prefill_rows: 48,
-            ..OPTIONS
-        };
+        let options = EngineOptions { prefill_rows: 48, ..OPTIONS };
         let engine = common::synthetic_engine(family, options);
         let common_part = tokens(5, 300);
         for (own, shared) in [(0, 288), (7, 288), (52, 288)] {
@@ -509,9 +443,8 @@ fn a_prompt_that_is_being_computed_is_waited_for() {
                 max_tokens: 4,
                 ..Request::default()
             };
-            let tickets: Vec<Ticket> = (0..8)
-                .map(|salt| engine.submit(ask(salt)).unwrap())
-                .collect();
+            let tickets: Vec<Ticket> =
+                (0..8).map(|salt| engine.submit(ask(salt)).unwrap()).collect();
             let mut cached: Vec<usize> = tickets
                 .into_iter()
                 .map(|ticket| ticket.wait().unwrap().usage.cached_tokens)
@@ -524,18 +457,10 @@ fn a_prompt_that_is_being_computed_is_waited_for() {
 
 #[test]
 fn what_can_never_run_is_refused_at_once() {
-    let options = EngineOptions {
-        pages: 4,
-        context: 200,
-        ..OPTIONS
-    };
+    let options = EngineOptions { pages: 4, context: 200, ..OPTIONS };
     let engine = common::synthetic_engine(Family::Llama, options);
     let refuse = |tokens: Vec<u32>, max_tokens| {
-        let request = Request {
-            tokens,
-            max_tokens,
-            ..Request::default()
-        };
+        let request = Request { tokens, max_tokens, ..Request::default() };
         engine.submit(request).unwrap_err()
     };
     assert_eq!(refuse(vec![], 1), EngineError::EmptyPrompt);
@@ -550,74 +475,43 @@ fn what_can_never_run_is_refused_at_once() {
     assert_eq!(too_many.to_string(), text);
     assert!(too_many.hint().unwrap().contains("--kv-tokens"));
     let unknown = refuse(vec![1, 2, 70_000], 1).to_string();
-    assert!(
-        unknown.starts_with("token id 70000 is beyond the model's "),
-        "{unknown}"
-    );
+    assert!(unknown.starts_with("token id 70000 is beyond the model's "), "{unknown}");
     // What just fits runs.
-    let request = Request {
-        tokens: vec![301; 100],
-        max_tokens: 28,
-        ..Request::default()
-    };
+    let request = Request { tokens: vec![301; 100], max_tokens: 28, ..Request::default() };
     assert_eq!(complete(&engine, request).tokens.len(), 28);
 }
 
 #[test]
 fn a_dropped_ticket_makes_room() {
-    let options = EngineOptions {
-        pages: 64,
-        max_batch: 1,
-        ..OPTIONS
-    };
+    let options = EngineOptions { pages: 64, max_batch: 1, ..OPTIONS };
     let engine = common::synthetic_engine(Family::Qwen3, options);
-    let long = Request {
-        tokens: tokens(1, 40),
-        sampling: GREEDY,
-        max_tokens: 2000,
-        ..Request::default()
-    };
+    let long =
+        Request { tokens: tokens(1, 40), sampling: GREEDY, max_tokens: 2000, ..Request::default() };
     let mut begun = long.clone();
     begun.pieces = true;
     let pieces = std::cell::Cell::new(0);
     let first_three = || pieces.replace(pieces.get() + 1) < 3;
     let ticket = engine.submit(begun).unwrap();
     assert!(ticket.wait_while(first_three).is_none());
-    let short = Request {
-        tokens: tokens(2, 40),
-        max_tokens: 4,
-        ..Request::default()
-    };
+    let short = Request { tokens: tokens(2, 40), max_tokens: 4, ..Request::default() };
     assert_eq!(complete(&engine, short).tokens.len(), 4);
     // How far the dropped one came can be read off the index.
     let other = common::synthetic_engine(Family::Qwen3, options);
     let whole = [&long.tokens[..], &complete(&other, long.clone()).tokens].concat();
     let probe = |engine| {
-        let request = Request {
-            tokens: whole.clone(),
-            max_tokens: 1,
-            ..Request::default()
-        };
+        let request = Request { tokens: whole.clone(), max_tokens: 1, ..Request::default() };
         complete(engine, request).usage.cached_tokens
     };
     assert_eq!(probe(&other), 2016);
     let computed = probe(&engine);
-    assert!(
-        (PAGE..2016).contains(&computed),
-        "{computed} of 2016 tokens were computed"
-    );
+    assert!((PAGE..2016).contains(&computed), "{computed} of 2016 tokens were computed");
 }
 
 #[test]
 fn a_seed_says_the_same_twice_and_another_seed_something_else() {
     let engine = common::synthetic_engine(Family::Gemma3, OPTIONS);
     let say = |seed| {
-        let request = Request {
-            tokens: tokens(3, 50),
-            seed,
-            max_tokens: 16,
-            ..Request::default()
-        };
+        let request = Request { tokens: tokens(3, 50), seed, max_tokens: 16, ..Request::default() };
         complete(&engine, request).tokens
     };
     let said: Vec<Vec<u32>> = (0..6).map(say).collect();
@@ -646,11 +540,7 @@ fn a_dropped_engine_finishes_what_is_wanted_and_ends_its_thread() {
     let tokenizer = common::tokenizer(&directory);
     let engine = Engine::start("brief", decoder, tokenizer, &[1], ops, OPTIONS).unwrap();
     let is_running = || threads().iter().any(|name| name.trim() == "engine-brief");
-    let ask = |max_tokens| Request {
-        tokens: tokens(1, 20),
-        max_tokens,
-        ..Request::default()
-    };
+    let ask = |max_tokens| Request { tokens: tokens(1, 20), max_tokens, ..Request::default() };
     complete(&engine, ask(1));
     assert!(is_running());
     let wanted = engine.submit(ask(30)).unwrap();
@@ -677,11 +567,7 @@ fn an_engine_that_dies_says_so_and_leaves_the_others_alone() {
     let files = common::weight_files(&directory);
     let sick = Decoder::load(&ops, config, &files, StoredType::Bf16.into(), 16).unwrap();
     let sick = common::start(sick, tokenizer, OPTIONS, &ops);
-    let ask = |length| Request {
-        tokens: tokens(1, length),
-        max_tokens: 40,
-        ..Request::default()
-    };
+    let ask = |length| Request { tokens: tokens(1, length), max_tokens: 40, ..Request::default() };
     let ill = [sick.submit(ask(10)).unwrap(), sick.submit(ask(12)).unwrap()];
     for ticket in ill {
         says_the_panics_text(&ticket.wait().unwrap_err());
@@ -697,25 +583,14 @@ fn in_pieces(engine: &Engine, mut request: Request) -> (Completion, Vec<String>)
     request.pieces = true;
     let mut pieces = Vec::new();
     let ticket = engine.submit(request).unwrap();
-    let completion = ticket
-        .wait_with(|piece| pieces.push(piece.to_owned()))
-        .unwrap();
+    let completion = ticket.wait_with(|piece| pieces.push(piece.to_owned())).unwrap();
     (completion, pieces)
 }
 
 /// Noise whose tokens are often bytes that make no character, or a part of one.
 fn bytes(seed: u64) -> Request {
-    let sampling = Sampling {
-        temperature: 3.0,
-        ..Sampling::default()
-    };
-    Request {
-        tokens: tokens(seed, 9),
-        seed,
-        sampling,
-        max_tokens: 80,
-        ..Request::default()
-    }
+    let sampling = Sampling { temperature: 3.0, ..Sampling::default() };
+    Request { tokens: tokens(seed, 9), seed, sampling, max_tokens: 80, ..Request::default() }
 }
 
 #[test]
@@ -742,11 +617,7 @@ fn a_stop_string_is_found_across_tokens() {
         for seed in 0..12 {
             let free = complete(&engine, bytes(seed));
             // From the middle of one token to the middle of the next but two.
-            let text: Vec<String> = free
-                .tokens
-                .iter()
-                .map(|&id| tokenizer.decode(&[id]))
-                .collect();
+            let text: Vec<String> = free.tokens.iter().map(|&id| tokenizer.decode(&[id])).collect();
             let [from, to] =
                 [40, 43].map(|token| text[..token].concat().len() + text[token].len() / 2);
             let stop = free.text.get(from..to);

@@ -1,12 +1,7 @@
 //! Bytes from outside, damaged in every way: a parser may refuse them, but never panic, nor hang, nor fill the memory.
 //!
 //! `HOSTILE_SECONDS=600 cargo test --test hostile -- --test-threads 1 --nocapture` gives each ten minutes of new inputs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod common;
 mod hostile {

@@ -33,22 +33,13 @@ const ARROWS: &[(&str, &str)] = &[
         "experiment",
         "systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
     ),
-    (
-        "systems",
-        "panel data prompts chat tokenizer text random diagnosis digest record",
-    ),
+    ("systems", "panel data prompts chat tokenizer text random diagnosis digest record"),
     (
         "panel",
         "engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
     ),
-    (
-        "engine",
-        "model ops tokenizer text random diagnosis digest record",
-    ),
-    (
-        "synth",
-        "model ops prompts chat tokenizer random diagnosis digest record",
-    ),
+    ("engine", "model ops tokenizer text random diagnosis digest record"),
+    ("synth", "model ops prompts chat tokenizer random diagnosis digest record"),
     ("model", "ops random diagnosis digest record"),
     ("ops", "random diagnosis digest record"),
     ("scorers", "encoder text random diagnosis digest record"),
@@ -84,10 +75,8 @@ fn each_folder_uses_only_what_stands_below_it() {
         for path in &file.paths {
             let arrow = (file.folder.as_str(), path.folder.as_str());
             if arrow.0 != arrow.1 && !allowed.contains(&arrow) {
-                strangers.push(format!(
-                    "{}:{}: {} uses {}",
-                    file.name, path.line, arrow.0, arrow.1
-                ));
+                strangers
+                    .push(format!("{}:{}: {} uses {}", file.name, path.line, arrow.0, arrow.1));
             }
         }
     }
@@ -106,20 +95,14 @@ fn the_list_of_wrong_arrows_only_shrinks() {
             file.folder == wrong.0 && file.paths.iter().any(|path| path.folder == wrong.1)
         })
     };
-    let gone: Vec<_> = WRONG_ARROWS
-        .iter()
-        .filter(|wrong| !is_there(wrong))
-        .collect();
+    let gone: Vec<_> = WRONG_ARROWS.iter().filter(|wrong| !is_there(wrong)).collect();
     assert!(gone.is_empty(), "take these off WRONG_ARROWS: {gone:?}");
 }
 
 #[test]
 fn no_arrow_points_up() {
-    let floors: BTreeMap<&str, usize> = ARROWS
-        .iter()
-        .enumerate()
-        .map(|(floor, (name, _))| (*name, floor))
-        .collect();
+    let floors: BTreeMap<&str, usize> =
+        ARROWS.iter().enumerate().map(|(floor, (name, _))| (*name, floor)).collect();
     for (from, to) in ARROWS {
         for to in to.split_whitespace() {
             let floor = floors.get(to);
@@ -151,11 +134,7 @@ fn no_file_is_longer_than_it_should_be() {
         .filter(|file| file.lines > LONGEST_FILE)
         .map(|file| format!("{}: {} lines", file.name, file.lines))
         .collect();
-    assert!(
-        long.is_empty(),
-        "more than {LONGEST_FILE} lines:\n{}",
-        long.join("\n")
-    );
+    assert!(long.is_empty(), "more than {LONGEST_FILE} lines:\n{}", long.join("\n"));
 }
 
 /// What the arrows are read with sees paths in code alone.
@@ -182,21 +161,11 @@ pub(crate) mod tests {
 }
 impl crate::twelve::Trait for () {}
 "##;
-    let paths: Vec<(usize, String)> = house::source::paths(text)
-        .into_iter()
-        .map(|path| (path.line, path.folder))
-        .collect();
-    let expected = [
-        (2, "one"),
-        (4, "four"),
-        (5, "six"),
-        (6, "eight"),
-        (11, "nine"),
-        (20, "twelve"),
-    ];
-    let expected: Vec<(usize, String)> = expected
-        .into_iter()
-        .map(|(line, folder)| (line, folder.to_owned()))
-        .collect();
+    let paths: Vec<(usize, String)> =
+        house::source::paths(text).into_iter().map(|path| (path.line, path.folder)).collect();
+    let expected =
+        [(2, "one"), (4, "four"), (5, "six"), (6, "eight"), (11, "nine"), (20, "twelve")];
+    let expected: Vec<(usize, String)> =
+        expected.into_iter().map(|(line, folder)| (line, folder.to_owned())).collect();
     assert_eq!(paths, expected);
 }

@@ -15,10 +15,7 @@ use wardround::analysis::metrics::over_runs::OverRuns;
 fn cases(figure: &str) -> (Vec<Value>, f64) {
     let goldens = common::golden::read(&common::goldens().join("metrics.json"));
     let all = goldens["cases"].as_array().unwrap().iter();
-    let cases: Vec<Value> = all
-        .filter(|case| case["figure"] == figure)
-        .cloned()
-        .collect();
+    let cases: Vec<Value> = all.filter(|case| case["figure"] == figure).cloned().collect();
     assert!(!cases.is_empty(), "{figure}");
     (cases, goldens["tolerance"].as_f64().unwrap())
 }
@@ -53,11 +50,7 @@ fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
 fn check(estimate: &Estimate, case: &Value) {
     let name = &case["case"];
     let found = (estimate.mean, estimate.low, estimate.high);
-    let expected = (
-        number(&case["mean"]),
-        number(&case["low"]),
-        number(&case["high"]),
-    );
+    let expected = (number(&case["mean"]), number(&case["low"]), number(&case["high"]));
     assert_eq!(found, expected, "{name}");
     assert_eq!(estimate.n_units, count(&case["n_units"]), "{name}");
     let scipy = &case["scipy"];
@@ -151,10 +144,7 @@ fn kappas_equal_scikit_learns() {
             digits.map(|digit| digit - b'0').collect()
         };
         let (first, second) = (scores("first"), scores("second"));
-        for (weights, field) in [
-            (Weights::None, "unweighted"),
-            (Weights::Quadratic, "quadratic"),
-        ] {
+        for (weights, field) in [(Weights::None, "unweighted"), (Weights::Quadratic, "quadratic")] {
             let found = cohen_kappa(&first, &second, weights).unwrap().unwrap();
             // Near 0 the difference of two numbers near 1 keeps their error.
             let off = (found - number(&case[field])).abs();

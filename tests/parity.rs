@@ -51,16 +51,8 @@ fn rounded_activations_stay_near() {
 fn sixty_four_greedy_tokens_equal_transformers_through_the_engine() {
     for case in cases() {
         let size = case.logits[0].len();
-        let options = EngineOptions {
-            prefill_rows: 16,
-            ..common::OPTIONS
-        };
-        let engine = common::engine(
-            &case.directory,
-            common::numbered_tokenizer(size),
-            options,
-            2,
-        );
+        let options = EngineOptions { prefill_rows: 16, ..common::OPTIONS };
+        let engine = common::engine(&case.directory, common::numbered_tokenizer(size), options, 2);
         let request = Request {
             tokens: case.prompt.clone(),
             sampling: common::GREEDY,

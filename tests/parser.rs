@@ -40,15 +40,10 @@ enum Published {
 }
 
 fn rows() -> Vec<Row> {
-    let data = std::env::var_os("WARDROUND_DATA")
-        .map(PathBuf::from)
-        .unwrap();
+    let data = std::env::var_os("WARDROUND_DATA").map(PathBuf::from).unwrap();
     let path = data.join("parser/mmlu_pro_health_llama3.1-8b_outputs.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
-    let rows: Vec<Row> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let rows: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 818);
     rows
 }
@@ -66,8 +61,7 @@ fn sentence(text: &[char]) -> Option<usize> {
 
 fn stands_alone(text: &[char], at: usize) -> bool {
     let in_word = |at: Option<usize>| {
-        at.and_then(|at| text.get(at))
-            .is_some_and(|c| c.is_alphanumeric() || *c == '_')
+        at.and_then(|at| text.get(at)).is_some_and(|c| c.is_alphanumeric() || *c == '_')
     };
     !in_word(at.checked_sub(1)) && !in_word(Some(at + 1))
 }
@@ -162,10 +156,7 @@ fn with_data_b2_reads_answers_from_their_own_sentences() {
             others.push((row.question_id, line.to_owned()));
         }
     }
-    println!(
-        "{} of {sentences} sentences read as published",
-        sentences - others.len()
-    );
+    println!("{} of {sentences} sentences read as published", sentences - others.len());
     assert_eq!(sentences, 754);
     // The one where the published letter begins a name.
     assert_eq!(others.len(), 1, "{others:?}");
@@ -177,12 +168,8 @@ fn with_data_b2_reads_answers_from_their_own_sentences() {
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_the_harness_says_a_to_every_output() {
     let rows = rows();
-    let answers = rows
-        .iter()
-        .map(|row| harness_letter(&row.output, 'A'..='J'));
+    let answers = rows.iter().map(|row| harness_letter(&row.output, 'A'..='J'));
     assert!(answers.clone().all(|answer| answer == "A"));
-    let agreeing = answers
-        .zip(&rows)
-        .filter(|(answer, row)| *answer == row.pred);
+    let agreeing = answers.zip(&rows).filter(|(answer, row)| *answer == row.pred);
     assert_eq!(agreeing.count(), 93);
 }

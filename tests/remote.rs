@@ -37,11 +37,7 @@ impl Drop for Server {
 fn start(python: &Path, folder: &Path) -> Server {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remote/tiny_gguf.py");
     let weights = folder.join("tiny.gguf");
-    let written = Command::new(python)
-        .arg(script)
-        .arg(&weights)
-        .status()
-        .unwrap();
+    let written = Command::new(python).arg(script).arg(&weights).status().unwrap();
     assert!(written.success(), "gguf and numpy must be importable");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -49,22 +45,8 @@ fn start(python: &Path, folder: &Path) -> Server {
     let log = folder.join("server.log");
     let output = std::fs::File::create(&log).unwrap();
     let process = Command::new(python)
-        .args([
-            "-m",
-            "llama_cpp.server",
-            "--host",
-            "127.0.0.1",
-            "--model_alias",
-            "tiny",
-        ])
-        .args([
-            "--n_ctx",
-            CONTEXT,
-            "--api_key",
-            KEY,
-            "--port",
-            &port.to_string(),
-        ])
+        .args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--model_alias", "tiny"])
+        .args(["--n_ctx", CONTEXT, "--api_key", KEY, "--port", &port.to_string()])
         .arg("--model")
         .arg(&weights)
         .stdout(Stdio::null())
@@ -94,10 +76,7 @@ fn wait_until_it_answers(server: &mut Server, model: &RemoteModel) {
     let start = Instant::now();
     while let Err(error) = model.look_up(&GO) {
         let log = std::fs::read_to_string(&server.log).unwrap();
-        assert!(
-            server.process.try_wait().unwrap().is_none(),
-            "the server died:\n{log}"
-        );
+        assert!(server.process.try_wait().unwrap().is_none(), "the server died:\n{log}");
         assert!(start.elapsed() < Duration::from_secs(120), "{error}\n{log}");
         thread::sleep(Duration::from_millis(200));
     }
@@ -105,10 +84,7 @@ fn wait_until_it_answers(server: &mut Server, model: &RemoteModel) {
 
 fn request(content: &str, seed: u64) -> RemoteRequest {
     RemoteRequest {
-        messages: vec![Message {
-            role: "user".to_owned(),
-            content: content.to_owned(),
-        }],
+        messages: vec![Message { role: "user".to_owned(), content: content.to_owned() }],
         max_tokens: Some(12),
         seed,
         ..RemoteRequest::default()
@@ -161,55 +137,34 @@ fn a_schema_holds_in_the_form_that_the_server_knows(model: &RemoteModel) {
     };
     for (attempts, notes) in [(3, 1), (1, 0)] {
         let completion = model.complete(&constrained, &GO).unwrap();
-        assert_eq!(
-            (completion.attempts, completion.notes.len()),
-            (attempts, notes)
-        );
+        assert_eq!((completion.attempts, completion.notes.len()), (attempts, notes));
         let is_named = |note: &String| note.contains("json_object");
         assert!(completion.notes.iter().all(is_named), "{completion:?}");
         assert!(completion.is_constrained);
         let record: serde_json::Value = serde_json::from_str(&completion.text).unwrap();
-        assert!(
-            ["A", "B"].contains(&record["answer"].as_str().unwrap()),
-            "{record}"
-        );
+        assert!(["A", "B"].contains(&record["answer"].as_str().unwrap()), "{record}");
     }
 }
 
 fn many_threads_are_answered_each(model: &RemoteModel) {
-    let alone: Vec<_> = (0..8)
-        .map(|seed| model.complete(&request("Which?", seed), &GO).unwrap().text)
-        .collect();
+    let alone: Vec<_> =
+        (0..8).map(|seed| model.complete(&request("Which?", seed), &GO).unwrap().text).collect();
     let together: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|seed| scope.spawn(move || model.complete(&request("Which?", seed), &GO).unwrap()))
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap().text)
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap().text).collect()
     });
     assert_eq!(alone, together);
 }
 
 fn what_is_wrong_is_told_apart(server: &Server, model: &RemoteModel) {
-    let long = model
-        .complete(&request(&"word ".repeat(1000), 0), &GO)
-        .unwrap_err();
-    assert!(
-        matches!(long, RemoteError::Rejected { status: 400, .. }),
-        "{long}"
-    );
-    assert!(
-        long.concerns_item() && long.to_string().contains(CONTEXT),
-        "{long}"
-    );
+    let long = model.complete(&request(&"word ".repeat(1000), 0), &GO).unwrap_err();
+    assert!(matches!(long, RemoteError::Rejected { status: 400, .. }), "{long}");
+    assert!(long.concerns_item() && long.to_string().contains(CONTEXT), "{long}");
     let stranger = open(server, "tiny", "sk-wrong");
     let denied = stranger.complete(&request("Which?", 0), &GO).unwrap_err();
-    assert!(
-        matches!(denied, RemoteError::Denied { status: 401, .. }),
-        "{denied}"
-    );
+    assert!(matches!(denied, RemoteError::Denied { status: 401, .. }), "{denied}");
     assert!(!denied.concerns_item());
     let other = open(server, "another", KEY);
     assert_eq!(other.look_up(&GO).unwrap().is_listed, Some(false));

@@ -48,11 +48,7 @@ fn figures(score: &PrecisionRecallF) -> [f64; 3] {
 
 fn baseline() -> PrecisionRecallF {
     let [precision, recall, f] = read(&expected()["baseline"]);
-    PrecisionRecallF {
-        precision,
-        recall,
-        f,
-    }
+    PrecisionRecallF { precision, recall, f }
 }
 
 /// How the tiny checkpoint is to be read.
@@ -104,10 +100,7 @@ fn states_equal_transformers() {
                 let (numbers, _) = golden.data().as_chunks::<4>();
                 let numbers = numbers.iter().copied().map(f32::from_le_bytes);
                 for (ours, theirs) in states.iter().flatten().zip(numbers) {
-                    assert!(
-                        (ours - theirs).abs() <= 1e-5 * theirs.abs().max(1.0),
-                        "{text:?}"
-                    );
+                    assert!((ours - theirs).abs() <= 1e-5 * theirs.abs().max(1.0), "{text:?}");
                     furthest = furthest.max((ours - theirs).abs());
                 }
             }
@@ -120,10 +113,7 @@ fn states_equal_transformers() {
 fn precision_recall_and_f_equal_bert_score() {
     for name in ["tiny-deberta", "tiny-bert"] {
         let case = case(name);
-        let rescaled = BertScoreModel {
-            baseline: Some(baseline()),
-            ..model(name)
-        };
+        let rescaled = BertScoreModel { baseline: Some(baseline()), ..model(name) };
         let rescaled = BertScore::load(&folder().join(name), &rescaled).unwrap();
         for (field, scorer) in [("raw", open(name)), ("rescaled", rescaled)] {
             let golden: Vec<[Option<f64>; 3]> = read(&case[field]);
@@ -157,11 +147,7 @@ fn bleurt_equals_its_port() {
     let types: Vec<Vec<u32>> = read(&case["types"]);
     for (at, (reference, candidate)) in pairs().iter().enumerate() {
         let tokens = scorer.tokens(reference, candidate);
-        assert_eq!(
-            tokens,
-            (ids[at].clone(), types[at].clone()),
-            "{reference:?} {candidate:?}"
-        );
+        assert_eq!(tokens, (ids[at].clone(), types[at].clone()), "{reference:?} {candidate:?}");
     }
     let golden: Vec<f64> = read(&case["scores"]);
     let scores = scorer.score(&pairs()).unwrap();
@@ -198,16 +184,10 @@ fn no_bit_depends_on_the_pairs_beside() {
     let bleurt = Bleurt::load(&folder().join("tiny-bleurt")).unwrap();
     let bleurts = bleurt.score(&pairs).unwrap();
     for (at, pair) in pairs.iter().enumerate() {
-        assert_eq!(
-            scorer.score(std::slice::from_ref(pair)).unwrap()[0],
-            together[at]
-        );
+        assert_eq!(scorer.score(std::slice::from_ref(pair)).unwrap()[0], together[at]);
         assert_eq!(backwards[pairs.len() - 1 - at], together[at]);
         assert_eq!(backwards[pairs.len() + at], together[at]);
-        assert_eq!(
-            bleurt.score(std::slice::from_ref(pair)).unwrap()[0],
-            bleurts[at]
-        );
+        assert_eq!(bleurt.score(std::slice::from_ref(pair)).unwrap()[0], bleurts[at]);
     }
     assert_eq!(scorer.score(&[]).unwrap(), []);
     assert_eq!(bleurt.score(&[]).unwrap(), [0.0; 0]);
@@ -218,10 +198,7 @@ fn pickles_of_before_pytorch_1_6_are_read_too() {
     let copy = copy("tiny-deberta");
     let older = copy.path().join("older.bin");
     let newer = copy.path().join("pytorch_model.bin");
-    assert_ne!(
-        fs::read(&older).unwrap()[..4],
-        fs::read(&newer).unwrap()[..4]
-    );
+    assert_ne!(fs::read(&older).unwrap()[..4], fs::read(&newer).unwrap()[..4]);
     let expected = open("tiny-deberta").score(&pairs()).unwrap();
     fs::rename(&older, &newer).unwrap();
     let load = || BertScore::load(copy.path(), &model("tiny-deberta"));
@@ -255,42 +232,12 @@ fn refusal(name: &str, folder: &Path) -> EncoderError {
 #[test]
 fn what_is_missing_is_named_with_its_card() {
     for (name, file, named, card) in [
-        (
-            "tiny-deberta",
-            "config.json",
-            "config.json is missing",
-            "deberta-xlarge-mnli",
-        ),
-        (
-            "tiny-deberta",
-            "vocab.json",
-            "vocab.json is missing",
-            "deberta-xlarge-mnli",
-        ),
-        (
-            "tiny-deberta",
-            "merges.txt",
-            "merges.txt is missing",
-            "deberta-xlarge-mnli",
-        ),
-        (
-            "tiny-deberta",
-            "pytorch_model.bin",
-            "neither",
-            "deberta-xlarge-mnli",
-        ),
-        (
-            "tiny-bert",
-            "model.safetensors",
-            "neither",
-            "bert-base-multilingual-cased",
-        ),
-        (
-            "tiny-bleurt",
-            "spm.model",
-            "spm.model is missing",
-            "bleurt-20",
-        ),
+        ("tiny-deberta", "config.json", "config.json is missing", "deberta-xlarge-mnli"),
+        ("tiny-deberta", "vocab.json", "vocab.json is missing", "deberta-xlarge-mnli"),
+        ("tiny-deberta", "merges.txt", "merges.txt is missing", "deberta-xlarge-mnli"),
+        ("tiny-deberta", "pytorch_model.bin", "neither", "deberta-xlarge-mnli"),
+        ("tiny-bert", "model.safetensors", "neither", "bert-base-multilingual-cased"),
+        ("tiny-bleurt", "spm.model", "spm.model is missing", "bleurt-20"),
         ("tiny-bleurt", "pytorch_model.bin", "neither", "bleurt-20"),
     ] {
         let copy = copy(name);
@@ -301,80 +248,32 @@ fn what_is_missing_is_named_with_its_card() {
             assert!(message.contains(part), "{part}: {message}");
         }
         let hint = error.hint().unwrap();
-        assert!(
-            hint.contains(&format!("wardround models fetch {card} --to DIR")),
-            "{hint}"
-        );
+        assert!(hint.contains(&format!("wardround models fetch {card} --to DIR")), "{hint}");
         assert_eq!(error.blame(), Blame::Artefact);
     }
     let error = refusal("tiny-bleurt", Path::new("/no/such/folder"));
     assert!(error.to_string().contains("/no/such/folder"), "{error}");
-    assert!(
-        error
-            .hint()
-            .unwrap()
-            .contains("models fetch bleurt-20 --to DIR")
-    );
+    assert!(error.hint().unwrap().contains("models fetch bleurt-20 --to DIR"));
 }
 
 #[test]
 fn what_is_another_model_is_refused() {
     for (name, old, new, named) in [
-        (
-            "tiny-deberta",
-            "\"deberta\"",
-            "\"deberta-v2\"",
-            "`model_type` is `deberta-v2`",
-        ),
+        ("tiny-deberta", "\"deberta\"", "\"deberta-v2\"", "`model_type` is `deberta-v2`"),
         ("tiny-deberta", "c2p|p2c", "c2p", "`pos_att_type` is `c2p`"),
-        (
-            "tiny-deberta",
-            "\"gelu\"",
-            "\"gelu_new\"",
-            "`hidden_act` is `gelu_new`",
-        ),
+        ("tiny-deberta", "\"gelu\"", "\"gelu_new\"", "`hidden_act` is `gelu_new`"),
         (
             "tiny-deberta",
             "\"relative_attention\": true",
             "\"relative_attention\": false",
             "`relative_attention`",
         ),
-        (
-            "tiny-deberta",
-            "\"num_hidden_layers\": 4",
-            "\"num_hidden_layers\": 2",
-            "not at least 3",
-        ),
-        (
-            "tiny-bert",
-            "\"vocab_size\": ",
-            "\"vocab_size\": 1",
-            "`vocab_size`",
-        ),
-        (
-            "tiny-bleurt",
-            "\"bleurt\"",
-            "\"rembert\"",
-            "`model_type` is `rembert`",
-        ),
-        (
-            "tiny-bleurt",
-            "\"type_vocab_size\": 2",
-            "\"type_vocab_size\": 1",
-            "`type_vocab_size`",
-        ),
-        (
-            "tiny-bleurt",
-            "\"embedding_size\": 8",
-            "\"embedding_size\": 16",
-            "pytorch_model.bin",
-        ),
-        (
-            "tiny-deberta",
-            "\"hidden_size\": 16",
-            "\"hidden_size\": 32",
-            "pytorch_model.bin",
-        ),
+        ("tiny-deberta", "\"num_hidden_layers\": 4", "\"num_hidden_layers\": 2", "not at least 3"),
+        ("tiny-bert", "\"vocab_size\": ", "\"vocab_size\": 1", "`vocab_size`"),
+        ("tiny-bleurt", "\"bleurt\"", "\"rembert\"", "`model_type` is `rembert`"),
+        ("tiny-bleurt", "\"type_vocab_size\": 2", "\"type_vocab_size\": 1", "`type_vocab_size`"),
+        ("tiny-bleurt", "\"embedding_size\": 8", "\"embedding_size\": 16", "pytorch_model.bin"),
+        ("tiny-deberta", "\"hidden_size\": 16", "\"hidden_size\": 32", "pytorch_model.bin"),
     ] {
         let copy = copy(name);
         let path = copy.path().join("config.json");
@@ -450,11 +349,7 @@ fn equal_texts_are_equal(variable: &str, model: &BertScoreModel) {
     for (pair, score) in pairs().iter().zip(scorer.score(&pairs()).unwrap()) {
         println!("{} {:?}", model.card, figures(&score));
         if pair.0 == pair.1 && !pair.0.is_empty() {
-            assert!(
-                figures(&score)
-                    .iter()
-                    .all(|figure| (figure - 1.0).abs() < 1e-4)
-            );
+            assert!(figures(&score).iter().all(|figure| (figure - 1.0).abs() < 1e-4));
         }
     }
 }
@@ -466,10 +361,7 @@ fn with_weights_bleurt_20_d12_scores_as_its_port_says() {
     // The example of bleurt-pytorch's own page.
     let pairs = [
         ("a bird chirps by the window", "a bird chirps by the window"),
-        (
-            "this is a random sentence",
-            "this looks like a random sentence",
-        ),
+        ("this is a random sentence", "this looks like a random sentence"),
     ];
     let pairs = pairs.map(|(reference, candidate)| (reference.to_owned(), candidate.to_owned()));
     let scorer = Bleurt::load(Path::new(&directory)).unwrap();

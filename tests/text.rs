@@ -49,9 +49,8 @@ fn digest(text: &str) -> String {
 fn matched<T: Eq + Hash>(a: &[T], b: &[T]) -> String {
     let matcher = SequenceMatcher::new(b);
     let blocks = matcher.matching_blocks(a).into_iter();
-    let blocks: Vec<String> = blocks
-        .map(|block| format!("{},{},{}", block.a, block.b, block.size))
-        .collect();
+    let blocks: Vec<String> =
+        blocks.map(|block| format!("{},{},{}", block.a, block.b, block.size)).collect();
     let opcodes = matcher.opcodes(a).into_iter();
     let opcodes: Vec<String> = opcodes
         .map(|opcode| {
@@ -108,9 +107,8 @@ fn draw_text(seed: u64, vocabulary: &str) -> [String; 2] {
     let random = &mut SplitMix64::new(seed);
     let vocabulary = GOLDENS[vocabulary].as_array().unwrap();
     [(); 2].map(|()| {
-        let words: Vec<&str> = (0..random.below(20))
-            .map(|_| text(choose(random, vocabulary)))
-            .collect();
+        let words: Vec<&str> =
+            (0..random.below(20)).map(|_| text(choose(random, vocabulary))).collect();
         words.join(" ")
     })
 }
@@ -118,10 +116,7 @@ fn draw_text(seed: u64, vocabulary: &str) -> [String; 2] {
 /// The published wrong notes by dataset and id, each row by its columns.
 fn notes(data: &Path) -> HashMap<(&'static str, String), HashMap<String, String>> {
     let files = [
-        (
-            "medec",
-            "medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv",
-        ),
+        ("medec", "medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv"),
         ("english", "mederrbench/reviewed_data_EN_test.csv"),
         ("chinese", "mederrbench/reviewed_data_CN_test.csv"),
         ("arabic", "mederrbench/reviewed_data_ARA_test.csv"),
@@ -186,13 +181,9 @@ fn with_data_matching_blocks_of_real_notes_are_cpythons() {
     let cases = note_cases(None);
     let mut pairs = 0;
     for (case, note) in cases {
-        let [error, corrected, whole, mended] = [
-            "Error Sentence",
-            "Corrected Sentence",
-            "Text",
-            "Corrected Text",
-        ]
-        .map(|column| note[column].as_str());
+        let [error, corrected, whole, mended] =
+            ["Error Sentence", "Corrected Sentence", "Text", "Corrected Text"]
+                .map(|column| note[column].as_str());
         let sentences = [(error, corrected), (error, whole)]
             .map(|(a, b)| (characters(a), characters(b)))
             .map(|(a, b)| (ratio(&a, &b), matched(&a, &b)));
@@ -252,11 +243,7 @@ fn medec_sentences(sentences: &str) -> Vec<&str> {
     }
     pieces
         .into_iter()
-        .map(|piece| {
-            piece
-                .split_once(' ')
-                .map_or(piece, |(_, sentence)| sentence)
-        })
+        .map(|piece| piece.split_once(' ').map_or(piece, |(_, sentence)| sentence))
         .collect()
 }
 

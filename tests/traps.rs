@@ -37,11 +37,7 @@ fn goldens_expose(number: u64, mistakes: &[&str]) {
     let cases: Vec<Golden> = golden::cases().into_iter().filter(is_trap).collect();
     for case in &cases {
         for trap in &case.traps {
-            assert!(
-                trap.moves_logits_by >= 5.0 * case.tolerance,
-                "{}",
-                case.name
-            );
+            assert!(trap.moves_logits_by >= 5.0 * case.tolerance, "{}", case.name);
         }
         case.check(&case.ours());
     }
@@ -58,10 +54,7 @@ fn published(name: &str) -> Config {
 }
 
 fn message(role: &str, content: &str) -> Message {
-    Message {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    }
+    Message { role: role.to_owned(), content: content.to_owned() }
 }
 
 fn describe(directory: &Path) -> Description {
@@ -73,13 +66,8 @@ fn describe(directory: &Path) -> Description {
         card: None,
         files: CheckpointFiles::find(directory).unwrap(),
     };
-    Description::read(
-        checkpoint,
-        (WantedType::Auto, Quantisation::None),
-        Machine::Cpu,
-        4096,
-    )
-    .unwrap()
+    Description::read(checkpoint, (WantedType::Auto, Quantisation::None), Machine::Cpu, 4096)
+        .unwrap()
 }
 
 type Chat = (ChatTemplate, Arc<Tokenizer>);
@@ -107,10 +95,8 @@ fn always(family: Family, token: u32) -> TempDir {
     let likeliest = greedy(&common::synthetic(family), &prompt);
     common::edited(family, |name, width, values| {
         if name.ends_with("embed_tokens.weight") {
-            let row: Vec<f32> = row(values, width, likeliest)
-                .iter()
-                .map(|value| value * 8.0)
-                .collect();
+            let row: Vec<f32> =
+                row(values, width, likeliest).iter().map(|value| value * 8.0).collect();
             row_mut(values, width, token).copy_from_slice(&row);
         }
     })
@@ -131,9 +117,7 @@ fn device() -> Device {
 /// The likeliest token after `prompt`, by the decoder alone.
 fn greedy(directory: &Path, prompt: &[u32]) -> u32 {
     let decoder = common::load(directory, WantedType::Auto);
-    let logits = common::logits(&decoder, prompt, prompt.len())
-        .pop()
-        .unwrap();
+    let logits = common::logits(&decoder, prompt, prompt.len()).pop().unwrap();
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     logits.iter().position(|logit| *logit == largest).unwrap() as u32
 }
@@ -143,10 +127,7 @@ fn every_eos_ends(family: Family, names: &[&str]) {
     let directory = common::synthetic(family);
     let description = describe(&directory);
     let tokenizer = &description.tokenizer;
-    let eos_ids: Vec<u32> = names
-        .iter()
-        .map(|name| tokenizer.id(name).unwrap())
-        .collect();
+    let eos_ids: Vec<u32> = names.iter().map(|name| tokenizer.id(name).unwrap()).collect();
     assert_eq!(description.generation.eos_ids, eos_ids);
     for &eos in &eos_ids {
         let directory = always(family, eos);
@@ -157,17 +138,10 @@ fn every_eos_ends(family: Family, names: &[&str]) {
             max_tokens: 20,
             ..Request::default()
         };
-        assert_eq!(
-            complete(&engine, request.clone()).tokens[0],
-            eos,
-            "it was to be said"
-        );
+        assert_eq!(complete(&engine, request.clone()).tokens[0], eos, "it was to be said");
         request.stop.ids = description.generation.eos_ids.clone();
         let completion = complete(&engine, request);
-        assert_eq!(
-            (&completion.tokens[..], &*completion.text),
-            (&[eos][..], "")
-        );
+        assert_eq!((&completion.tokens[..], &*completion.text), (&[eos][..], ""));
         assert_eq!(completion.finish_reason, FinishReason::Stop);
     }
 }
@@ -191,13 +165,9 @@ fn trap_01_gemma_slides_five_layers_in_six_and_a_window_counts_its_own_position(
 fn with_data_trap_01_gemmas_published_layers_slide_five_in_six() {
     let config = published("gemma-3-4b-it");
     let layers = config.layers.iter().enumerate();
-    let full: Vec<usize> = layers
-        .filter_map(|(index, layer)| (*layer == Layer::Full).then_some(index))
-        .collect();
-    assert_eq!(
-        (config.layers.len(), &full[..]),
-        (34, &[5, 11, 17, 23, 29][..])
-    );
+    let full: Vec<usize> =
+        layers.filter_map(|(index, layer)| (*layer == Layer::Full).then_some(index)).collect();
+    assert_eq!((config.layers.len(), &full[..]), (34, &[5, 11, 17, 23, 29][..]));
     assert_eq!(config.layers[0], Layer::Sliding(1024));
 }
 
@@ -220,21 +190,9 @@ fn trap_02_gemma_stretches_only_global_layers() {
 fn with_data_trap_02_gemmas_published_stretch_is_of_global_layers() {
     let config = published("gemma-3-4b-it");
     let scaling = RopeScaling::Linear { factor: 8.0 };
-    assert_eq!(
-        config.full_rope,
-        RopeConfig {
-            theta: 1e6,
-            scaling
-        }
-    );
+    assert_eq!(config.full_rope, RopeConfig { theta: 1e6, scaling });
     let scaling = RopeScaling::None;
-    assert_eq!(
-        config.sliding_rope,
-        RopeConfig {
-            theta: 1e4,
-            scaling
-        }
-    );
+    assert_eq!(config.sliding_rope, RopeConfig { theta: 1e4, scaling });
 }
 
 #[test]
@@ -279,14 +237,7 @@ fn trap_05_gemmas_norms_multiply_by_one_plus_the_weight() {
 
 #[test]
 fn trap_06_gemmas_gelu_is_the_tanh_one_and_scores_have_their_own_scale() {
-    goldens_expose(
-        6,
-        &[
-            "erf gelu",
-            "scores scaled by head_dim",
-            "scores scaled by hidden/heads",
-        ],
-    );
+    goldens_expose(6, &["erf gelu", "scores scaled by head_dim", "scores scaled by hidden/heads"]);
     // A softcap, as Gemma 2 has it, is refused, not passed over.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("config.json");
@@ -307,10 +258,7 @@ fn trap_07_gemma_ends_its_turns_with_either_of_two_tokens() {
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_trap_07_gemmas_published_ends_are_two() {
     let path = common::data().join("configs/gemma-3-4b-it.generation_config.json");
-    assert_eq!(
-        Generation::read(Some(&path), &[]).unwrap().eos_ids,
-        [1, 106]
-    );
+    assert_eq!(Generation::read(Some(&path), &[]).unwrap().eos_ids, [1, 106]);
     // The outer file's ids hold for the nested decoder, too.
     assert_eq!(published("gemma-3-4b-it").eos_ids, [1, 106]);
 }
@@ -351,28 +299,17 @@ fn trap_09_rows_that_no_token_has_are_never_said() {
         // The padding would win every draw.
         let directory = common::edited(family, |name, width, values| {
             if name.ends_with("embed_tokens.weight") {
-                let winner: Vec<f32> = row(values, width, likeliest)
-                    .iter()
-                    .map(|value| value * 8.0)
-                    .collect();
+                let winner: Vec<f32> =
+                    row(values, width, likeliest).iter().map(|value| value * 8.0).collect();
                 for row in values.chunks_exact_mut(width).skip(known as usize) {
                     row.copy_from_slice(&winner);
                 }
             }
         });
-        assert!(
-            greedy(directory.path(), &prompt) >= known,
-            "the padding does not win"
-        );
+        assert!(greedy(directory.path(), &prompt) >= known, "the padding does not win");
         let engine = common::engine(directory.path(), tokenizer, OPTIONS, 2);
         let grammar = Grammar::Regex(".{8,20}!".to_owned());
-        for constraint in [
-            None,
-            Some(Constraint {
-                grammar,
-                after: None,
-            }),
-        ] {
+        for constraint in [None, Some(Constraint { grammar, after: None })] {
             let request = Request {
                 tokens: prompt.clone(),
                 constraint,
@@ -381,11 +318,7 @@ fn trap_09_rows_that_no_token_has_are_never_said() {
                 ..Request::default()
             };
             let completion = complete(&engine, request);
-            assert!(
-                completion.tokens.iter().all(|id| *id < known),
-                "{:?}",
-                completion.tokens
-            );
+            assert!(completion.tokens.iter().all(|id| *id < known), "{:?}", completion.tokens);
             for sampled in completion.logprobs.iter().flatten() {
                 assert!(sampled.top.iter().all(|(id, _)| *id < known), "{sampled:?}");
             }
@@ -404,17 +337,10 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     let backbone = Arc::new(backbone);
     let config = SystemConfig::parse("medmad", &["record_chars=2", "t_max=0"]).unwrap();
-    let member = |agent| Member {
-        agent,
-        source: backbone.clone(),
-    };
+    let member = |agent| Member { agent, source: backbone.clone() };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
-        members: config
-            .seats()
-            .into_iter()
-            .map(|seat| member(seat.agent))
-            .collect(),
+        members: config.seats().into_iter().map(|seat| member(seat.agent)).collect(),
         recorder: Box::new(calls),
         run_seed: 1,
         free: false,
@@ -426,17 +352,9 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     };
     let medmad = config.build(&PromptSet::embedded()).unwrap();
     let refused = medmad
-        .answer(&Task {
-            panel: &panel,
-            dataset: "scans",
-            item: &dataset.items[0],
-            run: 0,
-        })
+        .answer(&Task { panel: &panel, dataset: "scans", item: &dataset.items[0], run: 0 })
         .unwrap_err();
-    assert!(
-        matches!(&refused, PanelError::Image { item } if item == "17"),
-        "{refused}"
-    );
+    assert!(matches!(&refused, PanelError::Image { item } if item == "17"), "{refused}");
     // The item is lost, the run goes on, and nobody was asked.
     assert!(refused.concerns_item());
     assert!(asked.try_recv().is_err());
@@ -444,20 +362,14 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
 
 #[test]
 fn trap_11_qwens_heads_are_normed_before_they_turn_and_have_a_width_of_their_own() {
-    goldens_expose(
-        11,
-        &["q_norm and k_norm skipped", "theta left at its default"],
-    );
+    goldens_expose(11, &["q_norm and k_norm skipped", "theta left at its default"]);
 }
 
 #[test]
 #[ignore = "needs WARDROUND_DATA"]
 fn with_data_trap_11_qwens_published_heads_have_a_width_of_their_own() {
     let config = published("qwen3-4b");
-    assert_eq!(
-        (config.hidden_size, config.heads, config.head_dim),
-        (2560, 32, 128)
-    );
+    assert_eq!((config.hidden_size, config.heads, config.head_dim), (2560, 32, 128));
     assert_eq!(config.full_rope.theta, 1e6);
     assert!(config.tied_embeddings);
 }
@@ -465,12 +377,8 @@ fn with_data_trap_11_qwens_published_heads_have_a_width_of_their_own() {
 #[test]
 fn trap_12_qwen_does_not_think_unless_asked_and_is_not_decoded_greedily() {
     let description = describe(&common::synthetic(Family::Qwen3));
-    let sampling = Sampling {
-        temperature: 0.6,
-        top_k: Some(20),
-        top_p: Some(0.95),
-        ..Sampling::default()
-    };
+    let sampling =
+        Sampling { temperature: 0.6, top_k: Some(20), top_p: Some(0.95), ..Sampling::default() };
     assert_eq!(description.generation.sampling, sampling);
     assert!(!Settings::default().decoding.thinking);
     thinks_when_asked(&chat(&common::synthetic(Family::Qwen3)));
@@ -486,10 +394,7 @@ fn thinks_when_asked((chat, tokenizer): &Chat) {
     let turn = "<|im_start|>assistant\n";
     let messages = [message("user", "Why?")];
     let silent = chat.render(&messages, false).unwrap();
-    assert!(
-        silent.ends_with(&format!("{turn}<think>\n\n</think>\n\n")),
-        "{silent}"
-    );
+    assert!(silent.ends_with(&format!("{turn}<think>\n\n</think>\n\n")), "{silent}");
     let thinking = chat.render(&messages, true).unwrap();
     assert!(thinking.ends_with(turn), "{thinking}");
     let end = tokenizer.id("</think>").unwrap();
@@ -505,19 +410,13 @@ fn trap_13_a_grammar_waits_for_the_end_of_thought() {
     assert_eq!(backbone.think_end, Some(think_end));
     let request = Request {
         tokens: tokens(1, 12),
-        sampling: Sampling {
-            temperature: 3.0,
-            ..Sampling::default()
-        },
+        sampling: Sampling { temperature: 3.0, ..Sampling::default() },
         max_tokens: 60,
         ..Request::default()
     };
     // Noise says `</think>` too seldom: what a free run says in the middle stands for it.
     for seed in 0..5 {
-        let request = Request {
-            seed,
-            ..request.clone()
-        };
+        let request = Request { seed, ..request.clone() };
         let free = complete(&backbone.engine, request.clone()).tokens;
         let end = free[20];
         let at = free.iter().position(|token| *token == end).unwrap();
@@ -529,17 +428,10 @@ fn trap_13_a_grammar_waits_for_the_end_of_thought() {
             ..request.clone()
         };
         let completion = complete(&backbone.engine, constrained(Some(end)));
-        assert_eq!(
-            completion.tokens[..=at],
-            free[..=at],
-            "thought was constrained"
-        );
+        assert_eq!(completion.tokens[..=at], free[..=at], "thought was constrained");
         let tokenizer = &backbone.description.tokenizer;
         let answer = tokenizer.decode(&completion.tokens[at + 1..]);
-        assert!(
-            answer.starts_with("answer: ") && answer.len() == 17,
-            "{answer}"
-        );
+        assert!(answer.starts_with("answer: ") && answer.len() == 17, "{answer}");
         assert_eq!(completion.finish_reason, FinishReason::Stop);
         let at_once = complete(&backbone.engine, constrained(None));
         assert!(at_once.text.starts_with("answer: "));
@@ -573,12 +465,7 @@ fn with_data_trap_14_qwens_published_files_have_two_ends_and_no_beginning() {
 fn trap_15_llamas_frequencies_are_stretched_past_the_original_length() {
     goldens_expose(
         15,
-        &[
-            "scaling ignored",
-            "scaled linearly",
-            "frequencies in bf16",
-            "rope_parameters ignored",
-        ],
+        &["scaling ignored", "scaled linearly", "frequencies in bf16", "rope_parameters ignored"],
     );
 }
 
@@ -592,24 +479,12 @@ fn with_data_trap_15_llamas_published_frequencies_are_stretched() {
         high_frequency: 4.0,
         original_positions: 8192.0,
     };
-    assert_eq!(
-        config.full_rope,
-        RopeConfig {
-            theta: 5e5,
-            scaling
-        }
-    );
+    assert_eq!(config.full_rope, RopeConfig { theta: 5e5, scaling });
 }
 
 #[test]
 fn trap_16_llama_has_three_ends_tied_tables_and_a_date() {
-    goldens_expose(
-        16,
-        &[
-            "lm_head.weight ignored, table tied",
-            "theta left at its default",
-        ],
-    );
+    goldens_expose(16, &["lm_head.weight ignored, table tied", "theta left at its default"]);
     let names = ["<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"];
     every_eos_ends(Family::Llama, &names);
     // A template that asks for the day gets one that never changes.
@@ -638,10 +513,7 @@ fn trap_17_a_prompt_begins_once() {
     let directory = tempfile::tempdir().unwrap();
     let from = common::synthetic(Family::Llama);
     let mut json = golden::read(&from.join("tokenizer.json"));
-    let (name, id) = (
-        "<|begin_of_text|>",
-        common::tokenizer(&from).id("<|begin_of_text|>"),
-    );
+    let (name, id) = ("<|begin_of_text|>", common::tokenizer(&from).id("<|begin_of_text|>"));
     json["post_processor"] = json!({
         "type": "TemplateProcessing",
         "single": [{"SpecialToken": {"id": name, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
@@ -652,10 +524,7 @@ fn trap_17_a_prompt_begins_once() {
     std::fs::write(&path, json.to_string()).unwrap();
     let adding = tokenizers::Tokenizer::from_file(&path).unwrap();
     assert_eq!(adding.encode("x", true).unwrap().get_ids()[0], id.unwrap());
-    let ours = (
-        ChatTemplate::load(&from).unwrap(),
-        Arc::new(Tokenizer::load(&path).unwrap()),
-    );
+    let ours = (ChatTemplate::load(&from).unwrap(), Arc::new(Tokenizer::load(&path).unwrap()));
     begins_once(&ours, name);
 }
 
@@ -691,10 +560,7 @@ fn trap_18_of_equal_logits_the_lowest_id_is_said() {
             }
         });
         let engine = common::engine(directory.path(), common::tokenizer(&from), OPTIONS, 2);
-        let one = Sampling {
-            top_k: Some(1),
-            ..Sampling::default()
-        };
+        let one = Sampling { top_k: Some(1), ..Sampling::default() };
         for (sampling, seed) in [(GREEDY, 0), (one, 1), (one, 2), (one, 3), (one, 4)] {
             let request = Request {
                 tokens: prompt.clone(),
@@ -728,24 +594,15 @@ fn trap_19_a_prefix_is_one_models_own_and_its_last_token_is_computed() {
     let prompt = tokens(1, 3 * PAGE);
     let first = complete(&engine, request(prompt.clone()));
     let again = complete(&engine, request(prompt.clone()));
-    assert_eq!(
-        (first.usage.cached_tokens, again.usage.cached_tokens),
-        (0, 2 * PAGE)
-    );
-    assert_eq!(
-        (&first.tokens, &first.logprobs),
-        (&again.tokens, &again.logprobs)
-    );
+    assert_eq!((first.usage.cached_tokens, again.usage.cached_tokens), (0, 2 * PAGE));
+    assert_eq!((&first.tokens, &first.logprobs), (&again.tokens, &again.logprobs));
     // The same page after another one is another page.
     let moved = [&tokens(2, PAGE)[..], &prompt[PAGE..]].concat();
     let after = complete(&engine, request(moved.clone()));
     assert_eq!(after.usage.cached_tokens, 0);
     let fresh = common::synthetic_engine(Family::Qwen3, OPTIONS);
     let alone = complete(&fresh, request(moved));
-    assert_eq!(
-        (after.tokens, after.logprobs),
-        (alone.tokens, alone.logprobs)
-    );
+    assert_eq!((after.tokens, after.logprobs), (alone.tokens, alone.logprobs));
     // Another model, and the same one with other weights, know nothing of it.
     let other = common::edited(Family::Qwen3, |_, _, values| {
         values.iter_mut().for_each(|value| *value *= 1.25);
@@ -768,10 +625,7 @@ fn trap_20_a_decoded_prefix_has_the_bits_of_a_computed_one() {
             &engine,
             Request {
                 tokens: prompt.clone(),
-                sampling: Sampling {
-                    temperature: 2.5,
-                    ..Sampling::default()
-                },
+                sampling: Sampling { temperature: 2.5, ..Sampling::default() },
                 max_tokens: 90,
                 ..Request::default()
             },
@@ -794,9 +648,7 @@ fn trap_20_a_decoded_prefix_has_the_bits_of_a_computed_one() {
         assert_eq!(resumed.tokens, fresh.tokens);
         let bits = |completion: &wardround::engine::Completion| -> Vec<u32> {
             let sampled = completion.logprobs.iter().flatten();
-            sampled
-                .flat_map(|one| one.top.iter().map(|(_, logprob)| logprob.to_bits()))
-                .collect()
+            sampled.flat_map(|one| one.top.iter().map(|(_, logprob)| logprob.to_bits())).collect()
         };
         assert_eq!(bits(&resumed), bits(&fresh), "{}", family.name());
     }

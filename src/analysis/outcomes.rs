@@ -71,11 +71,7 @@ impl<'a> Outcomes<'a> {
             |place: Option<usize>| place.is_some_and(|place| records[place].correct().is_some());
         let is_graded =
             |item: &usize| !lines.is_empty() && lines.iter().all(|run| has_gold(run[*item]));
-        Outcomes {
-            graded: (0..items.len()).filter(is_graded).collect(),
-            lines,
-            contents,
-        }
+        Outcomes { graded: (0..items.len()).filter(is_graded).collect(), lines, contents }
     }
 
     /// The run as it was read.
@@ -116,9 +112,7 @@ impl<'a> Outcomes<'a> {
     pub fn graded(&self) -> Vec<Vec<&ItemLine>> {
         let of_run = |run: &Vec<Option<usize>>| {
             let lines = self.graded.iter().filter_map(|item| run[*item]);
-            lines
-                .map(|place| &self.contents.items.records[place])
-                .collect()
+            lines.map(|place| &self.contents.items.records[place]).collect()
         };
         self.lines.iter().map(of_run).collect()
     }
@@ -135,8 +129,7 @@ impl<'a> Outcomes<'a> {
 
     fn of_kind<T>(&self, kind: fn(&ItemLine) -> Option<&T>) -> Vec<Vec<&T>> {
         let runs = self.graded().into_iter();
-        runs.map(|run| run.into_iter().filter_map(kind).collect())
-            .collect()
+        runs.map(|run| run.into_iter().filter_map(kind).collect()).collect()
     }
 
     /// Whether the final answers, or the flags, are right; an item that errored is wrong. `[runs][graded items]`.
@@ -177,25 +170,20 @@ impl<'a> Outcomes<'a> {
             let of_round =
                 |call: &&&CallLine| (call.stage, call.round) == (round.stage, round.round);
             let calls = calls.into_iter().flatten().filter(of_round);
-            calls
-                .filter_map(|call| trajectory_text(&call.record))
-                .collect()
+            calls.filter_map(|call| trajectory_text(&call.record)).collect()
         })
     }
 
     fn map<'s, T>(&'s self, value: impl Fn(&'s AnswerLine) -> T) -> Vec<Vec<T>> {
         let runs = self.answers().into_iter();
-        runs.map(|run| run.into_iter().map(&value).collect())
-            .collect()
+        runs.map(|run| run.into_iter().map(&value).collect()).collect()
     }
 
     /// Stated confidence of the team, and whether it was right, over all runs; errored items state none.
     pub fn predictions(&self) -> Vec<Prediction> {
         let answers = self.answers().into_iter().flatten();
         let answered = answers.filter(|answer| answer.error.is_none());
-        answered
-            .map(|answer| (answer.team_confidence, answer.correct == Some(true)))
-            .collect()
+        answered.map(|answer| (answer.team_confidence, answer.correct == Some(true))).collect()
     }
 
     /// Items times runs that errored, graded or not.
@@ -234,9 +222,7 @@ fn round(answer: &AnswerLine, when: When) -> Option<&RoundLine> {
     let initial = || rounds().find(|round| round.stage == Stage::Initial);
     match when {
         When::Initial => initial(),
-        When::FirstRound => rounds()
-            .find(|round| round.stage == Stage::Round)
-            .or_else(initial),
+        When::FirstRound => rounds().find(|round| round.stage == Stage::Round).or_else(initial),
         When::Last => rounds().next_back(),
     }
 }

@@ -69,10 +69,7 @@ pub fn write(contents: &Contents, elapsed_ms: u64) -> Result<(Results, Figures),
 /// # Errors
 /// Figures that this version would have written otherwise, though it wrote them.
 pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, RunError> {
-    let expected = Results {
-        figures: Figures::of(contents).to_map()?,
-        ..stored.clone()
-    };
+    let expected = Results { figures: Figures::of(contents).to_map()?, ..stored.clone() };
     let Some((line, defect)) = first_difference(&stored.text()?, &expected.text()?) else {
         return Ok(None);
     };
@@ -106,10 +103,7 @@ mod tests {
         assert_eq!((figures.ties, figures.mean_rounds_run), (2, Some(1.0)));
         assert_eq!(figures.notes, None);
         assert!(!results.text().unwrap().contains("notes"));
-        assert_eq!(
-            verify(out.path(), None).unwrap().results,
-            Some(results.clone())
-        );
+        assert_eq!(verify(out.path(), None).unwrap().results, Some(results.clone()));
         assert_eq!(check(&contents, &results).unwrap(), None);
     }
 
@@ -157,9 +151,6 @@ mod tests {
         );
         results.version = "0.0.9".to_owned();
         let note = check(&contents, &results).unwrap().unwrap();
-        assert!(
-            note.contains("version 0.0.9 wrote `\"ties\": 9,`"),
-            "{note}"
-        );
+        assert!(note.contains("version 0.0.9 wrote `\"ties\": 9,`"), "{note}");
     }
 }

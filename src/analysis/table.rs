@@ -121,9 +121,7 @@ impl Table {
             let fields = cells.flat_map(|(column, cell)| cell.fields(column.kind));
             writer.write_record(group(&row.group).into_iter().chain(fields))?;
         }
-        let bytes = writer
-            .into_inner()
-            .map_err(csv::IntoInnerError::into_error)?;
+        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

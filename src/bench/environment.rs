@@ -48,10 +48,7 @@ impl Environment {
             hardware,
             device_kind: device.describe(),
             threads: device.threads(),
-            build: Build {
-                version: env!("CARGO_PKG_VERSION"),
-                profile,
-            },
+            build: Build { version: env!("CARGO_PKG_VERSION"), profile },
             limits: device.measure_limits(BUFFER_BYTES.min(available_memory() / 4))?,
             peak_memory_bytes,
         })
@@ -61,9 +58,7 @@ impl Environment {
     pub fn describe(&self) -> String {
         let (hardware, limits) = (&self.hardware, &self.limits);
         let narrow = |rate: Option<f64>, name: &str| {
-            rate.map_or(String::new(), |rate| {
-                format!(", {:.1} in {name}", rate / 1e9)
-            })
+            rate.map_or(String::new(), |rate| format!(", {:.1} in {name}", rate / 1e9))
         };
         format!(
             "{}, {} threads on {} cores, {}, {} of memory; wardround {} ({})\n\
@@ -84,7 +79,6 @@ impl Environment {
 
     /// For people.
     pub fn peak_memory(&self) -> String {
-        self.peak_memory_bytes
-            .map_or_else(|| "unknown".to_owned(), gibibytes)
+        self.peak_memory_bytes.map_or_else(|| "unknown".to_owned(), gibibytes)
     }
 }

@@ -116,14 +116,7 @@ impl Measurement {
 impl ModelReport {
     /// A table as llama-bench prints it, and above it what it was measured on.
     pub fn markdown(&self) -> String {
-        let Subject {
-            name,
-            family,
-            parameters,
-            dtype,
-            quantisation,
-            ..
-        } = &self.model;
+        let Subject { name, family, parameters, dtype, quantisation, .. } = &self.model;
         let mut text = format!(
             "{name} ({family}, {:.2} billion parameters, {dtype}, quantisation {quantisation}), seed {}\n{}\n\n",
             *parameters as f64 / 1e9,
@@ -179,10 +172,7 @@ mod tests {
         let workload = Workload::prefill(600, 1, 0, 512);
         let result =
             Measurement::new(&workload, &costs, &times, &limits, StoredType::F32.into()).unwrap();
-        assert_eq!(
-            (result.tokens_per_second, result.tokens_per_second_min),
-            (400.0, 200.0)
-        );
+        assert_eq!((result.tokens_per_second, result.tokens_per_second_min), (400.0, 200.0));
         assert_eq!(result.tokens_per_second_std, Some(80_000f64.sqrt()));
         let matrices = 2 * (4 * 64 * 64 + 3 * 64 * 128);
         let expected = (600 * matrices + 100 * 64) as f64 / 1e9 / 2.0;
@@ -191,9 +181,6 @@ mod tests {
         let kv = config.kv_bytes_per_token(Machine::Cpu) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
-        assert_eq!(
-            Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()),
-            None
-        );
+        assert_eq!(Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()), None);
     }
 }

@@ -48,10 +48,7 @@ pub fn json(report: &impl Serialize) -> std::io::Result<String> {
 /// A figure cannot be written as CSV.
 pub fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
     let mut report = serde_json::to_value(report)?;
-    let rows = match report
-        .as_object_mut()
-        .and_then(|fields| fields.shift_remove(rows))
-    {
+    let rows = match report.as_object_mut().and_then(|fields| fields.shift_remove(rows)) {
         Some(Value::Array(rows)) => rows,
         _ => Vec::new(),
     };
@@ -67,9 +64,7 @@ pub fn csv(report: &impl Serialize, rows: &str) -> std::io::Result<String> {
         }
         writer.write_record(cells.iter().map(|(_, value)| value))?;
     }
-    let bytes = writer
-        .into_inner()
-        .map_err(csv::IntoInnerError::into_error)?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

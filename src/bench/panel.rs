@@ -173,48 +173,19 @@ impl PanelReport {
     /// Two tables, the panel's and the engines', and above them what it was measured on.
     pub fn markdown(&self) -> String {
         let (panel, plan) = (&self.panel, &self.plan);
-        let Usage {
-            prompt_tokens,
-            cached_tokens,
-            completion_tokens,
-            forced_tokens,
-        } = panel.tokens;
+        let Usage { prompt_tokens, cached_tokens, completion_tokens, forced_tokens } = panel.tokens;
         let memory = self.environment.peak_memory();
         let rows = [
-            (
-                "questions (errors)",
-                format!("{} ({})", panel.questions, panel.errors),
-            ),
+            ("questions (errors)", format!("{} ({})", panel.questions, panel.errors)),
             ("calls", panel.calls.to_string()),
             ("wall time, s", format!("{:.2}", panel.wall_seconds)),
-            (
-                "questions a minute",
-                format!("{:.2}", panel.questions_per_minute),
-            ),
-            (
-                "prompt tokens (cached)",
-                format!("{prompt_tokens} ({cached_tokens})"),
-            ),
-            (
-                "completion tokens (forced)",
-                format!("{completion_tokens} ({forced_tokens})"),
-            ),
-            (
-                "completion tokens a second",
-                format!("{:.1}", panel.completion_tokens_per_second),
-            ),
-            (
-                "computed tokens a second",
-                format!("{:.1}", panel.computed_tokens_per_second),
-            ),
-            (
-                "time to first token, ms: mean / p50 / p99",
-                panel.time_to_first_token_ms.row(),
-            ),
-            (
-                "inter-token latency, ms: mean / p50 / p99",
-                panel.inter_token_ms.row(),
-            ),
+            ("questions a minute", format!("{:.2}", panel.questions_per_minute)),
+            ("prompt tokens (cached)", format!("{prompt_tokens} ({cached_tokens})")),
+            ("completion tokens (forced)", format!("{completion_tokens} ({forced_tokens})")),
+            ("completion tokens a second", format!("{:.1}", panel.completion_tokens_per_second)),
+            ("computed tokens a second", format!("{:.1}", panel.computed_tokens_per_second)),
+            ("time to first token, ms: mean / p50 / p99", panel.time_to_first_token_ms.row()),
+            ("inter-token latency, ms: mean / p50 / p99", panel.inter_token_ms.row()),
             ("preemptions", panel.preemptions.to_string()),
             ("peak memory", memory),
         ];
@@ -268,10 +239,7 @@ mod tests {
             decode: Work {
                 steps: 10,
                 rows: 30,
-                cost: Cost {
-                    bytes_read: 4_000_000,
-                    multiply_adds: 1_000_000,
-                },
+                cost: Cost { bytes_read: 4_000_000, multiply_adds: 1_000_000 },
                 busy: Duration::from_millis(8),
             },
             pages: 100,

@@ -33,11 +33,7 @@ mod tests {
     #[test]
     fn known_samples() {
         let summary = Summary::of(&[4.0, 2.0, 6.0]).unwrap();
-        let expected = Summary {
-            mean: 4.0,
-            standard_deviation: Some(2.0),
-            minimum: 2.0,
-        };
+        let expected = Summary { mean: 4.0, standard_deviation: Some(2.0), minimum: 2.0 };
         assert_eq!(summary, expected);
         assert_eq!(Summary::of(&[3.0]).unwrap().standard_deviation, None);
         assert_eq!(Summary::of(&[]), None);

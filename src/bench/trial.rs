@@ -31,10 +31,7 @@ impl<B: Backend> Trial<B> {
         extent: Extent,
         seed: u64,
     ) -> Result<Trial<B>, OpsError> {
-        let Extent {
-            sequences,
-            positions,
-        } = extent;
+        let Extent { sequences, positions } = extent;
         let config = &decoder.config;
         let each = positions.div_ceil(PAGE);
         let limits = StepLimits {
@@ -117,12 +114,8 @@ impl<B: Backend> Trial<B> {
             let filled = &mut self.filled[part.sequence];
             *filled = part.positions.end.max(*filled);
         }
-        let rows = Rows {
-            tokens: &tokens,
-            positions: &positions,
-            sequences: &sequences,
-            tables: &tables,
-        };
+        let rows =
+            Rows { tokens: &tokens, positions: &positions, sequences: &sequences, tables: &tables };
         let (decoder, ops) = (&self.decoder, &self.ops);
         let (pages, scratch) = (&mut self.pages, &mut self.scratch);
         ops.run(|| decoder.forward(ops, rows, &logit_rows, pages, scratch));
@@ -145,25 +138,14 @@ mod tests {
 
     fn trial(extent: Extent) -> Trial<Cpu> {
         let directory = tempfile::tempdir().unwrap();
-        let recipe = Recipe {
-            family: Family::Qwen3,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         let path = directory.path().join("model");
         write_checkpoint(&recipe, &path).unwrap();
         let config = Config::read(&path.join("config.json")).unwrap();
         let files = [path.join("model.safetensors")];
         let cpu = Cpu::new(2).unwrap();
-        let decoder = Decoder::load(
-            &cpu,
-            config,
-            &files,
-            StoredType::Bf16.into(),
-            extent.positions,
-        )
-        .unwrap();
+        let decoder =
+            Decoder::load(&cpu, config, &files, StoredType::Bf16.into(), extent.positions).unwrap();
         Trial::new(decoder, cpu, extent, 42).unwrap()
     }
 
@@ -175,27 +157,13 @@ mod tests {
     /// The rows are real: however a test comes to a position, its logits are the same bits.
     #[test]
     fn a_position_has_one_answer_whatever_the_test() {
-        let mut one = trial(Extent {
-            sequences: 3,
-            positions: 120,
-        });
-        assert_eq!(
-            one.measure(&Workload::prefill(100, 3, 0, 512), 1)
-                .unwrap()
-                .len(),
-            1
-        );
+        let mut one = trial(Extent { sequences: 3, positions: 120 });
+        assert_eq!(one.measure(&Workload::prefill(100, 3, 0, 512), 1).unwrap().len(), 1);
         let by_prefill = logits(&mut one);
         assert_eq!(by_prefill.len(), 3);
 
-        let mut other = trial(Extent {
-            sequences: 3,
-            positions: 120,
-        });
-        assert_eq!(
-            other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(),
-            2
-        );
+        let mut other = trial(Extent { sequences: 3, positions: 120 });
+        assert_eq!(other.measure(&Workload::decode(2, 3, 98), 2).unwrap().len(), 2);
         assert_eq!(other.filled, [100, 100, 100]);
         assert_eq!(logits(&mut other), by_prefill);
 

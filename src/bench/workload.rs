@@ -25,12 +25,7 @@ pub struct Extent {
 impl Extent {
     /// What the largest of these needs.
     pub fn of(workloads: &[Workload]) -> Extent {
-        let rows = || {
-            workloads
-                .iter()
-                .flat_map(|workload| &workload.steps)
-                .flatten()
-        };
+        let rows = || workloads.iter().flat_map(|workload| &workload.steps).flatten();
         Extent {
             sequences: rows().map(|rows| rows.sequence + 1).max().unwrap_or(0),
             positions: rows().map(|rows| rows.positions.end).max().unwrap_or(0),
@@ -73,12 +68,7 @@ impl Workload {
             }
         }
         steps.extend(Some(step).filter(|step| !step.is_empty()));
-        Workload {
-            name: format!("pp{tokens}"),
-            batch,
-            depth,
-            steps,
-        }
+        Workload { name: format!("pp{tokens}"), batch, depth, steps }
     }
 
     /// `tg`: `tokens` steps of one row a sequence, each of which gives logits.
@@ -87,9 +77,7 @@ impl Workload {
             name: format!("tg{tokens}"),
             batch,
             depth,
-            steps: (depth..depth + tokens)
-                .map(|position| decode_step(batch, position))
-                .collect(),
+            steps: (depth..depth + tokens).map(|position| decode_step(batch, position)).collect(),
         }
     }
 
@@ -98,18 +86,10 @@ impl Workload {
         let prompt = Workload::prefill(tokens, 1, 0, rows);
         let steps = prompt.steps.into_iter().enumerate().map(|(index, chunk)| {
             let mut step = decode_step(batch, depth + index);
-            step.extend(chunk.into_iter().map(|rows| SequenceRows {
-                sequence: batch,
-                ..rows
-            }));
+            step.extend(chunk.into_iter().map(|rows| SequenceRows { sequence: batch, ..rows }));
             step
         });
-        Workload {
-            name: format!("mixed{tokens}"),
-            batch,
-            depth,
-            steps: steps.collect(),
-        }
+        Workload { name: format!("mixed{tokens}"), batch, depth, steps: steps.collect() }
     }
 
     /// Rows of all steps.
@@ -164,11 +144,7 @@ mod tests {
     #[test]
     fn decoding_is_a_row_a_sequence_and_step() {
         let workload = Workload::decode(2, 3, 7);
-        let step = |at: usize| {
-            (0..3)
-                .map(|sequence| (sequence, at..at + 1, true))
-                .collect()
-        };
+        let step = |at: usize| (0..3).map(|sequence| (sequence, at..at + 1, true)).collect();
         assert_eq!(shape(&workload), [step(7), step(8)] as [Vec<_>; 2]);
         assert_eq!((workload.tokens(), extent(&workload)), (6, (3, 9)));
         assert_eq!(workload.name, "tg2");
@@ -177,10 +153,8 @@ mod tests {
     #[test]
     fn a_mixed_step_decodes_beside_a_chunk() {
         let workload = Workload::mixed(600, 1, 5, 512);
-        let expected = [
-            vec![(0, 5..6, true), (1, 0..512, false)],
-            vec![(0, 6..7, true), (1, 512..600, true)],
-        ];
+        let expected =
+            [vec![(0, 5..6, true), (1, 0..512, false)], vec![(0, 6..7, true), (1, 512..600, true)]];
         assert_eq!(shape(&workload), expected);
     }
 }

@@ -84,10 +84,9 @@ impl Check {
         }
         match (gate, finding.has_error) {
             (false, _) | (true, Some(false)) => Ok(()),
-            (true, Some(true)) => Err(Failure::outcome(
-                format!("an error was found in {}", finding.note),
-                None,
-            )),
+            (true, Some(true)) => {
+                Err(Failure::outcome(format!("an error was found in {}", finding.note), None))
+            }
             (true, None) => Err(Failure::outcome(
                 format!("whether {} has an error could not be told", finding.note),
                 None,
@@ -112,19 +111,9 @@ type Asked = (NoteLine, Vec<CallLine>);
 /// Asks the agents, and writes nothing.
 fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
     let (sender, calls) = channel();
-    let started = run.start(
-        &models.start()?,
-        Box::new(sender),
-        interrupt::watch(),
-        |_| {},
-    )?;
+    let started = run.start(&models.start()?, Box::new(sender), interrupt::watch(), |_| {})?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
-    let record = started.system.answer(&Task {
-        panel: &started.panel,
-        dataset,
-        item,
-        run: 1,
-    })?;
+    let record = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
     Ok((note_record(record)?, calls.try_iter().collect()))
 }
 
@@ -145,9 +134,8 @@ fn keep(run: Run, models: Models, out: &Path) -> Result<Asked, Failure> {
 fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {
     match record {
         ItemLine::Note(record) => Ok(record),
-        ItemLine::Answer(record) => Err(Failure::mismatch(format!(
-            "{} is a question, not a note",
-            record.item
-        ))),
+        ItemLine::Answer(record) => {
+            Err(Failure::mismatch(format!("{} is a question, not a note", record.item)))
+        }
     }
 }

@@ -37,10 +37,7 @@ pub struct Man {
 impl Man {
     pub fn run(self) -> Result<(), Failure> {
         fs_err::create_dir_all(&self.directory)?;
-        Ok(clap_mangen::generate_to(
-            Arguments::command(),
-            &self.directory,
-        )?)
+        Ok(clap_mangen::generate_to(Arguments::command(), &self.directory)?)
     }
 }
 
@@ -64,17 +61,10 @@ mod tests {
     #[test]
     fn every_verb_has_a_page() {
         let directory = tempfile::tempdir().unwrap();
-        let man = Man {
-            directory: directory.path().join("man"),
-        };
+        let man = Man { directory: directory.path().join("man") };
         man.run().unwrap();
-        for verb in Arguments::command()
-            .get_subcommands()
-            .filter(|verb| !verb.is_hide_set())
-        {
-            let path = directory
-                .path()
-                .join(format!("man/wardround-{}.1", verb.get_name()));
+        for verb in Arguments::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let path = directory.path().join(format!("man/wardround-{}.1", verb.get_name()));
             let page = fs_err::read_to_string(&path).unwrap();
             assert!(page.contains(".SH OPTIONS"), "{}", path.display());
         }

@@ -49,10 +49,8 @@ impl Demo {
         let executed = driver.execute(run, (directory, Finished::default()), &out)?;
         summary::finish(&executed)?;
         let contents = executed.contents;
-        if let Some(item) = contents
-            .answers()
-            .into_values()
-            .max_by_key(|item| (item.rounds_run, &item.item))
+        if let Some(item) =
+            contents.answers().into_values().max_by_key(|item| (item.rounds_run, &item.item))
         {
             tell_debate(item, contents.texts.get(&item.item))?;
         }
@@ -77,11 +75,7 @@ fn tell_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()
     for round in &item.rounds {
         console::say(format!("  round {}", round.round))?;
         for (index, (agent, answer)) in round.agents.iter().zip(&round.answers).enumerate() {
-            let answer = if answer.is_empty() {
-                "no answer"
-            } else {
-                answer
-            };
+            let answer = if answer.is_empty() { "no answer" } else { answer };
             console::say(format!(
                 "    {agent:6} says {answer}, confidence {}, weight {}",
                 round.confidences[index], round.weights[index]
@@ -90,10 +84,7 @@ fn tell_debate(item: &AnswerLine, text: Option<&ItemText>) -> std::io::Result<()
         console::say(format!("    the vote: {}", round.aggregate))?;
     }
     let gold = item.gold.as_deref().unwrap_or("not given");
-    console::say(format!(
-        "  the team says {}; the right answer is {gold}",
-        item.answer
-    ))
+    console::say(format!("  the team says {}; the right answer is {gold}", item.answer))
 }
 
 fn free_name() -> PathBuf {
@@ -103,8 +94,5 @@ fn free_name() -> PathBuf {
             more => format!("wardround-demo-{more}"),
         })
     };
-    (1..)
-        .map(name)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| name(1))
+    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1))
 }

@@ -21,19 +21,9 @@ impl Doctor {
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let cpu = Cpu::new(threads)?;
-        let fetching = if cfg!(feature = "hub") {
-            "can fetch models"
-        } else {
-            "no HTTP stack"
-        };
-        console::say(format!(
-            "version    {} ({fetching})",
-            env!("CARGO_PKG_VERSION")
-        ))?;
-        console::say(format!(
-            "device     cpu: {}, {threads} threads",
-            cpu.describe()
-        ))?;
+        let fetching = if cfg!(feature = "hub") { "can fetch models" } else { "no HTTP stack" };
+        console::say(format!("version    {} ({fetching})", env!("CARGO_PKG_VERSION")))?;
+        console::say(format!("device     cpu: {}, {threads} threads", cpu.describe()))?;
         let gpus = [Cuda::describe_all(), Metal::describe_all()].concat();
         for gpu in &gpus {
             console::say(format!("device     {gpu}"))?;
@@ -46,17 +36,11 @@ impl Doctor {
         console::say(format!("memory     {} free", gibibytes(available_memory())))?;
         let connections = match options.fetch_refusal() {
             Some(reason) => format!("none: {reason}"),
-            None => format!(
-                "to {} when a model is missing",
-                options.environment.endpoint
-            ),
+            None => format!("to {} when a model is missing", options.environment.endpoint),
         };
         console::say(format!("network    {connections}"))?;
         console::say(format!("cache      {}", options.cache()?.root().display()))?;
-        let offline = HubOptions {
-            offline: true,
-            ..options
-        };
+        let offline = HubOptions { offline: true, ..options };
         for card in Card::all() {
             let state = match hub::resolve(&card.name, &offline) {
                 Ok(checkpoint) => checkpoint.directory.display().to_string(),

@@ -83,16 +83,9 @@ mod tests {
         assert_eq!(code(full()), 70);
         assert_eq!(code(RunError::Io(Arc::new(full()))), 70);
         assert_eq!(code(PanelError::Log(RunError::from(full()).into())), 70);
-        assert_eq!(
-            code(PanelError::Engine(EngineError::Died {
-                reason: String::new(),
-            })),
-            70
-        );
-        let fault = OpsError::Device {
-            device: "cuda:0".into(),
-            reason: "an illegal address".into(),
-        };
+        assert_eq!(code(PanelError::Engine(EngineError::Died { reason: String::new() })), 70);
+        let fault =
+            OpsError::Device { device: "cuda:0".into(), reason: "an illegal address".into() };
         assert_eq!(code(PanelError::Engine(fault.into())), 70);
         assert_eq!(code(OpsError::memory("the weights", "none is left")), 70);
     }
@@ -100,28 +93,16 @@ mod tests {
     #[test]
     fn what_a_signal_ended_is_130() {
         assert_eq!(code(PanelError::Interrupted), 130);
-        let failure = Failure::from(Interrupted {
-            items: 1,
-            total: 2,
-            directory: "run".into(),
-        });
-        assert!(
-            failure
-                .hint()
-                .is_some_and(|hint| hint.contains("wardround resume"))
-        );
+        let failure = Failure::from(Interrupted { items: 1, total: 2, directory: "run".into() });
+        assert!(failure.hint().is_some_and(|hint| hint.contains("wardround resume")));
         assert_eq!(code(failure), 130);
     }
 
     #[test]
     fn help_names_every_code() {
-        for blame in [
-            Blame::Outcome,
-            Blame::Usage,
-            Blame::Artefact,
-            Blame::Machine,
-            Blame::Interrupted,
-        ] {
+        for blame in
+            [Blame::Outcome, Blame::Usage, Blame::Artefact, Blame::Machine, Blame::Interrupted]
+        {
             let line = format!("\n  {:<4} ", blame.exit_code());
             assert!(EXIT_CODES.contains(&line), "{line}");
         }

@@ -59,12 +59,7 @@ struct Input {
     #[arg(long, help_heading = "Input", value_name = "FILE")]
     messages: Option<PathBuf>,
     /// Token ids of the prompt; no chat template is applied
-    #[arg(
-        long,
-        help_heading = "Input",
-        value_delimiter = ',',
-        value_name = "ID,ID"
-    )]
+    #[arg(long, help_heading = "Input", value_delimiter = ',', value_name = "ID,ID")]
     tokens: Option<Vec<u32>>,
 }
 
@@ -81,12 +76,7 @@ struct SamplingFlags {
     #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share)]
     top_p: Option<f32>,
     /// Random seed
-    #[arg(
-        long,
-        help_heading = "Decoding",
-        default_value_t = 42,
-        value_name = "S"
-    )]
+    #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
     seed: u64,
 }
 
@@ -104,9 +94,7 @@ struct Form {
 fn temperature(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
-    number
-        .filter(is_sound)
-        .ok_or_else(|| "expected a number of at least 0".to_owned())
+    number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
 fn share(text: &str) -> Result<f32, String> {
@@ -129,21 +117,14 @@ impl Generate {
         let context = (self.context as usize).min(config.max_position_embeddings);
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
-            return Err(PanelError::PromptTooLong {
-                prompt: tokens.len(),
-                context,
-            }
-            .into());
+            return Err(PanelError::PromptTooLong { prompt: tokens.len(), context }.into());
         }
         let request = Request {
             max_tokens: room.min(self.max_tokens as usize),
             sampling: self.sampling.over(generation.sampling),
             seed: self.sampling.seed,
             constraint: self.form.constraint()?,
-            stop: Stop {
-                ids: generation.eos_ids.clone(),
-                strings: self.stop,
-            },
+            stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop },
             logprobs: None,
             pieces: !self.json,
             tokens,
@@ -227,10 +208,7 @@ impl Form {
             (None, Some(regex)) => Grammar::Regex(regex),
             (None, None) => return Ok(None),
         };
-        Ok(Some(Constraint {
-            grammar,
-            after: None,
-        }))
+        Ok(Some(Constraint { grammar, after: None }))
     }
 }
 

@@ -77,10 +77,8 @@ impl Keywords {
         let models = Models::describe([&self.panel], &hardware, &hub)?;
         let stop = interrupt::watch();
         let decoding = Decoding::default();
-        let members = models.start()?.into_iter().map(|source| Member {
-            agent: AGENT.to_owned(),
-            source,
-        });
+        let members =
+            models.start()?.into_iter().map(|source| Member { agent: AGENT.to_owned(), source });
         let panel = Panel {
             members: members.collect(),
             // What is kept is the file.
@@ -107,10 +105,7 @@ impl Keywords {
         let threads = 2 * hardware.max_batch();
         run_all(wrong, threads, &stop, |(note, error)| {
             let case = Case::of_note(&panel, name, note, 1);
-            let values = [
-                ("wrong", error.sentence.as_str()),
-                ("corrected", &error.correction),
-            ];
+            let values = [("wrong", error.sentence.as_str()), ("corrected", &error.correction)];
             let decoding = Decoding {
                 record_chars: error.correction.chars().count().max(1),
                 ..Decoding::default()

@@ -66,8 +66,7 @@ impl Logprobs {
         };
         let likely = |logits: &Vec<f32>| {
             let top = logprobs(logits, 0, TOP).top.into_iter();
-            top.map(|(token, logprob)| Likely { token, logprob })
-                .collect()
+            top.map(|(token, logprob)| Likely { token, logprob }).collect()
         };
         let shown = Shown {
             tokens: &self.tokens,
@@ -95,11 +94,7 @@ impl Logprobs {
         let mut pages = ops.pages(config.page_shape(), tokens.len().div_ceil(PAGE))?;
         let table: Vec<u32> = (0..tokens.len().div_ceil(PAGE) as u32).collect();
         let at_once = usize::from(self.rows).min(tokens.len());
-        let limits = StepLimits {
-            rows: at_once,
-            logit_rows: at_once,
-            positions: tokens.len(),
-        };
+        let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };
         let mut scratch = Scratch::new(&ops, config, limits)?;
         let mut all = Vec::new();
         for (chunk, start) in tokens.chunks(at_once).zip((0..).step_by(at_once)) {

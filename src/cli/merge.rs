@@ -41,15 +41,7 @@ impl Merge {
         let encoder = self.encoder.as_deref().map(Encoder::open).transpose()?;
         let manifest = shards::whole(&self.shards)?;
         let merged = shards::merge_cells(&manifest, &self.shards, &self.out)?;
-        let output = RecipeOutput {
-            encoder: None,
-            scorers: self.scorers,
-        };
-        output.write(
-            &manifest,
-            &write_cells(merged)?,
-            encoder.as_ref(),
-            &self.out,
-        )
+        let output = RecipeOutput { encoder: None, scorers: self.scorers };
+        output.write(&manifest, &write_cells(merged)?, encoder.as_ref(), &self.out)
     }
 }

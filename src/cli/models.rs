@@ -84,10 +84,7 @@ impl Models {
 
 fn list(options: &HubOptions) -> Result<(), Failure> {
     // Whether a card's files are here is no reason to fetch them.
-    let options = HubOptions {
-        offline: true,
-        ..options.clone()
-    };
+    let options = HubOptions { offline: true, ..options.clone() };
     for card in Card::all() {
         let state = match hub::resolve(&card.name, &options) {
             Ok(checkpoint) => checkpoint.directory.display().to_string(),
@@ -122,20 +119,12 @@ impl Fetch {
 
 impl Verify {
     fn run(self) -> Result<(), Failure> {
-        let options = HubOptions {
-            offline: true,
-            ..HubFlags::default().options(true)?
-        };
+        let options = HubOptions { offline: true, ..HubFlags::default().options(true)? };
         let checkpoint = hub::resolve(&self.model, &options)?;
         let checks = hub::verify(&checkpoint)?;
         for check in &checks {
             let sum = check.sha256.as_deref().unwrap_or("-");
-            console::say(format!(
-                "{:64} {}  {}",
-                sum,
-                check.name,
-                describe(&check.status)
-            ))?;
+            console::say(format!("{:64} {}  {}", sum, check.name, describe(&check.status)))?;
         }
         let wrong = checks
             .iter()
@@ -154,10 +143,9 @@ impl Verify {
 fn describe(status: &Status) -> String {
     match status {
         Status::Ok(authority) => format!("ok, by {authority}"),
-        Status::Mismatch {
-            authority,
-            expected,
-        } => format!("MISMATCH: {authority} says {expected}"),
+        Status::Mismatch { authority, expected } => {
+            format!("MISMATCH: {authority} says {expected}")
+        }
         Status::Unknown => "unknown: nothing says what it should be".to_owned(),
         Status::Missing => "MISSING".to_owned(),
     }

@@ -40,12 +40,7 @@ impl HubFlags {
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScorerFlags {
     /// Directory with the BERTScore and BLEURT models, each in a folder named after its card (`models fetch bleurt-20 --to DIR/bleurt-20`)
-    #[arg(
-        long,
-        help_heading = "Metrics",
-        env = "WARDROUND_SCORERS",
-        value_name = "DIR"
-    )]
+    #[arg(long, help_heading = "Metrics", env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
     /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
     #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = share)]
@@ -56,10 +51,7 @@ pub struct ScorerFlags {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text
-        .parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share));
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
@@ -126,12 +118,7 @@ pub struct ComputeFlags {
     #[arg(long, help_heading = "Device", default_value = "auto")]
     pub dtype: WantedType,
     /// Weight quantisation on load: none, q8_0 (8.5 bits per weight) or q4_k (4.6)
-    #[arg(
-        long,
-        help_heading = "Device",
-        default_value = "none",
-        value_name = "FORMAT"
-    )]
+    #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
     /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
     #[arg(long, help_heading = "Device")]
@@ -218,9 +205,7 @@ impl RemoteFlags {
         RemoteOptions {
             timeout: self.remote_timeout.map_or(default.timeout, seconds),
             attempts: self.remote_attempts.unwrap_or(default.attempts),
-            max_in_flight: self
-                .remote_in_flight
-                .map_or(default.max_in_flight, usize::from),
+            max_in_flight: self.remote_in_flight.map_or(default.max_in_flight, usize::from),
             requests_per_minute: self.remote_rate,
             ..default
         }
@@ -253,12 +238,7 @@ pub struct SubsetFlags {
     #[arg(long, help_heading = "Data", value_name = "S", requires = "limit")]
     pub sample_seed: Option<u64>,
     /// File with the ids of the items to run, one per line
-    #[arg(
-        long,
-        help_heading = "Data",
-        value_name = "FILE",
-        conflicts_with = "limit"
-    )]
+    #[arg(long, help_heading = "Data", value_name = "FILE", conflicts_with = "limit")]
     pub ids: Option<PathBuf>,
 }
 

@@ -30,11 +30,7 @@ pub struct Progress {
 impl Progress {
     pub fn start(total: u64, done: u64, quiet: bool) -> Progress {
         let is_terminal = std::io::stderr().is_terminal() && !quiet;
-        let bar = if is_terminal {
-            ProgressBar::new(total)
-        } else {
-            ProgressBar::hidden()
-        };
+        let bar = if is_terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
         let template = "{bar:24} {pos}/{len} items · {msg} · {elapsed} · ETA {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -56,8 +52,7 @@ impl Progress {
 
     pub fn call(&self, call: &CallLine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.tokens
-            .fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
+        self.tokens.fetch_add(call.usage.completion_tokens as u64, Ordering::Relaxed);
         self.show(false);
     }
 
@@ -84,10 +79,7 @@ impl Progress {
     fn show(&self, is_last: bool) {
         let rate = self.tokens.load(Ordering::Relaxed) as f64
             / self.started.elapsed().as_secs_f64().max(1e-3);
-        let message = format!(
-            "{} calls · {rate:.0} tokens/s",
-            self.calls.load(Ordering::Relaxed)
-        );
+        let message = format!("{} calls · {rate:.0} tokens/s", self.calls.load(Ordering::Relaxed));
         if self.is_terminal {
             self.bar.set_message(message);
             return;
@@ -120,10 +112,7 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn new(quiet: bool) -> Terminal {
-        Terminal {
-            quiet,
-            current: RwLock::new(None),
-        }
+        Terminal { quiet, current: RwLock::new(None) }
     }
 
     fn on_current(&self, tell: impl Fn(&Progress)) {

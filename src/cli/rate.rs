@@ -84,11 +84,8 @@ impl Export {
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
         let runs = runs::read(&self.runs)?;
-        let selection = Selection {
-            n_items: self.notes as usize,
-            seed: self.seed,
-            show_gold: self.show_gold,
-        };
+        let selection =
+            Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
         let (sheet, key) = draw::draw(&runs, &selection)?;
         let page = rating::render(&sheet)?;
         private_file::create_directory(&self.out)?;
@@ -105,9 +102,7 @@ impl Export {
             "note: keep {} from the raters: it tells which run is behind each entry",
             key::FILE
         ));
-        Ok(console::say(
-            self.out.join(rating::FILE).display().to_string(),
-        )?)
+        Ok(console::say(self.out.join(rating::FILE).display().to_string())?)
     }
 }
 
@@ -118,10 +113,7 @@ fn refuse_taken(out: &Path) -> Result<(), Failure> {
     };
     match is_free {
         true => Ok(()),
-        false => Err(RatingError::OutputTaken {
-            path: out.to_owned(),
-        }
-        .into()),
+        false => Err(RatingError::OutputTaken { path: out.to_owned() }.into()),
     }
 }
 

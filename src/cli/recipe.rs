@@ -74,10 +74,7 @@ impl RecipeVerb {
         if self.dry_run {
             return announce(&recipe, &recipe.resolve()?);
         }
-        let output = RecipeOutput {
-            encoder: self.encoder,
-            scorers: self.scorers,
-        };
+        let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };
         output.run(&recipe, &self.execution)
     }
 
@@ -121,9 +118,8 @@ impl RecipeOutput {
         let resolved = recipe.resolve()?;
         let encoder = self.open_encoder(&recipe.manifest.recipe)?;
         let watched = (execution.observer() as _, interrupt::watch());
-        let finished = recipe.execute(resolved, watched, |executed| {
-            summary::write(executed).map(|_| ())
-        })?;
+        let finished =
+            recipe.execute(resolved, watched, |executed| summary::write(executed).map(|_| ()))?;
         self.write(&recipe.manifest, &finished, encoder.as_ref(), &recipe.out)
     }
 
@@ -151,10 +147,7 @@ impl RecipeOutput {
             0 => Ok(()),
             errors => Err(Failure::outcome(
                 format!("{} errored", count(errors, "item")),
-                Some(format!(
-                    "`wardround resume {}` tries them again",
-                    out.display()
-                )),
+                Some(format!("`wardround resume {}` tries them again", out.display())),
             )),
         }
     }

@@ -39,10 +39,7 @@ impl Replay {
         if let Some(data) = self.data {
             spec.data = data;
         }
-        let asked = Asked {
-            items: &self.items,
-            allow_version: self.allow_version,
-        };
+        let asked = Asked { items: &self.items, allow_version: self.allow_version };
         let replayed = replay(&contents, spec, &asked, interrupt::watch())?;
         for line in &replayed.differences {
             console::say(line)?;

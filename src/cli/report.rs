@@ -60,11 +60,7 @@ fn prices(text: &str) -> Result<Prices, String> {
                 .iter()
                 .all(|price| price.is_finite() && *price >= 0.0) =>
         {
-            Ok(Prices {
-                prompt,
-                completion,
-                cached,
-            })
+            Ok(Prices { prompt, completion, cached })
         }
         _ => Err("expected three prices, such as 0.10,0.40,0.025".to_owned()),
     }
@@ -87,17 +83,12 @@ impl Report {
                 return print(&tables, *format);
             }
         }
-        Ok(console::say(
-            self.directory.join(FILE).display().to_string(),
-        )?)
+        Ok(console::say(self.directory.join(FILE).display().to_string())?)
     }
 
     /// What the figures of notes need besides the records.
     fn scoring(&self, contents: &Contents) -> Result<Scoring, Failure> {
-        Ok(Scoring {
-            scorer: self.scorers.correction_scorer([contents])?,
-            prices: self.prices,
-        })
+        Ok(Scoring { scorer: self.scorers.correction_scorer([contents])?, prices: self.prices })
     }
 
     /// A run on notes as MEDIQA-CORR 2024 takes it.
@@ -119,12 +110,10 @@ impl Report {
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
-        let runs = cells(&begun.recipe, &begun.settings)?
-            .into_iter()
-            .map(|cell| {
-                let contents = Contents::read(&cell.directory(&self.directory))?;
-                Ok((cell, contents))
-            });
+        let runs = cells(&begun.recipe, &begun.settings)?.into_iter().map(|cell| {
+            let contents = Contents::read(&cell.directory(&self.directory))?;
+            Ok((cell, contents))
+        });
         let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
         write_recipe(&begun.recipe, &results, &runs, &self.directory)
     }
@@ -171,9 +160,8 @@ pub(super) fn print(tables: &[Table], format: OutputFormat) -> Result<(), Failur
         }
         (OutputFormat::Csv, [table]) => table.csv()?,
         (OutputFormat::Csv, _) => {
-            let printed = tables
-                .iter()
-                .map(|table| Ok(format!("# {}\n{}", table.name, table.csv()?)));
+            let printed =
+                tables.iter().map(|table| Ok(format!("# {}\n{}", table.name, table.csv()?)));
             printed.collect::<std::io::Result<Vec<_>>>()?.join("\n")
         }
         (OutputFormat::Json, _) => {

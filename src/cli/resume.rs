@@ -45,10 +45,7 @@ impl Resume {
                 max_in_flight: self.execution.max_in_flight(),
                 hub: self.execution.hub.options(self.execution.quiet)?,
             };
-            let output = RecipeOutput {
-                encoder: self.encoder,
-                scorers: self.scorers,
-            };
+            let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };
             return output.run(&recipe, &self.execution);
         }
         let path = self.directory.join(plan::FILE);

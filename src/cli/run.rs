@@ -117,12 +117,7 @@ impl Run {
             run = run.shard(part)?;
         }
         if let Some(part) = part
-            && run
-                .plan
-                .dataset
-                .shard
-                .as_ref()
-                .is_none_or(|shard| shard.part != part)
+            && run.plan.dataset.shard.as_ref().is_none_or(|shard| shard.part != part)
         {
             return Err(Failure::usage(
                 format!("--shard {part} was given, but the plan is that of another shard"),

@@ -35,10 +35,8 @@ pub fn finish(executed: &Executed) -> Result<(), Failure> {
 }
 
 fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::io::Result<()> {
-    let accuracy = figures
-        .accuracy
-        .as_ref()
-        .map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
+    let accuracy =
+        figures.accuracy.as_ref().map_or_else(|| "no gold answers".to_owned(), ToString::to_string);
     console::say(format!(
         "{} on {}: {}, {}",
         plan.system,
@@ -83,10 +81,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
             localisation.accuracy, localisation.accuracy_exact
         ))?;
     }
-    let rouge = figures
-        .correction
-        .as_ref()
-        .and_then(|one| one.measure(Measure::Rouge1));
+    let rouge = figures.correction.as_ref().and_then(|one| one.measure(Measure::Rouge1));
     if let Some(rouge) = rouge {
         console::say(format!(
             "ROUGE-1    {} over the pairs; composite {}",
@@ -95,10 +90,7 @@ fn tell_notes(figures: &NoteFigures) -> std::io::Result<()> {
         ))?;
     }
     for stage in &figures.consensus {
-        let agreed = stage
-            .settled
-            .iter()
-            .find(|one| one.source == Source::Agreement);
+        let agreed = stage.settled.iter().find(|one| one.source == Source::Agreement);
         if let Some(agreed) = agreed {
             console::say(format!(
                 "agreement  {}: {:.4} of {}",
@@ -143,10 +135,7 @@ pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
         planned_items(plan),
         count(plan.runs as usize, "run")
     ))?;
-    console::say(format!(
-        "calls      at most {}",
-        items * u64::from(plan.runs) * calls
-    ))?;
+    console::say(format!("calls      at most {}", items * u64::from(plan.runs) * calls))?;
     for notice in &run.notices {
         console::say(format!("note       {notice}"))?;
     }

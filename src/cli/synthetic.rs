@@ -29,12 +29,7 @@ pub fn checkpoint(
             console::note(format!("making {}", directory.display()));
         }
         fs_err::create_dir_all(root)?;
-        let recipe = Recipe {
-            family,
-            shape,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family, shape, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, &directory)?;
     }
     Ok(directory)
@@ -47,20 +42,14 @@ pub fn checkpoint(
 pub fn panel(root: &Path, shape: Shape, quiet: bool) -> Result<Vec<String>, Failure> {
     [Family::Gemma3, Family::Llama, Family::Qwen3]
         .into_iter()
-        .map(|family| {
-            Ok(checkpoint(root, family, shape, quiet)?
-                .display()
-                .to_string())
-        })
+        .map(|family| Ok(checkpoint(root, family, shape, quiet)?.display().to_string()))
         .collect()
 }
 
 /// Where they are kept unless a flag says otherwise.
 pub fn cache_directory() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(home);
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
     let name = format!("wardround/synthetic-{}-{MODELS}", env!("CARGO_PKG_VERSION"));
     cache.unwrap_or_else(std::env::temp_dir).join(name)
 }

@@ -40,9 +40,8 @@ fn the_command_line_is_consistent() {
 fn help() {
     for (name, command) in all() {
         // Of a variable its name is printed, not what it is where the test runs.
-        let mut command = command
-            .mut_args(|argument| argument.hide_env_values(true))
-            .term_width(100);
+        let mut command =
+            command.mut_args(|argument| argument.hide_env_values(true)).term_width(100);
         let text = command.render_long_help().to_string();
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
         keep(&name.replace(' ', "-"), &text.join("\n"));

@@ -32,9 +32,7 @@ impl Tokenize {
         if let Some(path) = &self.messages {
             let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
             let messages = read_messages(path)?;
-            let text = chat
-                .render(&messages, self.thinking)
-                .map_err(PanelError::from)?;
+            let text = chat.render(&messages, self.thinking).map_err(PanelError::from)?;
             let tokens = tokenizer.encode(&text).map_err(PanelError::from)?;
             let shown = serde_json::json!({"text": text, "tokens": tokens});
             return Ok(console::say(shown.to_string())?);

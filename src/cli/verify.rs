@@ -23,14 +23,8 @@ impl Verify {
         let verified = verify(&self.directory, self.head.as_deref())?;
         let heads = &verified.heads;
         console::say(format!("plan   {}", heads.plan))?;
-        console::say(format!(
-            "calls  {} ({} lines)",
-            heads.calls, heads.call_lines
-        ))?;
-        console::say(format!(
-            "items  {} ({} lines)",
-            heads.items, heads.item_lines
-        ))?;
+        console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
+        console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
         for path in &verified.torn {
             console::say(format!(
                 "note   the last line of {} is cut short; `wardround resume` drops it",

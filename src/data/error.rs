@@ -54,33 +54,17 @@ pub enum DataError {
     Encoding(Place),
     /// The notices say what was left out.
     #[error("{}: no {kind}{}", path.display(), after_semicolons(notices))]
-    Empty {
-        path: PathBuf,
-        kind: ItemKind,
-        notices: Vec<String>,
-    },
+    Empty { path: PathBuf, kind: ItemKind, notices: Vec<String> },
     /// The row could not be taken apart into fields.
     #[error("{place}: {problem}")]
     Syntax { place: Place, problem: String },
     #[error("{place}: field `{field}` {problem}")]
-    Field {
-        place: Place,
-        field: String,
-        problem: String,
-    },
+    Field { place: Place, field: String, problem: String },
     #[error("{place}: the id `{id}` came before, in {first}")]
-    RepeatedId {
-        place: Place,
-        id: String,
-        first: Position,
-    },
+    RepeatedId { place: Place, id: String, first: Position },
     /// `example` is an id that the dataset does have.
     #[error("{place}: no item has the id `{id}`")]
-    UnknownId {
-        place: Place,
-        id: String,
-        example: String,
-    },
+    UnknownId { place: Place, id: String, example: String },
     #[error("{0} chooses no item")]
     NoneChosen(String),
     #[error("unknown format `{0}`")]
@@ -124,8 +108,7 @@ impl Diagnosis for DataError {
 
 /// Whether the plain format reads this file as CSV rather than JSON Lines.
 pub(super) fn is_csv(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
 fn after_semicolons(notices: &[String]) -> String {

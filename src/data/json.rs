@@ -68,9 +68,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if object.contains_key(&key) {
-                return Err(A::Error::custom(format_args!(
-                    "the key `{key}` comes twice"
-                )));
+                return Err(A::Error::custom(format_args!("the key `{key}` comes twice")));
             }
             let Unique(value) = entries.next_value()?;
             object.insert(key, value);
@@ -86,19 +84,13 @@ mod tests {
     #[test]
     fn reads_what_serde_json_reads() {
         let text = r#" {"a": [null, true, -1, 18446744073709551615, 0.5, "\u00e9\n", {}], "b": {"a": []}} "#;
-        assert_eq!(
-            parse(text).unwrap(),
-            serde_json::from_str::<Value>(text).unwrap()
-        );
+        assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
     }
 
     #[test]
     fn refuses_a_key_that_comes_twice_at_any_depth() {
         let error = parse("{\"a\": 1,\n \"b\": [{\"c\": 1, \"c\": 1}]}").unwrap_err();
-        assert!(
-            error.to_string().starts_with("the key `c` comes twice"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("the key `c` comes twice"), "{error}");
         assert_eq!(error.line(), 2);
     }
 

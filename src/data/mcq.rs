@@ -45,15 +45,9 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         questions.push((row.place.clone(), question(row, number)?));
     }
     let mut notices = records.notices();
-    let unscored = questions
-        .iter()
-        .filter(|(_, question)| question.gold.is_none());
+    let unscored = questions.iter().filter(|(_, question)| question.gold.is_none());
     let unscored = unscored.count();
-    notices.extend(notice(
-        "questions without an answer, not scored",
-        unscored,
-        questions.len(),
-    ));
+    notices.extend(notice("questions without an answer, not scored", unscored, questions.len()));
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }
 
@@ -78,10 +72,7 @@ fn question(row: &Row, number: usize) -> Result<Question, DataError> {
     Ok(Question {
         id: row.optional_id("id")?.unwrap_or_else(|| number.to_string()),
         question: row.text("question")?.to_owned(),
-        gold: row
-            .get("answer")
-            .map(|_| row.letter("answer", &options))
-            .transpose()?,
+        gold: row.get("answer").map(|_| row.letter("answer", &options)).transpose()?,
         image: row.optional_text("image")?.map(str::to_owned),
         options,
     })

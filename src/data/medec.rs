@@ -51,12 +51,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         )),
         _ => notices.push("MS, and not the paper's test notes: not comparable".to_owned()),
     }
-    Ok(Draft::new(
-        named("medec", split),
-        &[source],
-        notes,
-        records.notices,
-    ))
+    Ok(Draft::new(named("medec", split), &[source], notes, records.notices))
 }
 
 /// The rows that have an id.
@@ -76,9 +71,7 @@ pub(super) struct Records {
 pub(super) fn records(source: &Source) -> Result<Records, DataError> {
     let table = table::read(source)?;
     if let Some(header) = &table.header {
-        let missing = COLUMNS
-            .iter()
-            .find(|column| !header.fields.contains_key(**column));
+        let missing = COLUMNS.iter().find(|column| !header.fields.contains_key(**column));
         if let Some(column) = missing {
             return Err(header.wrong(column, "is no column of the file"));
         }
@@ -91,11 +84,7 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
         }
     }
     let notices = notice("rows without an id, left out", total - rows.len(), total);
-    Ok(Records {
-        rows,
-        total,
-        notices: notices.into_iter().collect(),
-    })
+    Ok(Records { rows, total, notices: notices.into_iter().collect() })
 }
 
 /// The note of a row with MEDEC's columns; without a language, that of its script.
@@ -105,10 +94,8 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
 /// Sentences that are not numbered from 0, and gold that does not hold together.
 pub(super) fn note(row: &Row, id: String, language: Option<Language>) -> Result<Note, DataError> {
     let text = row.text("Text")?;
-    let sentences: Vec<String> = sentences::numbered(row.text("Sentences")?)
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let sentences: Vec<String> =
+        sentences::numbered(row.text("Sentences")?).into_iter().map(str::to_owned).collect();
     if sentences.is_empty() {
         return Err(row.wrong("Sentences", format!("of {id} does not begin with 0")));
     }
@@ -229,10 +216,7 @@ mod tests {
         let dataset = parse(&text).unwrap();
         let gold = dataset.notes()[0].gold.clone().unwrap();
         assert_eq!(gold.error.unwrap().kind, None);
-        assert_eq!(
-            dataset.notices,
-            ["MS, and not the paper's test notes: not comparable"]
-        );
+        assert_eq!(dataset.notices, ["MS, and not the paper's test notes: not comparable"]);
     }
 
     #[test]
@@ -253,10 +237,7 @@ mod tests {
         );
         assert!(!format!("{dataset:?}").contains("secret"));
         let none = parse(&format!("{HEADER}{secret}")).unwrap_err().to_string();
-        assert!(
-            none.starts_with("MEDEC.csv: no notes; rows whose id"),
-            "{none}"
-        );
+        assert!(none.starts_with("MEDEC.csv: no notes; rows whose id"), "{none}");
     }
 
     #[test]
@@ -275,31 +256,19 @@ mod tests {
                 wrong.replace("\"C, D.\"", "NA"),
                 "`Corrected Sentence` of ms-test-7 is NA, where the flag is 1",
             ),
-            (
-                wrong.replace("\"C, D.\"", ""),
-                "`Corrected Sentence` is missing",
-            ),
-            (
-                wrong.replace(",1, d", ",2, d"),
-                "`Error Flag` of ms-test-7 is \"2\", not 0 or 1",
-            ),
+            (wrong.replace("\"C, D.\"", ""), "`Corrected Sentence` is missing"),
+            (wrong.replace(",1, d", ",2, d"), "`Error Flag` of ms-test-7 is \"2\", not 0 or 1"),
             (
                 wrong.replace(",1, d", ",0, d"),
                 "`Error Sentence ID` of ms-test-7 is \"1\", where flag 0 goes with -1",
             ),
-            (
-                wrong.replace("\"0 A", "\"A"),
-                "`Sentences` of ms-test-7 does not begin with 0",
-            ),
+            (wrong.replace("\"0 A", "\"A"), "`Sentences` of ms-test-7 does not begin with 0"),
             (wrong.replace(",A. B.,", ",,"), "`Text` is missing"),
         ];
         for (row, expected) in cases {
             assert_eq!(problem(&row), format!("MEDEC.csv:3: field {expected}"));
         }
-        assert_eq!(
-            problem(RIGHT),
-            "MEDEC.csv:3: the id `ms-test-1` came before, in line 2"
-        );
+        assert_eq!(problem(RIGHT), "MEDEC.csv:3: the id `ms-test-1` came before, in line 2");
     }
 
     #[test]
@@ -341,9 +310,6 @@ mod tests {
         );
         let validation = read("Validation");
         assert_eq!(validation.name, "medec-ms-val");
-        assert_eq!(
-            (validation.items.len(), reproduced(&validation)),
-            (574, (319, 319))
-        );
+        assert_eq!((validation.items.len(), reproduced(&validation)), (574, (319, 319)));
     }
 }

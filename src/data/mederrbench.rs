@@ -52,9 +52,7 @@ mod tests {
         assert_eq!(error.kind.as_deref(), Some("Lab / Serum Value"));
         assert_eq!(error.difficulty.as_deref(), Some("Medium"));
         assert_eq!(error.reasoning.as_deref(), Some("Multi-hop"));
-        let other = row
-            .replace("en-val-0", "cn-test-1")
-            .replace("A b", "甲乙丙");
+        let other = row.replace("en-val-0", "cn-test-1").replace("A b", "甲乙丙");
         let mixed = parse(&format!("{row}{other}")).unwrap();
         assert_eq!(mixed.name, "mederrbench");
         assert_eq!(mixed.notes()[1].language, Language::Chinese);
@@ -94,9 +92,8 @@ mod tests {
             let dataset = load(&path, Format::Mederrbench).unwrap();
             let notes = dataset.notes();
             assert!(notes.iter().all(|note| note.language == language), "{file}");
-            let errors = notes
-                .iter()
-                .filter_map(|note| Some((note, note.gold.as_ref()?.error.as_ref()?)));
+            let errors =
+                notes.iter().filter_map(|note| Some((note, note.gold.as_ref()?.error.as_ref()?)));
             let same = errors.clone().filter(|(note, error)| {
                 copied(&note.sentences[error.sentence_id]) == copied(&error.sentence)
             });

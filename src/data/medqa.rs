@@ -18,10 +18,9 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
         let count = question.options.len();
         let expected = *option_count.get_or_insert(count);
         if count != expected {
-            return Err(row.wrong(
-                "options",
-                format!("holds {count} options, the first record {expected}"),
-            ));
+            return Err(
+                row.wrong("options", format!("holds {count} options, the first record {expected}"))
+            );
         }
         questions.push((row.place.clone(), question));
     }
@@ -32,10 +31,9 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 fn question(row: &Row, number: usize) -> Result<Question, DataError> {
     let options = row.options("options")?;
     if !matches!(options.len(), 4 | 5) {
-        return Err(row.wrong(
-            "options",
-            format!("must hold 4 or 5 options, not {}", options.len()),
-        ));
+        return Err(
+            row.wrong("options", format!("must hold 4 or 5 options, not {}", options.len()))
+        );
     }
     let gold = row.letter("answer_idx", &options)?;
     let question = Question {
@@ -61,10 +59,7 @@ mod tests {
     const LINE: &str = r#"{"question": "q", "answer": "x", "options": {"A": "w", "B": "x", "C": "y", "D": "z"}, "answer_idx": "B", "meta_info": "step1"}"#;
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        read(
-            Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?,
-            Format::Medqa,
-        )
+        read(Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?, Format::Medqa)
     }
 
     fn problem(text: &str) -> String {
@@ -77,10 +72,7 @@ mod tests {
         assert_eq!(dataset.name, "medqa-4opt");
         assert_eq!(dataset.notices, ["blank lines: 1"]);
         let question = dataset.questions()[1];
-        assert_eq!(
-            (question.id.as_str(), question.gold),
-            ("medqa_mc_002", Some('B'))
-        );
+        assert_eq!((question.id.as_str(), question.gold), ("medqa_mc_002", Some('B')));
         assert_eq!(question.letters().collect::<String>(), "ABCD");
         assert_eq!(question.option('D'), Some("z"));
     }
@@ -88,10 +80,7 @@ mod tests {
     #[test]
     fn refuses_an_answer_that_is_not_its_option() {
         let line = LINE.replace(r#""answer": "x""#, r#""answer": "w""#);
-        assert_eq!(
-            problem(&line),
-            "test.jsonl:1: field `answer` is not the text of option B"
-        );
+        assert_eq!(problem(&line), "test.jsonl:1: field `answer` is not the text of option B");
         let line = LINE.replace(r#""answer_idx": "B""#, r#""answer_idx": "E""#);
         assert_eq!(
             problem(&line),
@@ -118,19 +107,12 @@ mod tests {
     #[ignore = "needs WARDROUND_DATA"]
     fn with_data_reads_the_published_test_sets() {
         let directory = std::env::var("WARDROUND_DATA").unwrap();
-        for (file, name) in [
-            ("us_4opt_test.jsonl", "medqa-4opt"),
-            ("us_5opt_test.jsonl", "medqa-5opt"),
-        ] {
-            let dataset = load(
-                &Path::new(&directory).join("medqa").join(file),
-                Format::Medqa,
-            )
-            .unwrap();
-            assert_eq!(
-                (dataset.name.as_str(), dataset.questions().len()),
-                (name, 1273)
-            );
+        for (file, name) in
+            [("us_4opt_test.jsonl", "medqa-4opt"), ("us_5opt_test.jsonl", "medqa-5opt")]
+        {
+            let dataset =
+                load(&Path::new(&directory).join("medqa").join(file), Format::Medqa).unwrap();
+            assert_eq!((dataset.name.as_str(), dataset.questions().len()), (name, 1273));
             assert!(dataset.notices.is_empty());
             assert_eq!(dataset.questions()[1272].id, "medqa_mc_1273");
             let gold = dataset.questions()[0].gold.unwrap();

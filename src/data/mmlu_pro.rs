@@ -29,23 +29,19 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {
-    let id = row
-        .optional_id("question_id")?
-        .ok_or_else(|| row.wrong("question_id", "is missing"))?;
+    let id =
+        row.optional_id("question_id")?.ok_or_else(|| row.wrong("question_id", "is missing"))?;
     let options = row.options("options")?;
     if options.len() < 3 {
         return Err(row.wrong("options", "must hold 3 to 10 options, not 2"));
     }
     let gold = row.letter("answer", &options)?;
     let index = row.require("answer_index")?;
-    let indexed = index
-        .as_u64()
-        .and_then(|index| options.get(usize::try_from(index).ok()?));
+    let indexed = index.as_u64().and_then(|index| options.get(usize::try_from(index).ok()?));
     if indexed.map(|choice| choice.letter) != Some(gold) {
-        return Err(row.wrong(
-            "answer_index",
-            format!("is {index}, not the index of answer {gold}"),
-        ));
+        return Err(
+            row.wrong("answer_index", format!("is {index}, not the index of answer {gold}"))
+        );
     }
     Ok(Question {
         id: format!("mmlu_pro_{id}"),
@@ -67,10 +63,7 @@ mod tests {
     const LINE: &str = r#"{"question_id": 5, "question": "q", "options": ["x", "y", "z"], "answer": "C", "answer_index": 2, "src": "ori_mmlu-professional_medicine"}"#;
 
     fn parse(text: &str) -> Result<Dataset, DataError> {
-        read(
-            Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?,
-            Format::MmluPro,
-        )
+        read(Source::new(Path::new("test.jsonl"), text.as_bytes().to_vec())?, Format::MmluPro)
     }
 
     fn problem(line: &str) -> String {
@@ -83,10 +76,7 @@ mod tests {
         let dataset = parse(&format!("{other}\n{LINE}\n")).unwrap();
         assert_eq!(dataset.questions().len(), 1);
         let question = dataset.questions()[0];
-        assert_eq!(
-            (question.id.as_str(), question.gold),
-            ("mmlu_pro_5", Some('C'))
-        );
+        assert_eq!((question.id.as_str(), question.gold), ("mmlu_pro_5", Some('C')));
         assert_eq!(question.option('C'), Some("z"));
         assert_eq!(
             dataset.notices,
@@ -115,24 +105,15 @@ mod tests {
             "test.jsonl:1: field `answer_index` is -1, not the index of answer C"
         );
         let letter = LINE.replace(r#""answer": "C""#, r#""answer": "D""#);
-        assert_eq!(
-            problem(&letter),
-            r#"test.jsonl:1: field `answer` is "D", not one of A, B, C"#
-        );
+        assert_eq!(problem(&letter), r#"test.jsonl:1: field `answer` is "D", not one of A, B, C"#);
     }
 
     #[test]
     fn refuses_too_few_options_and_repeated_ids() {
         let two = LINE.replace(r#", "z""#, "");
-        assert_eq!(
-            problem(&two),
-            "test.jsonl:1: field `options` must hold 3 to 10 options, not 2"
-        );
+        assert_eq!(problem(&two), "test.jsonl:1: field `options` must hold 3 to 10 options, not 2");
         let twice = format!("{LINE}\n{LINE}");
-        assert_eq!(
-            problem(&twice),
-            "test.jsonl:2: the id `mmlu_pro_5` came before, in line 1"
-        );
+        assert_eq!(problem(&twice), "test.jsonl:2: the id `mmlu_pro_5` came before, in line 1");
     }
 
     #[test]
@@ -151,10 +132,7 @@ mod tests {
         );
         assert_eq!(dataset.questions().len(), 254);
         assert_eq!(
-            (
-                dataset.questions()[1].id.as_str(),
-                dataset.questions()[1].gold
-            ),
+            (dataset.questions()[1].id.as_str(), dataset.questions()[1].gold),
             ("mmlu_pro_6034", Some('F'))
         );
     }

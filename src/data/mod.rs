@@ -228,11 +228,7 @@ fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
 /// A draft of one item at least, no id twice, as a dataset.
 fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataError> {
     if draft.items.is_empty() {
-        return Err(DataError::Empty {
-            path,
-            kind: format.kind(),
-            notices: draft.notices,
-        });
+        return Err(DataError::Empty { path, kind: format.kind(), notices: draft.notices });
     }
     let mut positions = HashMap::new();
     for (place, item) in &draft.items {
@@ -264,10 +260,7 @@ mod tests {
     fn a_format_has_one_name_everywhere() {
         for &format in Format::value_variants() {
             assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
-            assert_eq!(
-                format.to_possible_value().unwrap().get_name(),
-                format.name()
-            );
+            assert_eq!(format.to_possible_value().unwrap().get_name(), format.name());
             assert_eq!(serde_json::to_value(format).unwrap(), format.name());
         }
         let error = "csv".parse::<Format>().unwrap_err();

@@ -47,14 +47,8 @@ use crate::text::split_keywords;
 mod tests;
 
 const FIELDS: [&str; 5] = ["id", "text", "sentences", "language", "gold"];
-const GOLD_FIELDS: [&str; 6] = [
-    "flag",
-    "sentence_id",
-    "sentence",
-    "correction",
-    "type",
-    "keywords",
-];
+const GOLD_FIELDS: [&str; 6] =
+    ["flag", "sentence_id", "sentence", "correction", "type", "keywords"];
 
 /// The notes of a file.
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {

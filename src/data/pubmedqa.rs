@@ -15,11 +15,8 @@ use super::{Choice, DataError, Draft, Question};
 const TEST_FILE: &str = "test_ground_truth.json";
 
 /// The options, and the label that stands for each.
-const OPTIONS: [(char, &str, &str); 3] = [
-    ('A', "Yes", "yes"),
-    ('B', "No", "no"),
-    ('C', "Maybe", "maybe"),
-];
+const OPTIONS: [(char, &str, &str); 3] =
+    [('A', "Yes", "yes"), ('B', "No", "no"), ('C', "Maybe", "maybe")];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     match Source::read(&source.path.with_file_name(TEST_FILE)) {
@@ -37,10 +34,7 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         && let Some(pmid) = labels.keys().find(|pmid| !records.contains_key(*pmid))
     {
         let problem = format!("{} has no such record", source.path.display());
-        return Err(DataError::Syntax {
-            place: test.at_record(pmid),
-            problem,
-        });
+        return Err(DataError::Syntax { place: test.at_record(pmid), problem });
     }
     let total = records.len();
     let mut questions = Vec::new();
@@ -59,10 +53,9 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         questions.push((row.place, question));
     }
     let notice = match test {
-        Some(_) => format!(
-            "questions taken, those that {TEST_FILE} lists: {} of {total}",
-            questions.len()
-        ),
+        Some(_) => {
+            format!("questions taken, those that {TEST_FILE} lists: {} of {total}", questions.len())
+        }
         None => {
             format!("no {TEST_FILE} beside the file: not the test set, but all {total} questions")
         }
@@ -74,10 +67,7 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
     let decision = row.text("final_decision")?;
     let Some((gold, ..)) = OPTIONS.iter().find(|(_, _, label)| *label == decision) else {
-        return Err(row.wrong(
-            "final_decision",
-            format!("is {decision:?}, not yes, no or maybe"),
-        ));
+        return Err(row.wrong("final_decision", format!("is {decision:?}, not yes, no or maybe")));
     };
     Ok(Question {
         id: format!("pubmedqa_mc_{pmid}"),
@@ -86,12 +76,7 @@ fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
             row.text("QUESTION")?,
             row.texts("CONTEXTS")?.join(" ")
         ),
-        options: OPTIONS
-            .map(|(letter, text, _)| Choice {
-                letter,
-                text: text.to_owned(),
-            })
-            .to_vec(),
+        options: OPTIONS.map(|(letter, text, _)| Choice { letter, text: text.to_owned() }).to_vec(),
         gold: Some(*gold),
         image: None,
     })
@@ -128,10 +113,7 @@ mod tests {
             panic!("not a question");
         };
         assert_eq!(place.to_string(), "ori_pqal.json: record 12");
-        assert_eq!(
-            (question.id.as_str(), question.gold),
-            ("pubmedqa_mc_12", Some('A'))
-        );
+        assert_eq!((question.id.as_str(), question.gold), ("pubmedqa_mc_12", Some('A')));
         assert_eq!(question.question, "q?\n\nContext: one. two.");
         assert_eq!(question.option('C'), Some("Maybe"));
         assert_eq!(
@@ -171,10 +153,7 @@ mod tests {
     #[test]
     fn refuses_bad_records() {
         let contexts = RECORDS.replace(r#"["three."]"#, "[]");
-        assert_eq!(
-            problem(&contexts, None),
-            "ori_pqal.json: record 7: field `CONTEXTS` is empty"
-        );
+        assert_eq!(problem(&contexts, None), "ori_pqal.json: record 7: field `CONTEXTS` is empty");
         let repeated = RECORDS.replace(r#""7""#, r#""12""#);
         assert_eq!(
             problem(&repeated, None),
@@ -184,27 +163,17 @@ mod tests {
             problem(&RECORDS[..40], None),
             "ori_pqal.json:2: EOF while parsing a value, at column 38"
         );
-        assert_eq!(
-            problem("[]", None),
-            "ori_pqal.json:1: the file is not one JSON object"
-        );
+        assert_eq!(problem("[]", None), "ori_pqal.json:1: the file is not one JSON object");
     }
 
     #[test]
     #[ignore = "needs WARDROUND_DATA"]
     fn with_data_reads_the_published_test_set() {
         let directory = std::env::var("WARDROUND_DATA").unwrap();
-        let dataset = load(
-            &Path::new(&directory).join("pubmedqa/ori_pqal.json"),
-            Format::Pubmedqa,
-        )
-        .unwrap();
+        let dataset =
+            load(&Path::new(&directory).join("pubmedqa/ori_pqal.json"), Format::Pubmedqa).unwrap();
         let count = |letter| {
-            dataset
-                .questions()
-                .iter()
-                .filter(|question| question.gold == Some(letter))
-                .count()
+            dataset.questions().iter().filter(|question| question.gold == Some(letter)).count()
         };
         assert_eq!((count('A'), count('B'), count('C')), (276, 169, 55));
         assert_eq!(dataset.questions().len(), 500);
@@ -221,9 +190,6 @@ mod tests {
         let alone = tempfile::tempdir().unwrap();
         let path = alone.path().join("ori_pqal.json");
         fs_err::copy(Path::new(&directory).join("pubmedqa/ori_pqal.json"), &path).unwrap();
-        assert_eq!(
-            load(&path, Format::Pubmedqa).unwrap().questions().len(),
-            1000
-        );
+        assert_eq!(load(&path, Format::Pubmedqa).unwrap().questions().len(), 1000);
     }
 }

@@ -31,15 +31,10 @@ impl Row {
 
     /// Refuses a field that is not among `known`.
     pub fn refuse_others(&self, known: &[&str]) -> Result<(), DataError> {
-        match self
-            .fields
-            .keys()
-            .find(|field| !known.contains(&field.as_str()))
-        {
-            Some(field) => Err(self.wrong(
-                field,
-                format!("is unknown; the fields are {}", known.join(", ")),
-            )),
+        match self.fields.keys().find(|field| !known.contains(&field.as_str())) {
+            Some(field) => {
+                Err(self.wrong(field, format!("is unknown; the fields are {}", known.join(", "))))
+            }
             None => Ok(()),
         }
     }
@@ -50,8 +45,7 @@ impl Row {
     }
 
     pub fn require(&self, field: &str) -> Result<&Value, DataError> {
-        self.get(field)
-            .ok_or_else(|| self.wrong(field, "is missing"))
+        self.get(field).ok_or_else(|| self.wrong(field, "is missing"))
     }
 
     pub fn text(&self, field: &str) -> Result<&str, DataError> {
@@ -59,9 +53,7 @@ impl Row {
     }
 
     pub fn optional_text(&self, field: &str) -> Result<Option<&str>, DataError> {
-        self.get(field)
-            .map(|value| self.as_text(field, value))
-            .transpose()
+        self.get(field).map(|value| self.as_text(field, value)).transpose()
     }
 
     /// A list of one text at least.
@@ -77,10 +69,9 @@ impl Row {
     pub fn object(&self, field: &str) -> Result<Option<Row>, DataError> {
         match self.get(field) {
             None => Ok(None),
-            Some(Value::Object(fields)) => Ok(Some(Row {
-                place: self.place.clone(),
-                fields: fields.clone(),
-            })),
+            Some(Value::Object(fields)) => {
+                Ok(Some(Row { place: self.place.clone(), fields: fields.clone() }))
+            }
             Some(other) => {
                 Err(self.wrong(field, format!("must be an object, not {}", kind(other))))
             }
@@ -109,28 +100,23 @@ impl Row {
     pub fn options(&self, field: &str) -> Result<Vec<Choice>, DataError> {
         let mut options: Vec<(String, &Value)> = match self.require(field)? {
             Value::Array(texts) => ('A'..).map(String::from).zip(texts).collect(),
-            Value::Object(texts) => texts
-                .iter()
-                .map(|(letter, text)| (letter.clone(), text))
-                .collect(),
+            Value::Object(texts) => {
+                texts.iter().map(|(letter, text)| (letter.clone(), text)).collect()
+            }
             other => {
-                return Err(self.wrong(
-                    field,
-                    format!("must be an object or a list, not {}", kind(other)),
-                ));
+                return Err(
+                    self.wrong(field, format!("must be an object or a list, not {}", kind(other)))
+                );
             }
         };
         if !(2..=10).contains(&options.len()) {
-            return Err(self.wrong(
-                field,
-                format!("must hold 2 to 10 options, not {}", options.len()),
-            ));
+            return Err(
+                self.wrong(field, format!("must hold 2 to 10 options, not {}", options.len()))
+            );
         }
         options.sort_by(|(one, _), (other, _)| one.cmp(other));
         let lettered = options.into_iter().zip('A'..);
-        lettered
-            .map(|((key, text), letter)| self.choice(field, &key, text, letter))
-            .collect()
+        lettered.map(|((key, text), letter)| self.choice(field, &key, text, letter)).collect()
     }
 
     fn choice(
@@ -141,33 +127,20 @@ impl Row {
         letter: char,
     ) -> Result<Choice, DataError> {
         if key != letter.to_string() {
-            return Err(self.wrong(
-                field,
-                format!("has an option {key:?} where {letter} is due"),
-            ));
+            return Err(self.wrong(field, format!("has an option {key:?} where {letter} is due")));
         }
         let text = self.as_text(&format!("{field}.{letter}"), text)?;
-        Ok(Choice {
-            letter,
-            text: text.to_owned(),
-        })
+        Ok(Choice { letter, text: text.to_owned() })
     }
 
     /// A field that names one of the options by its letter.
     pub fn letter(&self, field: &str, options: &[Choice]) -> Result<char, DataError> {
         let text = self.text(field)?;
-        let named = options
-            .iter()
-            .find(|choice| text == choice.letter.to_string());
+        let named = options.iter().find(|choice| text == choice.letter.to_string());
         named.map(|choice| choice.letter).ok_or_else(|| {
-            let letters: Vec<String> = options
-                .iter()
-                .map(|choice| choice.letter.to_string())
-                .collect();
-            self.wrong(
-                field,
-                format!("is {text:?}, not one of {}", letters.join(", ")),
-            )
+            let letters: Vec<String> =
+                options.iter().map(|choice| choice.letter.to_string()).collect();
+            self.wrong(field, format!("is {text:?}, not one of {}", letters.join(", ")))
         })
     }
 

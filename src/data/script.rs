@@ -29,10 +29,7 @@ mod tests {
     #[test]
     fn a_tenth_of_the_letters_settles_it() {
         let cases = [
-            (
-                "BP 110/70mmHg, WBC 3.22×10^9/L，巩膜黄染",
-                Language::Chinese,
-            ),
+            ("BP 110/70mmHg, WBC 3.22×10^9/L，巩膜黄染", Language::Chinese),
             ("pH = 7.30، PaCO₂ = 8.4 كيلوباسكال، HCO₃", Language::Arabic),
             ("The patient drinks 4‚Äì6 cups; 痰", Language::English),
             ("12.5", Language::English),

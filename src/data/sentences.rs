@@ -35,9 +35,7 @@ pub(super) fn numbered(text: &str) -> Vec<&str> {
     let ends = places.iter().skip(1).map(|(start, _)| *start);
     let ends = ends.chain([text.len()]);
     let sentences = places.iter().zip(ends);
-    sentences
-        .map(|((_, from), to)| text[*from..to].trim())
-        .collect()
+    sentences.map(|((_, from), to)| text[*from..to].trim()).collect()
 }
 
 /// The sentences of a text that numbers them; of any other those that `otherwise` finds.
@@ -92,9 +90,7 @@ fn place_in_text(text: &str, from: usize, number: usize) -> Option<(usize, usize
         // Not the decimals of 7.1.
         let mut last_two = before.chars().rev();
         let joins_before = last_two.next().is_some_and(is_punctuation)
-            && last_two
-                .next()
-                .is_some_and(|c| !c.is_numeric() && !c.is_whitespace());
+            && last_two.next().is_some_and(|c| !c.is_numeric() && !c.is_whitespace());
         let joins_after = after.starts_with(char::is_alphabetic);
         if (joins_before && (precedes_blank || joins_after))
             || (follows_blank && joins_after && follows_punctuation && !before.is_empty())
@@ -114,10 +110,7 @@ fn is_punctuation(c: char) -> bool {
 /// No full stop ends a sentence after a common abbreviation; one after a single letter does, as in `hepatitis A.`.
 /// Closing quotes and brackets stay with the sentence.
 pub(super) fn split(text: &str) -> Vec<&str> {
-    text.lines()
-        .flat_map(split_line)
-        .filter(|sentence| !sentence.is_empty())
-        .collect()
+    text.lines().flat_map(split_line).filter(|sentence| !sentence.is_empty()).collect()
 }
 
 fn split_line(line: &str) -> Vec<&str> {
@@ -158,12 +151,7 @@ mod tests {
         let text = "0 He took 1 tablet.\r\n1 BP is\r\n2 120/80 mm\r\nand so on.\r\n3 Done.\r\n";
         assert_eq!(
             numbered(text),
-            [
-                "He took 1 tablet.",
-                "BP is",
-                "120/80 mm\r\nand so on.",
-                "Done."
-            ]
+            ["He took 1 tablet.", "BP is", "120/80 mm\r\nand so on.", "Done."]
         );
         let out_of_order = "0 a.\n2 b.\n1 c.\n2 d.";
         assert_eq!(numbered(out_of_order), ["a.\n2 b.", "c.", "d."]);
@@ -175,14 +163,7 @@ mod tests {
         let text =
             "0 He has type 1 diabetes. 1 He takes 2 tablets. 2 BP 120/80 3 He is 4 feet tall";
         let sentences = numbered(text);
-        assert_eq!(
-            sentences[..3],
-            [
-                "He has type 1 diabetes.",
-                "He takes 2 tablets.",
-                "BP 120/80"
-            ]
-        );
+        assert_eq!(sentences[..3], ["He has type 1 diabetes.", "He takes 2 tablets.", "BP 120/80"]);
         // Nothing says that this 4 is none.
         assert_eq!(sentences[3..], ["He is", "feet tall"]);
     }

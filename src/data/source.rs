@@ -35,33 +35,22 @@ impl Source {
             Err(error) => {
                 let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
                 let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
-                Err(DataError::Encoding(Place {
-                    path,
-                    position: Position::Line(line),
-                }))
+                Err(DataError::Encoding(Place { path, position: Position::Line(line) }))
             }
         }
     }
 
     /// Without the byte order mark that some spreadsheets put in front.
     pub fn text(&self) -> &str {
-        self.content
-            .strip_prefix('\u{feff}')
-            .unwrap_or(&self.content)
+        self.content.strip_prefix('\u{feff}').unwrap_or(&self.content)
     }
 
     pub fn at_line(&self, line: usize) -> Place {
-        Place {
-            path: self.path.clone(),
-            position: Position::Line(line),
-        }
+        Place { path: self.path.clone(), position: Position::Line(line) }
     }
 
     pub fn at_record(&self, record: &str) -> Place {
-        Place {
-            path: self.path.clone(),
-            position: Position::Record(record.to_owned()),
-        }
+        Place { path: self.path.clone(), position: Position::Record(record.to_owned()) }
     }
 
     /// Lines that end in `\n` or `\r\n`, numbered from 1, without their ends.
@@ -91,11 +80,7 @@ impl Source {
             let value = json::parse(text).map_err(|error| self.not_json(line, &error))?;
             rows.push(Row::new(self.at_line(line), value)?);
         }
-        Ok(Rows {
-            header: None,
-            rows,
-            blank_lines,
-        })
+        Ok(Rows { header: None, rows, blank_lines })
     }
 
     /// The records of a plain format: JSON Lines, or CSV with these columns, whose cells `nest` turns into the fields of
@@ -175,10 +160,7 @@ mod tests {
 
     #[test]
     fn accepts_a_byte_order_mark_and_crlf_and_counts_blank_lines() {
-        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n")
-            .unwrap()
-            .json_lines()
-            .unwrap();
+        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines().unwrap();
         assert_eq!(rows.rows.len(), 2);
         assert_eq!(rows.rows[1].place.to_string(), "a.jsonl:3");
         assert_eq!(rows.notices(), ["blank lines: 2"]);
@@ -186,18 +168,9 @@ mod tests {
 
     #[test]
     fn refuses_lines_that_are_no_objects() {
-        let problem = |text: &str| {
-            source(text.as_bytes())
-                .unwrap()
-                .json_lines()
-                .err()
-                .unwrap()
-                .to_string()
-        };
-        assert_eq!(
-            problem("{}\n[1]\n"),
-            "a.jsonl:2: an object is expected, not a list"
-        );
+        let problem =
+            |text: &str| source(text.as_bytes()).unwrap().json_lines().err().unwrap().to_string();
+        assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected, not a list");
         assert_eq!(
             problem("{}\n{\"a\": \"b"),
             "a.jsonl:2: EOF while parsing a string, at column 8"

@@ -46,32 +46,19 @@ impl Subset {
             Subset::Sample { limit, seed } => {
                 let mut indices = sample(items.len(), *limit, *seed);
                 indices.sort_unstable();
-                indices
-                    .into_iter()
-                    .map(|index| items[index].clone())
-                    .collect()
+                indices.into_iter().map(|index| items[index].clone()).collect()
             }
             Subset::IdsFile { path } => {
                 let source = Source::read(path)?;
-                let lines = source
-                    .lines()
-                    .map(|(line, text)| (source.at_line(line), text.trim()));
-                pick(
-                    &items,
-                    lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')),
-                )?
+                let lines = source.lines().map(|(line, text)| (source.at_line(line), text.trim()));
+                pick(&items, lines.filter(|(_, id)| !id.is_empty() && !id.starts_with('#')))?
             }
             Subset::Ids { path, ids } => {
                 let place = |number: usize| Place {
                     path: path.clone(),
                     position: Position::Record(number.to_string()),
                 };
-                pick(
-                    &items,
-                    (1..)
-                        .zip(ids)
-                        .map(|(number, id)| (place(number), id.as_str())),
-                )?
+                pick(&items, (1..).zip(ids).map(|(number, id)| (place(number), id.as_str())))?
             }
         };
         if chosen.is_empty() {
@@ -96,22 +83,11 @@ fn pick<'a>(
     let mut chosen = Vec::new();
     for (place, id) in ids {
         let Some(item) = by_id.get(id) else {
-            let example = items
-                .first()
-                .map(|item| item.id().to_owned())
-                .unwrap_or_default();
-            return Err(DataError::UnknownId {
-                place,
-                id: id.to_owned(),
-                example,
-            });
+            let example = items.first().map(|item| item.id().to_owned()).unwrap_or_default();
+            return Err(DataError::UnknownId { place, id: id.to_owned(), example });
         };
         if let Some(first) = positions.insert(id, place.position.clone()) {
-            return Err(DataError::RepeatedId {
-                place,
-                id: id.to_owned(),
-                first,
-            });
+            return Err(DataError::RepeatedId { place, id: id.to_owned(), first });
         }
         chosen.push((*item).clone());
     }
@@ -139,37 +115,19 @@ mod tests {
     }
 
     fn ids(subset: &Subset, count: usize) -> Vec<String> {
-        subset
-            .choose(items(count))
-            .unwrap()
-            .into_iter()
-            .map(|item| item.id().to_owned())
-            .collect()
+        subset.choose(items(count)).unwrap().into_iter().map(|item| item.id().to_owned()).collect()
     }
 
     fn choose_from_file(text: &str) -> Result<Vec<String>, DataError> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let chosen = Subset::IdsFile {
-            path: file.path().to_owned(),
-        }
-        .choose(items(5))?;
-        Ok(chosen
-            .into_iter()
-            .map(|item| item.id().to_owned())
-            .collect())
+        let chosen = Subset::IdsFile { path: file.path().to_owned() }.choose(items(5))?;
+        Ok(chosen.into_iter().map(|item| item.id().to_owned()).collect())
     }
 
     fn problem(text: &str) -> String {
         let message = choose_from_file(text).unwrap_err().to_string();
-        message
-            .rsplit_once('/')
-            .unwrap()
-            .1
-            .split_once([':', ' '])
-            .unwrap()
-            .1
-            .to_owned()
+        message.rsplit_once('/').unwrap().1.split_once([':', ' ']).unwrap().1.to_owned()
     }
 
     #[test]
@@ -199,10 +157,7 @@ mod tests {
             }
         }
         // 3000 expected, standard deviation 46.
-        assert!(
-            counts.iter().all(|count| (2_800..3_200).contains(count)),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|count| (2_800..3_200).contains(count)), "{counts:?}");
     }
 
     #[test]
@@ -210,10 +165,7 @@ mod tests {
         assert_eq!(ids(&Subset::All, 3), ["q0", "q1", "q2"]);
         assert_eq!(ids(&Subset::First { limit: 2 }, 3), ["q0", "q1"]);
         assert_eq!(ids(&Subset::First { limit: 9 }, 3), ["q0", "q1", "q2"]);
-        assert_eq!(
-            ids(&Subset::Sample { limit: 9, seed: 1 }, 3),
-            ["q0", "q1", "q2"]
-        );
+        assert_eq!(ids(&Subset::Sample { limit: 9, seed: 1 }, 3), ["q0", "q1", "q2"]);
         let error = Subset::First { limit: 0 }.choose(items(3)).unwrap_err();
         assert_eq!(error.to_string(), "a limit of 0 chooses no item");
     }
@@ -229,23 +181,11 @@ mod tests {
     #[test]
     fn refuses_ids_that_are_unknown_or_listed_twice() {
         assert_eq!(problem("q1\n\nq9\n"), "3: no item has the id `q9`");
-        assert_eq!(
-            problem("q1\n# again\nq1\n"),
-            "3: the id `q1` came before, in line 1"
-        );
+        assert_eq!(problem("q1\n# again\nq1\n"), "3: the id `q1` came before, in line 1");
         assert_eq!(problem("# none\n"), "chooses no item");
-        let planned = Subset::Ids {
-            path: "plan.toml".into(),
-            ids: vec!["q1".into(), "q9".into()],
-        };
+        let planned = Subset::Ids { path: "plan.toml".into(), ids: vec!["q1".into(), "q9".into()] };
         let error = planned.choose(items(5)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "plan.toml: record 2: no item has the id `q9`"
-        );
-        assert_eq!(
-            error.hint().as_deref(),
-            Some("an id of this dataset is `q0`")
-        );
+        assert_eq!(error.to_string(), "plan.toml: record 2: no item has the id `q9`");
+        assert_eq!(error.hint().as_deref(), Some("an id of this dataset is `q0`"));
     }
 }

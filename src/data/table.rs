@@ -43,11 +43,7 @@ pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
             .collect();
         rows.push(Row::new(place, cells.into())?);
     }
-    Ok(Rows {
-        header: header.map(|(row, _)| row),
-        rows,
-        blank_lines,
-    })
+    Ok(Rows { header: header.map(|(row, _)| row), rows, blank_lines })
 }
 
 /// The records with the lines that they begin on, and the number of those that are blank or have empty cells alone.
@@ -67,10 +63,7 @@ fn records(source: &Source) -> Result<(Vec<(usize, StringRecord)>, usize), DataE
         let raw = &text[start.byte() as usize..reader.position().byte() as usize];
         let blank = raw.len() - raw.trim_start_matches('\n').len();
         let line = start.line() as usize + blank;
-        let wrong = |problem: String| DataError::Syntax {
-            place: source.at_line(line),
-            problem,
-        };
+        let wrong = |problem: String| DataError::Syntax { place: source.at_line(line), problem };
         blank_lines += blank;
         if !found.map_err(|error| wrong(error.to_string()))? {
             return Ok((records, blank_lines));

@@ -37,9 +37,7 @@ impl Diagnosis for EncoderError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            EncoderError::Checkpoint {
-                card: Some(card), ..
-            } => Some(format!(
+            EncoderError::Checkpoint { card: Some(card), .. } => Some(format!(
                 "run `wardround models fetch {card} --to DIR` on a machine with a network, copy DIR here and name it"
             )),
             EncoderError::Checkpoint { card: None, .. } => Some(

@@ -26,10 +26,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn open(path: &Path, card: Option<&'static str>) -> Result<Self, EncoderError> {
-        let folder = Self {
-            path: path.to_owned(),
-            card,
-        };
+        let folder = Self { path: path.to_owned(), card };
         match path.is_dir() {
             true => Ok(folder),
             false => Err(folder.wrong("", "is not a directory")),
@@ -37,10 +34,7 @@ impl Folder {
     }
 
     pub(super) fn subfolder(&self, name: &str) -> Self {
-        Self {
-            path: self.path.join(name),
-            card: self.card,
-        }
+        Self { path: self.path.join(name), card: self.card }
     }
 
     /// Whether a file is there.

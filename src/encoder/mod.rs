@@ -73,13 +73,9 @@ impl Encoder {
     }
 
     fn embed_one(&self, text: &str) -> Result<Vec<f32>, EncoderError> {
-        let encoding =
-            self.tokenizer
-                .encode_fast(text, true)
-                .map_err(|error| EncoderError::Text {
-                    length: text.len(),
-                    problem: error.to_string(),
-                })?;
+        let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| {
+            EncoderError::Text { length: text.len(), problem: error.to_string() }
+        })?;
         let row = |ids: &[u32]| Tensor::new(ids, &Device::Cpu)?.unsqueeze(0);
         let ids = row(encoding.get_ids())?;
         let types = row(encoding.get_type_ids())?;
@@ -97,13 +93,8 @@ impl Encoder {
 fn tokenizer(folder: &Folder, rows: usize, max_tokens: usize) -> Result<Tokenizer, EncoderError> {
     let unusable = |problem: &str| folder.bad_tokenizer(TOKENIZER, problem);
     let mut tokenizer = folder.tokenizer()?;
-    let truncation = TruncationParams {
-        max_length: max_tokens,
-        ..TruncationParams::default()
-    };
-    tokenizer
-        .with_truncation(Some(truncation))
-        .map_err(|error| unusable(&error.to_string()))?;
+    let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(truncation)).map_err(|error| unusable(&error.to_string()))?;
     folder.check_vocabulary(TOKENIZER, &tokenizer, rows)?;
     match tokenizer.encode_fast("", true) {
         Ok(empty) if !empty.is_empty() => Ok(tokenizer),
@@ -131,10 +122,7 @@ fn normalise(vector: &[f64]) -> Vec<f32> {
     let length = vector.iter().map(|number| number * number).sum::<f64>();
     // sentence-transformers' own floor.
     let length = length.sqrt().max(1e-12);
-    vector
-        .iter()
-        .map(|number| (number / length) as f32)
-        .collect()
+    vector.iter().map(|number| (number / length) as f32).collect()
 }
 
 #[cfg(test)]

@@ -18,10 +18,7 @@ const MAGIC: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut magic = Vec::new();
-    reader
-        .by_ref()
-        .take(MAGIC.len() as u64)
-        .read_to_end(&mut magic)?;
+    reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
     if magic != MAGIC {
         return Ok(None);
     }
@@ -43,11 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Option<HashMap<String, Tensor>>> {
         let numbers = read_numbers(&mut reader, &tensor, &storages)?;
         Ok((tensor.name, numbers))
     };
-    tensors
-        .into_iter()
-        .map(read)
-        .collect::<Result<_>>()
-        .map(Some)
+    tensors.into_iter().map(read).collect::<Result<_>>().map(Some)
 }
 
 /// Where the numbers of each storage begin, in bytes.
@@ -88,9 +81,7 @@ fn read_numbers(
 ) -> Result<Tensor> {
     let (name, layout) = (&tensor.name, &tensor.layout);
     let Some(storage) = storages.get(key(&tensor.path)) else {
-        return Err(Error::Msg(format!(
-            "it does not hold the storage of {name}"
-        )));
+        return Err(Error::Msg(format!("it does not hold the storage of {name}")));
     };
     if !layout.is_contiguous() {
         let problem = format!("the numbers of {name} are not in a row");

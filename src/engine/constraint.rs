@@ -48,11 +48,10 @@ impl TokenizerEnv for Environment {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.trie
-            .tokenize_with_greedy_fallback(bytes, |text| match self.tokenizer.encode(text) {
-                Ok(ids) => ids,
-                Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
-            })
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| match self.tokenizer.encode(text) {
+            Ok(ids) => ids,
+            Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
+        })
     }
 }
 
@@ -79,10 +78,8 @@ impl Compiler {
         let trie = TokTrie::from(&info, &words).with_eos_tokens(&self.eos_ids);
         let tokenizer = self.tokenizer.clone();
         let environment: TokEnv = Arc::new(Environment { tokenizer, trie });
-        let capabilities = InferenceCapabilities {
-            ff_tokens: true,
-            ..InferenceCapabilities::default()
-        };
+        let capabilities =
+            InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
         let slices = SlicedBiasComputer::json_slices();
         let mut factory =
             ParserFactory::new(&environment, capabilities, &slices).map_err(refuse)?;
@@ -167,10 +164,7 @@ impl State {
 
     /// Whether the grammar is complete and nothing can follow. One that failed is not.
     pub fn is_complete(&self) -> bool {
-        matches!(
-            self.matcher.stop_reason(),
-            StopReason::NoExtension | StopReason::EndOfSentence
-        )
+        matches!(self.matcher.stop_reason(), StopReason::NoExtension | StopReason::EndOfSentence)
     }
 
     /// Why the grammar failed, if it did.
@@ -187,12 +181,7 @@ mod tests {
 
     fn compiler(eos_ids: &[u32]) -> Compiler {
         let directory = tempfile::tempdir().unwrap();
-        let recipe = Recipe {
-            family: Family::Qwen3,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, directory.path()).unwrap();
         let tokenizer = Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap();
         let rows = tokenizer.pieces().len();
@@ -213,12 +202,7 @@ mod tests {
         compiler.start(&word(0)).unwrap();
         compiler.start(&word(KEPT_GRAMMARS)).unwrap();
         assert_eq!(compiler.compiled.len(), KEPT_GRAMMARS);
-        let is_kept = |index| {
-            compiler
-                .compiled
-                .iter()
-                .any(|(known, _)| *known == word(index))
-        };
+        let is_kept = |index| compiler.compiled.iter().any(|(known, _)| *known == word(index));
         assert!(is_kept(0) && !is_kept(1) && is_kept(2) && is_kept(KEPT_GRAMMARS));
     }
 

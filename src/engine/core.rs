@@ -58,10 +58,7 @@ impl<B: Backend> Core<B> {
             compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids),
             present: (0..vocab_size.div_ceil(32)).map(word).collect(),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
-            stats: EngineStats {
-                pages: options.pages,
-                ..EngineStats::default()
-            },
+            stats: EngineStats { pages: options.pages, ..EngineStats::default() },
             runner: Runner::new(decoder, ops.clone(), options)?,
             tokenizer,
             ops,
@@ -128,8 +125,7 @@ impl<B: Backend> Core<B> {
         let draws = self.sample(&heads)?;
         let (costs, busy) = (&self.costs, started.elapsed());
         let logit_rows = self.runner.logit_rows();
-        self.stats
-            .record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
+        self.stats.record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
         Ok(draws)
     }
 
@@ -168,9 +164,8 @@ impl<B: Backend> Core<B> {
         }
         let present = &self.present;
         let tasks = self.scheduler.running.par_iter_mut().zip(is_ready);
-        let mut requests: Vec<Option<SamplingRequest>> = tasks
-            .map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present))?)
-            .collect();
+        let mut requests: Vec<Option<SamplingRequest>> =
+            tasks.map(|(sequence, is_ready)| is_ready.then(|| order(sequence, present))?).collect();
         // Neither heads nor their rows come in the order of their sequences.
         let mut ordered = vec![None; heads.iter().map(|head| head.row + 1).max().unwrap_or(0)];
         for head in heads {
@@ -200,13 +195,7 @@ impl<B: Backend> Core<B> {
                 Draw::Dead => Some(FinishReason::Constraint),
                 Draw::Token(token, logprobs) => {
                     self.stats.record_token(sequence, now);
-                    append(
-                        sequence,
-                        token,
-                        logprobs,
-                        &self.tokenizer,
-                        &mut self.compiler,
-                    )
+                    append(sequence, token, logprobs, &self.tokenizer, &mut self.compiler)
                 }
             };
             sequence.give_pieces(false);
@@ -309,9 +298,5 @@ fn force(sequence: &mut Sequence, tokenizer: &Tokenizer) -> Option<FinishReason>
     // The grammar has taken every token already, those that a limit cut off too.
     let whole = tokens.len() == 0;
     let complete = sequence.grammar.as_ref().is_some_and(State::is_complete);
-    if whole && complete {
-        Some(FinishReason::Stop)
-    } else {
-        reason
-    }
+    if whole && complete { Some(FinishReason::Stop) } else { reason }
 }

@@ -16,11 +16,7 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies {
-            counts: vec![0; BUCKETS],
-            count: 0,
-            sum: Duration::ZERO,
-        }
+        Latencies { counts: vec![0; BUCKETS], count: 0, sum: Duration::ZERO }
     }
 }
 
@@ -111,18 +107,14 @@ mod tests {
         assert_eq!(small.percentile_ms(1.0), Some(0.100));
         assert!((small.mean_ms().unwrap() - 0.0505).abs() < 1e-12);
 
-        let mut values: Vec<u64> = (0..1000)
-            .map(|index| 137 + index * index * 7919 % 3_000_000)
-            .collect();
+        let mut values: Vec<u64> =
+            (0..1000).map(|index| 137 + index * index * 7919 % 3_000_000).collect();
         let large = latencies(values.iter().copied());
         values.sort_unstable();
         for share in [0.01, 0.25, 0.5, 0.9, 0.99] {
             let exact = values[(share * 1000.0) as usize - 1] as f64 / 1e3;
             let ours = large.percentile_ms(share).unwrap();
-            assert!(
-                (ours - exact).abs() <= exact / 64.0,
-                "{share}: {ours}, not {exact}"
-            );
+            assert!((ours - exact).abs() <= exact / 64.0, "{share}: {ours}, not {exact}");
         }
     }
 

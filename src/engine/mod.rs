@@ -72,20 +72,11 @@ pub enum EngineError {
     #[error(
         "a prompt of {prompt} tokens and a completion of up to {max_tokens} exceed the context of {context} tokens"
     )]
-    TooLong {
-        prompt: usize,
-        max_tokens: usize,
-        context: usize,
-    },
+    TooLong { prompt: usize, max_tokens: usize, context: usize },
     #[error(
         "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
     )]
-    PoolTooSmall {
-        prompt: usize,
-        max_tokens: usize,
-        needed: usize,
-        pages: usize,
-    },
+    PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize },
     #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
     UnknownToken { id: u32, vocabulary: usize },
     #[error("max_tokens is 0")]
@@ -107,9 +98,7 @@ impl EngineError {
             .downcast_ref::<String>()
             .cloned()
             .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        EngineError::Died {
-            reason: text.unwrap_or_else(|| "its thread panicked".to_owned()),
-        }
+        EngineError::Died { reason: text.unwrap_or_else(|| "its thread panicked".to_owned()) }
     }
 }
 
@@ -195,18 +184,12 @@ impl Engine {
         self.check(&request)?;
         let (events, receiver) = channel();
         let alive = Arc::new(());
-        let age = self
-            .arrivals
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let age = self.arrivals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let sequence = Sequence::new(age, request, events, Arc::downgrade(&alive));
         let failure = || failure_of(&self.failure);
         let inbox = self.inbox.as_ref().ok_or_else(failure)?;
         inbox.send(sequence).map_err(|_| failure())?;
-        Ok(Ticket {
-            events: receiver,
-            failure: self.failure.clone(),
-            _alive: alive,
-        })
+        Ok(Ticket { events: receiver, failure: self.failure.clone(), _alive: alive })
     }
 
     /// Ends the engine once the requests at hand are done, and gives what it counted.
@@ -231,11 +214,7 @@ impl Engine {
             return Err(EngineError::NothingToGenerate);
         }
         if prompt + max_tokens > self.options.context {
-            return Err(EngineError::TooLong {
-                prompt,
-                max_tokens,
-                context: self.options.context,
-            });
+            return Err(EngineError::TooLong { prompt, max_tokens, context: self.options.context });
         }
         let needed = (prompt + max_tokens).div_ceil(PAGE);
         if needed > self.options.pages {
@@ -246,15 +225,8 @@ impl Engine {
                 pages: self.options.pages,
             });
         }
-        match request
-            .tokens
-            .iter()
-            .find(|id| **id as usize >= self.vocabulary)
-        {
-            Some(&id) => Err(EngineError::UnknownToken {
-                id,
-                vocabulary: self.vocabulary,
-            }),
+        match request.tokens.iter().find(|id| **id as usize >= self.vocabulary) {
+            Some(&id) => Err(EngineError::UnknownToken { id, vocabulary: self.vocabulary }),
             None => Ok(()),
         }
     }
@@ -262,9 +234,7 @@ impl Engine {
 
 /// Why an engine that no longer answers ended.
 fn failure_of(failure: &OnceLock<EngineError>) -> EngineError {
-    let unknown = || EngineError::Died {
-        reason: "its thread ended".to_owned(),
-    };
+    let unknown = || EngineError::Died { reason: "its thread ended".to_owned() };
     failure.get().cloned().unwrap_or_else(unknown)
 }
 

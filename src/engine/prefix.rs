@@ -26,11 +26,7 @@ pub struct PrefixIndex {
 
 impl Default for PrefixIndex {
     fn default() -> PrefixIndex {
-        PrefixIndex {
-            entries: HashMap::new(),
-            keys: HashMap::new(),
-            next: 1,
-        }
+        PrefixIndex { entries: HashMap::new(), keys: HashMap::new(), next: 1 }
     }
 }
 

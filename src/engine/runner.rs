@@ -74,13 +74,10 @@ impl<B: Backend> Runner<B> {
             let sequence = &running[part.sequence];
             let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
             let range = sequence.computed..sequence.computed + part.rows;
-            self.tokens
-                .extend_from_slice(&sequence.tokens[range.start..range.end - drafted]);
+            self.tokens.extend_from_slice(&sequence.tokens[range.start..range.end - drafted]);
             self.tokens.extend_from_slice(&sequence.draft);
-            self.positions
-                .extend(range.clone().map(|position| position as u32));
-            self.sequences
-                .extend(std::iter::repeat_n(table as u32, part.rows));
+            self.positions.extend(range.clone().map(|position| position as u32));
+            self.sequences.extend(std::iter::repeat_n(table as u32, part.rows));
             tables.push(sequence.pages.as_slice());
             if range.end == known + drafted {
                 heads.push(Head {
@@ -99,13 +96,7 @@ impl<B: Backend> Runner<B> {
             sequences: &self.sequences,
             tables: &tables,
         };
-        self.decoder.forward(
-            &self.ops,
-            rows,
-            &self.logit_rows,
-            &mut self.pages,
-            &mut self.scratch,
-        );
+        self.decoder.forward(&self.ops, rows, &self.logit_rows, &mut self.pages, &mut self.scratch);
         heads
     }
 

@@ -80,8 +80,7 @@ impl Scheduler {
     /// Ends every sequence, and those that just `arrived`, with `error`.
     pub fn refuse_all(&mut self, arrived: impl Iterator<Item = Sequence>, error: &EngineError) {
         let all = self.running.drain(..).chain(self.waiting.drain(..));
-        all.chain(arrived)
-            .for_each(|sequence| sequence.refuse(error.clone()));
+        all.chain(arrived).for_each(|sequence| sequence.refuse(error.clone()));
     }
 
     /// Drops cancelled sequences.
@@ -114,9 +113,7 @@ impl Scheduler {
             if let Some(mut sequence) = self.waiting.remove(next) {
                 let found = sequence.computed.min(sequence.prompt_tokens());
                 sequence.cached_tokens.get_or_insert(found);
-                let at = self
-                    .running
-                    .partition_point(|other| other.age < sequence.age);
+                let at = self.running.partition_point(|other| other.age < sequence.age);
                 self.running.insert(at, sequence);
             }
         }
@@ -132,17 +129,10 @@ impl Scheduler {
                 if (pending <= DECODE_ROWS) != is_decode {
                     continue;
                 }
-                let rows = if is_decode {
-                    pending
-                } else {
-                    pending.min(left)
-                };
+                let rows = if is_decode { pending } else { pending.min(left) };
                 left -= if is_decode { 0 } else { rows };
                 if rows > 0 {
-                    scheduled.push(ScheduledRows {
-                        sequence: index,
-                        rows,
-                    });
+                    scheduled.push(ScheduledRows { sequence: index, rows });
                 }
             }
         }
@@ -168,10 +158,7 @@ impl Scheduler {
             return;
         }
         sequence.draft = draft::look_up(&sequence.tokens, most);
-        let drafted = ScheduledRows {
-            rows: part.rows + sequence.draft.len(),
-            ..*part
-        };
+        let drafted = ScheduledRows { rows: part.rows + sequence.draft.len(), ..*part };
         match self.make_room(drafted) {
             Ok(()) => *part = drafted,
             Err(OutOfPages) => self.running[part.sequence].draft.clear(),
@@ -184,9 +171,7 @@ impl Scheduler {
             self.preemptions += 1;
             forget_prefix(&mut self.pool, &mut youngest);
             youngest.preemptions += 1;
-            let at = self
-                .waiting
-                .partition_point(|other| other.age < youngest.age);
+            let at = self.waiting.partition_point(|other| other.age < youngest.age);
             self.waiting.insert(at, youngest);
         }
     }

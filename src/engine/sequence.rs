@@ -91,10 +91,7 @@ impl Sequence {
         let said = self.tokens[known..].iter().zip(&draft);
         let accepted = said.take_while(|(said, drafted)| said == drafted).count();
         self.computed = known + accepted;
-        DraftOutcome {
-            drafted: draft.len(),
-            accepted,
-        }
+        DraftOutcome { drafted: draft.len(), accepted }
     }
 
     pub fn completion_tokens(&self) -> usize {
@@ -144,13 +141,8 @@ impl Sequence {
 
     /// Where the first stop string begins that the last `added` bytes completed.
     fn find_stop(&self, added: usize) -> Option<usize> {
-        let starts = self
-            .request
-            .stop
-            .strings
-            .iter()
-            .filter(|stop| !stop.is_empty())
-            .filter_map(|stop| {
+        let starts =
+            self.request.stop.strings.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| {
                 let from = self.text.len().saturating_sub(added + stop.len() - 1);
                 let found = self.text[from..]
                     .windows(stop.len())
@@ -216,10 +208,7 @@ impl Sequence {
 /// Length of the longest part of `bytes` that does not end inside a character. Bytes that no continuation could
 /// mend are whole as they are.
 fn whole_characters(bytes: &[u8]) -> usize {
-    let tail = bytes
-        .utf8_chunks()
-        .last()
-        .map_or(&[][..], |chunk| chunk.invalid());
+    let tail = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     match std::str::from_utf8(tail) {
         Err(error) if error.error_len().is_none() => bytes.len() - tail.len(),
         _ => bytes.len(),

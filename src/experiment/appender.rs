@@ -41,9 +41,7 @@ impl<R: Link> Appender<R> {
     pub(super) fn push(&mut self, mut record: R) -> Result<(), RunError> {
         let key = record.key();
         if self.settled.contains(&key) {
-            return Err(RunError::AlreadyLogged {
-                what: key.to_string(),
-            });
+            return Err(RunError::AlreadyLogged { what: key.to_string() });
         }
         let line = chain::seal(&mut record, self.lines + 1, &self.head)?;
         self.pending.extend_from_slice(line.as_bytes());
@@ -65,10 +63,7 @@ impl<R: Link> Appender<R> {
         }
         if let Err(error) = self.write_pending() {
             // Where this fails too, the resumed run finds a torn tail; the first error is the one to report.
-            let _ = self
-                .file
-                .set_len(self.bytes)
-                .and_then(|()| self.file.sync_data());
+            let _ = self.file.set_len(self.bytes).and_then(|()| self.file.sync_data());
             return Err(error.into());
         }
         self.bytes += self.pending.len() as u64;

@@ -105,10 +105,7 @@ fn check<R: Link>(line: &[u8], chain: &Chain<R>) -> Result<(R, String), Defect> 
         return Err(Defect::Seq { found, expected });
     }
     if record.prev() != chain.head {
-        return Err(Defect::Prev {
-            found: record.prev().to_owned(),
-            expected: chain.head.clone(),
-        });
+        return Err(Defect::Prev { found: record.prev().to_owned(), expected: chain.head.clone() });
     }
     if chain.settled.contains(&record.key()) {
         return Err(Defect::Repeated(record.key().to_string()));
@@ -191,10 +188,8 @@ mod tests {
     fn records_read_back_equal() {
         let mut first = ItemLine::from(item("q1", 0));
         let mut second = ItemLine::from(item("q2", 0));
-        let lines = [
-            seal(&mut first, 1, ANCHOR).unwrap(),
-            seal(&mut second, 2, first.hash()).unwrap(),
-        ];
+        let lines =
+            [seal(&mut first, 1, ANCHOR).unwrap(), seal(&mut second, 2, first.hash()).unwrap()];
         let text = lines.join("\n") + "\n";
         let chain: Chain<ItemLine> = read_text(&text).unwrap();
         assert_eq!(chain.head, second.hash());
@@ -218,23 +213,14 @@ mod tests {
         let mut changed = lines.clone();
         changed[1] = changed[1].replace("0.85", "0.86");
         let (line, found) = defect::<CallLine>(&changed);
-        assert!(
-            matches!((line, &found), (2, Defect::Hash { .. })),
-            "{found}"
-        );
+        assert!(matches!((line, &found), (2, Defect::Hash { .. })), "{found}");
 
         let mut changed = lines.clone();
         changed[2] = "{}".to_owned();
         assert_eq!(defect::<CallLine>(&changed), (3, Defect::NoHash));
 
         let swapped = [lines[0].clone(), lines[2].clone(), lines[1].clone()];
-        let expected = (
-            2,
-            Defect::Seq {
-                found: 3,
-                expected: 2,
-            },
-        );
+        let expected = (2, Defect::Seq { found: 3, expected: 2 });
         assert_eq!(defect::<CallLine>(&swapped), expected);
 
         let mut changed = lines.clone();
@@ -243,36 +229,24 @@ mod tests {
 
         changed[1] = forge(&lines[1], |body| body.replace("\"run\":0", "\"runs\":0"));
         let (line, found) = defect::<CallLine>(&changed);
-        assert!(
-            found.to_string().contains("unknown field `runs`"),
-            "{found}"
-        );
+        assert!(found.to_string().contains("unknown field `runs`"), "{found}");
         assert_eq!(line, 2);
 
         let newer = lines[1].replace("\"schema\":1,", "\"schema\":2,");
         changed[1] = newer;
-        assert_eq!(
-            defect::<CallLine>(&changed),
-            (2, Defect::Schema { found: 2 })
-        );
+        assert_eq!(defect::<CallLine>(&changed), (2, Defect::Schema { found: 2 }));
 
         // Rewritten with a right hash of its own: only the next line still tells.
         changed[1] = forge(&lines[1], |body| body.replace("0.85", "0.86"));
         let (line, found) = defect::<CallLine>(&changed);
-        assert!(
-            matches!((line, &found), (3, Defect::Prev { .. })),
-            "{found}"
-        );
+        assert!(matches!((line, &found), (3, Defect::Prev { .. })), "{found}");
     }
 
     #[test]
     fn a_key_is_logged_once_unless_it_errored() {
         let calls = chained([call("q1", 0, "sym"), call("q1", 0, "sym")]);
         let (line, found) = defect::<CallLine>(&calls);
-        assert!(
-            matches!((line, &found), (2, Defect::Repeated(_))),
-            "{found}"
-        );
+        assert!(matches!((line, &found), (2, Defect::Repeated(_))), "{found}");
 
         let items = chained(
             [failed_item("q1", 0), failed_item("q1", 0), item("q1", 0)].map(ItemLine::from),
@@ -282,10 +256,7 @@ mod tests {
 
         let items = chained([item("q1", 0), failed_item("q1", 0)].map(ItemLine::from));
         let (line, found) = defect::<ItemLine>(&items);
-        assert!(
-            matches!((line, &found), (2, Defect::Repeated(_))),
-            "{found}"
-        );
+        assert!(matches!((line, &found), (2, Defect::Repeated(_))), "{found}");
     }
 
     #[test]
@@ -312,10 +283,7 @@ mod tests {
             "not a line".to_owned(),
         ] {
             let error = read_text::<CallLine>(&format!("{whole}{tail}")).unwrap_err();
-            assert!(
-                matches!(error, RunError::BadLine { line: 3, .. }),
-                "{error}"
-            );
+            assert!(matches!(error, RunError::BadLine { line: 3, .. }), "{error}");
         }
     }
 

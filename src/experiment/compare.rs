@@ -18,16 +18,9 @@ use crate::record::{CallLine, ItemLine};
 /// One way in which two runs are not equal. `what` names the call or item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    OnlyLeft {
-        what: String,
-    },
-    OnlyRight {
-        what: String,
-    },
-    Field {
-        what: String,
-        field: FieldDifference,
-    },
+    OnlyLeft { what: String },
+    OnlyRight { what: String },
+    Field { what: String, field: FieldDifference },
 }
 
 impl Display for Difference {
@@ -46,11 +39,7 @@ impl Display for Difference {
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
     let mut found = compare_all(&left.calls_by_key(), &right.calls_by_key(), compare_calls)?;
-    found.extend(compare_all(
-        &left.outcomes(),
-        &right.outcomes(),
-        compare_items,
-    )?);
+    found.extend(compare_all(&left.outcomes(), &right.outcomes(), compare_items)?);
     Ok(found)
 }
 
@@ -66,10 +55,7 @@ pub fn compare_calls(left: &CallLine, right: &CallLine) -> Result<Vec<FieldDiffe
         }
         Ok::<_, RunError>(Value::Object(fields))
     };
-    Ok(difference::differences(
-        &comparable(left)?,
-        &comparable(right)?,
-    ))
+    Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
 /// The fields in which two items are not equal, the left value first.
@@ -81,10 +67,7 @@ pub fn compare_items(left: &ItemLine, right: &ItemLine) -> Result<Vec<FieldDiffe
         }
         Ok::<_, RunError>(Value::Object(fields))
     };
-    Ok(difference::differences(
-        &comparable(left)?,
-        &comparable(right)?,
-    ))
+    Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
 
 fn fields<R: Link>(record: &R) -> Result<Map<String, Value>, RunError> {
@@ -109,10 +92,7 @@ fn compare_all<R: Link>(
         match (left.get(key), right.get(key)) {
             (Some(a), Some(b)) => {
                 let fields = compare(a, b)?.into_iter();
-                found.extend(fields.map(|field| Difference::Field {
-                    what: what.clone(),
-                    field,
-                }));
+                found.extend(fields.map(|field| Difference::Field { what: what.clone(), field }));
             }
             (Some(_), None) => found.push(Difference::OnlyLeft { what }),
             (None, _) => found.push(Difference::OnlyRight { what }),

@@ -30,9 +30,7 @@ impl Contents {
     pub fn read(path: &Path) -> Result<Contents, RunError> {
         let plan_path = path.join(plan::FILE);
         if !fs_err::exists(&plan_path)? {
-            return Err(RunError::NoPlan {
-                path: path.to_owned(),
-            });
+            return Err(RunError::NoPlan { path: path.to_owned() });
         }
         let plan = fs_err::read(&plan_path)?;
         let plan_sha256 = digest::sha256(&plan);
@@ -106,17 +104,8 @@ fn blame_plan(error: RunError, plan_path: &Path) -> RunError {
         RunError::BadLine {
             path: log,
             line: 1,
-            defect:
-                Defect::Prev {
-                    found: expected,
-                    expected: found,
-                },
-        } => RunError::PlanChanged {
-            path: plan_path.to_owned(),
-            log,
-            expected,
-            found,
-        },
+            defect: Defect::Prev { found: expected, expected: found },
+        } => RunError::PlanChanged { path: plan_path.to_owned(), log, expected, found },
         other => other,
     }
 }

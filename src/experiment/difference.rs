@@ -50,11 +50,7 @@ fn walk(
         (Some(Value::Object(left)), Some(Value::Object(right))) => {
             let added = right.keys().filter(|name| !left.contains_key(*name));
             for name in left.keys().chain(added) {
-                let path = if field.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{field}.{name}")
-                };
+                let path = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
                 walk(path, left.get(name), right.get(name), found);
             }
         }
@@ -83,20 +79,12 @@ fn show(value: Option<&Value>) -> String {
 
 /// Both texts cut to `SHOWN` characters around their first difference.
 fn shorten(left: &str, right: &str) -> (String, String) {
-    let common = left
-        .chars()
-        .zip(right.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let common = left.chars().zip(right.chars()).take_while(|(a, b)| a == b).count();
     let start = common.saturating_sub(BEFORE);
     let cut = |text: &str| {
         let shown: String = text.chars().skip(start).take(SHOWN).collect();
         let head = if start > 0 { "…" } else { "" };
-        let tail = if text.chars().count() > start + SHOWN {
-            "…"
-        } else {
-            ""
-        };
+        let tail = if text.chars().count() > start + SHOWN { "…" } else { "" };
         format!("{head}{shown}{tail}")
     };
     (cut(left), cut(right))
@@ -109,10 +97,7 @@ mod tests {
     use super::*;
 
     fn shown(left: Value, right: Value) -> Vec<String> {
-        differences(&left, &right)
-            .iter()
-            .map(FieldDifference::to_string)
-            .collect()
+        differences(&left, &right).iter().map(FieldDifference::to_string).collect()
     }
 
     #[test]

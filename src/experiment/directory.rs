@@ -40,9 +40,7 @@ impl Directory {
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
     pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && !is_vacant(path)? {
-            return Err(RunError::NotEmpty {
-                path: path.to_owned(),
-            });
+            return Err(RunError::NotEmpty { path: path.to_owned() });
         }
         private_file::create_directory(path)?;
 
@@ -73,9 +71,7 @@ impl Directory {
             return Ok((Directory::create(path, plan, texts)?, Finished::default()));
         }
         if !fs_err::exists(path.join(plan::FILE))? {
-            return Err(RunError::NoPlan {
-                path: path.to_owned(),
-            });
+            return Err(RunError::NoPlan { path: path.to_owned() });
         }
         let calls = open_log(&path.join(CallLine::FILE))?;
         lock(&calls, path)?;
@@ -101,10 +97,7 @@ impl Directory {
         let records = contents.calls.records.into_iter();
         let calls = records.map(|record| (record.key(), record)).collect();
         let records = contents.items.records.into_iter();
-        let items = records
-            .filter(Link::is_final)
-            .map(|record| (record.key(), record))
-            .collect();
+        let items = records.filter(Link::is_final).map(|record| (record.key(), record)).collect();
         Ok((directory, Finished { calls, items }))
     }
 
@@ -127,9 +120,7 @@ fn log_options() -> OpenOptions {
 
 fn open_log(path: &Path) -> Result<File, RunError> {
     if !fs_err::exists(path)? {
-        return Err(RunError::Missing {
-            path: path.to_owned(),
-        });
+        return Err(RunError::Missing { path: path.to_owned() });
     }
     Ok(log_options().open(path)?)
 }
@@ -137,9 +128,7 @@ fn open_log(path: &Path) -> Result<File, RunError> {
 /// Keeps other writers out until the file is closed, be it by a kill.
 fn lock(calls: &File, path: &Path) -> Result<(), RunError> {
     match calls.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(RunError::Busy {
-            path: path.to_owned(),
-        }),
+        Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: path.to_owned() }),
         // Some network file systems have no locks: they forgo the guard, not the run.
         Err(TryLockError::Error(error)) => {
             console::note(format!(

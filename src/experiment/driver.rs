@@ -71,12 +71,7 @@ pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Ex
 
 impl Driver {
     pub fn new(models: Vec<Source>, observer: Arc<dyn Observer>) -> Driver {
-        Driver {
-            models,
-            stop: Arc::default(),
-            shared: Arc::default(),
-            observer,
-        }
+        Driver { models, stop: Arc::default(), shared: Arc::default(), observer }
     }
 
     /// Works on every item that is not finished, and reads the whole run back.
@@ -97,46 +92,32 @@ impl Driver {
         let total = run.items.len() as u64 * u64::from(run.plan.runs);
         let done = AtomicU64::new(finished.items.len() as u64);
         self.observer.begin(total, done.load(Ordering::Relaxed));
-        let recorder = LogRecorder {
-            log: log.clone(),
-            finished: finished.calls,
-            shared: self.shared.clone(),
-        };
+        let recorder =
+            LogRecorder { log: log.clone(), finished: finished.calls, shared: self.shared.clone() };
         let (watcher, stop) = (self.observer.clone(), self.stop.clone());
         let on_call = move |call: &CallLine| watcher.call(call);
         let started = run.start(&self.models, Box::new(recorder), stop, on_call)?;
         let plan = &started.plan;
         let is_open = |item: &str, run| {
-            let key = ItemKey {
-                dataset: plan.dataset.name.clone(),
-                run,
-                item: item.to_owned(),
-            };
+            let key = ItemKey { dataset: plan.dataset.name.clone(), run, item: item.to_owned() };
             !finished.items.contains_key(&key)
         };
         // The repetitions of an item side by side: they share its prompt.
         let items = started.items.iter();
         let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
-        let jobs = jobs
-            .filter(|(item, run)| is_open(item.id(), *run))
-            .collect();
-        let ended = run_all(
-            jobs,
-            plan.engine.max_in_flight,
-            &self.stop,
-            |(item, run)| {
-                let answered = started.system.answer(&Task {
-                    panel: &started.panel,
-                    dataset: &plan.dataset.name,
-                    item,
-                    run,
-                });
-                log.item(line_of(&started, answered, item, run)?)?;
-                done.fetch_add(1, Ordering::Relaxed);
-                self.observer.item();
-                Ok::<_, Failure>(())
-            },
-        );
+        let jobs = jobs.filter(|(item, run)| is_open(item.id(), *run)).collect();
+        let ended = run_all(jobs, plan.engine.max_in_flight, &self.stop, |(item, run)| {
+            let answered = started.system.answer(&Task {
+                panel: &started.panel,
+                dataset: &plan.dataset.name,
+                item,
+                run,
+            });
+            log.item(line_of(&started, answered, item, run)?)?;
+            done.fetch_add(1, Ordering::Relaxed);
+            self.observer.item();
+            Ok::<_, Failure>(())
+        });
         let is_stopped = self.stop.load(Ordering::Relaxed);
         match ended {
             Ok(()) if !is_stopped => {}
@@ -181,9 +162,8 @@ fn line_of(
 pub fn refuse_errors(contents: &Contents) -> Result<(), Failure> {
     let outcomes = contents.outcomes();
     let with_error = outcomes.iter();
-    let errors: Vec<_> = with_error
-        .filter_map(|(key, record)| Some((key, record.error()?)))
-        .collect();
+    let errors: Vec<_> =
+        with_error.filter_map(|(key, record)| Some((key, record.error()?))).collect();
     let Some((first, error)) = errors.first() else {
         return Ok(());
     };

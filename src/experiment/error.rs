@@ -24,27 +24,15 @@ pub enum RunError {
     #[error("the plan cannot be written as TOML: {reason}")]
     UnwritablePlan { reason: String },
     #[error("{} holds another plan: {}", path.display(), differences.join("; "))]
-    PlanDiffers {
-        path: PathBuf,
-        differences: Vec<String>,
-    },
+    PlanDiffers { path: PathBuf, differences: Vec<String> },
     #[error(
         "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
         path.display(),
         log.display()
     )]
-    PlanChanged {
-        path: PathBuf,
-        log: PathBuf,
-        expected: String,
-        found: String,
-    },
+    PlanChanged { path: PathBuf, log: PathBuf, expected: String, found: String },
     #[error("{} was changed: its sha256 is {found}, plan.toml says {expected}", path.display())]
-    TextsChanged {
-        path: PathBuf,
-        found: String,
-        expected: String,
-    },
+    TextsChanged { path: PathBuf, found: String, expected: String },
     #[error("{} has schema {found}, this version of wardround reads {SCHEMA}", path.display())]
     Schema { path: PathBuf, found: u32 },
     #[error("{}, line {line}: {defect}", path.display())]
@@ -57,11 +45,7 @@ pub enum RunError {
     #[error("{}: no head of this run is {expected}", path.display())]
     HeadDiffers { path: PathBuf, expected: String },
     #[error("{}: {missing} of the planned items have no line, the first of them {first}", path.display())]
-    Unfinished {
-        path: PathBuf,
-        missing: usize,
-        first: String,
-    },
+    Unfinished { path: PathBuf, missing: usize, first: String },
     #[error("{} has not finished", path.display())]
     NoResults { path: PathBuf },
     #[error("shard {part} of {items} items has none")]
@@ -144,11 +128,7 @@ impl Diagnosis for RunError {
             RunError::PlanDiffers { .. } => {
                 "resume with the settings it began with, or choose another `--out`"
             }
-            RunError::Schema { .. }
-            | RunError::BadLine {
-                defect: Defect::Schema { .. },
-                ..
-            } => {
+            RunError::Schema { .. } | RunError::BadLine { defect: Defect::Schema { .. }, .. } => {
                 "read the run with the version of wardround that wrote it, or run it again into another `--out`"
             }
             RunError::Missing { .. }

@@ -90,9 +90,7 @@ pub fn texts(ids: &[impl AsRef<str>]) -> Vec<ItemText> {
         answer: Some("B".to_owned()),
         image: None,
     };
-    let texts = ids
-        .iter()
-        .map(|id| ItemText::Question(question(id.as_ref())));
+    let texts = ids.iter().map(|id| ItemText::Question(question(id.as_ref())));
     texts.collect()
 }
 

@@ -25,14 +25,7 @@ impl Opened<'_> {
     /// The record's JSON, `hash` its last field.
     pub(super) fn with_hash(&self) -> Vec<u8> {
         let hash = self.hash.as_bytes();
-        [
-            b"{",
-            self.fields,
-            HASH_FIELD.as_bytes(),
-            hash,
-            END.as_bytes(),
-        ]
-        .concat()
+        [b"{", self.fields, HASH_FIELD.as_bytes(), hash, END.as_bytes()].concat()
     }
 
     /// The record's JSON, without the hash.
@@ -65,16 +58,10 @@ pub(super) fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
     let (body, hash) = split(line).ok_or(Defect::NoHash)?;
     let computed = sha256([body, b"}"].concat());
     if computed.as_bytes() != hash {
-        return Err(Defect::Hash {
-            found: String::from_utf8_lossy(hash).into_owned(),
-            computed,
-        });
+        return Err(Defect::Hash { found: String::from_utf8_lossy(hash).into_owned(), computed });
     }
     match schema.and_then(|(_, start)| body.get(start..)) {
-        Some(fields) => Ok(Opened {
-            fields,
-            hash: computed,
-        }),
+        Some(fields) => Ok(Opened { fields, hash: computed }),
         None => Err(Defect::Schema { found: 0 }),
     }
 }
@@ -82,9 +69,7 @@ pub(super) fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
 /// Reads a file of a run directory whole.
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     fs_err::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => RunError::Missing {
-            path: path.to_owned(),
-        },
+        ErrorKind::NotFound => RunError::Missing { path: path.to_owned() },
         _ => error.into(),
     })
 }

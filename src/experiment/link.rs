@@ -64,11 +64,7 @@ impl Link for ItemLine {
             ItemLine::Answer(record) => &record.dataset,
             ItemLine::Note(record) => &record.dataset,
         };
-        ItemKey {
-            dataset: dataset.clone(),
-            run: self.run(),
-            item: self.item().to_owned(),
-        }
+        ItemKey { dataset: dataset.clone(), run: self.run(), item: self.item().to_owned() }
     }
 
     /// An item that errored is tried again by a resumed run, and its later line counts.

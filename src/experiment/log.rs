@@ -76,15 +76,11 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
         for message in iter::once(first).chain(inbox.try_iter()) {
             let (pushed, reply, waiting) = match message {
                 Message::Call(record, reply) => {
-                    let pushed = standing
-                        .clone()
-                        .and_then(|()| directory.calls.push(*record));
+                    let pushed = standing.clone().and_then(|()| directory.calls.push(*record));
                     (pushed, reply, &mut calls)
                 }
                 Message::Item(record, reply) => {
-                    let pushed = standing
-                        .clone()
-                        .and_then(|()| directory.items.push(*record));
+                    let pushed = standing.clone().and_then(|()| directory.items.push(*record));
                     (pushed, reply, &mut items)
                 }
                 Message::Finish(reply) => {
@@ -150,8 +146,7 @@ mod tests {
                 let log = log.clone();
                 scope.spawn(move || {
                     for number in 0..50 {
-                        log.call(call(&format!("q{number}"), thread, "sym"))
-                            .unwrap();
+                        log.call(call(&format!("q{number}"), thread, "sym")).unwrap();
                         if number % 10 == 0 {
                             log.item(item(&format!("q{number}"), thread)).unwrap();
                         }
@@ -218,10 +213,7 @@ mod tests {
     fn a_full_disk_is_told_to_every_caller() {
         let out = tempfile::tempdir().unwrap();
         let mut directory = Directory::create(out.path(), &plan(), &texts(&ITEMS)).unwrap();
-        let full = fs_err::OpenOptions::new()
-            .append(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = fs_err::OpenOptions::new().append(true).open("/dev/full").unwrap();
         let empty = Chain::empty(&directory.plan_sha256);
         directory.calls = Appender::behind(full, &empty).unwrap();
         let log = Log::start(directory).unwrap();
@@ -284,10 +276,7 @@ mod tests {
         };
         let acknowledged: usize = thread::scope(|scope| {
             let writers: Vec<_> = (0..4).map(|thread| scope.spawn(write(thread))).collect();
-            writers
-                .into_iter()
-                .map(|writer| writer.join().unwrap())
-                .sum()
+            writers.into_iter().map(|writer| writer.join().unwrap()).sum()
         });
         let error = log.finish().unwrap_err();
         assert!(error.to_string().contains("File too large"), "{error}");

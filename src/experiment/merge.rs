@@ -22,17 +22,9 @@ pub enum MergeError {
     #[error("{} is no shard: it was run whole", path.display())]
     NoShard { path: PathBuf },
     #[error("{} and {} are not shards of one plan: {difference}", first.display(), other.display())]
-    Differs {
-        first: PathBuf,
-        other: PathBuf,
-        difference: String,
-    },
+    Differs { first: PathBuf, other: PathBuf, difference: String },
     #[error("{} and {} are both shard {part}", first.display(), other.display())]
-    Twice {
-        part: Shard,
-        first: PathBuf,
-        other: PathBuf,
-    },
+    Twice { part: Shard, first: PathBuf, other: PathBuf },
     #[error("{}", missing(parts))]
     Missing { parts: Vec<Shard> },
     #[error("the items of the shards are not those that the run was cut into")]
@@ -123,10 +115,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
     }
     directory.items.commit()?;
     drop(directory);
-    Ok(Executed {
-        contents: Contents::read(out)?,
-        elapsed_ms,
-    })
+    Ok(Executed { contents: Contents::read(out)?, elapsed_ms })
 }
 
 /// The plan that the shards in `directories`, given in any order, were cut from.
@@ -155,9 +144,7 @@ fn read_shard(path: &Path) -> Result<(Plan, ShardPlan), MergeError> {
     let plan = Plan::load(&file)?;
     match plan.dataset.shard.clone() {
         Some(shard) => Ok((plan, shard)),
-        None => Err(MergeError::NoShard {
-            path: path.to_owned(),
-        }),
+        None => Err(MergeError::NoShard { path: path.to_owned() }),
     }
 }
 
@@ -199,11 +186,7 @@ pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), MergeError> {
     let mut found: HashMap<Shard, &PathBuf> = HashMap::new();
     for &(path, part) in parts {
         if let Some(first) = found.insert(part, path) {
-            return Err(MergeError::Twice {
-                part,
-                first: first.clone(),
-                other: path.clone(),
-            });
+            return Err(MergeError::Twice { part, first: first.clone(), other: path.clone() });
         }
     }
     let of = parts.first().map_or(0, |(_, part)| part.of());
@@ -216,10 +199,8 @@ pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), MergeError> {
 
 /// The plan of the whole, from those of all its shards in order.
 fn join(shards: &[Planned<'_>]) -> Result<Plan, MergeError> {
-    let items: Vec<&[String]> = shards
-        .iter()
-        .map(|(_, (plan, _))| plan.dataset.items.as_slice())
-        .collect();
+    let items: Vec<&[String]> =
+        shards.iter().map(|(_, (plan, _))| plan.dataset.items.as_slice()).collect();
     let Some((_, (first, shard))) = shards.first() else {
         return Err(MergeError::Items);
     };

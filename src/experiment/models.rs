@@ -75,10 +75,7 @@ impl Models {
             indices.insert(name.clone(), Index::Local(index));
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
-        let batch = BatchLimits {
-            sequences: hardware.max_batch(),
-            draft: hardware.draft(),
-        };
+        let batch = BatchLimits { sequences: hardware.max_batch(), draft: hardware.draft() };
         let budget = hardware.kv;
         Ok(Models {
             memory: plan_memory(&borrowed, &devices, batch, budget)?,
@@ -120,27 +117,20 @@ impl Models {
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Vec<Source>, Failure> {
         for endpoint in &self.endpoints {
-            let served = endpoint
-                .look_up(&AtomicBool::new(false))
-                .map_err(PanelError::from)?;
+            let served = endpoint.look_up(&AtomicBool::new(false)).map_err(PanelError::from)?;
             if served.is_listed == Some(false) {
                 let address = endpoint.address();
                 console::note(format!("note: {address} does not list the model"));
             }
         }
-        let local = self
-            .descriptions
-            .into_iter()
-            .zip(self.memory)
-            .zip(self.devices.iter().cycle())
-            .map(|((description, memory), device)| {
-                let backbone = Backbone::start(description, device, memory.options)?;
-                Ok(Arc::new(backbone) as Source)
-            });
-        let remote = self
-            .endpoints
-            .into_iter()
-            .map(|endpoint| Ok(endpoint as Source));
+        let local =
+            self.descriptions.into_iter().zip(self.memory).zip(self.devices.iter().cycle()).map(
+                |((description, memory), device)| {
+                    let backbone = Backbone::start(description, device, memory.options)?;
+                    Ok(Arc::new(backbone) as Source)
+                },
+            );
+        let remote = self.endpoints.into_iter().map(|endpoint| Ok(endpoint as Source));
         local.chain(remote).collect()
     }
 }

@@ -131,13 +131,8 @@ pub const REMOTE: &str = "remote";
 impl MemberPlan {
     /// The entry for `agent` on a checkpoint.
     pub fn local(agent: &str, model: &Description, thinking: bool) -> MemberPlan {
-        let Sampling {
-            temperature,
-            top_k,
-            top_p,
-            min_p,
-            repetition_penalty,
-        } = model.generation.sampling;
+        let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } =
+            model.generation.sampling;
         MemberPlan {
             agent: agent.to_owned(),
             backbone: model.checkpoint.name.clone(),
@@ -221,10 +216,8 @@ impl Plan {
 
     /// Reads the bytes of the file `path`.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Plan, RunError> {
-        let unreadable = |reason: String| RunError::UnreadablePlan {
-            path: path.to_owned(),
-            reason,
-        };
+        let unreadable =
+            |reason: String| RunError::UnreadablePlan { path: path.to_owned(), reason };
         let text = str::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         refuse_other_schema(text, path)?;
         toml::from_str(text).map_err(|error| {
@@ -263,16 +256,12 @@ impl Plan {
     /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and
     /// where files lie, for their sums tell whether they are the same.
     pub fn differences(&self, other: &Plan) -> Result<Vec<FieldDifference>, RunError> {
-        Ok(difference::differences(
-            &self.comparable()?,
-            &other.comparable()?,
-        ))
+        Ok(difference::differences(&self.comparable()?, &other.comparable()?))
     }
 
     fn comparable(&self) -> Result<Value, RunError> {
-        let mut plan = difference::as_json(self).map_err(|error| RunError::UnwritablePlan {
-            reason: error.to_string(),
-        })?;
+        let mut plan = difference::as_json(self)
+            .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })?;
         if let Value::Object(fields) = &mut plan {
             fields.shift_remove("created_at");
             fields.shift_remove("host");
@@ -299,10 +288,7 @@ impl DatasetPlan {
     /// A shard that none of the items falls to.
     pub fn shard(&mut self, part: Shard, texts: Vec<ItemText>) -> Result<Vec<ItemText>, RunError> {
         if part.index() >= self.items.len() {
-            return Err(RunError::EmptyShard {
-                part,
-                items: self.items.len(),
-            });
+            return Err(RunError::EmptyShard { part, items: self.items.len() });
         }
         self.shard = Some(ShardPlan {
             part,
@@ -324,10 +310,9 @@ fn refuse_other_schema(text: &str, path: &Path) -> Result<(), RunError> {
         schema: u32,
     }
     match toml::from_str::<Numbered>(text) {
-        Ok(Numbered { schema }) if schema != SCHEMA => Err(RunError::Schema {
-            path: path.to_owned(),
-            found: schema,
-        }),
+        Ok(Numbered { schema }) if schema != SCHEMA => {
+            Err(RunError::Schema { path: path.to_owned(), found: schema })
+        }
         _ => Ok(()),
     }
 }

@@ -29,12 +29,8 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
 }
 
 fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(partial)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(partial)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

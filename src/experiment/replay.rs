@@ -64,10 +64,8 @@ pub fn replay(
         let mut items = started.items.iter();
         items.find(|item| item.id() == record.item())
     };
-    let jobs: Vec<(&ItemLine, &Item)> = wanted
-        .iter()
-        .filter_map(|record| Some((*record, item(record)?)))
-        .collect();
+    let jobs: Vec<(&ItemLine, &Item)> =
+        wanted.iter().filter_map(|record| Some((*record, item(record)?))).collect();
     let (differences, found) = channel();
     let threads = contents.plan.engine.max_in_flight;
     run_all(jobs, threads, &stop, |(record, item)| {
@@ -93,11 +91,7 @@ pub fn replay(
     let mut differences: Vec<String> = found.into_iter().collect();
     differences.extend(call_differences(contents, &wanted, &again)?);
     differences.sort();
-    Ok(Replayed {
-        items: wanted.len(),
-        calls: again.len(),
-        differences,
-    })
+    Ok(Replayed { items: wanted.len(), calls: again.len(), differences })
 }
 
 /// The outcomes to replay: those of the named items, or all, but for those that errored.
@@ -141,10 +135,7 @@ fn call_differences(
             None => lines.push(format!("{key}: not in the log")),
         }
     }
-    let asked: HashSet<_> = wanted
-        .iter()
-        .map(|item| (item.run(), item.item()))
-        .collect();
+    let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let missing = logged
         .keys()
         .filter(|key| asked.contains(&(key.run, key.item.as_str())) && !again.contains_key(key));

@@ -210,12 +210,7 @@ mod tests {
         let counted = (results.n_items, results.n_runs, results.n_errors);
         assert_eq!(counted, (3, 2, 0));
         assert_eq!((results.n_without_gold, results.calls), (1, 12));
-        let tokens = Tokens {
-            prompt: 1200,
-            cached: 384,
-            completion: 240,
-            forced: 72,
-        };
+        let tokens = Tokens { prompt: 1200, cached: 384, completion: 240, forced: 72 };
         assert_eq!(results.tokens, tokens);
         assert_eq!((results.parse.ok, results.elapsed_ms), (12, 1234));
         let lines = (results.heads.call_lines, results.heads.item_lines);

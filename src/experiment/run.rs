@@ -61,9 +61,8 @@ impl Spec {
         let (max_batch, draft) = (self.hardware.max_batch(), self.hardware.draft());
         let (seats, thinking) = (self.protocol.seats(), self.protocol.decoding().thinking);
         let members = seats.iter().zip(&seated);
-        let panel: Vec<MemberPlan> = members
-            .map(|(seat, &model)| models.plan(model, &seat.agent, thinking))
-            .collect();
+        let panel: Vec<MemberPlan> =
+            members.map(|(seat, &model)| models.plan(model, &seat.agent, thinking)).collect();
         let plan = Plan {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -102,11 +101,7 @@ impl Spec {
             prompts,
             items,
             texts,
-            notices: dataset
-                .notices
-                .into_iter()
-                .chain(plan.unrepeatable())
-                .collect(),
+            notices: dataset.notices.into_iter().chain(plan.unrepeatable()).collect(),
             plan,
             models: seated,
         };
@@ -158,9 +153,8 @@ impl Run {
         allow_version: bool,
     ) -> Result<(), Failure> {
         let differences = promised.differences(&self.plan)?;
-        let (version, others): (Vec<_>, Vec<_>) = differences
-            .iter()
-            .partition(|difference| difference.field == "version");
+        let (version, others): (Vec<_>, Vec<_>) =
+            differences.iter().partition(|difference| difference.field == "version");
         let path = path.display();
         if !others.is_empty() {
             let list: Vec<String> = others.iter().map(ToString::to_string).collect();
@@ -184,17 +178,10 @@ impl Run {
         let digits = plan.created_at.chars().filter(char::is_ascii_digit);
         let time: String = digits.take(14).collect();
         // The parts of an array job may begin in the same second.
-        let part = plan
-            .dataset
-            .shard
-            .as_ref()
-            .map_or_else(String::new, |shard| {
-                format!("-{}-of-{}", shard.part.index() + 1, shard.part.of())
-            });
-        PathBuf::from(format!(
-            "wardround-{}-{}-{time}{part}",
-            plan.system, plan.dataset.name
-        ))
+        let part = plan.dataset.shard.as_ref().map_or_else(String::new, |shard| {
+            format!("-{}-of-{}", shard.part.index() + 1, shard.part.of())
+        });
+        PathBuf::from(format!("wardround-{}-{}-{time}{part}", plan.system, plan.dataset.name))
     }
 
     /// Keeps one part of the items.
@@ -219,10 +206,9 @@ impl Run {
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
         let agents = self.plan.panel.iter().map(|member| member.agent.clone());
-        let members = agents.zip(self.models).map(|(agent, model)| Member {
-            agent,
-            source: loaded[model].clone(),
-        });
+        let members = agents
+            .zip(self.models)
+            .map(|(agent, model)| Member { agent, source: loaded[model].clone() });
         let panel = Panel {
             members: members.collect(),
             recorder,
@@ -245,9 +231,7 @@ impl Run {
 
 /// An image that a file of questions names: beside the file, unless it is an address.
 fn beside(file: &Path, image: String) -> String {
-    let is_address = ["http:", "https:", "data:"]
-        .iter()
-        .any(|scheme| image.starts_with(scheme));
+    let is_address = ["http:", "https:", "data:"].iter().any(|scheme| image.starts_with(scheme));
     match file.parent() {
         Some(folder) if !is_address => folder.join(image).display().to_string(),
         _ => image,

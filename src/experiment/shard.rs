@@ -107,9 +107,7 @@ mod tests {
         let shard: Shard = "2/4".parse().unwrap();
         assert_eq!(shard.to_string(), "2/4");
         assert_eq!((shard.index(), shard.of()), (1, 4));
-        for wrong in [
-            "", "2", "0/4", "5/4", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2",
-        ] {
+        for wrong in ["", "2", "0/4", "5/4", "1/0", "-1/2", "1/2/3", "a/b", "1 / 2"] {
             let error = wrong.parse::<Shard>().unwrap_err();
             assert!(error.contains("such as 2/4"), "{wrong}: {error}");
         }
@@ -119,9 +117,8 @@ mod tests {
     fn every_item_falls_to_one_shard_and_joins_in_its_old_place() {
         for of in 1..=7 {
             let whole = items(7);
-            let parts: Vec<Vec<String>> = Shard::all(of)
-                .map(|shard| shard.take(whole.clone()))
-                .collect();
+            let parts: Vec<Vec<String>> =
+                Shard::all(of).map(|shard| shard.take(whole.clone())).collect();
             let sizes = parts.iter().map(Vec::len);
             assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
             let slices: Vec<&[String]> = parts.iter().map(Vec::as_slice).collect();
@@ -143,19 +140,13 @@ mod tests {
     }
 
     fn shard_plan(part: Shard, whole_items: usize) -> ShardPlan {
-        ShardPlan {
-            part,
-            whole_items,
-            whole_sha256: String::new(),
-        }
+        ShardPlan { part, whole_items, whole_sha256: String::new() }
     }
 
     #[test]
     fn a_shard_beyond_the_items_is_refused() {
         let mut dataset = plan().dataset;
-        let error = dataset
-            .shard("4/4".parse().unwrap(), texts(&ITEMS))
-            .unwrap_err();
+        let error = dataset.shard("4/4".parse().unwrap(), texts(&ITEMS)).unwrap_err();
         assert_eq!(error.to_string(), "shard 4/4 of 3 items has none");
         assert!(error.hint().unwrap().contains("at most as many shards"));
     }

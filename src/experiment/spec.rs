@@ -64,10 +64,7 @@ impl Spec {
             shard: None,
             planned_shard: None,
             runs: 1,
-            panel: DEFAULT_PANEL[..models]
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            panel: DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect(),
             slots: BTreeMap::new(),
             protocol,
             seed: DEFAULT_SEED,
@@ -111,10 +108,7 @@ impl Spec {
             protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
-            subset: Subset::Ids {
-                path: "plan.toml".into(),
-                ids: plan.dataset.items.clone(),
-            },
+            subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
             shard: None,
             planned_shard: plan.dataset.shard.clone(),
             runs: plan.runs,
@@ -153,29 +147,22 @@ impl Spec {
             ItemKind::Notes => "checks",
         };
         let formats = Format::value_variants().iter();
-        let formats: Vec<&str> = formats
-            .filter(|format| format.kind() == wanted)
-            .map(|format| format.name())
-            .collect();
+        let formats: Vec<&str> =
+            formats.filter(|format| format.kind() == wanted).map(|format| format.name()).collect();
         let mut hint = format!("{system} takes {}", formats.join(", "));
         let systems = SystemConfig::names(found);
         if !systems.is_empty() {
             hint += &format!("; {} fits {}", self.format, systems.join(", "));
         }
-        let message = format!(
-            "{system} {verb} {wanted}, and {} holds {found}",
-            self.format
-        );
+        let message = format!("{system} {verb} {wanted}, and {} holds {found}", self.format);
         Err(Failure::usage(message, &hint))
     }
 
     /// The model of every seat.
     pub fn seat_models(&self) -> Result<Vec<&String>, Failure> {
         let (seats, models) = (self.protocol.seats(), self.protocol.models());
-        if let Some(slot) = self
-            .slots
-            .keys()
-            .find(|slot| seats.iter().all(|seat| seat.agent != **slot))
+        if let Some(slot) =
+            self.slots.keys().find(|slot| seats.iter().all(|seat| seat.agent != **slot))
         {
             let agents: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
             return Err(Failure::usage(

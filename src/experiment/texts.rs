@@ -19,10 +19,8 @@ pub const FILE: &str = "dataset.jsonl";
 pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
     let mut lines = String::new();
     for text in texts {
-        let unloggable = |reason: String| RunError::Unloggable {
-            what: format!("item {}", text.item()),
-            reason,
-        };
+        let unloggable =
+            |reason: String| RunError::Unloggable { what: format!("item {}", text.item()), reason };
         let json = serde_json::to_string(text).map_err(|error| unloggable(error.to_string()))?;
         lines += &line::seal(&json[1..json.len() - 1]).0;
         lines.push('\n');
@@ -67,11 +65,7 @@ pub(super) fn read(
     }
     let found = digest::sha256(&file);
     if found != plan.items_sha256 {
-        return Err(RunError::TextsChanged {
-            path,
-            found,
-            expected: plan.items_sha256.clone(),
-        });
+        return Err(RunError::TextsChanged { path, found, expected: plan.items_sha256.clone() });
     }
     Ok(texts)
 }
@@ -114,28 +108,17 @@ mod tests {
         let refused = |lines: &str, line: usize, what: &str| {
             let error = read_lines(lines).unwrap_err();
             let told = error.to_string();
-            assert!(
-                told.contains(&format!("dataset.jsonl, line {line}: ")),
-                "{told}"
-            );
+            assert!(told.contains(&format!("dataset.jsonl, line {line}: ")), "{told}");
             assert!(told.contains(what), "{told}");
             assert!(error.hint().is_some());
         };
         refused(&lines.replacen("q2?", "q2!", 1), 2, "the line was changed");
-        refused(
-            &lines.replacen("schema\":1", "schema\":9", 1),
-            1,
-            "schema 9",
-        );
+        refused(&lines.replacen("schema\":1", "schema\":9", 1), 1, "schema 9");
         refused(&lines[..lines.len() - 1], 3, "cut short");
         let by_line: Vec<&str> = lines.split_inclusive('\n').collect();
         refused(&by_line[..2].concat(), 3, "the text of item q3 is missing");
         refused(&[by_line[1], by_line[0], by_line[2]].concat(), 1, "item q2");
-        refused(
-            &[&by_line[..], &by_line[..1]].concat().concat(),
-            4,
-            "item q1",
-        );
+        refused(&[&by_line[..], &by_line[..1]].concat().concat(), 4, "item q1");
     }
 
     #[test]

@@ -41,17 +41,10 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
             });
         }
     }
-    let torn = [
-        (contents.calls.torn_bytes, CallLine::FILE),
-        (contents.items.torn_bytes, ItemLine::FILE),
-    ];
+    let torn =
+        [(contents.calls.torn_bytes, CallLine::FILE), (contents.items.torn_bytes, ItemLine::FILE)];
     let torn = torn.into_iter().filter(|(bytes, _)| *bytes > 0);
-    Ok(Verified {
-        torn: torn.map(|(_, log)| path.join(log)).collect(),
-        heads,
-        results,
-        contents,
-    })
+    Ok(Verified { torn: torn.map(|(_, log)| path.join(log)).collect(), heads, results, contents })
 }
 
 /// Reads and verifies a run that has finished.
@@ -65,9 +58,7 @@ pub fn read_finished(path: &Path) -> Result<(Contents, Results), RunError> {
     }
     // What is missing is said more exactly where it is an item.
     Results::of(&contents)?;
-    Err(RunError::NoResults {
-        path: path.to_owned(),
-    })
+    Err(RunError::NoResults { path: path.to_owned() })
 }
 
 /// Checks results.json, where there is one, against the plan and the logs.
@@ -76,11 +67,7 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
     let Some(bytes) = results::read_bytes(&contents.path)? else {
         return Ok(None);
     };
-    let bad_line = |line, defect| RunError::BadLine {
-        path: path.clone(),
-        line,
-        defect,
-    };
+    let bad_line = |line, defect| RunError::BadLine { path: path.clone(), line, defect };
     #[derive(Deserialize)]
     struct Numbered {
         schema: u32,
@@ -88,10 +75,7 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
     if let Ok(Numbered { schema }) = serde_json::from_slice(&bytes)
         && schema != SCHEMA
     {
-        return Err(RunError::Schema {
-            path,
-            found: schema,
-        });
+        return Err(RunError::Schema { path, found: schema });
     }
     let stored: Results = serde_json::from_slice(&bytes)
         .map_err(|error| bad_line(error.line(), Defect::NotARecord(error.to_string())))?;
@@ -139,11 +123,7 @@ fn check_count<R: Link>(
         Ordering::Equal => return Ok(()),
         Ordering::Greater => (expected as usize + 1, Defect::Uncounted { expected }),
     };
-    Err(RunError::BadLine {
-        path: contents.path.join(R::FILE),
-        line,
-        defect,
-    })
+    Err(RunError::BadLine { path: contents.path.join(R::FILE), line, defect })
 }
 
 /// The first line, counted from 1, in which two texts differ.
@@ -297,10 +277,7 @@ mod tests {
             assert_eq!(blamed(out.path()), (path.clone(), lines + 1));
             for length in (0..whole.len()).rev() {
                 file.set_len(length as u64).unwrap();
-                let kept = whole[..length]
-                    .iter()
-                    .filter(|&&byte| byte == b'\n')
-                    .count();
+                let kept = whole[..length].iter().filter(|&&byte| byte == b'\n').count();
                 assert_eq!(blamed(out.path()), (path.clone(), kept + 1), "at {length}");
             }
             fs_err::remove_file(&path).unwrap();

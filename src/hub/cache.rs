@@ -29,9 +29,7 @@ impl Cache {
     /// The place of the repository with this hub id.
     pub fn repository(&self, id: &str) -> CachedRepository {
         let folder = format!("models--{}", id.replace('/', "--"));
-        CachedRepository {
-            root: self.root.join(folder),
-        }
+        CachedRepository { root: self.root.join(folder) }
     }
 }
 
@@ -89,10 +87,7 @@ pub fn is_commit(revision: &str) -> bool {
 
 /// Whether `text` is `length` lower-case hexadecimal digits.
 pub fn is_hex(text: &str, length: usize) -> bool {
-    text.len() == length
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -111,11 +106,7 @@ mod tests {
         fs_err::write(root.join("refs/refs/pr/1"), COMMIT).unwrap();
 
         for revision in ["main", "refs/pr/1", COMMIT] {
-            assert_eq!(
-                cached.commit(revision).unwrap().as_deref(),
-                Some(COMMIT),
-                "{revision}"
-            );
+            assert_eq!(cached.commit(revision).unwrap().as_deref(), Some(COMMIT), "{revision}");
         }
         assert_eq!(cached.commit("v2").unwrap(), None);
         assert_eq!(cached.snapshot(COMMIT), root.join("snapshots").join(COMMIT));

@@ -10,9 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/models.rs"));
 // A card that does not parse cannot ship: the first test below parses every one.
 static CARDS: LazyLock<Vec<Card>> = LazyLock::new(|| {
     let cards = MODELS.iter();
-    cards
-        .filter_map(|(_, source)| toml::from_str(source).ok())
-        .collect()
+    cards.filter_map(|(_, source)| toml::from_str(source).ok()).collect()
 });
 
 /// What a model is for, and so which of its repository's files are wanted.
@@ -96,9 +94,7 @@ impl Card {
 
     /// The card of this name or hub id.
     pub fn find(name: &str) -> Option<&'static Self> {
-        Self::all()
-            .iter()
-            .find(|card| card.name == name || card.repository == name)
+        Self::all().iter().find(|card| card.name == name || card.repository == name)
     }
 
     /// The sum of a file, where it is known.
@@ -134,20 +130,14 @@ mod tests {
     fn pins_and_sums_are_whole() {
         let is_hex = |text: &str, length| {
             text.len() == length
-                && text
-                    .bytes()
-                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+                && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
         for card in Card::all() {
             assert!(is_hex(&card.revision, 40), "{}", card.name);
             assert_eq!(card.gated, card.licence.accept.is_some(), "{}", card.name);
             for file in &card.files {
                 assert!(file.size_bytes != Some(0), "{}", file.name);
-                assert!(
-                    file.sha256.iter().all(|sum| is_hex(sum, 64)),
-                    "{}",
-                    file.name
-                );
+                assert!(file.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", file.name);
             }
         }
     }
@@ -162,24 +152,14 @@ mod tests {
             assert!(["gemma3", "llama", "qwen3"].contains(&card.family.as_str()));
             assert!(card.template.is_some() && card.decoding.is_some());
             assert!(card.size_bytes().is_some(), "{}", card.name);
-            let weights: Vec<_> = card
-                .files
-                .iter()
-                .filter(|file| file.name.ends_with(".safetensors"))
-                .collect();
+            let weights: Vec<_> =
+                card.files.iter().filter(|file| file.name.ends_with(".safetensors")).collect();
             for (position, file) in weights.iter().enumerate() {
-                let expected = format!(
-                    "model-{:05}-of-{:05}.safetensors",
-                    position + 1,
-                    weights.len()
-                );
+                let expected =
+                    format!("model-{:05}-of-{:05}.safetensors", position + 1, weights.len());
                 assert_eq!(file.name, expected);
             }
-            for required in [
-                "config.json",
-                "tokenizer.json",
-                "model.safetensors.index.json",
-            ] {
+            for required in ["config.json", "tokenizer.json", "model.safetensors.index.json"] {
                 assert!(has(card, required), "{}", card.name);
             }
             assert!(card.files.iter().all(|file| file.instead.is_none()));
@@ -189,19 +169,14 @@ mod tests {
     #[test]
     fn encoders_have_a_tokenizer_and_weights_in_either_form() {
         let forms = ["model.safetensors", "pytorch_model.bin"];
-        let encoders: Vec<_> = Card::all()
-            .iter()
-            .filter(|card| card.kind == Kind::Encoder)
-            .collect();
+        let encoders: Vec<_> =
+            Card::all().iter().filter(|card| card.kind == Kind::Encoder).collect();
         assert_eq!(encoders.len(), 5);
         for card in encoders {
             assert!(["bert", "bleurt", "deberta"].contains(&card.family.as_str()));
             assert!(card.template.is_none() && card.decoding.is_none());
-            let tokenizers: [&[&str]; 3] = [
-                &["tokenizer.json"],
-                &["vocab.json", "merges.txt"],
-                &["spm.model"],
-            ];
+            let tokenizers: [&[&str]; 3] =
+                [&["tokenizer.json"], &["vocab.json", "merges.txt"], &["spm.model"]];
             let whole = |names: &&[&str]| names.iter().all(|name| has(card, name));
             assert_eq!(tokenizers.iter().filter(|names| whole(names)).count(), 1);
             assert!(has(card, "config.json"), "{}", card.name);
@@ -215,27 +190,13 @@ mod tests {
     #[test]
     #[ignore = "needs WARDROUND_DATA"]
     fn with_data_the_sums_agree_with_published_files_at_hand() {
-        let data = std::env::var_os("WARDROUND_DATA")
-            .map(std::path::PathBuf::from)
-            .unwrap();
+        let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
         // The shared folder keeps these as published; its other files were rebuilt.
         let published = [
             ("qwen3-4b", "config.json", "configs/qwen3-4b.config.json"),
-            (
-                "qwen3-4b",
-                "tokenizer_config.json",
-                "tokenizers/qwen3/tokenizer_config.json",
-            ),
-            (
-                "llama3.2-3b",
-                "tokenizer_config.json",
-                "tokenizers/llama3.2/tokenizer_config.json",
-            ),
-            (
-                "gemma3-4b",
-                "chat_template.json",
-                "tokenizers/gemma3/chat_template.json",
-            ),
+            ("qwen3-4b", "tokenizer_config.json", "tokenizers/qwen3/tokenizer_config.json"),
+            ("llama3.2-3b", "tokenizer_config.json", "tokenizers/llama3.2/tokenizer_config.json"),
+            ("gemma3-4b", "chat_template.json", "tokenizers/gemma3/chat_template.json"),
         ];
         for (name, file, path) in published {
             let actual = super::super::sha256_file(&data.join(path)).unwrap();
@@ -249,9 +210,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused() {
-        let source = MODELS[7]
-            .1
-            .replace("gated = false", "gated = false\ngate = true");
+        let source = MODELS[7].1.replace("gated = false", "gated = false\ngate = true");
         let error = toml::from_str::<Card>(&source).unwrap_err();
         assert!(error.to_string().contains("gate"), "{error}");
     }

@@ -54,13 +54,10 @@ impl Checkpoint {
     /// # Errors
     /// [`HubError::Incomplete`] where the directory has none.
     pub fn tokenizer(&self) -> Result<&Path, HubError> {
-        self.files
-            .tokenizer
-            .as_deref()
-            .ok_or_else(|| HubError::Incomplete {
-                directory: self.directory.clone(),
-                file: TOKENIZER.to_owned(),
-            })
+        self.files.tokenizer.as_deref().ok_or_else(|| HubError::Incomplete {
+            directory: self.directory.clone(),
+            file: TOKENIZER.to_owned(),
+        })
     }
 
     /// Every file with its name relative to the directory, `/` between components; weights last.
@@ -113,10 +110,7 @@ impl CheckpointFiles {
 
     /// Finds what an encoder's card lists.
     fn find_listed(directory: &Path, card: &Card) -> Result<Self, HubError> {
-        let mut files = Self {
-            config: directory.join(CONFIG),
-            ..Self::default()
-        };
+        let mut files = Self { config: directory.join(CONFIG), ..Self::default() };
         for file in &card.files {
             let mut paths = file.names().map(|name| directory.join(name));
             let path = paths.find(|path| path.is_file());
@@ -153,16 +147,11 @@ impl CheckpointFiles {
             (Some(single), _) => (None, vec![single]),
             (None, Some(index)) => {
                 let shards = shard_names(&index)?;
-                let shards = shards
-                    .iter()
-                    .map(|name| required(name))
-                    .collect::<Result<_, _>>()?;
+                let shards = shards.iter().map(|name| required(name)).collect::<Result<_, _>>()?;
                 (Some(index), shards)
             }
             (None, None) => {
-                return Err(HubError::NoWeights {
-                    directory: directory.to_owned(),
-                });
+                return Err(HubError::NoWeights { directory: directory.to_owned() });
             }
         };
         Ok(Self {
@@ -193,10 +182,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let bad = |reason: String| HubError::BadIndex {
-        path: index.to_owned(),
-        reason,
-    };
+    let bad = |reason: String| HubError::BadIndex { path: index.to_owned(), reason };
     let text = fs_err::read_to_string(index)?;
     let parsed: Index = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
@@ -204,10 +190,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
         return Err(bad("its weight_map is empty".to_owned()));
     }
     match names.iter().find(|name| !stays_inside(name)) {
-        Some(name) => Err(HubError::ShardOutside {
-            path: index.to_owned(),
-            name: name.clone(),
-        }),
+        Some(name) => Err(HubError::ShardOutside { path: index.to_owned(), name: name.clone() }),
         None => Ok(names.into_iter().collect()),
     }
 }
@@ -216,9 +199,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
 fn stays_inside(name: &str) -> bool {
     !name.contains(['\\', ':'])
         && Path::new(name).components().next().is_some()
-        && Path::new(name)
-            .components()
-            .all(|component| matches!(component, Component::Normal(_)))
+        && Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
 }
 
 #[cfg(test)]
@@ -269,61 +250,35 @@ mod tests {
         let cases: [(&[(&str, &str)], &str); 3] = [
             (&[(SINGLE, "")], CONFIG),
             (&[(CONFIG, "{}")], SINGLE),
-            (
-                &[(CONFIG, "{}"), (INDEX, SHARDED), ("two.safetensors", "")],
-                "sub/one.safetensors",
-            ),
+            (&[(CONFIG, "{}"), (INDEX, SHARDED), ("two.safetensors", "")], "sub/one.safetensors"),
         ];
         for (files, missing) in cases {
             let directory = directory(files);
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
             assert!(error.to_string().contains(missing), "{error}");
-            assert!(
-                error
-                    .to_string()
-                    .contains(directory.path().to_str().unwrap()),
-                "{error}"
-            );
+            assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
             assert_eq!(error.blame(), Blame::Artefact);
         }
     }
 
     #[test]
     fn an_index_cannot_lead_outside() {
-        for name in [
-            "../a.safetensors",
-            "/etc/passwd",
-            "a/../../b",
-            "",
-            ".",
-            "./a",
-            r"..\\a",
-            "C:a",
-        ] {
+        for name in
+            ["../a.safetensors", "/etc/passwd", "a/../../b", "", ".", "./a", r"..\\a", "C:a"]
+        {
             let index = format!(r#"{{"weight_map": {{"x": "{name}"}}}}"#);
             let directory = directory(&[(CONFIG, "{}"), (INDEX, &index)]);
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
-            assert!(
-                matches!(error, HubError::ShardOutside { .. }),
-                "{name}: {error}"
-            );
+            assert!(matches!(error, HubError::ShardOutside { .. }), "{name}: {error}");
         }
     }
 
     #[test]
     fn an_index_that_is_none_is_refused() {
-        for index in [
-            "",
-            "[]",
-            r#"{"weight_map": {}}"#,
-            r#"{"weight_map": {"x": 1}}"#,
-        ] {
+        for index in ["", "[]", r#"{"weight_map": {}}"#, r#"{"weight_map": {"x": 1}}"#] {
             let directory = directory(&[(CONFIG, "{}"), (INDEX, index)]);
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
-            assert!(
-                matches!(error, HubError::BadIndex { .. }),
-                "{index}: {error}"
-            );
+            assert!(matches!(error, HubError::BadIndex { .. }), "{index}: {error}");
         }
     }
 }

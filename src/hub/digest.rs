@@ -66,21 +66,14 @@ pub fn sha256_file(path: &Path) -> Result<String, HubError> {
 pub fn digest_files(files: &[(String, PathBuf)]) -> Result<Vec<FileDigest>, HubError> {
     files
         .par_iter()
-        .map(|(name, path)| {
-            Ok(FileDigest {
-                name: name.clone(),
-                sha256: sha256_file(path)?,
-            })
-        })
+        .map(|(name, path)| Ok(FileDigest { name: name.clone(), sha256: sha256_file(path)? }))
         .collect()
 }
 
 /// One sum for a set of weight files: SHA-256 over the lines `name sha256\n`, sorted.
 pub fn weights_digest(files: &[FileDigest]) -> String {
-    let mut lines: Vec<String> = files
-        .iter()
-        .map(|file| format!("{} {}\n", file.name, file.sha256))
-        .collect();
+    let mut lines: Vec<String> =
+        files.iter().map(|file| format!("{} {}\n", file.name, file.sha256)).collect();
     lines.sort();
     let mut sum = Sum::default();
     for line in lines {
@@ -107,17 +100,12 @@ mod tests {
 
     #[test]
     fn the_weights_sum_ignores_the_order_and_heeds_names_and_sums() {
-        let file = |name: &str, sha256: &str| FileDigest {
-            name: name.into(),
-            sha256: sha256.into(),
-        };
+        let file =
+            |name: &str, sha256: &str| FileDigest { name: name.into(), sha256: sha256.into() };
         let (one, two) = (file("a.safetensors", ABC), file("b.safetensors", "00"));
         let both = weights_digest(&[one.clone(), two.clone()]);
         assert_eq!(both, weights_digest(&[two.clone(), one.clone()]));
-        assert_ne!(
-            both,
-            weights_digest(&[one.clone(), file("c.safetensors", "00")])
-        );
+        assert_ne!(both, weights_digest(&[one.clone(), file("c.safetensors", "00")]));
         assert_ne!(both, weights_digest(&[one, file("b.safetensors", "01")]));
 
         let directory = tempfile::tempdir().unwrap();

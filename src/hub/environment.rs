@@ -187,13 +187,7 @@ mod tests {
             (XDG_CACHE_HOME, "/d"),
             (HOME, "/e"),
         ];
-        let expected = [
-            "/a",
-            "/b",
-            "/c/hub",
-            "/d/huggingface/hub",
-            "/e/.cache/huggingface/hub",
-        ];
+        let expected = ["/a", "/b", "/c/hub", "/d/huggingface/hub", "/e/.cache/huggingface/hub"];
         for (skip, path) in expected.iter().enumerate() {
             assert_eq!(cache(&all[skip..]), Some(PathBuf::from(path)));
         }
@@ -207,10 +201,7 @@ mod tests {
     #[test]
     fn offline_takes_four_words_in_any_case_and_names_its_variable() {
         for value in ["1", "ON", "yes", "True"] {
-            assert_eq!(
-                environment(&[(HF_HUB_OFFLINE, value)]).offline,
-                Some(HF_HUB_OFFLINE)
-            );
+            assert_eq!(environment(&[(HF_HUB_OFFLINE, value)]).offline, Some(HF_HUB_OFFLINE));
         }
         for value in ["0", "off", "2", ""] {
             assert_eq!(environment(&[(HF_HUB_OFFLINE, value)]).offline, None);
@@ -228,27 +219,18 @@ mod tests {
         let from_file = environment(&[(HF_HOME, home)]);
         assert_eq!(from_file.token().unwrap().unwrap().secret(), "hf_file");
         let from_variable = environment(&[(HF_HOME, home), (HF_TOKEN, "hf_variable\n")]);
-        assert_eq!(
-            from_variable.token().unwrap().unwrap().secret(),
-            "hf_variable"
-        );
+        assert_eq!(from_variable.token().unwrap().unwrap().secret(), "hf_variable");
         assert!(!format!("{from_variable:?}").contains("hf_variable"));
     }
 
     #[test]
     fn a_timeout_must_be_a_number_of_seconds() {
-        let half = environment(&[
-            (HF_HUB_ETAG_TIMEOUT, "0.5"),
-            (HF_ENDPOINT, "http://mirror/"),
-        ]);
+        let half = environment(&[(HF_HUB_ETAG_TIMEOUT, "0.5"), (HF_ENDPOINT, "http://mirror/")]);
         assert_eq!(half.metadata_timeout, Duration::from_millis(500));
         assert_eq!(half.endpoint, "http://mirror");
         for value in ["soon", "0", "-1", "inf"] {
             let error = try_environment(&[(HF_HUB_DOWNLOAD_TIMEOUT, value)]).unwrap_err();
-            assert!(
-                error.to_string().contains(HF_HUB_DOWNLOAD_TIMEOUT),
-                "{error}"
-            );
+            assert!(error.to_string().contains(HF_HUB_DOWNLOAD_TIMEOUT), "{error}");
         }
     }
 }

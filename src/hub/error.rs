@@ -41,10 +41,7 @@ pub enum HubError {
     #[error("{} names the shard `{name}`, which lies outside its directory", path.display())]
     ShardOutside { path: PathBuf, name: String },
     #[error("{} cannot be read: {}", path.display(), source.message())]
-    BadProvenance {
-        path: PathBuf,
-        source: Box<toml::de::Error>,
-    },
+    BadProvenance { path: PathBuf, source: Box<toml::de::Error> },
     #[error(transparent)]
     NotCached(Box<NotCached>),
     #[error("{member} cannot be fetched: {reason}")]
@@ -54,10 +51,7 @@ pub enum HubError {
         reason: OfflineReason,
     },
 
-    #[error(
-        "the hub refuses access to {repository} (HTTP {status}){}",
-        said(message)
-    )]
+    #[error("the hub refuses access to {repository} (HTTP {status}){}", said(message))]
     Refused {
         repository: String,
         status: u16,
@@ -68,10 +62,7 @@ pub enum HubError {
         with_token: bool,
     },
     #[error("the hub has no {what}{}", said(message))]
-    NotFound {
-        what: String,
-        message: Option<String>,
-    },
+    NotFound { what: String, message: Option<String> },
     #[error("{url} answered with HTTP {status}")]
     Status { url: String, status: u16 },
     #[error("{url} cannot be reached: {reason}")]
@@ -81,12 +72,7 @@ pub enum HubError {
     #[error(
         "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
     )]
-    WrongSum {
-        file: String,
-        expected: String,
-        actual: String,
-        authority: Authority,
-    },
+    WrongSum { file: String, expected: String, actual: String, authority: Authority },
     #[error("{} is being written by another process", path.display())]
     Busy { path: PathBuf },
     #[error(transparent)]
@@ -136,10 +122,7 @@ impl fmt::Display for OfflineReason {
 }
 
 fn said(message: &Option<String>) -> String {
-    message
-        .as_ref()
-        .map(|message| format!(": {message}"))
-        .unwrap_or_default()
+    message.as_ref().map(|message| format!(": {message}")).unwrap_or_default()
 }
 
 impl Diagnosis for HubError {
@@ -164,10 +147,7 @@ impl Diagnosis for HubError {
             Self::UnknownModel { .. } => {
                 let names = |kind: Kind| {
                     let cards = Card::all().iter().filter(|card| card.kind == kind);
-                    cards
-                        .map(|card| card.name.as_str())
-                        .collect::<Vec<_>>()
-                        .join(", ")
+                    cards.map(|card| card.name.as_str()).collect::<Vec<_>>().join(", ")
                 };
                 Some(format!(
                     "cards of language models: {}; of encoders: {}; a path begins with ./ or /",
@@ -194,18 +174,10 @@ impl Diagnosis for HubError {
                 })
             }
             Self::Forbidden { member, .. } => Some(elsewhere(member)),
-            Self::Refused {
-                page,
-                with_token: false,
-                ..
-            } => Some(format!(
+            Self::Refused { page, with_token: false, .. } => Some(format!(
                 "accept the licence on {page}, then set HF_TOKEN to a read token of that account"
             )),
-            Self::Refused {
-                page,
-                with_token: true,
-                ..
-            } => Some(format!(
+            Self::Refused { page, with_token: true, .. } => Some(format!(
                 "ask for access on {page} with the account of the token in use; \
                  HF_TOKEN overrides the stored token"
             )),

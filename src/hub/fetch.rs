@@ -47,10 +47,7 @@ pub fn fetch_repository(
     options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     if let Some(reason) = options.fetch_refusal() {
-        return Err(HubError::Forbidden {
-            member: repository.spelling(),
-            reason,
-        });
+        return Err(HubError::Forbidden { member: repository.spelling(), reason });
     }
     let client = connect(repository, options)?;
     let listing = client.list()?;
@@ -70,10 +67,7 @@ pub fn fetch_repository(
     fetch.finish()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where a connection may be opened"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
 fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Client<'a>, HubError> {
     let environment = &options.environment;
     let token = environment.token()?;
@@ -92,11 +86,7 @@ fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Clien
         .user_agent(concat!("wardround/", env!("CARGO_PKG_VERSION")))
         .timeout_resolve(Some(environment.metadata_timeout))
         .timeout_connect(Some(environment.metadata_timeout))
-        .timeout_recv_response(Some(
-            environment
-                .metadata_timeout
-                .max(environment.download_timeout),
-        ))
+        .timeout_recv_response(Some(environment.metadata_timeout.max(environment.download_timeout)))
         .timeout_per_read(Some(environment.download_timeout))
         .build()
         .new_agent();
@@ -228,16 +218,10 @@ impl Fetch<'_> {
     /// Compares a file's sum with each one that is known.
     fn check(&self, name: &str, remote: &RemoteFile, sha256: &str) -> Result<(), HubError> {
         let known = [
-            self.repository
-                .card_sha256(&self.commit, name)
-                .map(|sum| (Authority::Card, sum)),
+            self.repository.card_sha256(&self.commit, name).map(|sum| (Authority::Card, sum)),
             remote.sha256().map(|sum| (Authority::Hub, sum)),
         ];
-        match known
-            .into_iter()
-            .flatten()
-            .find(|(_, expected)| *expected != sha256)
-        {
+        match known.into_iter().flatten().find(|(_, expected)| *expected != sha256) {
             None => Ok(()),
             Some((authority, expected)) => Err(HubError::WrongSum {
                 file: name.to_owned(),
@@ -291,9 +275,7 @@ fn link(blob: &Path, file: &Path) -> Result<(), HubError> {
         fs_err::remove_file(file)?;
     }
     let root = blob.parent().and_then(Path::parent).unwrap_or(blob);
-    let depth = folder
-        .strip_prefix(root)
-        .map_or(0, |below| below.components().count());
+    let depth = folder.strip_prefix(root).map_or(0, |below| below.components().count());
     let up: PathBuf = std::iter::repeat_n("..", depth).collect();
     let target = up.join(blob.strip_prefix(root).unwrap_or(blob));
     match symlink(&target, file) {

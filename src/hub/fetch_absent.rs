@@ -16,8 +16,5 @@ pub fn fetch_repository(
     _to: Option<&Path>,
     _options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
-    Err(HubError::Forbidden {
-        member: repository.spelling(),
-        reason: OfflineReason::Build,
-    })
+    Err(HubError::Forbidden { member: repository.spelling(), reason: OfflineReason::Build })
 }

@@ -15,12 +15,7 @@ pub struct HubOptions {
 
 impl HubOptions {
     pub fn new(environment: Environment) -> Self {
-        Self {
-            offline: false,
-            revision: None,
-            quiet: false,
-            environment,
-        }
+        Self { offline: false, revision: None, quiet: false, environment }
     }
 
     /// Why nothing may be fetched; `None` where it may.
@@ -40,10 +35,6 @@ impl HubOptions {
     /// # Errors
     /// [`HubError::NoCache`]: no variable names a place and there is no home directory.
     pub fn cache(&self) -> Result<Cache, HubError> {
-        self.environment
-            .cache
-            .clone()
-            .map(Cache::new)
-            .ok_or(HubError::NoCache)
+        self.environment.cache.clone().map(Cache::new).ok_or(HubError::NoCache)
     }
 }

@@ -35,9 +35,8 @@ impl Provenance {
             Err(error) => return Err(error.into()),
         };
         let parsed = toml::from_str(&text);
-        parsed.map(Some).map_err(|source| HubError::BadProvenance {
-            path,
-            source: Box::new(source),
-        })
+        parsed
+            .map(Some)
+            .map_err(|source| HubError::BadProvenance { path, source: Box::new(source) })
     }
 }

@@ -30,9 +30,7 @@ impl Repository {
 
     /// The sum that the card gives for a file at this commit; a card speaks for its own revision alone.
     pub fn card_sha256(&self, commit: &str, file: &str) -> Option<&'static str> {
-        self.card
-            .filter(|card| card.revision == commit)?
-            .sha256(file)
+        self.card.filter(|card| card.revision == commit)?.sha256(file)
     }
 
     /// Reads a card's name or a hub id, either of them with `@revision` or with the `revision` asked for; `None` where
@@ -58,20 +56,14 @@ impl Repository {
                     revision: option.to_owned(),
                 });
             }
-            (inline, option) => inline
-                .or(option)
-                .unwrap_or_else(|| card.map_or("main", |card| &card.revision)),
+            (inline, option) => {
+                inline.or(option).unwrap_or_else(|| card.map_or("main", |card| &card.revision))
+            }
         };
         if !is_revision(revision) {
-            return Err(HubError::BadRevision {
-                revision: revision.to_owned(),
-            });
+            return Err(HubError::BadRevision { revision: revision.to_owned() });
         }
-        Ok(Some(Self {
-            id,
-            revision: revision.to_owned(),
-            card,
-        }))
+        Ok(Some(Self { id, revision: revision.to_owned(), card }))
     }
 }
 
@@ -81,12 +73,9 @@ fn is_hub_id(name: &str) -> bool {
         part.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !part.contains("--")
             && !part.contains("..")
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
     };
-    name.split_once('/')
-        .is_some_and(|(organisation, name)| is_part(organisation) && is_part(name))
+    name.split_once('/').is_some_and(|(organisation, name)| is_part(organisation) && is_part(name))
 }
 
 /// A git reference's alphabet, and nothing that could lead out of the cache.
@@ -94,9 +83,7 @@ fn is_revision(revision: &str) -> bool {
     revision.split('/').all(|part| {
         !part.is_empty()
             && !part.starts_with('.')
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte))
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte))
     })
 }
 
@@ -123,10 +110,7 @@ mod tests {
             let other = "0123456789abcdef0123456789abcdef01234567";
             assert_eq!(repository.card_sha256(other, "config.json"), None);
         }
-        assert_eq!(
-            parse("gemma3-4b@main").unwrap().spelling(),
-            "google/gemma-3-4b-it@main"
-        );
+        assert_eq!(parse("gemma3-4b@main").unwrap().spelling(), "google/gemma-3-4b-it@main");
     }
 
     #[test]
@@ -134,23 +118,12 @@ mod tests {
         assert_eq!(parse("org/na-me_1.5").unwrap().revision, "main");
         assert_eq!(parse("org/name@refs/pr/1").unwrap().revision, "refs/pr/1");
         assert_eq!(
-            Repository::parse("org/name", Some("v2"))
-                .unwrap()
-                .unwrap()
-                .spelling(),
+            Repository::parse("org/name", Some("v2")).unwrap().unwrap().spelling(),
             "org/name@v2"
         );
-        for member in [
-            "name",
-            "",
-            "@main",
-            "a/..",
-            "org/-",
-            "org/a--b",
-            "org/a b",
-            "org/näme",
-            "a/b/c",
-        ] {
+        for member in
+            ["name", "", "@main", "a/..", "org/-", "org/a--b", "org/a b", "org/näme", "a/b/c"]
+        {
             assert!(parse(member).is_none(), "{member}");
         }
     }
@@ -159,17 +132,10 @@ mod tests {
     fn a_revision_leads_nowhere_else() {
         for revision in ["..", "a/../b", "/main", "", "a b", ".hidden", "a\\b"] {
             let error = Repository::parse(&format!("org/name@{revision}"), None).unwrap_err();
-            assert!(
-                matches!(error, HubError::BadRevision { .. }),
-                "{revision}: {error}"
-            );
+            assert!(matches!(error, HubError::BadRevision { .. }), "{revision}: {error}");
         }
         let error = Repository::parse("org/name@v1", Some("v2")).unwrap_err();
         assert!(matches!(error, HubError::RevisionTwice { .. }), "{error}");
-        assert!(
-            Repository::parse("org/name@v1", Some("v1"))
-                .unwrap()
-                .is_some()
-        );
+        assert!(Repository::parse("org/name@v1", Some("v1")).unwrap().is_some());
     }
 }

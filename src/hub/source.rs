@@ -60,9 +60,7 @@ pub fn fetch(
 ) -> Result<Checkpoint, HubError> {
     match Repository::parse(member, options.revision.as_deref())? {
         Some(repository) => hub_fetch::fetch_repository(&repository, to, options),
-        None => Err(HubError::UnknownModel {
-            member: member.to_owned(),
-        }),
+        None => Err(HubError::UnknownModel { member: member.to_owned() }),
     }
 }
 
@@ -78,9 +76,7 @@ fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
         };
     }
     if path.is_file() {
-        return Err(HubError::NotADirectory {
-            path: path.to_owned(),
-        });
+        return Err(HubError::NotADirectory { path: path.to_owned() });
     }
     if let Some(repository) = Repository::parse(member, options.revision.as_deref())? {
         return Ok(Member::Repository(repository));
@@ -91,38 +87,20 @@ fn identify(member: &str, options: &HubOptions) -> Result<Member, HubError> {
         || member.contains('\\')
         || path.components().count() > 2;
     Err(if looks_like_path {
-        HubError::NoDirectory {
-            path: path.to_owned(),
-        }
+        HubError::NoDirectory { path: path.to_owned() }
     } else {
-        HubError::UnknownModel {
-            member: member.to_owned(),
-        }
+        HubError::UnknownModel { member: member.to_owned() }
     })
 }
 
 fn open_directory(path: &Path) -> Result<Checkpoint, HubError> {
     let provenance = Provenance::read(path)?;
-    let card = provenance
-        .as_ref()
-        .and_then(|provenance| Card::find(&provenance.repository));
+    let card = provenance.as_ref().and_then(|provenance| Card::find(&provenance.repository));
     let files = CheckpointFiles::find_for(path, card)?;
-    let name = path
-        .file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned();
-    let (repository, revision) = provenance
-        .map(|provenance| (provenance.repository, provenance.revision))
-        .unzip();
-    Ok(Checkpoint {
-        name,
-        directory: path.to_owned(),
-        repository,
-        revision,
-        card,
-        files,
-    })
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let (repository, revision) =
+        provenance.map(|provenance| (provenance.repository, provenance.revision)).unzip();
+    Ok(Checkpoint { name, directory: path.to_owned(), repository, revision, card, files })
 }
 
 /// What the cache has of a repository.
@@ -168,10 +146,7 @@ pub fn open_snapshot(
         card: repository.card,
         files: CheckpointFiles::find_for(directory, repository.card)?,
     };
-    if repository
-        .card
-        .is_none_or(|card| card.kind == Kind::Decoder)
-    {
+    if repository.card.is_none_or(|card| card.kind == Kind::Decoder) {
         checkpoint.tokenizer()?;
     }
     Ok(checkpoint)

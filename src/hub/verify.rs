@@ -62,31 +62,19 @@ pub struct FileCheck {
 /// A file cannot be read, or the provenance is broken. A mismatch is not an error here: it is in the list.
 pub fn verify(checkpoint: &Checkpoint) -> Result<Vec<FileCheck>, HubError> {
     let known = known_sums(checkpoint)?;
-    let missing = |name: &String| FileCheck {
-        name: name.clone(),
-        status: Status::Missing,
-        sha256: None,
-    };
-    let mut checks: BTreeMap<String, FileCheck> = known
-        .keys()
-        .map(|name| (name.clone(), missing(name)))
-        .collect();
+    let missing =
+        |name: &String| FileCheck { name: name.clone(), status: Status::Missing, sha256: None };
+    let mut checks: BTreeMap<String, FileCheck> =
+        known.keys().map(|name| (name.clone(), missing(name))).collect();
     let files = checkpoint.named_files();
     for (FileDigest { name, sha256 }, (_, path)) in digest_files(&files)?.into_iter().zip(&files) {
         let expected = known.get(&name).cloned().flatten();
         let status = match expected.or_else(|| Some((Authority::Hub, blob_sum(path)?))) {
             None => Status::Unknown,
             Some((authority, expected)) if expected == sha256 => Status::Ok(authority),
-            Some((authority, expected)) => Status::Mismatch {
-                authority,
-                expected,
-            },
+            Some((authority, expected)) => Status::Mismatch { authority, expected },
         };
-        let check = FileCheck {
-            name: name.clone(),
-            status,
-            sha256: Some(sha256),
-        };
+        let check = FileCheck { name: name.clone(), status, sha256: Some(sha256) };
         checks.insert(name, check);
     }
     Ok(checks.into_values().collect())
@@ -99,13 +87,10 @@ fn known_sums(
 ) -> Result<BTreeMap<String, Option<(Authority, String)>>, HubError> {
     let provenance = Provenance::read(&checkpoint.directory)?;
     let listed = provenance.into_iter().flat_map(|listed| listed.sha256);
-    let mut sums: BTreeMap<_, _> = listed
-        .map(|(name, sum)| (name, Some((Authority::Provenance, sum))))
-        .collect();
+    let mut sums: BTreeMap<_, _> =
+        listed.map(|(name, sum)| (name, Some((Authority::Provenance, sum)))).collect();
     let is_here = |name: &str| checkpoint.directory.join(name).is_file();
-    let card = checkpoint
-        .card
-        .filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
+    let card = checkpoint.card.filter(|card| checkpoint.revision.as_ref() == Some(&card.revision));
     for file in card.into_iter().flat_map(|card| &card.files) {
         // Where another form serves instead, the first is not missed.
         if !is_here(&file.name) && file.instead.as_deref().is_some_and(is_here) {

@@ -72,36 +72,18 @@ pub struct RopeConfig {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RopeScaling {
     None,
-    Linear {
-        factor: f64,
-    },
-    Llama3 {
-        factor: f64,
-        low_frequency: f64,
-        high_frequency: f64,
-        original_positions: f64,
-    },
+    Linear { factor: f64 },
+    Llama3 { factor: f64, low_frequency: f64, high_frequency: f64, original_positions: f64 },
 }
 
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("cannot read {path}: {source}")]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     #[error("{path} is not a model's config: {source}")]
-    Json {
-        path: PathBuf,
-        source: serde_json::Error,
-    },
+    Json { path: PathBuf, source: serde_json::Error },
     #[error("{path}: `{field}` is {value}, which wardround cannot run; {supported}")]
-    Unsupported {
-        path: PathBuf,
-        field: String,
-        value: String,
-        supported: String,
-    },
+    Unsupported { path: PathBuf, field: String, value: String, supported: String },
     #[error("{path}: `{field}` is missing")]
     Missing { path: PathBuf, field: &'static str },
     #[error("{path}: {problem}")]
@@ -137,14 +119,10 @@ impl Config {
     /// # Errors
     /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        let text = fs_err::read_to_string(path).map_err(|source| ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let value = serde_json::from_str(&text).map_err(|source| ConfigError::Json {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = fs_err::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let value = serde_json::from_str(&text)
+            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })?;
         Config::from_json(value, path)
     }
 

@@ -54,10 +54,7 @@ impl CostModel {
 
     /// A step over these positions of its sequences, `logit_rows` of which give logits.
     pub fn step(&self, spans: impl Iterator<Item = Range<usize>>, logit_rows: usize) -> Cost {
-        let mut cost = Cost {
-            bytes_read: self.layers.1,
-            multiply_adds: 0,
-        };
+        let mut cost = Cost { bytes_read: self.layers.1, multiply_adds: 0 };
         for span in spans {
             cost.multiply_adds += span.len() as u64 * self.layers.0;
             cost.bytes_read += self.kv_bytes * self.positions_seen(&span);

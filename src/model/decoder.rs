@@ -149,11 +149,7 @@ pub(super) fn scratch_bytes(config: &Config, machine: Machine, limits: StepLimit
 
 impl Config {
     pub fn page_shape(&self) -> PageShape {
-        PageShape {
-            layers: self.layer_count(),
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-        }
+        PageShape { layers: self.layer_count(), kv_heads: self.kv_heads, head_dim: self.head_dim }
     }
 }
 
@@ -172,16 +168,10 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) {
-        let Scratch {
-            stage,
-            activations,
-            logits,
-        } = scratch;
+        let Scratch { stage, activations, logits } = scratch;
         ops.compute(rows, logit_rows, stage, |step| {
             self.compute(ops, step, pages, activations);
-            let Activations {
-                residual, normed, ..
-            } = activations;
+            let Activations { residual, normed, .. } = activations;
             let epsilon = self.config.rms_norm_eps;
             ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
             let head = self.head.as_ref().unwrap_or(&self.embedding);
@@ -198,18 +188,13 @@ impl<B: Backend> Decoder<B> {
         activations: &mut Activations<B>,
     ) {
         let epsilon = self.config.rms_norm_eps;
-        let Activations {
-            residual, normed, ..
-        } = activations;
+        let Activations { residual, normed, .. } = activations;
         ops.embed(&self.embedding, step, self.embedding_scale, residual);
         if let Some(first) = self.layers.first() {
             ops.rms_norm(residual, &first.input_norm, epsilon, normed);
         }
         for (index, layer) in self.layers.iter().enumerate() {
-            let pages = LayerPages {
-                pages: &mut *pages,
-                layer: index,
-            };
+            let pages = LayerPages { pages: &mut *pages, layer: index };
             self.attend(ops, layer, step, pages, activations);
             let next = self.layers.get(index + 1);
             let next = next.map(|next| &next.input_norm);
@@ -223,21 +208,10 @@ impl<B: Backend> Decoder<B> {
         ops: &B,
         layer: &LayerWeights<B>,
         step: B::Step<'_>,
-        LayerPages {
-            pages,
-            layer: index,
-        }: LayerPages<&mut B::Pages>,
+        LayerPages { pages, layer: index }: LayerPages<&mut B::Pages>,
         activations: &mut Activations<B>,
     ) {
-        let Activations {
-            residual,
-            normed,
-            branch,
-            qkv,
-            queries,
-            attended,
-            ..
-        } = activations;
+        let Activations { residual, normed, branch, qkv, queries, attended, .. } = activations;
         let rope = match layer.window {
             Some(_) => &self.sliding_rope,
             None => &self.full_rope,
@@ -249,15 +223,9 @@ impl<B: Backend> Decoder<B> {
         };
         ops.matmul(normed, &layer.qkv, qkv);
         let norms = layer.head_norms.as_ref();
-        let written = LayerPages {
-            pages: &mut *pages,
-            layer: index,
-        };
+        let written = LayerPages { pages: &mut *pages, layer: index };
         ops.rotate_and_store(qkv, queries, norms, rope, step, written);
-        let read = LayerPages {
-            pages: &*pages,
-            layer: index,
-        };
+        let read = LayerPages { pages: &*pages, layer: index };
         ops.attention(queries, shape, step, read, attended);
         ops.matmul(attended, &layer.output, branch);
         let norms = BranchNorms {
@@ -276,21 +244,8 @@ impl<B: Backend> Decoder<B> {
         next: Option<&B::Vector>,
         activations: &mut Activations<B>,
     ) {
-        let Activations {
-            residual,
-            normed,
-            branch,
-            gate_up,
-            gated,
-            ..
-        } = activations;
-        ops.matmul_gated(
-            normed,
-            &layer.gate_up,
-            self.config.activation,
-            gate_up,
-            gated,
-        );
+        let Activations { residual, normed, branch, gate_up, gated, .. } = activations;
+        ops.matmul_gated(normed, &layer.gate_up, self.config.activation, gate_up, gated);
         ops.matmul(gated, &layer.down, branch);
         let norms = BranchNorms {
             post: layer.feed_forward_norm.as_ref(),

@@ -52,9 +52,7 @@ impl Config {
 /// Peak resident memory of this process in bytes, mapped files included; `None` where the system does not report it.
 pub fn peak_memory() -> Option<usize> {
     let status = fs_err::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: usize = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kibibytes << 10)
 }
@@ -67,8 +65,6 @@ pub fn available_memory() -> usize {
     };
     system.refresh_memory();
     let free = system.available_memory();
-    let limit = system
-        .cgroup_limits()
-        .map_or(u64::MAX, |limits| limits.free_memory);
+    let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
     usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
 }

@@ -57,10 +57,8 @@ struct Raw {
 
 pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> {
     let parse = |value| {
-        serde_json::from_value::<Raw>(value).map_err(|source| ConfigError::Json {
-            path: path.to_owned(),
-            source,
-        })
+        serde_json::from_value::<Raw>(value)
+            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
     };
     let outer = parse(value)?;
     let reader = Reader { path };
@@ -101,10 +99,9 @@ impl Reader<'_> {
             (Some("Qwen3ForCausalLM"), _) | (None, Some("qwen3")) => Ok(Family::Qwen3),
             (Some(name), _) => Err(self.unsupported("architectures", name, KNOWN)),
             (None, Some(name)) => Err(self.unsupported("model_type", name, KNOWN)),
-            (None, None) => Err(ConfigError::Missing {
-                path: self.path.to_owned(),
-                field: "architectures",
-            }),
+            (None, None) => {
+                Err(ConfigError::Missing { path: self.path.to_owned(), field: "architectures" })
+            }
         }
     }
 
@@ -114,24 +111,12 @@ impl Reader<'_> {
         let need = |value: Option<usize>, field| {
             value
                 .filter(|&value| value > 0)
-                .ok_or(ConfigError::Missing {
-                    path: self.path.to_owned(),
-                    field,
-                })
+                .ok_or(ConfigError::Missing { path: self.path.to_owned(), field })
         };
         let hidden_size = need(raw.hidden_size, "hidden_size")?;
-        let heads = need(
-            raw.num_attention_heads.or(defaults.heads),
-            "num_attention_heads",
-        )?;
-        let kv_heads = raw
-            .num_key_value_heads
-            .or(defaults.kv_heads)
-            .unwrap_or(heads);
-        let head_dim = raw
-            .head_dim
-            .or(defaults.head_dim)
-            .unwrap_or(hidden_size / heads);
+        let heads = need(raw.num_attention_heads.or(defaults.heads), "num_attention_heads")?;
+        let kv_heads = raw.num_key_value_heads.or(defaults.kv_heads).unwrap_or(heads);
+        let head_dim = raw.head_dim.or(defaults.head_dim).unwrap_or(hidden_size / heads);
         if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
             return Err(self.inconsistent(format!(
                 "{heads} attention heads cannot share {kv_heads} key-value heads"
@@ -143,9 +128,7 @@ impl Reader<'_> {
             );
         }
         let layer_count = need(raw.num_hidden_layers, "num_hidden_layers")?;
-        let attention_scale = raw
-            .query_pre_attn_scalar
-            .filter(|_| family == Family::Gemma3);
+        let attention_scale = raw.query_pre_attn_scalar.filter(|_| family == Family::Gemma3);
         let attention_scale = attention_scale.unwrap_or(match family {
             Family::Gemma3 => 256.0,
             Family::Llama | Family::Qwen3 => head_dim as f64,
@@ -169,33 +152,20 @@ impl Reader<'_> {
             layers: self.layers(family, raw, &defaults, layer_count)?,
             full_rope,
             sliding_rope,
-            eos_ids: raw
-                .eos_token_id
-                .as_ref()
-                .map(Ids::to_vec)
-                .unwrap_or_default(),
-            bos_id: raw
-                .bos_token_id
-                .as_ref()
-                .and_then(|ids| ids.to_vec().first().copied()),
+            eos_ids: raw.eos_token_id.as_ref().map(Ids::to_vec).unwrap_or_default(),
+            bos_id: raw.bos_token_id.as_ref().and_then(|ids| ids.to_vec().first().copied()),
         })
     }
 
     fn inconsistent(&self, problem: String) -> ConfigError {
-        ConfigError::Inconsistent {
-            path: self.path.to_owned(),
-            problem,
-        }
+        ConfigError::Inconsistent { path: self.path.to_owned(), problem }
     }
 
     fn refuse_unknown_parts(&self, raw: &Raw) -> Result<(), ConfigError> {
         for (field, value) in [
             ("attention_bias", raw.attention_bias),
             ("mlp_bias", raw.mlp_bias),
-            (
-                "use_bidirectional_attention",
-                raw.use_bidirectional_attention,
-            ),
+            ("use_bidirectional_attention", raw.use_bidirectional_attention),
         ] {
             if value == Some(true) {
                 return Err(self.unsupported(field, "true", "only false is"));
@@ -209,10 +179,8 @@ impl Reader<'_> {
                 return Err(self.unsupported(field, value, "only null is"));
             }
         }
-        if let Some(quantization) = raw
-            .quantization_config
-            .as_ref()
-            .filter(|value| !value.is_null())
+        if let Some(quantization) =
+            raw.quantization_config.as_ref().filter(|value| !value.is_null())
         {
             let method = &quantization["quant_method"];
             return Err(self.unsupported(

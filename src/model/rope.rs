@@ -20,12 +20,7 @@ impl RopeScaling {
         match *self {
             RopeScaling::None => frequency,
             RopeScaling::Linear { factor } => frequency / factor as f32,
-            RopeScaling::Llama3 {
-                factor,
-                low_frequency,
-                high_frequency,
-                original_positions,
-            } => {
+            RopeScaling::Llama3 { factor, low_frequency, high_frequency, original_positions } => {
                 let wavelength = std::f32::consts::TAU / frequency;
                 let (original, factor) = (original_positions as f32, factor as f32);
                 let (low, high) = (low_frequency as f32, high_frequency as f32);
@@ -54,25 +49,13 @@ mod tests {
             high_frequency: 4.0,
             original_positions: 8192.0,
         };
-        let rope = RopeConfig {
-            theta: 500_000.0,
-            scaling,
-        };
-        let plain = RopeConfig {
-            theta: 500_000.0,
-            scaling: RopeScaling::None,
-        };
-        let (scaled, plain) = (
-            rope.inverse_frequencies(128),
-            plain.inverse_frequencies(128),
-        );
+        let rope = RopeConfig { theta: 500_000.0, scaling };
+        let plain = RopeConfig { theta: 500_000.0, scaling: RopeScaling::None };
+        let (scaled, plain) = (rope.inverse_frequencies(128), plain.inverse_frequencies(128));
         assert_eq!(scaled[0], 1.0);
         assert_eq!(scaled[63], plain[63] / 32.0);
-        let blended = scaled
-            .iter()
-            .zip(&plain)
-            .filter(|(s, p)| **s < **p && **s > **p / 32.0)
-            .count();
+        let blended =
+            scaled.iter().zip(&plain).filter(|(s, p)| **s < **p && **s > **p / 32.0).count();
         assert!(blended > 0);
     }
 }

@@ -32,14 +32,11 @@ impl<B: Backend> Decoder<B> {
             checkpoint: &checkpoint,
             precision,
         };
-        let layers = (0..config.layer_count())
-            .map(|layer| loader.layer(layer))
-            .collect::<Result<_, _>>()?;
+        let layers =
+            (0..config.layer_count()).map(|layer| loader.layer(layer)).collect::<Result<_, _>>()?;
         let embedding =
             loader.matrix(&["embed_tokens"], &[config.vocab_size], config.hidden_size)?;
-        let head = (!config.tied_embeddings)
-            .then(|| loader.head())
-            .transpose()?;
+        let head = (!config.tied_embeddings).then(|| loader.head()).transpose()?;
         let final_norm = loader.norm("norm", config.hidden_size)?;
         let embedding_scale = match config.family {
             // As trained: the factor is rounded to the type of the weights (√2560 is 50.5 in bf16).
@@ -94,16 +91,9 @@ pub fn precision_of(
     }
     if machine == Machine::Metal && quantisation != Quantisation::None {
         let device = "metal".to_owned();
-        return Err(OpsError::Quantisation {
-            device,
-            quantisation,
-        }
-        .into());
+        return Err(OpsError::Quantisation { device, quantisation }.into());
     }
-    Ok(Precision {
-        stored,
-        quantisation,
-    })
+    Ok(Precision { stored, quantisation })
 }
 
 fn table_name(prefix: &str) -> String {
@@ -111,15 +101,9 @@ fn table_name(prefix: &str) -> String {
 }
 
 fn find_prefix(checkpoint: &Checkpoint, files: &[PathBuf]) -> Result<&'static str, ModelError> {
-    let prefix = PREFIXES
-        .into_iter()
-        .find(|prefix| checkpoint.contains(&table_name(prefix)));
+    let prefix = PREFIXES.into_iter().find(|prefix| checkpoint.contains(&table_name(prefix)));
     prefix.ok_or_else(|| ModelError::Prefix {
-        path: files
-            .first()
-            .and_then(|file| file.parent())
-            .unwrap_or(Path::new("."))
-            .to_owned(),
+        path: files.first().and_then(|file| file.parent()).unwrap_or(Path::new(".")).to_owned(),
         tried: PREFIXES.map(table_name).join(", "),
     })
 }
@@ -165,40 +149,29 @@ impl<'a, B: Backend> Loader<'a, B> {
             output: self.matrix(&[&name("self_attn.o_proj")], &[hidden], queries)?,
             // Gemma norms what attention and the feed-forward layer give, too; its name for the norm before
             // the latter is what the others call the norm after attention.
-            attention_norm: gemma
-                .then(|| norm("post_attention_layernorm"))
-                .transpose()?,
+            attention_norm: gemma.then(|| norm("post_attention_layernorm")).transpose()?,
             feed_forward_input_norm: norm(if gemma {
                 "pre_feedforward_layernorm"
             } else {
                 "post_attention_layernorm"
             })?,
             gate_up: self.gated(&gate_up, config.intermediate_size)?,
-            down: self.matrix(
-                &[&name("mlp.down_proj")],
-                &[hidden],
-                config.intermediate_size,
-            )?,
-            feed_forward_norm: gemma
-                .then(|| norm("post_feedforward_layernorm"))
-                .transpose()?,
+            down: self.matrix(&[&name("mlp.down_proj")], &[hidden], config.intermediate_size)?,
+            feed_forward_norm: gemma.then(|| norm("post_feedforward_layernorm")).transpose()?,
         })
     }
 
     fn head(&self) -> Result<B::Matrix, ModelError> {
         let shape = [self.config.vocab_size, self.config.hidden_size];
         let names = ["lm_head.weight", "language_model.lm_head.weight"];
-        let name = names
-            .into_iter()
-            .find(|name| self.checkpoint.contains(name))
-            .unwrap_or(names[0]);
+        let name =
+            names.into_iter().find(|name| self.checkpoint.contains(name)).unwrap_or(names[0]);
         let tensor = self.checkpoint.get(name, &shape)?;
         self.pack(&[tensor], self.config.hidden_size)
     }
 
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'a>, CheckpointError> {
-        self.checkpoint
-            .get(&format!("{}{name}.weight", self.prefix), shape)
+        self.checkpoint.get(&format!("{}{name}.weight", self.prefix), shape)
     }
 
     /// The matrices `names`, of `outputs` rows each, stacked.
@@ -208,19 +181,15 @@ impl<'a, B: Backend> Loader<'a, B> {
         outputs: &[usize],
         inputs: usize,
     ) -> Result<B::Matrix, ModelError> {
-        let parts = names
-            .iter()
-            .zip(outputs)
-            .map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
+        let parts =
+            names.iter().zip(outputs).map(|(name, &outputs)| self.tensor(name, &[outputs, inputs]));
         self.pack(&parts.collect::<Result<Vec<_>, _>>()?, inputs)
     }
 
     /// The two halves of a gated layer, of `width` outputs each.
     fn gated(&self, names: &[String; 2], width: usize) -> Result<B::Matrix, ModelError> {
         let inputs = self.config.hidden_size;
-        let [gate, up] = names
-            .each_ref()
-            .map(|name| self.tensor(name, &[width, inputs]));
+        let [gate, up] = names.each_ref().map(|name| self.tensor(name, &[width, inputs]));
         Ok(self.ops.pack_gated(&[gate?, up?], inputs, self.precision)?)
     }
 

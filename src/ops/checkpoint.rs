@@ -37,21 +37,9 @@ pub enum CheckpointError {
         "tensor `{name}` in {} has shape {found:?}, but config.json asks for {expected:?}",
         list(files)
     )]
-    Shape {
-        name: String,
-        files: Vec<PathBuf>,
-        found: Vec<usize>,
-        expected: Vec<usize>,
-    },
-    #[error(
-        "tensor `{name}` in {} is stored as {found}; known: F32, F16, BF16",
-        list(files)
-    )]
-    StoredType {
-        name: String,
-        files: Vec<PathBuf>,
-        found: String,
-    },
+    Shape { name: String, files: Vec<PathBuf>, found: Vec<usize>, expected: Vec<usize> },
+    #[error("tensor `{name}` in {} is stored as {found}; known: F32, F16, BF16", list(files))]
+    StoredType { name: String, files: Vec<PathBuf>, found: String },
 }
 
 impl Diagnosis for CheckpointError {
@@ -74,11 +62,7 @@ impl Diagnosis for CheckpointError {
 }
 
 fn list(files: &[PathBuf]) -> String {
-    files
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl Checkpoint {
@@ -94,10 +78,7 @@ impl Checkpoint {
                 problem: error.to_string(),
             }
         })?;
-        Ok(Checkpoint {
-            tensors,
-            files: files.to_vec(),
-        })
+        Ok(Checkpoint { tensors, files: files.to_vec() })
     }
 
     pub fn contains(&self, name: &str) -> bool {
@@ -106,10 +87,8 @@ impl Checkpoint {
 
     /// The tensor `name`, if it has `shape`.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<RawTensor<'_>, CheckpointError> {
-        let missing = |_| CheckpointError::Missing {
-            name: name.to_owned(),
-            files: self.files.clone(),
-        };
+        let missing =
+            |_| CheckpointError::Missing { name: name.to_owned(), files: self.files.clone() };
         let view = self.tensors.get(name).map_err(missing)?;
         if view.shape() != shape {
             return Err(CheckpointError::Shape {
@@ -131,10 +110,7 @@ impl Checkpoint {
                 });
             }
         };
-        Ok(RawTensor {
-            kind,
-            bytes: view.data(),
-        })
+        Ok(RawTensor { kind, bytes: view.data() })
     }
 }
 
@@ -145,10 +121,7 @@ fn check(path: &Path) -> Result<(), CheckpointError> {
         Ok(_) => Ok(()),
         Err(error) => {
             let problem = error.to_string().replace(&format!("path: {path:?} "), "");
-            Err(CheckpointError::Corrupt {
-                path: path.to_owned(),
-                problem,
-            })
+            Err(CheckpointError::Corrupt { path: path.to_owned(), problem })
         }
     }
 }
@@ -156,10 +129,7 @@ fn check(path: &Path) -> Result<(), CheckpointError> {
 impl<'a> RawTensor<'a> {
     /// A tensor of f32 that lies in memory, little-endian.
     pub fn from_f32_bytes(bytes: &'a [u8]) -> RawTensor<'a> {
-        RawTensor {
-            kind: RawType::F32,
-            bytes,
-        }
+        RawTensor { kind: RawType::F32, bytes }
     }
 
     /// How many rows of `width` numbers there are.

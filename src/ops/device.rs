@@ -19,25 +19,20 @@ impl Device {
     /// # Errors
     /// A name that is none or stands twice, a GPU that is not there, GPUs whose bits would differ.
     pub fn open(list: &str, threads: usize) -> Result<Vec<Device>, OpsError> {
-        let places: Vec<Place> = list
-            .split(',')
-            .map(|name| Place::named(name.trim()))
-            .collect::<Result<_, _>>()?;
+        let places: Vec<Place> =
+            list.split(',').map(|name| Place::named(name.trim())).collect::<Result<_, _>>()?;
         for (index, place) in places.iter().enumerate() {
             if places[..index].contains(place) {
                 return Err(OpsError::RepeatedDevice(place.to_string()));
             }
         }
-        let devices: Vec<Device> = places
-            .into_iter()
-            .map(|place| place.open(threads))
-            .collect::<Result<_, _>>()?;
+        let devices: Vec<Device> =
+            places.into_iter().map(|place| place.open(threads)).collect::<Result<_, _>>()?;
         let kinds: Vec<String> = devices.iter().map(Device::describe).collect();
         match kinds.iter().find(|kind| **kind != kinds[0]) {
-            Some(other) => Err(OpsError::MixedDevices {
-                one: kinds[0].clone(),
-                other: other.clone(),
-            }),
+            Some(other) => {
+                Err(OpsError::MixedDevices { one: kinds[0].clone(), other: other.clone() })
+            }
             None => Ok(devices),
         }
     }
@@ -50,9 +45,7 @@ impl Device {
         match self {
             Device::Cuda(gpu) => gpu.set_fast_math(),
             Device::Cpu(_) | Device::Metal(_) => {
-                return Err(OpsError::NotFaster {
-                    device: self.describe(),
-                });
+                return Err(OpsError::NotFaster { device: self.describe() });
             }
         }
         Ok(())
@@ -169,10 +162,7 @@ mod tests {
 
     #[test]
     fn names_are_told_apart() {
-        assert!(matches!(
-            Device::open("cpu", 1).unwrap()[..],
-            [Device::Cpu(_)]
-        ));
+        assert!(matches!(Device::open("cpu", 1).unwrap()[..], [Device::Cpu(_)]));
         for name in ["gpu", "cuda:x", "cuda:", "", "cpu,rocm", "metal:0"] {
             let error = Device::open(name, 1).unwrap_err();
             assert!(matches!(error, OpsError::DeviceName(_)), "{name}: {error}");
@@ -183,10 +173,7 @@ mod tests {
     fn a_device_is_named_once() {
         for list in ["cpu,cpu", "cuda, cuda:0", "cuda:1,cuda:0,cuda:1"] {
             let error = Device::open(list, 1).unwrap_err();
-            assert!(
-                matches!(error, OpsError::RepeatedDevice(_)),
-                "{list}: {error}"
-            );
+            assert!(matches!(error, OpsError::RepeatedDevice(_)), "{list}: {error}");
         }
     }
 }

@@ -7,18 +7,12 @@
 //!
 //! A backend is a module with the same types and methods; the decoder is written once against them.
 
-#![allow(
-    unsafe_code,
-    reason = "the one module that may: registers, mapped files, disjoint writes"
-)]
+#![allow(unsafe_code, reason = "the one module that may: registers, mapped files, disjoint writes")]
 
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
-#[cfg_attr(
-    not(any(feature = "cuda", feature = "cuda-emulated")),
-    path = "no_cuda.rs"
-)]
+#[cfg_attr(not(any(feature = "cuda", feature = "cuda-emulated")), path = "no_cuda.rs")]
 pub mod cuda;
 mod cuda_memory;
 mod device;
@@ -60,18 +54,12 @@ pub enum OpsError {
     #[error("{device} cannot keep weights as {precision}")]
     Precision { device: String, precision: String },
     #[error("{device} cannot keep weights in blocks (--quant {quantisation})")]
-    Quantisation {
-        device: String,
-        quantisation: Quantisation,
-    },
+    Quantisation { device: String, quantisation: Quantisation },
 }
 
 impl OpsError {
     pub fn memory(what: &'static str, error: impl ToString) -> OpsError {
-        OpsError::Memory {
-            what,
-            reason: error.to_string(),
-        }
+        OpsError::Memory { what, reason: error.to_string() }
     }
 }
 
@@ -149,9 +137,7 @@ fn angles(inverse_frequencies: &[f32], positions: usize) -> (Vec<f32>, Vec<f32>)
         let frequencies = inverse_frequencies.iter();
         frequencies.map(move |frequency| f64::from(position as f32 * frequency))
     });
-    angles
-        .map(|angle| (libm::cos(angle) as f32, libm::sin(angle) as f32))
-        .unzip()
+    angles.map(|angle| (libm::cos(angle) as f32, libm::sin(angle) as f32)).unzip()
 }
 
 /// The kinds of machines that a model can run on.
@@ -165,11 +151,7 @@ pub enum Machine {
 impl Machine {
     /// Bytes of one page of keys and values, over all layers.
     pub fn page_bytes(self, shape: PageShape) -> usize {
-        let PageShape {
-            layers,
-            kv_heads,
-            head_dim,
-        } = shape;
+        let PageShape { layers, kv_heads, head_dim } = shape;
         match self {
             Machine::Cpu => cpu::KvPages::page_bytes(layers, kv_heads, head_dim),
             Machine::Cuda => cuda_memory::page_bytes(shape),
@@ -197,14 +179,10 @@ impl Machine {
 
     /// Bytes of what a step passes through beside its activations.
     pub fn stage_bytes(self, shape: PageShape, heads: usize, limits: StepLimits) -> usize {
-        let StepLimits {
-            rows, positions, ..
-        } = limits;
+        let StepLimits { rows, positions, .. } = limits;
         match self {
             Machine::Cpu => 0,
-            Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions)
-                .iter()
-                .sum(),
+            Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions).iter().sum(),
             Machine::Metal => metal_memory::attention_bytes(shape, heads, rows, positions),
         }
     }
@@ -308,10 +286,7 @@ impl Precision {
 
 impl From<StoredType> for Precision {
     fn from(stored: StoredType) -> Precision {
-        Precision {
-            stored,
-            quantisation: Quantisation::None,
-        }
+        Precision { stored, quantisation: Quantisation::None }
     }
 }
 

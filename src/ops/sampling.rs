@@ -83,11 +83,8 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let normaliser = libm::log(total as f64 / f64::from(ONE)) as f32;
     let logprob = |token: u32| logits[token as usize] - maximum - normaliser;
     let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
-    let by_rank = |a: &u32, b: &u32| {
-        logits[*b as usize]
-            .total_cmp(&logits[*a as usize])
-            .then(a.cmp(b))
-    };
+    let by_rank =
+        |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
     if count > 0 && count < ids.len() {
         ids.select_nth_unstable_by(count - 1, by_rank);
     }
@@ -134,10 +131,7 @@ pub fn philox(seed: u64, position: u64) -> u64 {
             (first >> 32) as u32 ^ counter[3] ^ key[1],
             first as u32,
         ];
-        key = [
-            key[0].wrapping_add(0x9E37_79B9),
-            key[1].wrapping_add(0xBB67_AE85),
-        ];
+        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
     }
     u64::from(counter[0]) << 32 | u64::from(counter[1])
 }
@@ -168,9 +162,6 @@ mod tests {
         let total: f32 = all.top.iter().map(|(_, logprob)| logprob.exp()).sum();
         assert!((total - 1.0).abs() < 1e-5);
         assert!(all.top.windows(2).all(|pair| pair[0].1 >= pair[1].1));
-        assert_eq!(
-            all.top.iter().find(|(id, _)| *id == 3).unwrap().1,
-            all.chosen
-        );
+        assert_eq!(all.top.iter().find(|(id, _)| *id == 3).unwrap().1, all.chosen);
     }
 }

@@ -46,9 +46,7 @@ impl Description {
         let tokenizer = Arc::new(Tokenizer::load(&tokenizer_path)?);
         let generation = Generation::of_checkpoint(&checkpoint, &config, &tokenizer)?;
         if generation.eos_ids.is_empty() {
-            return Err(PanelError::NoEndOfTurn {
-                path: checkpoint.directory.clone(),
-            });
+            return Err(PanelError::NoEndOfTurn { path: checkpoint.directory.clone() });
         }
         let precision = precision_of(&config, &files.weights, wanted, machine)?;
         let chat = ChatTemplate::load(&checkpoint.directory)?;
@@ -100,9 +98,7 @@ impl Description {
         messages: &[crate::record::Message],
         thinking: bool,
     ) -> Result<Vec<u32>, PanelError> {
-        Ok(self
-            .tokenizer
-            .encode(&self.chat.render(messages, thinking)?)?)
+        Ok(self.tokenizer.encode(&self.chat.render(messages, thinking)?)?)
     }
 }
 
@@ -138,13 +134,8 @@ impl Backbone {
             }
         };
         let think_end = description.tokenizer.id("</think>");
-        let Description {
-            weights_sha256,
-            config_sha256,
-            tokenizer_sha256,
-            precision,
-            ..
-        } = &description;
+        let Description { weights_sha256, config_sha256, tokenizer_sha256, precision, .. } =
+            &description;
         let (stored, quantisation) = (precision.stored, precision.quantisation);
         let kind = device.kind([*precision]);
         Ok(Backbone {

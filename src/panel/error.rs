@@ -36,20 +36,13 @@ pub enum PanelError {
     )]
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
-    Memory {
-        needed: String,
-        available: String,
-        models: String,
-    },
+    Memory { needed: String, available: String, models: String },
     #[error("item {item} is not of the kind that the system works on")]
     OtherItem { item: String },
     #[error("the system has no agent {agent}")]
     NoSeat { agent: String },
     #[error("the log's record of {call} is not what the system writes: {error}")]
-    Record {
-        call: CallKey,
-        error: serde_json::Error,
-    },
+    Record { call: CallKey, error: serde_json::Error },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]

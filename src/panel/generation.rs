@@ -61,9 +61,7 @@ impl Generation {
         for name in ["tokenizer_config.json", "special_tokens_map.json"] {
             if generation.eos_ids.is_empty() {
                 let token = eos_token(&checkpoint.directory.join(name))?;
-                generation
-                    .eos_ids
-                    .extend(token.and_then(|token| tokenizer.id(&token)));
+                generation.eos_ids.extend(token.and_then(|token| tokenizer.id(&token)));
             }
         }
         Ok(generation)
@@ -81,15 +79,12 @@ impl Generation {
         let Some(path) = path else {
             return Ok(Generation::of(&Raw::default(), config_eos_ids));
         };
-        let fail = |problem: String| GenerationError {
-            path: path.to_owned(),
-            problem,
-        };
+        let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
         let raw: Raw = read_json(path)?;
         let share = |name: &str, value: Option<f32>| match value {
-            Some(value) if !(0.0..=1.0).contains(&value) => Err(fail(format!(
-                "`{name}` is {value}, which is not from 0 to 1"
-            ))),
+            Some(value) if !(0.0..=1.0).contains(&value) => {
+                Err(fail(format!("`{name}` is {value}, which is not from 0 to 1")))
+            }
             _ => Ok(()),
         };
         share("top_p", raw.top_p)?;
@@ -97,10 +92,7 @@ impl Generation {
         if let Some(temperature) = raw.temperature.filter(|t| !t.is_finite() || *t < 0.0) {
             return Err(fail(format!("`temperature` is {temperature}")));
         }
-        if let Some(penalty) = raw
-            .repetition_penalty
-            .filter(|p| !p.is_finite() || *p <= 0.0)
-        {
+        if let Some(penalty) = raw.repetition_penalty.filter(|p| !p.is_finite() || *p <= 0.0) {
             return Err(fail(format!("`repetition_penalty` is {penalty}")));
         }
         Ok(Generation::of(&raw, config_eos_ids))
@@ -118,10 +110,8 @@ impl Generation {
             min_p: raw.min_p.filter(|p| *p > 0.0),
             repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
         };
-        let eos_ids = raw
-            .eos_token_id
-            .as_ref()
-            .map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
+        let eos_ids =
+            raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);
         Generation { sampling, eos_ids }
     }
 }
@@ -138,10 +128,7 @@ fn eos_token(path: &Path) -> Result<Option<String>, GenerationError> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GenerationError> {
-    let fail = |problem: String| GenerationError {
-        path: path.to_owned(),
-        problem,
-    };
+    let fail = |problem: String| GenerationError { path: path.to_owned(), problem };
     let text = fs_err::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
@@ -156,12 +143,7 @@ mod tests {
     fn the_tokenizers_eos_token_ends_turns_where_no_config_says() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("model");
-        let recipe = Recipe {
-            family: Family::Qwen3,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, &directory).unwrap();
         let edit = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
             let path = directory.join(name);
@@ -221,11 +203,7 @@ mod tests {
         let gemma = r#"{"bos_token_id": 2, "do_sample": true, "eos_token_id": [1, 106], "top_k": 64, "top_p": 0.95}"#;
         let gemma = read(gemma).unwrap();
         assert_eq!(gemma.eos_ids, [1, 106]);
-        let sampling = Sampling {
-            top_k: Some(64),
-            top_p: Some(0.95),
-            ..Sampling::default()
-        };
+        let sampling = Sampling { top_k: Some(64), top_p: Some(0.95), ..Sampling::default() };
         assert_eq!(gemma.sampling, sampling);
         assert_eq!(read(r#"{"eos_token_id": 7}"#).unwrap().eos_ids, [7]);
         assert_eq!(read("{}").unwrap(), Generation::read(None, &[9]).unwrap());
@@ -241,10 +219,7 @@ mod tests {
             (r#"{"top_k": "many"}"#, "top_k"),
         ] {
             let problem = read(text).unwrap_err().to_string();
-            assert!(
-                problem.contains(name) || problem.contains("invalid type"),
-                "{problem}"
-            );
+            assert!(problem.contains(name) || problem.contains("invalid type"), "{problem}");
         }
     }
 }

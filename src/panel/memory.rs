@@ -93,13 +93,8 @@ fn plan_device(
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);
             let tokens = match budget {
-                KvBudget {
-                    tokens: Some(tokens),
-                    ..
-                } => tokens,
-                KvBudget {
-                    fraction: Some(_), ..
-                } => affordable,
+                KvBudget { tokens: Some(tokens), .. } => tokens,
+                KvBudget { fraction: Some(_), .. } => affordable,
                 KvBudget { .. } => wanted.min(affordable),
             };
             allot(description, tokens.div_ceil(PAGE).max(1))
@@ -123,11 +118,7 @@ fn plan_device(
 
 /// `7.2 GiB of weights, 4.0 GiB of keys and values, 0.3 GiB of scratch`.
 pub fn describe(footprint: &Footprint) -> String {
-    let Footprint {
-        weights,
-        kv,
-        scratch,
-    } = *footprint;
+    let Footprint { weights, kv, scratch } = *footprint;
     format!(
         "{} of weights, {} of keys and values, {} of scratch",
         gibibytes(weights),

@@ -83,9 +83,7 @@ impl Panel {
     /// Each backbone once, but for those that somebody else still holds.
     pub fn into_backbones(self) -> Vec<Backbone> {
         let members = self.members.into_iter();
-        members
-            .filter_map(|member| member.source.into_backbone())
-            .collect()
+        members.filter_map(|member| member.source.into_backbone()).collect()
     }
 
     /// Asks all of `calls` at once and waits for every answer; each is durable when this returns. Calls of an
@@ -154,15 +152,7 @@ impl Panel {
 
     fn line_of(&self, call: Call, answer: Answer, read: Reader<'_>) -> CallLine {
         let (record, parse) = read(&answer.text, answer.finish_reason);
-        let CallKey {
-            dataset,
-            run,
-            item,
-            agent,
-            round,
-            purpose,
-            sample,
-        } = call.key;
+        let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
         CallLine {
             seq: 0,
             dataset,
@@ -207,9 +197,7 @@ mod tests {
 
         fn begin(self: Arc<Self>, _call: &Call, _panel: &Panel) -> Result<Waiting, PanelError> {
             match self.0 {
-                "refuses" => Err(PanelError::OtherItem {
-                    item: "1".to_owned(),
-                }),
+                "refuses" => Err(PanelError::OtherItem { item: "1".to_owned() }),
                 "fails" => Ok(Box::new(|| Err(PanelError::Interrupted))),
                 text => Ok(Box::new(move || {
                     Ok(Answer {
@@ -233,10 +221,7 @@ mod tests {
         let (mut panel, logged) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
         panel.members = agents
             .iter()
-            .map(|agent| Member {
-                agent: (*agent).to_owned(),
-                source: Arc::new(Named(agent)),
-            })
+            .map(|agent| Member { agent: (*agent).to_owned(), source: Arc::new(Named(agent)) })
             .collect();
         let call = |(member, agent): (usize, &&str)| Call {
             member,
@@ -276,9 +261,6 @@ mod tests {
     fn answers_come_in_the_order_of_their_calls() {
         let (outcome, logged) = round(&["b", "a"]);
         let texts: Vec<String> = outcome.unwrap().into_iter().map(|line| line.text).collect();
-        assert_eq!(
-            (texts, logged.len()),
-            (vec!["b".to_owned(), "a".to_owned()], 2)
-        );
+        assert_eq!((texts, logged.len()), (vec!["b".to_owned(), "a".to_owned()], 2));
     }
 }

@@ -64,10 +64,7 @@ impl Panel {
         let context = description.context;
         let room = context.saturating_sub(tokens.len());
         if room == 0 {
-            return Err(PanelError::PromptTooLong {
-                prompt: tokens.len(),
-                context,
-            });
+            return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
         }
         let grammar = call.grammar.clone().filter(|_| !self.free);
         let constraint = grammar.map(|grammar| Constraint {
@@ -101,16 +98,8 @@ fn digest(identity: &str, request: &Request) -> String {
         hasher.update(text);
     };
     text(identity);
-    let Sampling {
-        temperature,
-        top_k,
-        top_p,
-        min_p,
-        repetition_penalty,
-    } = request.sampling;
-    text(&format!(
-        "{temperature:?} {top_k:?} {top_p:?} {min_p:?} {repetition_penalty:?}"
-    ));
+    let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } = request.sampling;
+    text(&format!("{temperature:?} {top_k:?} {top_p:?} {min_p:?} {repetition_penalty:?}"));
     match &request.constraint {
         None => text("free"),
         Some(Constraint { grammar, after }) => {
@@ -146,12 +135,7 @@ mod tests {
 
     #[test]
     fn whatever_changes_an_answer_changes_the_digest() {
-        let base = Request {
-            tokens: vec![1, 2, 3],
-            seed: 7,
-            max_tokens: 9,
-            ..Request::default()
-        };
+        let base = Request { tokens: vec![1, 2, 3], seed: 7, max_tokens: 9, ..Request::default() };
         let constrained = |grammar, after| Request {
             constraint: Some(Constraint { grammar, after }),
             ..base.clone()
@@ -163,47 +147,24 @@ mod tests {
             },
             ..base.clone()
         };
-        let sampled = |sampling| Request {
-            sampling,
-            ..base.clone()
-        };
+        let sampled = |sampling| Request { sampling, ..base.clone() };
         let variants = [
             base.clone(),
-            Request {
-                seed: 8,
-                ..base.clone()
-            },
-            Request {
-                max_tokens: 10,
-                ..base.clone()
-            },
-            Request {
-                tokens: vec![1, 2],
-                ..base.clone()
-            },
+            Request { seed: 8, ..base.clone() },
+            Request { max_tokens: 10, ..base.clone() },
+            Request { tokens: vec![1, 2], ..base.clone() },
             stops(&[3], &[]),
             stops(&[], &["a"]),
             stops(&[], &["a", ""]),
             constrained(Grammar::Regex("a".into()), None),
             constrained(Grammar::Lark("a".into()), None),
             constrained(Grammar::Regex("a".into()), Some(1)),
-            sampled(Sampling {
-                temperature: 0.5,
-                ..Sampling::default()
-            }),
-            sampled(Sampling {
-                top_k: Some(1),
-                ..Sampling::default()
-            }),
-            sampled(Sampling {
-                repetition_penalty: Some(1.5),
-                ..Sampling::default()
-            }),
+            sampled(Sampling { temperature: 0.5, ..Sampling::default() }),
+            sampled(Sampling { top_k: Some(1), ..Sampling::default() }),
+            sampled(Sampling { repetition_penalty: Some(1.5), ..Sampling::default() }),
         ];
-        let digests: HashSet<String> = variants
-            .iter()
-            .map(|request| digest("weights", request))
-            .collect();
+        let digests: HashSet<String> =
+            variants.iter().map(|request| digest("weights", request)).collect();
         assert_eq!(digests.len(), variants.len());
         assert_ne!(digest("others", &base), digest("weights", &base));
         assert_eq!(digest("weights", &base), digest("weights", &base.clone()));

@@ -46,10 +46,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
     let panel = Panel {
         members: agents
             .iter()
-            .map(|agent| Member {
-                agent: agent.clone(),
-                source: script.clone(),
-            })
+            .map(|agent| Member { agent: agent.clone(), source: script.clone() })
             .collect(),
         recorder: Box::new(sender),
         run_seed: 7,

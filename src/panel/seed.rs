@@ -22,9 +22,7 @@ pub fn call_seed(run_seed: u64, key: &CallKey) -> u64 {
     hasher.update(key.round.to_le_bytes());
     text(&mut hasher, &key.purpose);
     hasher.update(key.sample.to_le_bytes());
-    let upper = hasher.finalize()[..8]
-        .iter()
-        .fold(0, |seed, &byte| seed << 8 | u64::from(byte));
+    let upper = hasher.finalize()[..8].iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte));
     upper >> 11
 }
 
@@ -51,10 +49,7 @@ mod tests {
     fn seeds_are_fixed_for_good() {
         assert_eq!(call_seed(0, &key("12", "sym", 0)), 3_331_544_694_585_424);
         assert_eq!(call_seed(42, &key("12", "ddx", 3)), 575_202_708_788_709);
-        assert_eq!(
-            call_seed(u64::MAX, &key("é", "guide", 1)),
-            7_189_143_490_152_499
-        );
+        assert_eq!(call_seed(u64::MAX, &key("é", "guide", 1)), 7_189_143_490_152_499);
     }
 
     #[test]
@@ -62,40 +57,15 @@ mod tests {
         let base = key("12", "sym", 0);
         let variants = [
             base.clone(),
-            CallKey {
-                dataset: "medqa4".to_owned(),
-                ..base.clone()
-            },
-            CallKey {
-                run: 1,
-                ..base.clone()
-            },
-            CallKey {
-                item: "1".to_owned(),
-                ..base.clone()
-            },
-            CallKey {
-                agent: "ddx".to_owned(),
-                ..base.clone()
-            },
-            CallKey {
-                round: 1,
-                ..base.clone()
-            },
-            CallKey {
-                purpose: "brief".to_owned(),
-                ..base.clone()
-            },
-            CallKey {
-                sample: 1,
-                ..base.clone()
-            },
+            CallKey { dataset: "medqa4".to_owned(), ..base.clone() },
+            CallKey { run: 1, ..base.clone() },
+            CallKey { item: "1".to_owned(), ..base.clone() },
+            CallKey { agent: "ddx".to_owned(), ..base.clone() },
+            CallKey { round: 1, ..base.clone() },
+            CallKey { purpose: "brief".to_owned(), ..base.clone() },
+            CallKey { sample: 1, ..base.clone() },
             // The same bytes once joined: only the lengths tell them apart.
-            CallKey {
-                dataset: "medqa1".to_owned(),
-                item: "2".to_owned(),
-                ..base
-            },
+            CallKey { dataset: "medqa1".to_owned(), item: "2".to_owned(), ..base },
         ];
         let seeds: HashSet<u64> = variants.iter().map(|key| call_seed(7, key)).collect();
         assert_eq!(seeds.len(), variants.len());

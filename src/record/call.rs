@@ -99,15 +99,7 @@ impl CallLine {
 
 impl fmt::Display for CallKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            dataset,
-            run,
-            item,
-            agent,
-            round,
-            purpose,
-            sample,
-        } = self;
+        let Self { dataset, run, item, agent, round, purpose, sample } = self;
         write!(
             f,
             "call {purpose} of {agent}, round {round}, sample {sample}, item {item} of {dataset}, run {run}"

@@ -66,11 +66,8 @@ pub enum NoteStage {
 }
 
 impl NoteStage {
-    pub const ALL: [NoteStage; 3] = [
-        NoteStage::Detection,
-        NoteStage::Localisation,
-        NoteStage::Correction,
-    ];
+    pub const ALL: [NoteStage; 3] =
+        [NoteStage::Detection, NoteStage::Localisation, NoteStage::Correction];
 
     /// As calls have it for a purpose.
     pub const fn name(self) -> &'static str {

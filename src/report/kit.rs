@@ -41,9 +41,7 @@ impl Page {
             policy => Value::from_safe_string(content_policy(self.script)),
             ..values
         };
-        Ok(environment()?
-            .get_template(self.template)?
-            .render(context)?)
+        Ok(environment()?.get_template(self.template)?.render(context)?)
     }
 }
 
@@ -57,12 +55,7 @@ pub fn content_policy(script: &str) -> String {
 
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
-    environment.set_syntax(
-        SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .build()?,
-    );
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(escape::write_value);
@@ -98,9 +91,6 @@ mod tests {
 
     #[test]
     fn counts_are_grouped() {
-        assert_eq!(
-            [0, 999, 1000, 1234567].map(grouped),
-            ["0", "999", "1,000", "1,234,567"]
-        );
+        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

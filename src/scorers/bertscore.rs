@@ -29,11 +29,7 @@ pub struct PrecisionRecallF {
 }
 
 impl PrecisionRecallF {
-    const ZERO: Self = Self {
-        precision: 0.0,
-        recall: 0.0,
-        f: 0.0,
-    };
+    const ZERO: Self = Self { precision: 0.0, recall: 0.0, f: 0.0 };
 
     /// `(x - b) / (1 - b)` for each figure and its baseline: about 0 for unrelated texts, 1 for equal ones.
     pub fn rescaled(self, baseline: Self) -> Self {
@@ -128,10 +124,7 @@ impl BertScore {
         folder.expect(&config, "model_type", model.family)?;
         folder.expect(&config, "vocab_size", model.vocabulary)?;
         let layers = &config["num_hidden_layers"];
-        if layers
-            .as_u64()
-            .is_none_or(|layers| layers < model.layer as u64)
-        {
+        if layers.as_u64().is_none_or(|layers| layers < model.layer as u64) {
             let expected = format!("at least {}", model.layer);
             return Err(folder.unsupported(
                 CONFIG,
@@ -244,10 +237,7 @@ fn greedy_match(
     reference: &Embedded,
     candidate: &Embedded,
 ) -> Result<PrecisionRecallF, EncoderError> {
-    if [reference, candidate]
-        .iter()
-        .any(|text| text.counts.len() == 2)
-    {
+    if [reference, candidate].iter().any(|text| text.counts.len() == 2) {
         return Ok(PrecisionRecallF::ZERO);
     }
     // [candidate's tokens, reference's tokens]
@@ -258,11 +248,7 @@ fn greedy_match(
         0.0 => 0.0,
         sum => 2.0 * precision * recall / sum,
     };
-    Ok(PrecisionRecallF {
-        precision,
-        recall,
-        f,
-    })
+    Ok(PrecisionRecallF { precision, recall, f })
 }
 
 /// The mean of what counts; zero where nothing does.
@@ -293,16 +279,9 @@ mod tests {
         let below = PrecisionRecallF::ZERO.rescaled(baseline);
         assert!((below.f + 1.061_94).abs() < 1e-5, "{below:?}");
         assert_eq!(below.clipped(), PrecisionRecallF::ZERO);
-        let equal = PrecisionRecallF {
-            precision: 1.0,
-            recall: 1.0,
-            f: 1.0,
-        };
+        let equal = PrecisionRecallF { precision: 1.0, recall: 1.0, f: 1.0 };
         assert_eq!(equal.rescaled(baseline), equal);
-        let above = PrecisionRecallF {
-            f: 1.000_001,
-            ..equal
-        };
+        let above = PrecisionRecallF { f: 1.000_001, ..equal };
         assert_eq!(above.clipped(), equal);
     }
 

@@ -39,9 +39,7 @@ impl Bleurt {
         let mut config: Value = folder.json(CONFIG)?;
         folder.expect(&config, "model_type", "bleurt")?;
         folder.expect(&config, "type_vocab_size", 2)?;
-        let width = config["embedding_size"]
-            .as_u64()
-            .map(|width| width as usize);
+        let width = config["embedding_size"].as_u64().map(|width| width as usize);
         // Fields that candle's BERT requires and that only training needs.
         for field in ["initializer_range", "pad_token_id"] {
             config[field] = json!(0);
@@ -66,13 +64,7 @@ impl Bleurt {
         check_room(&folder, PIECES, max_tokens)?;
         // The head lies beside `bleurt.`, not below it.
         let load = |weights: VarBuilder| Model::load(weights.root(), &config, width);
-        Ok(Self {
-            model: folder.weights("bleurt", load)?,
-            pieces,
-            max_tokens,
-            cls,
-            sep,
-        })
+        Ok(Self { model: folder.weights("bleurt", load)?, pieces, max_tokens, cls, sep })
     }
 
     /// A score for each pair of a reference and a candidate, not clipped: about 0 for unrelated texts, 1 for equal ones.

@@ -77,11 +77,7 @@ impl Deberta {
         let encoder = weights.pp("encoder");
         let relative = embedding(2 * config.reach(), width, encoder.pp("rel_embeddings"))?;
         let layer = |at: usize| {
-            Layer::load(
-                encoder.pp(format!("layer.{at}")),
-                config,
-                relative.embeddings(),
-            )
+            Layer::load(encoder.pp(format!("layer.{at}")), config, relative.embeddings())
         };
         Ok(Self {
             words: words.embeddings().clone(),
@@ -121,9 +117,8 @@ impl Distances {
             let row = (span + query).saturating_sub(key).min(2 * span - 1);
             row as u32
         };
-        let rows: Vec<u32> = (0..tokens)
-            .flat_map(|query| (0..tokens).map(move |key| row(query, key)))
-            .collect();
+        let rows: Vec<u32> =
+            (0..tokens).flat_map(|query| (0..tokens).map(move |key| row(query, key))).collect();
         Ok(Self {
             first: reach - span,
             count: 2 * span,
@@ -235,8 +230,5 @@ impl Attention {
 /// `[rows, heads * n]` to `[heads, rows, n]`.
 fn by_head(states: &Tensor, heads: usize) -> Result<Tensor> {
     let (rows, width) = states.dims2()?;
-    states
-        .reshape((rows, heads, width / heads))?
-        .transpose(0, 1)?
-        .contiguous()
+    states.reshape((rows, heads, width / heads))?.transpose(0, 1)?.contiguous()
 }

@@ -38,12 +38,7 @@ impl Tokens {
         };
         folder.check_vocabulary(name, &tokenizer, rows)?;
         check_room(folder, name, max_tokens)?;
-        Ok(Self {
-            cls: id(CLS)?,
-            sep: id(SEP)?,
-            tokenizer,
-            max_tokens,
-        })
+        Ok(Self { cls: id(CLS)?, sep: id(SEP)?, tokenizer, max_tokens })
     }
 
     /// `[CLS]`, the text's first tokens, `[SEP]`.
@@ -97,9 +92,7 @@ fn byte_pairs(folder: &Folder) -> Result<Tokenizer, EncoderError> {
     let read = || {
         let (vocabulary, merges) =
             BPE::read_file(&vocabulary.to_string_lossy(), &merges.to_string_lossy())?;
-        let bytes = BPE::builder()
-            .vocab_and_merges(vocabulary, merges)
-            .build()?;
+        let bytes = BPE::builder().vocab_and_merges(vocabulary, merges).build()?;
         let mut tokenizer = Tokenizer::new(bytes);
         tokenizer.with_pre_tokenizer(Some(ByteLevel::new(false, true, true)));
         let special = SPECIAL.map(|token| AddedToken::from(token, true).lstrip(token == "[MASK]"));

@@ -65,18 +65,11 @@ impl Shape {
             ),
             (Family::Gemma3 | Family::Llama, Shape::Qwen3Small) => return None,
             (Family::Llama, Shape::Tiny | Shape::Full) => {
-                let [
-                    hidden,
-                    intermediate,
-                    layers,
-                    heads,
-                    kv_heads,
-                    head_dim,
-                    positions,
-                ] = match self {
-                    Shape::Tiny => [64, 128, 3, 6, 2, 16, 16_384],
-                    _ => [3072, 8192, 28, 24, 8, 128, 131_072],
-                };
+                let [hidden, intermediate, layers, heads, kv_heads, head_dim, positions] =
+                    match self {
+                        Shape::Tiny => [64, 128, 3, 6, 2, 16, 16_384],
+                        _ => [3072, 8192, 28, 24, 8, 128, 131_072],
+                    };
                 json!({
                     "architectures": ["LlamaForCausalLM"], "attention_bias": false, "eos_token_id": eos_ids,
                     "head_dim": head_dim, "hidden_act": "silu", "hidden_size": hidden,
@@ -92,19 +85,12 @@ impl Shape {
                 })
             }
             (Family::Qwen3, _) => {
-                let [
-                    hidden,
-                    intermediate,
-                    layers,
-                    heads,
-                    kv_heads,
-                    head_dim,
-                    positions,
-                ] = match self {
-                    Shape::Tiny => [64, 96, 3, 4, 2, 32, 16_384],
-                    Shape::Full => [2560, 9728, 36, 32, 8, 128, 40_960],
-                    Shape::Qwen3Small => [1024, 3072, 28, 16, 8, 128, 40_960],
-                };
+                let [hidden, intermediate, layers, heads, kv_heads, head_dim, positions] =
+                    match self {
+                        Shape::Tiny => [64, 96, 3, 4, 2, 32, 16_384],
+                        Shape::Full => [2560, 9728, 36, 32, 8, 128, 40_960],
+                        Shape::Qwen3Small => [1024, 3072, 28, 16, 8, 128, 40_960],
+                    };
                 json!({
                     "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "eos_token_id": eos_ids[0],
                     "head_dim": head_dim, "hidden_act": "silu", "hidden_size": hidden,

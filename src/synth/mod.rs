@@ -33,16 +33,9 @@ pub enum SynthError {
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     #[error("{path} has no token `{token}`, which {family} ends its turns with")]
-    ControlToken {
-        path: PathBuf,
-        token: &'static str,
-        family: &'static str,
-    },
+    ControlToken { path: PathBuf, token: &'static str, family: &'static str },
     #[error("the family {family} has no shape `{shape}`")]
-    Shape {
-        family: &'static str,
-        shape: &'static str,
-    },
+    Shape { family: &'static str, shape: &'static str },
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -89,14 +82,10 @@ pub fn write_checkpoint(recipe: &Recipe<'_>, directory: &Path) -> Result<(), Syn
         Err(_) => path.exists(),
     };
     if occupied(directory) {
-        return Err(SynthError::Exists {
-            path: directory.to_owned(),
-        });
+        return Err(SynthError::Exists { path: directory.to_owned() });
     }
-    let name = directory
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name =
+        directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let building = directory.with_file_name(format!(".{name}.{}", std::process::id()));
     fs_err::create_dir_all(&building)?;
     let written = write_files(recipe, &building).and_then(|()| {
@@ -128,13 +117,8 @@ fn write_files(recipe: &Recipe<'_>, directory: &Path) -> Result<(), SynthError> 
         })
     };
     let names = recipe.family.end_of_turn_tokens();
-    let eos_ids = names
-        .iter()
-        .map(|token| id(token))
-        .collect::<Result<Vec<u32>, _>>()?;
-    let rows = recipe
-        .shape
-        .vocab_size(recipe.family, tokenizer.pieces().len());
+    let eos_ids = names.iter().map(|token| id(token)).collect::<Result<Vec<u32>, _>>()?;
+    let rows = recipe.shape.vocab_size(recipe.family, tokenizer.pieces().len());
     let config = recipe.shape.config(recipe.family, rows, &eos_ids);
     let config = config.ok_or_else(|| SynthError::Shape {
         family: recipe.family.name(),
@@ -172,36 +156,20 @@ mod tests {
         for family in [Family::Gemma3, Family::Llama, Family::Qwen3] {
             let directory = tempfile::tempdir().unwrap();
             let paths = [directory.path().join("a"), directory.path().join("b")];
-            let recipe = Recipe {
-                family,
-                shape: Shape::Tiny,
-                seed: 3,
-                tokenizer: None,
-            };
+            let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
             for path in &paths {
                 write_checkpoint(&recipe, path).unwrap();
             }
-            for file in [
-                "config.json",
-                "tokenizer.json",
-                "model.safetensors",
-                "chat_template.jinja",
-            ] {
-                let [a, b] = paths
-                    .each_ref()
-                    .map(|path| std::fs::read(path.join(file)).unwrap());
+            for file in
+                ["config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"]
+            {
+                let [a, b] = paths.each_ref().map(|path| std::fs::read(path.join(file)).unwrap());
                 assert!(a == b, "{file} differs");
             }
-            assert!(matches!(
-                write_checkpoint(&recipe, &paths[0]),
-                Err(SynthError::Exists { .. })
-            ));
+            assert!(matches!(write_checkpoint(&recipe, &paths[0]), Err(SynthError::Exists { .. })));
             let config = Config::read(&paths[0].join("config.json")).unwrap();
             let tokenizer = Tokenizer::load(&paths[0].join("tokenizer.json")).unwrap();
-            assert!(
-                config.vocab_size > tokenizer.pieces().len(),
-                "no padding rows"
-            );
+            assert!(config.vocab_size > tokenizer.pieces().len(), "no padding rows");
             let weights = [paths[0].join("model.safetensors")];
             let cpu = Cpu::new(1).unwrap();
             Decoder::load(&cpu, config, &weights, StoredType::Bf16.into(), 64).unwrap();
@@ -209,13 +177,9 @@ mod tests {
             let back = tokenizer.decode(&tokenizer.encode(text).unwrap());
             assert_eq!(back.replace(' ', "▁"), text.replace(' ', "▁"));
             let chat = ChatTemplate::load(&paths[0]).unwrap();
-            let message = |role: &str| Message {
-                role: role.to_owned(),
-                content: format!("the {role}"),
-            };
-            let prompt = chat
-                .render(&[message("system"), message("user")], false)
-                .unwrap();
+            let message =
+                |role: &str| Message { role: role.to_owned(), content: format!("the {role}") };
+            let prompt = chat.render(&[message("system"), message("user")], false).unwrap();
             assert!(prompt.contains("the system") && prompt.contains("the user"));
             let ids = tokenizer.encode(&prompt).unwrap();
             assert!(
@@ -229,12 +193,8 @@ mod tests {
     fn a_tokenizer_is_named_by_its_file_or_by_its_directory() {
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
-        let mut recipe = Recipe {
-            family: Family::Llama,
-            shape: Shape::Tiny,
-            seed: 3,
-            tokenizer: None,
-        };
+        let mut recipe =
+            Recipe { family: Family::Llama, shape: Shape::Tiny, seed: 3, tokenizer: None };
         write_checkpoint(&recipe, &source).unwrap();
         let file = source.join("tokenizer.json");
         for (name, tokenizer) in [("by-file", &file), ("by-directory", &source)] {

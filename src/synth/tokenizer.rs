@@ -21,11 +21,7 @@ pub(super) fn copy(source: &Path, directory: &Path) -> Result<(), SynthError> {
         _ => (source.join("tokenizer.json"), source),
     };
     fs_err::copy(file, directory.join("tokenizer.json"))?;
-    for name in [
-        "tokenizer_config.json",
-        "chat_template.jinja",
-        "chat_template.json",
-    ] {
+    for name in ["tokenizer_config.json", "chat_template.jinja", "chat_template.json"] {
         if source.join(name).is_file() {
             fs_err::copy(source.join(name), directory.join(name))?;
         }
@@ -40,32 +36,19 @@ pub(super) fn write(family: Family, directory: &Path) -> Result<(), SynthError> 
         Family::Llama => (json!("<|begin_of_text|>"), include_str!("llama.jinja")),
         Family::Qwen3 => (Value::Null, include_str!("qwen3.jinja")),
     };
-    write_json(
-        &directory.join("tokenizer_config.json"),
-        &json!({"bos_token": bos}),
-    )?;
-    Ok(fs_err::write(
-        directory.join("chat_template.jinja"),
-        template,
-    )?)
+    write_json(&directory.join("tokenizer_config.json"), &json!({"bos_token": bos}))?;
+    Ok(fs_err::write(directory.join("chat_template.jinja"), template)?)
 }
 
 fn train(family: Family) -> Result<Value, SynthError> {
     let control = control_tokens(family);
     let (first, byte_level) = match family {
         // Byte tokens come first, as in a SentencePiece vocabulary with fallback.
-        Family::Gemma3 => (
-            (0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(),
-            false,
-        ),
+        Family::Gemma3 => ((0..=255u8).map(|byte| format!("<0x{byte:02X}>")).collect(), false),
         Family::Llama | Family::Qwen3 => (Vec::new(), true),
     };
     let fail = |error: tokenizers::Error| SynthError::Train(error.to_string());
-    let alphabet = if byte_level {
-        byte_alphabet()
-    } else {
-        Vec::new()
-    };
+    let alphabet = if byte_level { byte_alphabet() } else { Vec::new() };
     let mut trainer = BpeTrainer::builder()
         .vocab_size(SIZE)
         .min_frequency(2)
@@ -80,12 +63,7 @@ fn train(family: Family) -> Result<Value, SynthError> {
         serde_json::to_value(&model).map_err(|error| SynthError::Train(error.to_string()))?;
     let offset = control.len() + first.len();
     let mut vocabulary = serde_json::Map::new();
-    for (id, token) in control
-        .iter()
-        .map(|token| (*token).to_owned())
-        .chain(first)
-        .enumerate()
-    {
+    for (id, token) in control.iter().map(|token| (*token).to_owned()).chain(first).enumerate() {
         vocabulary.insert(token, json!(id));
     }
     let mut learned: Vec<(&String, u64)> = model["vocab"]
@@ -132,14 +110,9 @@ fn assemble(family: Family, model: Value, control: &[&str]) -> Value {
 
 fn control_tokens(family: Family) -> Vec<&'static str> {
     match family {
-        Family::Gemma3 => vec![
-            "<pad>",
-            "<eos>",
-            "<bos>",
-            "<unk>",
-            "<start_of_turn>",
-            "<end_of_turn>",
-        ],
+        Family::Gemma3 => {
+            vec!["<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>"]
+        }
         Family::Llama => vec![
             "<|begin_of_text|>",
             "<|end_of_text|>",
@@ -148,22 +121,13 @@ fn control_tokens(family: Family) -> Vec<&'static str> {
             "<|eom_id|>",
             "<|eot_id|>",
         ],
-        Family::Qwen3 => vec![
-            "<|endoftext|>",
-            "<|im_start|>",
-            "<|im_end|>",
-            "<think>",
-            "</think>",
-        ],
+        Family::Qwen3 => vec!["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
     }
 }
 
 /// What the vocabulary is learned from: the texts that prompts are made of.
 fn corpus() -> Vec<String> {
-    let mut texts: Vec<String> = PromptSet::embedded()
-        .texts("medmad")
-        .map(str::to_owned)
-        .collect();
+    let mut texts: Vec<String> = PromptSet::embedded().texts("medmad").map(str::to_owned).collect();
     texts.push(include_str!("../data/demo.jsonl").to_owned());
     texts
 }

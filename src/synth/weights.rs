@@ -26,35 +26,22 @@ enum Kind {
 }
 
 pub(super) fn write(config: &Config, seed: u64, path: &Path) -> Result<(), SynthError> {
-    let tensors = list(config)
-        .into_iter()
-        .enumerate()
-        .map(|(index, (name, shape, kind))| {
-            let seed = mix(seed ^ mix(index as u64));
-            (name, Tensor { shape, kind, seed })
-        });
+    let tensors = list(config).into_iter().enumerate().map(|(index, (name, shape, kind))| {
+        let seed = mix(seed ^ mix(index as u64));
+        (name, Tensor { shape, kind, seed })
+    });
     Ok(safetensors::serialize_to_file(tensors, None, path)?)
 }
 
 fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
-    let (hidden, head_dim, inner) = (
-        config.hidden_size,
-        config.head_dim,
-        config.intermediate_size,
-    );
+    let (hidden, head_dim, inner) = (config.hidden_size, config.head_dim, config.intermediate_size);
     let (queries, keys) = (config.heads * head_dim, config.kv_heads * head_dim);
     let gemma = config.family == Family::Gemma3;
-    let prefix = if gemma {
-        "language_model.model."
-    } else {
-        "model."
-    };
+    let prefix = if gemma { "language_model.model." } else { "model." };
     let centre = if gemma { 0.0 } else { 1.0 };
     let mut tensors = Vec::new();
     let mut add = |name: String, shape: &[usize], deviation: Option<f32>| {
-        let kind = deviation.map_or(Kind::Norm { centre }, |deviation| Kind::Matrix {
-            deviation,
-        });
+        let kind = deviation.map_or(Kind::Norm { centre }, |deviation| Kind::Matrix { deviation });
         tensors.push((format!("{prefix}{name}.weight"), shape.to_vec(), kind));
     };
     // Logits of a unit hidden state come out with a deviation of two: neither flat nor one-sided.
@@ -66,11 +53,7 @@ fn list(config: &Config) -> Vec<(String, Vec<usize>, Kind)> {
     for layer in 0..config.layer_count() {
         let mut matrix = |name: &str, outputs: usize, inputs: usize| {
             let deviation = 1.0 / (inputs as f32).sqrt();
-            add(
-                format!("layers.{layer}.{name}"),
-                &[outputs, inputs],
-                Some(deviation),
-            );
+            add(format!("layers.{layer}.{name}"), &[outputs, inputs], Some(deviation));
         };
         matrix("self_attn.q_proj", queries, hidden);
         matrix("self_attn.k_proj", keys, hidden);
@@ -107,20 +90,17 @@ impl View for Tensor {
 
     fn data(&self) -> Cow<'_, [u8]> {
         let mut bytes = vec![0; self.data_len()];
-        bytes
-            .par_chunks_mut(1 << 16)
-            .enumerate()
-            .for_each(|(block, bytes)| {
-                for (index, bytes) in bytes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                    let index = ((block << 15) + index) as u64;
-                    let normal = normal(mix(self.seed.wrapping_add(index)));
-                    let value = match self.kind {
-                        Kind::Matrix { deviation } => deviation * normal,
-                        Kind::Norm { centre } => centre + 0.1 * normal,
-                    };
-                    *bytes = half::bf16::from_f32(value).to_le_bytes();
-                }
-            });
+        bytes.par_chunks_mut(1 << 16).enumerate().for_each(|(block, bytes)| {
+            for (index, bytes) in bytes.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let index = ((block << 15) + index) as u64;
+                let normal = normal(mix(self.seed.wrapping_add(index)));
+                let value = match self.kind {
+                    Kind::Matrix { deviation } => deviation * normal,
+                    Kind::Norm { centre } => centre + 0.1 * normal,
+                };
+                *bytes = half::bf16::from_f32(value).to_le_bytes();
+            }
+        });
         Cow::Owned(bytes)
     }
 

@@ -5,8 +5,7 @@
 pub fn normalise_answer(text: &str) -> String {
     let letters: Vec<char> = text.trim().to_uppercase().chars().collect();
     let in_word = |at: Option<usize>| {
-        at.and_then(|at| letters.get(at))
-            .is_some_and(|c| c.is_alphanumeric() || *c == '_')
+        at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphanumeric() || *c == '_')
     };
     let alone = (0..letters.len()).find(|&at| {
         is_letter(letters[at]) && !in_word(at.checked_sub(1)) && !in_word(Some(at + 1))
@@ -22,9 +21,7 @@ pub fn leading_letter(text: &str) -> Option<char> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let mut characters = text.chars();
     let letter = characters.next()?.to_ascii_uppercase();
-    let ends = !characters
-        .next()
-        .is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let ends = !characters.next().is_some_and(|c| c.is_alphanumeric() || c == '_');
     (is_letter(letter) && ends).then_some(letter)
 }
 

@@ -61,9 +61,7 @@ impl<'a> Task<'a> {
     }
 
     fn other_item(&self) -> PanelError {
-        PanelError::OtherItem {
-            item: self.item.id().to_owned(),
-        }
+        PanelError::OtherItem { item: self.item.id().to_owned() }
     }
 }
 
@@ -105,9 +103,7 @@ impl<'a> Case<'a> {
         run: u32,
     ) -> Result<Case<'a>, PanelError> {
         if question.image.is_some() && !panel.takes_images() {
-            return Err(PanelError::Image {
-                item: question.id.clone(),
-            });
+            return Err(PanelError::Image { item: question.id.clone() });
         }
         Ok(Case {
             panel,
@@ -260,10 +256,7 @@ pub fn part<T: DeserializeOwned>(call: &CallLine, key: &str) -> Result<T, PanelE
 }
 
 fn typed<T: DeserializeOwned>(call: &CallLine, value: &Value) -> Result<T, PanelError> {
-    T::deserialize(value).map_err(|error| PanelError::Record {
-        call: call.key(),
-        error,
-    })
+    T::deserialize(value).map_err(|error| PanelError::Record { call: call.key(), error })
 }
 
 /// The line of an item that could not be worked on.
@@ -280,10 +273,7 @@ pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> Item
             let record = answer(dataset, question, run, nothing);
             ItemLine::Answer(AnswerLine { error, ..record })
         }
-        Item::Note(one) => ItemLine::Note(NoteLine {
-            error,
-            ..note(dataset, one, run)
-        }),
+        Item::Note(one) => ItemLine::Note(NoteLine { error, ..note(dataset, one, run) }),
     }
 }
 
@@ -333,10 +323,7 @@ fn note(dataset: &str, note: &Note, run: u32) -> NoteLine {
 
 /// A call's messages: what the system says, where it says anything, and the user.
 pub fn messages(system: &str, user: String) -> Vec<Message> {
-    let message = |role: &str, content| Message {
-        role: role.to_owned(),
-        content,
-    };
+    let message = |role: &str, content| Message { role: role.to_owned(), content };
     let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
     system.into_iter().chain([message("user", user)]).collect()
 }
@@ -350,11 +337,7 @@ mod tests {
 
     fn said(text: &'static str, pairs: &[&str]) -> (String, Parse, serde_json::Value) {
         let config = SystemConfig::parse("medmad", pairs).unwrap();
-        let (line, calls) = answer(
-            &config,
-            &question(5),
-            Script::new(move |_, _| text.to_owned()),
-        );
+        let (line, calls) = answer(&config, &question(5), Script::new(move |_, _| text.to_owned()));
         (line.answer, calls[0].parse, calls[0].record.clone())
     }
 

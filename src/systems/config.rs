@@ -84,9 +84,7 @@ impl SystemConfig {
     /// As [`SystemConfig::parse`].
     pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
         let entry = Entry::named(name)?;
-        let entries = table
-            .iter()
-            .map(|(key, value)| (key.clone(), value.clone()));
+        let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));
         (entry.configure)(entry, entries.collect())
     }
 
@@ -114,11 +112,7 @@ impl SystemConfig {
         let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
         // As serde spells it, whatever the spelling that was given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;
-        Ok(SystemConfig {
-            entry,
-            table,
-            settings: Arc::new(finish(settings)),
-        })
+        Ok(SystemConfig { entry, table, settings: Arc::new(finish(settings)) })
     }
 
     /// Every setting, as [`SystemConfig::from_table`] reads it.
@@ -237,11 +231,7 @@ mod tests {
             assert_eq!(keys.collect::<BTreeSet<_>>(), known, "{name}");
             for pair in &pairs {
                 let changed = SystemConfig::parse(name, &[pair]).unwrap();
-                assert_ne!(
-                    changed,
-                    SystemConfig::named(name).unwrap(),
-                    "{name}: {pair}"
-                );
+                assert_ne!(changed, SystemConfig::named(name).unwrap(), "{name}: {pair}");
             }
             let system = SystemConfig::parse(name, &pairs).unwrap();
             let text = toml::to_string(&system.to_table()).unwrap();
@@ -260,11 +250,7 @@ mod tests {
             ("medmad", "counterfactual=off", "on or paper or strict"),
             ("medmad", "roles=sym,ddx", "one or 3 of sym, ddx, guide"),
             ("cot", "samples=0", "a whole number from 1 to 100"),
-            (
-                "healthcareagent",
-                "record_chars=0",
-                "a whole number from 1 to 2000",
-            ),
+            ("healthcareagent", "record_chars=0", "a whole number from 1 to 2000"),
             ("medagents", "form=paper", "harness or original"),
             ("medagents", "max_rounds=0", "a whole number from 1 to 100"),
             ("mdagents", "mab_compat=yes", "on or off"),
@@ -283,10 +269,7 @@ mod tests {
             message("medmad", "roles=sym,ddx,doc"),
             "setting roles: \"sym,ddx,doc\" is not one or 3 of sym, ddx, guide"
         );
-        assert_eq!(
-            message("mdagents", "form=original"),
-            "there is no setting form"
-        );
+        assert_eq!(message("mdagents", "form=original"), "there is no setting form");
         for (name, known) in [
             ("medmad", "samples, t_max"),
             ("cot", "record_chars, samples"),

@@ -25,11 +25,7 @@ pub struct Decoding {
 
 impl Default for Decoding {
     fn default() -> Decoding {
-        Decoding {
-            record_chars: 240,
-            thinking: false,
-            max_tokens: None,
-        }
+        Decoding { record_chars: 240, thinking: false, max_tokens: None }
     }
 }
 
@@ -64,10 +60,7 @@ impl Decoding {
 
     /// A text under this grammar of at most so many tokens, unless the settings say otherwise.
     pub fn within(&self, grammar: Option<Grammar>, tokens: usize) -> Shape {
-        Shape {
-            grammar,
-            max_tokens: self.bound(tokens),
-        }
+        Shape { grammar, max_tokens: self.bound(tokens) }
     }
 
     /// The tokens that a text of at most so many may take; nobody knows how long a `<think>` section before it gets.
@@ -93,11 +86,8 @@ mod tests {
         assert_eq!(decoding.record(fields(&decoding)).max_tokens, None);
         assert_eq!(decoding.passage().max_tokens, None);
         decoding.max_tokens = Some(9);
-        let told = [
-            decoding.record(fields(&decoding)),
-            decoding.passage(),
-            decoding.within(None, 50),
-        ];
+        let told =
+            [decoding.record(fields(&decoding)), decoding.passage(), decoding.within(None, 50)];
         assert!(told.iter().all(|shape| shape.max_tokens == Some(9)));
     }
 }

@@ -38,10 +38,8 @@ pub fn record(fields: Vec<(&str, Value)>) -> Option<Grammar> {
 pub fn object(fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
     let required = json!(required);
-    let properties: Map<String, Value> = fields
-        .into_iter()
-        .map(|(key, value)| (key.to_string(), value))
-        .collect();
+    let properties: Map<String, Value> =
+        fields.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
     json!({
         "type": "object",
         "properties": properties,
@@ -115,9 +113,7 @@ pub fn longest(schema: &Value) -> usize {
         Some("string") => 2 + MAX_CHAR_BYTES * count("maxLength"),
         _ => {
             let values = schema["enum"].as_array().into_iter().flatten();
-            let lengths = values
-                .chain(schema.get("const"))
-                .map(|value| value.to_string().len());
+            let lengths = values.chain(schema.get("const")).map(|value| value.to_string().len());
             lengths.max().unwrap_or(0)
         }
     }
@@ -132,9 +128,7 @@ mod tests {
     use llguidance::{Matcher, ParserFactory};
 
     fn accepts(grammar: Option<Grammar>, text: &str) -> bool {
-        let Some(Grammar::Regex(regex)) = grammar else {
-            panic!("{grammar:?}")
-        };
+        let Some(Grammar::Regex(regex)) = grammar else { panic!("{grammar:?}") };
         let tokens = ApproximateTokEnv::single_byte_env();
         let factory = ParserFactory::new_simple(&tokens).unwrap();
         let grammar = TopLevelGrammar::from_regex(&regex);
@@ -148,10 +142,7 @@ mod tests {
 
     #[test]
     fn the_small_forms_take_what_they_say() {
-        let choice = |letter| Choice {
-            letter,
-            text: "x".into(),
-        };
+        let choice = |letter| Choice { letter, text: "x".into() };
         let question = Question {
             id: "q".into(),
             question: "Which?".into(),

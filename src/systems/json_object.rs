@@ -107,8 +107,6 @@ fn balance(text: &str) -> (String, &str) {
 }
 
 fn drop_trailing_comma(object: &mut String) {
-    let kept = object
-        .trim_end_matches(|c: char| c == ',' || c.is_whitespace())
-        .len();
+    let kept = object.trim_end_matches(|c: char| c == ',' || c.is_whitespace()).len();
     object.truncate(kept);
 }

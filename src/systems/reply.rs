@@ -21,20 +21,14 @@ impl Reply {
     pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Reply {
         let object = |value: &Value| {
             let object = value.as_object()?;
-            let fields = object
-                .iter()
-                .map(|(key, value)| (lower(key), value.clone()));
+            let fields = object.iter().map(|(key, value)| (lower(key), value.clone()));
             let fields: Map<String, Value> = fields.collect();
             fields.contains_key(key).then_some(fields)
         };
         let found = json_object::read(text, finish_reason, object);
         let text = without_thinking(text).trim().to_owned();
         let (fields, parse) = found.unwrap_or_else(|| (lines(&text), Parse::Fallback));
-        Reply {
-            fields,
-            parse,
-            text,
-        }
+        Reply { fields, parse, text }
     }
 
     /// What stands under a key; `null` where nothing does.
@@ -157,10 +151,7 @@ mod tests {
         assert_eq!(reply.prose("explanation"), "fits");
         assert_eq!(reply.prose("reasoning"), "");
         let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
-        assert_eq!(
-            (fenced.parse, fenced.answer().as_str()),
-            (Parse::Repaired, "C")
-        );
+        assert_eq!((fenced.parse, fenced.answer().as_str()), (Parse::Repaired, "C"));
         assert_eq!(fenced.prose("explanation"), "x\ny");
     }
 
@@ -173,26 +164,17 @@ mod tests {
         let last = read("answer: A\nanswer: E");
         assert_eq!(last.answer(), "E");
         let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
-        assert_eq!(
-            (broken.parse, broken.answer().as_str()),
-            (Parse::Fallback, "C")
-        );
+        assert_eq!((broken.parse, broken.answer().as_str()), (Parse::Fallback, "C"));
         assert_eq!(broken.prose("explanation"), "oops");
     }
 
     #[test]
     fn the_text_counts_where_there_is_neither() {
         let reply = read("The best option is C.");
-        assert_eq!(
-            (reply.answer().as_str(), reply.parse),
-            ("C", Parse::Fallback)
-        );
+        assert_eq!((reply.answer().as_str(), reply.parse), ("C", Parse::Fallback));
         assert_eq!(reply.prose("explanation"), "The best option is C.");
         let refusal = read("My policy forbids it.");
-        assert_eq!(
-            (refusal.answer().as_str(), refusal.confidence()),
-            ("I", 0.0)
-        );
+        assert_eq!((refusal.answer().as_str(), refusal.confidence()), ("I", 0.0));
         assert_eq!(read("Sorry, no.").answer(), "");
         assert_eq!(read("").answer(), "");
     }
@@ -201,10 +183,7 @@ mod tests {
     fn a_text_that_was_cut_short_is_a_fallback_and_keeps_its_answer() {
         let cut = r#"{"explanation": "A is out", "answer": "C"}"#;
         let reply = Reply::read(cut, FinishReason::Length, "answer");
-        assert_eq!(
-            (reply.parse, reply.answer().as_str()),
-            (Parse::Fallback, "C")
-        );
+        assert_eq!((reply.parse, reply.answer().as_str()), (Parse::Fallback, "C"));
         assert!(reply.prose("explanation").starts_with("A is out"));
     }
 
@@ -239,9 +218,8 @@ mod tests {
 
     #[test]
     fn hostile_text_never_panics() {
-        const PIECES: [&str; 12] = [
-            "{", "}", "\"", ":", ",", "answer", "é", "\n", "<think>", "</think>", "B", "[",
-        ];
+        const PIECES: [&str; 12] =
+            ["{", "}", "\"", ":", ",", "answer", "é", "\n", "<think>", "</think>", "B", "["];
         let mut random = SplitMix64::new(3);
         for _ in 0..20_000 {
             let text: String = (0..random.below(30))

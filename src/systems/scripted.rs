@@ -20,10 +20,7 @@ pub fn settings<T: DeserializeOwned>(pairs: &[&str]) -> T {
 
 /// A question with so many options, of which B is right.
 pub fn question(options: usize) -> Question {
-    let choice = |letter| Choice {
-        letter,
-        text: format!("option {letter}"),
-    };
+    let choice = |letter| Choice { letter, text: format!("option {letter}") };
     Question {
         id: "q1".into(),
         question: "Which one {examples}?".into(),
@@ -38,11 +35,7 @@ pub const WRONG: &str = "Beta blockers were given for the attack.";
 
 /// A note of three sentences, whose second has an error.
 pub fn note() -> Note {
-    let sentences = [
-        "A 30-year-old woman came with wheezing.",
-        WRONG,
-        "She went home.",
-    ];
+    let sentences = ["A 30-year-old woman came with wheezing.", WRONG, "She went home."];
     Note {
         id: "ms-1".into(),
         text: sentences.join(" "),
@@ -88,12 +81,7 @@ pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Ve
     let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
     let (panel, calls) = panel(&agents, script);
     let system = config.build(&PromptSet::embedded()).unwrap();
-    let task = Task {
-        panel: &panel,
-        dataset: "medqa",
-        item,
-        run: 1,
-    };
+    let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();
     let calls: Vec<CallLine> = calls.try_iter().collect();
     let counted = match &record {

@@ -14,16 +14,9 @@ pub enum SettingsError {
     #[error("there is no setting {key}")]
     UnknownKey { key: String, known: Vec<String> },
     #[error("setting {key}: \"{value}\" is not {expected}")]
-    BadValue {
-        key: String,
-        value: String,
-        expected: String,
-    },
+    BadValue { key: String, value: String, expected: String },
     #[error("there is no system {name}")]
-    UnknownSystem {
-        name: String,
-        known: Vec<&'static str>,
-    },
+    UnknownSystem { name: String, known: Vec<&'static str> },
 }
 
 impl Diagnosis for SettingsError {
@@ -52,9 +45,7 @@ impl Diagnosis for SettingsError {
 pub fn pairs<S: AsRef<str>>(pairs: &[S]) -> Result<Vec<(String, String)>, SettingsError> {
     let entry = |pair: &S| match pair.as_ref().split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(SettingsError::NoEquals {
-            pair: pair.as_ref().into(),
-        }),
+        None => Err(SettingsError::NoEquals { pair: pair.as_ref().into() }),
     };
     pairs.iter().map(entry).collect()
 }
@@ -113,10 +104,7 @@ where
 }
 
 fn number<T: TryFrom<u64>>(value: &str, min: u64, max: u64) -> Result<T, impl Display + use<T>> {
-    let number = value
-        .parse()
-        .ok()
-        .filter(|number| (min..=max).contains(number));
+    let number = value.parse().ok().filter(|number| (min..=max).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number from {min} to {max}"))
 }
@@ -155,9 +143,7 @@ pub mod tokens {
     pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
         match spelled(value)?.as_str() {
             "auto" => Ok(None),
-            tokens => number(tokens, 1, 1_000_000)
-                .map(Some)
-                .map_err(D::Error::custom),
+            tokens => number(tokens, 1, 1_000_000).map(Some).map_err(D::Error::custom),
         }
     }
 }

@@ -51,10 +51,7 @@ impl Templates {
     ) -> Result<Templates, PromptError> {
         let alone = Templates::user(prompts, name, user)?;
         let system = prompts.get(&format!("{name}-system.txt"), system)?;
-        Ok(Templates {
-            system: system.to_owned(),
-            ..alone
-        })
+        Ok(Templates { system: system.to_owned(), ..alone })
     }
 
     /// `NAME-user.txt` alone.
@@ -67,10 +64,7 @@ impl Templates {
         placeholders: &[&str],
     ) -> Result<Templates, PromptError> {
         let user = prompts.get(&format!("{name}-user.txt"), placeholders)?;
-        Ok(Templates {
-            system: String::new(),
-            user: user.to_owned(),
-        })
+        Ok(Templates { system: String::new(), user: user.to_owned() })
     }
 
     /// The messages, with both templates filled.

@@ -39,11 +39,7 @@ pub static SYSTEMS: &[Entry] = &[
     Entry {
         // Two independent answers an agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
         defaults: &[("t_max", 0), ("samples", 2)],
-        ..Entry::question(
-            "no-debate",
-            "medmad",
-            configure::<medmad::settings::Settings>,
-        )
+        ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
     },
     Entry {
         plan_name: "SingleLLM_zero_shot",
@@ -77,43 +73,19 @@ pub static SYSTEMS: &[Entry] = &[
             single_llm::settings::configure(entry, given, Method::CotSc)
         })
     },
-    Entry::question(
-        "healthcareagent",
-        "healthcareagent",
-        configure::<healthcareagent::Settings>,
-    ),
-    Entry::question(
-        "medagents",
-        "medagents",
-        configure::<medagents::settings::Settings>,
-    ),
-    Entry::question(
-        "mdagents",
-        "mdagents",
-        configure::<mdagents::settings::Settings>,
-    ),
-    Entry::question(
-        "reconcile",
-        "reconcile",
-        configure::<reconcile::settings::Settings>,
-    ),
+    Entry::question("healthcareagent", "healthcareagent", configure::<healthcareagent::Settings>),
+    Entry::question("medagents", "medagents", configure::<medagents::settings::Settings>),
+    Entry::question("mdagents", "mdagents", configure::<mdagents::settings::Settings>),
+    Entry::question("reconcile", "reconcile", configure::<reconcile::settings::Settings>),
     Entry {
         takes: ItemKind::Notes,
         // Its paper fills every slot with one model.
         default_models: Some(1),
-        ..Entry::question(
-            "medguards",
-            "medguards",
-            configure::<medguards::settings::Settings>,
-        )
+        ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
     },
     Entry {
         takes: ItemKind::Notes,
-        ..Entry::question(
-            "base-llm",
-            "base_llm",
-            configure::<base_llm::settings::Settings>,
-        )
+        ..Entry::question("base-llm", "base_llm", configure::<base_llm::settings::Settings>)
     },
 ];
 
@@ -192,11 +164,7 @@ mod tests {
                 assert!(user.contains(words), "{}: {user}", entry.name);
             }
             let prompts = PromptSet::embedded();
-            assert!(
-                prompts.texts(entry.prompts).next().is_some(),
-                "{}",
-                entry.name
-            );
+            assert!(prompts.texts(entry.prompts).next().is_some(), "{}", entry.name);
         }
     }
 }

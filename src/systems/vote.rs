@@ -18,10 +18,7 @@ pub struct Vote {
 pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     let weight_of = |answer: &str| -> u32 {
         let pairs = answers.iter().zip(weights);
-        pairs
-            .filter(|(given, _)| **given == answer)
-            .map(|(_, weight)| weight)
-            .sum()
+        pairs.filter(|(given, _)| **given == answer).map(|(_, weight)| weight).sum()
     };
     let mut winner = "";
     let mut tie = false;
@@ -46,14 +43,8 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
 
 /// The agents that gave `answer`; all of them where none did.
 pub fn supporters(answers: &[&str], answer: &str) -> Vec<usize> {
-    let gave: Vec<usize> = (0..answers.len())
-        .filter(|agent| answers[*agent] == answer)
-        .collect();
-    if gave.is_empty() {
-        (0..answers.len()).collect()
-    } else {
-        gave
-    }
+    let gave: Vec<usize> = (0..answers.len()).filter(|agent| answers[*agent] == answer).collect();
+    if gave.is_empty() { (0..answers.len()).collect() } else { gave }
 }
 
 /// The letter that most gave, of equally many the first; empty answers have no vote.
@@ -103,26 +94,14 @@ mod tests {
             tie,
             team_confidence,
         };
-        assert_eq!(
-            vote(&["A", "B", "B"], &[9, 5, 3]),
-            expected("A", false, 0.9)
-        );
-        assert_eq!(
-            vote(&["A", "B", "B"], &[7, 5, 3]),
-            expected("B", false, 0.4)
-        );
+        assert_eq!(vote(&["A", "B", "B"], &[9, 5, 3]), expected("A", false, 0.9));
+        assert_eq!(vote(&["A", "B", "B"], &[7, 5, 3]), expected("B", false, 0.4));
         // 0.1 + 0.2 is not 0.3 in floating point; tenths are exact.
         assert_eq!(vote(&["C", "B", "B"], &[3, 1, 2]), expected("C", true, 0.3));
         assert_eq!(vote(&["C", "B", "A"], &[1, 5, 5]), expected("B", true, 0.5));
         assert_eq!(vote(&["C", "B", "A"], &[10; 3]), expected("C", true, 1.0));
-        assert_eq!(
-            vote(&["A", "B", "C"], &[5, 5, 7]),
-            expected("C", false, 0.7)
-        );
-        assert_eq!(
-            vote(&["J", "J", "A"], &[1, 1, 1]),
-            expected("J", false, 0.1)
-        );
+        assert_eq!(vote(&["A", "B", "C"], &[5, 5, 7]), expected("C", false, 0.7));
+        assert_eq!(vote(&["J", "J", "A"], &[1, 1, 1]), expected("J", false, 0.1));
     }
 
     #[test]

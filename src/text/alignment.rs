@@ -37,10 +37,7 @@ impl Aligner {
 
 impl Match {
     /// What the authors' code takes where no sentence is alike at all: `align(…).unwrap_or(Match::FIRST)`.
-    pub const FIRST: Match = Match {
-        index: 0,
-        ratio: 0.0,
-    };
+    pub const FIRST: Match = Match { index: 0, ratio: 0.0 };
 }
 
 /// The sentence that is most like `opinion`, the first of several; `None` where none is alike at all.
@@ -76,16 +73,10 @@ pub fn align<S: AsRef<str>>(
 
 /// The first of the greatest that are above 0.
 fn best(ratios: impl Iterator<Item = f64>) -> Option<Match> {
-    ratios
-        .enumerate()
-        .fold(None, |best: Option<Match>, (index, ratio)| {
-            let beaten = ratio > best.map_or(0.0, |best| best.ratio);
-            if beaten {
-                Some(Match { index, ratio })
-            } else {
-                best
-            }
-        })
+    ratios.enumerate().fold(None, |best: Option<Match>, (index, ratio)| {
+        let beaten = ratio > best.map_or(0.0, |best| best.ratio);
+        if beaten { Some(Match { index, ratio }) } else { best }
+    })
 }
 
 /// The share of all words that both sides have; 0 where neither has any.
@@ -139,24 +130,14 @@ mod tests {
         let sentences = ["الجرعة كبيرة", "الجُرْعَةُ صَغيرة"];
         let aligner = Aligner::SequenceMatcher;
         let found = align(&sentences, "الجرعه صغيره", Language::Arabic, aligner);
-        assert_eq!(
-            found,
-            Some(Match {
-                index: 1,
-                ratio: 1.0
-            })
-        );
+        assert_eq!(found, Some(Match { index: 1, ratio: 1.0 }));
     }
 
     #[test]
     fn chinese_is_compared_by_words() {
         let sentences = ["患者发热三天。", "应限制蛋白质摄入。"];
-        let found = align(
-            &sentences,
-            "应限制苯丙氨酸摄入。",
-            Language::Chinese,
-            Aligner::default(),
-        );
+        let found =
+            align(&sentences, "应限制苯丙氨酸摄入。", Language::Chinese, Aligner::default());
         assert_eq!(found.map(|found| found.index), Some(1));
     }
 

@@ -59,9 +59,6 @@ mod tests {
     fn numbers_are_cut_from_their_units() {
         assert_eq!(chinese_words("0.5g"), ["0.5", "g"]);
         assert_eq!(chinese_words("1.a%"), ["1", ".", "a%"]);
-        assert_eq!(
-            chinese_words("a-b_3.5.7%"),
-            ["a", "-", "b", "_", "3.5", ".", "7%"]
-        );
+        assert_eq!(chinese_words("a-b_3.5.7%"), ["a", "-", "b", "_", "3.5", ".", "7%"]);
     }
 }

@@ -56,18 +56,12 @@ mod tests {
 
     #[test]
     fn important_words_are_split_into_phrases() {
-        assert_eq!(
-            split_keywords(" Chest tube insertion "),
-            ["Chest tube insertion"]
-        );
+        assert_eq!(split_keywords(" Chest tube insertion "), ["Chest tube insertion"]);
         assert_eq!(
             split_keywords("放疗，化疗、手术+ 随访;a, b\nc"),
             ["放疗", "化疗", "手术", "随访", "a", "b", "c"]
         );
-        assert_eq!(
-            split_keywords("Core needle biopsy\n\""),
-            ["Core needle biopsy"]
-        );
+        assert_eq!(split_keywords("Core needle biopsy\n\""), ["Core needle biopsy"]);
         assert!(split_keywords("NA").is_empty());
         assert!(split_keywords("").is_empty());
     }

@@ -77,10 +77,9 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
                 continue;
             };
             let (end_a, end_b) = (block.a + block.size, block.b + block.size);
-            for part in [
-                (of_a.start..block.a, of_b.start..block.b),
-                (end_a..of_a.end, end_b..of_b.end),
-            ] {
+            for part in
+                [(of_a.start..block.a, of_b.start..block.b), (end_a..of_a.end, end_b..of_b.end)]
+            {
                 if !part.0.is_empty() && !part.1.is_empty() {
                     parts.push(part);
                 }
@@ -100,11 +99,7 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
     pub fn opcodes(&self, a: &[T]) -> Vec<Opcode> {
         let mut opcodes = Vec::new();
         let (mut done_a, mut done_b) = (0, 0);
-        let end = Block {
-            a: a.len(),
-            b: self.b.len(),
-            size: 0,
-        };
+        let end = Block { a: a.len(), b: self.b.len(), size: 0 };
         for block in self.matching_blocks(a).into_iter().chain([end]) {
             let edit = match (done_a < block.a, done_b < block.b) {
                 (true, true) => Some(Edit::Replace),
@@ -119,11 +114,7 @@ impl<'b, T: Eq + Hash> SequenceMatcher<'b, T> {
             }));
             (done_a, done_b) = (block.a + block.size, block.b + block.size);
             if block.size > 0 {
-                opcodes.push(Opcode {
-                    edit: Edit::Equal,
-                    a: block.a..done_a,
-                    b: block.b..done_b,
-                });
+                opcodes.push(Opcode { edit: Edit::Equal, a: block.a..done_a, b: block.b..done_b });
             }
         }
         opcodes
@@ -159,11 +150,7 @@ impl<'s, T: Eq + Hash> Search<'s, T> {
     /// The longest common run of the two ranges: of several the first in `a`, then the first in `b`. Popular items start
     /// none, but lengthen one that they adjoin.
     fn longest(&mut self, of_a: &Range<usize>, of_b: &Range<usize>) -> Option<Block> {
-        let mut best = Block {
-            a: of_a.start,
-            b: of_b.start,
-            size: 0,
-        };
+        let mut best = Block { a: of_a.start, b: of_b.start, size: 0 };
         let mut written: &[usize] = &[];
         for i in of_a.clone() {
             let places = inside(self.places[i], of_b);
@@ -221,11 +208,7 @@ mod tests {
     fn the_first_of_equally_long_runs_is_taken() {
         let b = characters("acab");
         let blocks = SequenceMatcher::new(&b).matching_blocks(&characters("ab"));
-        let expected = Block {
-            a: 0,
-            b: 2,
-            size: 2,
-        };
+        let expected = Block { a: 0, b: 2, size: 2 };
         assert_eq!(blocks, [expected]);
     }
 
@@ -233,10 +216,8 @@ mod tests {
     fn opcodes_tell_every_kind_of_edit() {
         let b = characters("abycdf");
         let opcodes = SequenceMatcher::new(&b).opcodes(&characters("qabxcd"));
-        let edits: Vec<(Edit, Range<usize>, Range<usize>)> = opcodes
-            .into_iter()
-            .map(|opcode| (opcode.edit, opcode.a, opcode.b))
-            .collect();
+        let edits: Vec<(Edit, Range<usize>, Range<usize>)> =
+            opcodes.into_iter().map(|opcode| (opcode.edit, opcode.a, opcode.b)).collect();
         let expected = [
             (Edit::Delete, 0..1, 0..0),
             (Edit::Equal, 1..3, 0..2),

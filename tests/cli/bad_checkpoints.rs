@@ -48,10 +48,7 @@ fn a_file_that_is_missing() {
         &["llama has no weights: neither model.safetensors nor", whole],
     );
     refused(remove("config.json"), &["llama lacks config.json", whole]);
-    refused(
-        remove("tokenizer.json"),
-        &["llama lacks tokenizer.json", whole],
-    );
+    refused(remove("tokenizer.json"), &["llama lacks tokenizer.json", whole]);
     refused(
         remove("chat_template.jinja"),
         &[
@@ -66,11 +63,7 @@ fn a_shard_that_is_missing() {
     let shard = |model: &Path| {
         std::fs::remove_file(model.join("model.safetensors")).unwrap();
         let index = json!({"weight_map": {"a": "model-00001-of-00002.safetensors"}});
-        std::fs::write(
-            model.join("model.safetensors.index.json"),
-            index.to_string(),
-        )
-        .unwrap();
+        std::fs::write(model.join("model.safetensors.index.json"), index.to_string()).unwrap();
     };
     refused(shard, &["llama lacks model-00001-of-00002.safetensors"]);
 }
@@ -102,10 +95,7 @@ fn a_tensor_of_another_shape_or_none_at_all() {
         ],
     );
     let (_, outcome) = run_harmed(|model| set(model, "num_hidden_layers", json!(4)));
-    outcome.refused(
-        3,
-        &["no tensor `model.layers.3.", "llama/model.safetensors"],
-    );
+    outcome.refused(3, &["no tensor `model.layers.3.", "llama/model.safetensors"]);
     refused(
         |model| set(model, "vocab_size", json!(9)),
         &["tensor `model.embed_tokens.weight`", "[9, 64]"],
@@ -127,41 +117,22 @@ fn an_architecture_or_a_field_that_the_decoder_does_not_run() {
     for (field, value, shown) in [
         ("attention_bias", json!(true), "`attention_bias` is true"),
         ("hidden_act", json!("gelu_new"), "`hidden_act` is "),
-        (
-            "rope_scaling",
-            json!({"rope_type": "yarn", "factor": 4.0}),
-            "yarn",
-        ),
+        ("rope_scaling", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
     ] {
-        refused(
-            |model| set(model, field, value.clone()),
-            &["llama/config.json: ", shown, cannot],
-        );
+        refused(|model| set(model, field, value.clone()), &["llama/config.json: ", shown, cannot]);
     }
-    refused(
-        |model| set(model, "num_attention_heads", Value::Null),
-        &["`num_attention_heads`"],
-    );
+    refused(|model| set(model, "num_attention_heads", Value::Null), &["`num_attention_heads`"]);
 }
 
 #[test]
 fn a_file_that_is_no_json() {
     for (name, message) in [
-        (
-            "config.json",
-            "llama/config.json is not a model's config: EOF",
-        ),
+        ("config.json", "llama/config.json is not a model's config: EOF"),
         ("tokenizer.json", "cannot read "),
         ("tokenizer_config.json", "llama/tokenizer_config.json: EOF"),
-        (
-            "generation_config.json",
-            "llama/generation_config.json: EOF",
-        ),
+        ("generation_config.json", "llama/generation_config.json: EOF"),
     ] {
-        refused(
-            |model| std::fs::write(model.join(name), "{").unwrap(),
-            &[message, name],
-        );
+        refused(|model| std::fs::write(model.join(name), "{").unwrap(), &[message, name]);
     }
 }
 
@@ -171,11 +142,7 @@ fn a_chat_template_that_does_not_compile() {
         |model: &Path| std::fs::write(model.join("chat_template.jinja"), "a\n{% if %}").unwrap();
     refused(
         broken,
-        &[
-            "the chat template of ",
-            "llama/chat_template.jinja does not compile: ",
-            "(line 2)",
-        ],
+        &["the chat template of ", "llama/chat_template.jinja does not compile: ", "(line 2)"],
     );
 }
 

@@ -11,9 +11,7 @@ fn refused(name: &str, content: &[u8], format: &str, parts: &[&str]) {
     scratch.write(name, content);
     scratch.model(Family::Llama);
     scratch
-        .wardround(format!(
-            "run medmad --data {name} --format {format} --panel llama --out out"
-        ))
+        .wardround(format!("run medmad --data {name} --format {format} --panel llama --out out"))
         .refused(2, parts);
     assert!(!scratch.path("out").exists());
 }
@@ -95,26 +93,11 @@ fn text_that_is_not_utf8() {
 fn the_wrong_format_for_a_file() {
     let formats = "hint: medqa, mmlu-pro, mcq and notes files hold one JSON object a line, pubmedqa files one in all";
     let two = format!("{GOOD}\n{GOOD}\n");
-    refused(
-        "x.jsonl",
-        two.as_bytes(),
-        "pubmedqa",
-        &["x.jsonl:2: trailing characters", formats],
-    );
+    refused("x.jsonl", two.as_bytes(), "pubmedqa", &["x.jsonl:2: trailing characters", formats]);
     let pretty = b"{\n  \"1\": {}\n}\n";
-    refused(
-        "x.json",
-        pretty,
-        "medqa",
-        &["x.json:1: EOF while parsing an object", formats],
-    );
+    refused("x.json", pretty, "medqa", &["x.json:1: EOF while parsing an object", formats]);
     let another = "another --format may be right";
-    refused(
-        "x.jsonl",
-        GOOD.as_bytes(),
-        "medqa",
-        &["x.jsonl:1: field `", another],
-    );
+    refused("x.jsonl", GOOD.as_bytes(), "medqa", &["x.jsonl:1: field `", another]);
     refused(
         "x.jsonl",
         GOOD.as_bytes(),
@@ -139,18 +122,8 @@ fn the_wrong_format_for_a_file() {
 #[test]
 fn a_file_that_is_empty_absent_or_a_directory() {
     refused("x.jsonl", b"", "mcq", &["x.jsonl: no questions"]);
-    refused(
-        "x.jsonl",
-        b"\n\n",
-        "mcq",
-        &["x.jsonl: no questions; blank lines: 2"],
-    );
-    refused(
-        "x.json",
-        b"",
-        "pubmedqa",
-        &["x.json:1: EOF while parsing a value"],
-    );
+    refused("x.jsonl", b"\n\n", "mcq", &["x.jsonl: no questions; blank lines: 2"]);
+    refused("x.json", b"", "pubmedqa", &["x.json:1: EOF while parsing a value"]);
     let scratch = Scratch::new();
     for (data, problem) in [("nowhere.jsonl", "No such file"), (".", "Is a directory")] {
         scratch
@@ -165,13 +138,7 @@ fn a_choice_of_questions_that_are_not_there() {
     scratch.questions(2);
     scratch.write("ids", "# mine\nq2\nq7\n");
     for (flags, parts) in [
-        (
-            "--ids ids",
-            [
-                "ids:3: no item has the id `q7`",
-                "hint: an id of this dataset is `q1`",
-            ],
-        ),
+        ("--ids ids", ["ids:3: no item has the id `q7`", "hint: an id of this dataset is `q1`"]),
         ("--ids noids", ["noids", "No such file"]),
         ("--limit 0", ["a limit of 0 chooses no item", ""]),
     ] {

@@ -10,9 +10,8 @@ fn refused(name: &str, content: impl AsRef<[u8]>, format: &str, parts: &[&str]) 
     let scratch = Scratch::new();
     scratch.write("run.txt", "");
     scratch.write(name, content);
-    let outcome = scratch.wardround(format!(
-        "score mediqa-corr run.txt --gold {name} --gold-format {format}"
-    ));
+    let outcome = scratch
+        .wardround(format!("score mediqa-corr run.txt --gold {name} --gold-format {format}"));
     outcome.refused(2, parts);
     assert!(outcome.stdout.is_empty());
 }
@@ -51,10 +50,7 @@ fn a_sentence_id_that_no_sentence_has() {
         "x.jsonl",
         line,
         "notes",
-        &[
-            "x.jsonl:1: field `sentence_id` is 2, not one of 0 to 1",
-            MEND,
-        ],
+        &["x.jsonl:1: field `sentence_id` is 2, not one of 0 to 1", MEND],
     );
 }
 
@@ -88,30 +84,15 @@ fn notes_of_medec_uw_alone() {
 #[test]
 fn a_broken_table() {
     let cut = format!("{HEADER}\nms-test-0,A.,\"0 A.,0,-1,NA,NA\n");
-    refused(
-        "x.csv",
-        cut,
-        "medec",
-        &["x.csv:2: a quote is not closed", "hint: a cell"],
-    );
+    refused("x.csv", cut, "medec", &["x.csv:2: a quote is not closed", "hint: a cell"]);
     let short = format!("{HEADER}\nms-test-0,A.\n");
     let problem = "x.csv:2: 2 cells, where the header has 7";
     refused("x.csv", short, "mederrbench", &[problem]);
     let other = "id,text\n1,A.\n";
     let problem = "x.csv:1: field `Text ID` is no column of the file";
-    refused(
-        "x.csv",
-        other,
-        "medec",
-        &[problem, "another --format may be right"],
-    );
+    refused("x.csv", other, "medec", &[problem, "another --format may be right"]);
     let twice = format!("{HEADER},Text\n");
-    refused(
-        "x.csv",
-        twice,
-        "medec",
-        &["x.csv:1: field `Text` comes twice in the header"],
-    );
+    refused("x.csv", twice, "medec", &["x.csv:1: field `Text` comes twice in the header"]);
     let latin = [HEADER.as_bytes(), b"\nms-test-0,\xe9"].concat();
     refused("x.csv", latin, "medec", &["x.csv:2: not valid UTF-8"]);
 }
@@ -127,21 +108,13 @@ fn an_id_that_comes_twice() {
 #[test]
 fn lines_that_are_no_notes() {
     let cut = "{\"text\": \"A.\"}\n{\"text\": \"cut\n";
-    let parts = [
-        "x.jsonl:2: EOF while parsing a string",
-        "hint: medqa, mmlu-pro, mcq and notes",
-    ];
+    let parts = ["x.jsonl:2: EOF while parsing a string", "hint: medqa, mmlu-pro, mcq and notes"];
     refused("x.jsonl", cut, "notes", &parts);
     let misspelt = r#"{"txt": "A."}"#;
     let problem =
         "x.jsonl:1: field `txt` is unknown; the fields are id, text, sentences, language, gold";
     refused("x.jsonl", misspelt, "notes", &[problem]);
-    refused(
-        "x.jsonl",
-        "\n",
-        "notes",
-        &["x.jsonl: no notes; blank lines: 1"],
-    );
+    refused("x.jsonl", "\n", "notes", &["x.jsonl: no notes; blank lines: 1"]);
 }
 
 #[test]
@@ -157,7 +130,5 @@ fn a_folder_without_notes_or_with_an_empty_one() {
     let problem = "ward/b.txt:1: field `text` is empty";
     scratch.wardround(score).refused(2, &[problem]);
     let medec = score.replace("notes", "medec");
-    scratch
-        .wardround(medec)
-        .refused(2, &["ward", "Is a directory"]);
+    scratch.wardround(medec).refused(2, &["ward", "Is a directory"]);
 }

@@ -32,10 +32,7 @@ fn every_baseline_runs_verifies_and_replays() {
     for (system, name, least, most) in SYSTEMS {
         let told = run(&scratch, system, &format!("--out {system}"));
         let told = &told.succeeded().stdout;
-        assert!(
-            told.starts_with(&format!("{name} on questions: ")),
-            "{told}"
-        );
+        assert!(told.starts_with(&format!("{name} on questions: ")), "{told}");
         assert!(told.contains(" 0 repaired, 0 fallback)"), "{told}");
         let calls = lines(&scratch.path(system).join("calls.jsonl"));
         assert!((3 * least..=3 * most).contains(&calls), "{system}: {calls}");
@@ -44,9 +41,8 @@ fn every_baseline_runs_verifies_and_replays() {
         let replay = scratch.wardround(format!("replay {system} --max-batch 2"));
         let replay = &replay.succeeded().stdout;
         assert!(replay.ends_with(", 0 differences\n"), "{replay}");
-        let again = scratch.wardround(format!(
-            "run --plan {system}/plan.toml --out {system}-again"
-        ));
+        let again =
+            scratch.wardround(format!("run --plan {system}/plan.toml --out {system}-again"));
         again.succeeded();
     }
 }
@@ -72,9 +68,8 @@ fn self_consistency_begins_with_zero_shots_own_call() {
         let text = std::fs::read_to_string(scratch.path(out).join("calls.jsonl")).unwrap();
         let calls = text.lines().map(|line| serde_json::from_str(line).unwrap());
         let first = calls.filter(|call: &serde_json::Value| call["sample"] == 0);
-        let mut requests: Vec<String> = first
-            .map(|call| call["request"].as_str().unwrap().to_owned())
-            .collect();
+        let mut requests: Vec<String> =
+            first.map(|call| call["request"].as_str().unwrap().to_owned()).collect();
         requests.sort();
         requests
     };
@@ -91,10 +86,7 @@ fn a_baseline_takes_one_model_and_the_systems_are_named() {
     told.refused(2, &["SingleLLM_cot takes 1", "give --panel one model"]);
     let told = run(&scratch, "cot-sc", "--set samples=2 --runs 2 --dry-run");
     let told = &told.succeeded().stdout;
-    assert!(
-        told.contains("SingleLLM_cot_sc, constrained text"),
-        "{told}"
-    );
+    assert!(told.contains("SingleLLM_cot_sc, constrained text"), "{told}");
     assert!(told.contains("at most 12"), "{told}");
     let told = run(&scratch, "chain-of-thought", "");
     told.refused(2, &["zero-shot", "cot-sc", "healthcareagent"]);

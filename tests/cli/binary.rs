@@ -27,9 +27,7 @@ const QUICK: &str = "run medmad --format mcq --set record_chars=8 --set t_max=0"
 
 impl Scratch {
     pub fn new() -> Scratch {
-        Scratch {
-            directory: tempfile::tempdir().unwrap(),
-        }
+        Scratch { directory: tempfile::tempdir().unwrap() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -45,12 +43,7 @@ impl Scratch {
     /// Makes a tiny model, named after its family.
     pub fn model(&self, family: Family) -> PathBuf {
         let path = self.path(family.name());
-        let recipe = Recipe {
-            family,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, &path).unwrap();
         path
     }
@@ -65,10 +58,7 @@ impl Scratch {
 
     /// Makes `WARDROUND_DATA` known as `data`, a name without blanks.
     pub fn link_data(&self) {
-        assert!(
-            self.links_data(),
-            "WARDROUND_DATA names the folder of published data"
-        );
+        assert!(self.links_data(), "WARDROUND_DATA names the folder of published data");
     }
 
     /// The same; `false` where it is not set.
@@ -137,9 +127,7 @@ impl Scratch {
         if !self.path("llama").exists() {
             self.model(Family::Llama);
         }
-        self.run(format!(
-            "--panel llama --data questions.jsonl --out {out} {more}"
-        ))
+        self.run(format!("--panel llama --data questions.jsonl --out {out} {more}"))
     }
 }
 
@@ -178,10 +166,7 @@ pub fn wait(child: Child) -> Outcome {
 
 /// Sends a signal by its name.
 pub fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .arg(format!("-{name}"))
-        .arg(child.id().to_string())
-        .status();
+    let sent = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
     assert!(sent.unwrap().success());
 }
 

@@ -8,10 +8,8 @@ const QUESTIONS: usize = 24;
 
 fn items(scratch: &Scratch, run: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path(run).join("items.jsonl")).unwrap();
-    let mut items: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let mut items: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     items.sort_by_key(|item| (item["run"].as_u64(), item["item"].to_string()));
     items
 }
@@ -35,12 +33,8 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     };
     let pair = &found["pairs"][0];
     let flips = pair["flips"].as_array().unwrap();
-    let directed = |direction: &str| {
-        flips
-            .iter()
-            .filter(|flip| flip["direction"] == direction)
-            .count()
-    };
+    let directed =
+        |direction: &str| flips.iter().filter(|flip| flip["direction"] == direction).count();
     assert_eq!(directed("right_to_wrong"), count(true, false));
     assert_eq!(directed("wrong_to_right"), count(false, true));
     assert!(!flips.is_empty(), "other seeds answer alike: {found:#}");
@@ -58,30 +52,19 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     let agree = pairs().filter(|(l, r)| l["answer"] == r["answer"]).count();
     let agreement = pair["agreement"]["mean"].as_f64().unwrap();
     assert!((agreement - agree as f64 / answers as f64).abs() < 1e-12);
-    for (row, run) in found["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(["without", "with"])
-    {
+    for (row, run) in found["runs"].as_array().unwrap().iter().zip(["without", "with"]) {
         let results = std::fs::read(scratch.path(run).join("results.json")).unwrap();
         let results: Value = serde_json::from_slice(&results).unwrap();
         assert_eq!(row["run"], run);
         assert_eq!(row["accuracy"], results["accuracy"]);
-        assert_eq!(
-            row["cost"]["total"]["calls"].as_f64(),
-            results["calls"].as_f64()
-        );
+        assert_eq!(row["cost"]["total"]["calls"].as_f64(), results["calls"].as_f64());
         let tokens = row["cost"]["total"]["completion_tokens"].as_f64();
         assert_eq!(tokens, results["tokens"]["completion"].as_f64());
         assert_eq!(row["calibration"]["n"], answers);
     }
     let fields = pair["plan"].as_array().unwrap();
     assert_eq!(fields.len(), 1);
-    assert_eq!(
-        (&fields[0]["field"], &fields[0]["left"]),
-        (&"seed".into(), &"42".into())
-    );
+    assert_eq!((&fields[0]["field"], &fields[0]["left"]), (&"seed".into(), &"42".into()));
 
     let shown = compare("").succeeded().stdout.clone();
     for part in [
@@ -99,14 +82,8 @@ fn runs_that_differ_in_one_setting_are_set_side_by_side() {
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 3, "{csv}");
     let cells = |line: &str| line.split(',').count();
-    assert!(
-        lines.iter().all(|line| cells(line) == cells(lines[0])),
-        "{csv}"
-    );
-    assert!(
-        lines[0].starts_with("run,system,runs,errored,accuracy,"),
-        "{csv}"
-    );
+    assert!(lines.iter().all(|line| cells(line) == cells(lines[0])), "{csv}");
+    assert!(lines[0].starts_with("run,system,runs,errored,accuracy,"), "{csv}");
 }
 
 #[test]
@@ -125,10 +102,7 @@ fn runs_that_cannot_be_compared_are_refused() {
     );
     let common = compare("three two --common");
     assert!(
-        common
-            .succeeded()
-            .stdout
-            .contains("2 questions, 2 with gold; 1 left out"),
+        common.succeeded().stdout.contains("2 questions, 2 with gold; 1 left out"),
         "{common:#?}"
     );
     compare("three").refused(2, &["2 values required"]);
@@ -137,10 +111,8 @@ fn runs_that_cannot_be_compared_are_refused() {
     scratch.questions(4);
     scratch.run_one("changed", "--limit 3").succeeded();
     for more in ["", " --common"] {
-        compare(&format!("three changed{more}")).refused(
-            2,
-            &["three and changed ran over different questions: dataset.sha256 is"],
-        );
+        compare(&format!("three changed{more}"))
+            .refused(2, &["three and changed ran over different questions: dataset.sha256 is"]);
     }
     std::fs::remove_file(scratch.path("two/results.json")).unwrap();
     compare("three two --common").refused(3, &["two has not finished", "wardround resume"]);

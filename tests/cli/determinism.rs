@@ -38,10 +38,7 @@ fn runs_are_equal_whatever_the_schedule_and_the_kills() {
     assert_eq!(items, ITEMS);
     let ids = first_ids(&scratch.path("wide/items.jsonl"), 2);
     let replay = scratch.wardround(format!("replay wide --items {ids} --max-batch 3"));
-    assert!(
-        replay.succeeded().stdout.starts_with("2 items, "),
-        "{replay:#?}"
-    );
+    assert!(replay.succeeded().stdout.starts_with("2 items, "), "{replay:#?}");
     assert!(replay.stdout.ends_with(", 0 differences\n"), "{replay:#?}");
 }
 
@@ -70,12 +67,7 @@ fn kill_and_resume(scratch: &Scratch) {
     let ended = scratch.wardround("resume killed --threads 1");
     let before = lines(&scratch.path("wide/calls.jsonl"));
     assert_eq!(lines(&calls), before);
-    assert!(
-        ended
-            .succeeded()
-            .stdout
-            .contains("report     killed/report.html")
-    );
+    assert!(ended.succeeded().stdout.contains("report     killed/report.html"));
 }
 
 /// Waits for `condition`; the child must not end before.

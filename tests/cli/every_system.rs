@@ -22,10 +22,9 @@ fn asked(takes: ItemKind) -> Vec<String> {
             .take(2)
             .map(|question| question.question.clone())
             .collect(),
-        ItemKind::Notes => vec![
-            "Fever & chills for two days.".to_owned(),
-            "Pulse < 80, all's well.".to_owned(),
-        ],
+        ItemKind::Notes => {
+            vec!["Fever & chills for two days.".to_owned(), "Pulse < 80, all's well.".to_owned()]
+        }
     }
 }
 
@@ -34,9 +33,7 @@ fn cases(page: &str) -> String {
     let from = page.find("id=\"cases\"").unwrap();
     let length = page[from..].find("prompts-title").unwrap();
     let tags = Regex::new(r"<[^>]*>").unwrap();
-    let text = tags
-        .replace_all(&page[from..from + length], "")
-        .into_owned();
+    let text = tags.replace_all(&page[from..from + length], "").into_owned();
     let entities = [
         ("&lt;", "<"),
         ("&gt;", ">"),
@@ -46,22 +43,16 @@ fn cases(page: &str) -> String {
         ("&#x2f;", "/"),
         ("&amp;", "&"),
     ];
-    entities
-        .iter()
-        .fold(text, |text, (entity, char)| text.replace(entity, char))
+    entities.iter().fold(text, |text, (entity, char)| text.replace(entity, char))
 }
 
 /// Lines of the system's prompts that no item and no answer has.
 fn instructions(folder: &str) -> Vec<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("prompts")
-        .join(folder);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts").join(folder);
     let mut lines = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        let long = text
-            .lines()
-            .filter(|line| line.len() > 60 && !line.contains('{'));
+        let long = text.lines().filter(|line| line.len() > 60 && !line.contains('{'));
         lines.extend(long.map(|line| line.trim().to_owned()));
     }
     assert!(!lines.is_empty());
@@ -88,16 +79,10 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
         let page = std::fs::read_to_string(scratch.path(name).join("report.html")).unwrap();
         let cases = cases(&page);
         for text in asked(system.takes) {
-            assert!(
-                cases.contains(&text),
-                "{name}: the page does not show: {text}"
-            );
+            assert!(cases.contains(&text), "{name}: the page does not show: {text}");
         }
         for line in instructions(system.prompts) {
-            assert!(
-                !cases.contains(&line),
-                "{name}: the page shows the instruction: {line}"
-            );
+            assert!(!cases.contains(&line), "{name}: the page shows the instruction: {line}");
         }
     }
 }

@@ -27,10 +27,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
     ] {
         assert!(told.stdout.contains(part), "no {part:?} in {told:#?}");
     }
-    assert!(
-        told.stderr.contains("making models/tiny-gemma3\n"),
-        "{told:#?}"
-    );
+    assert!(told.stderr.contains("making models/tiny-gemma3\n"), "{told:#?}");
 
     let mode = |name: &str| {
         let metadata = std::fs::metadata(scratch.path(name)).unwrap();
@@ -42,14 +39,8 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let expected = [
-        "calls.jsonl",
-        "dataset.jsonl",
-        "items.jsonl",
-        "plan.toml",
-        "report.html",
-        "results.json",
-    ];
+    let expected =
+        ["calls.jsonl", "dataset.jsonl", "items.jsonl", "plan.toml", "report.html", "results.json"];
     assert_eq!(names, expected);
     for name in names {
         assert_eq!(mode(&format!("first/{name}")), 0o600, "{name}");
@@ -88,17 +79,12 @@ fn a_model_is_made_listed_and_verified() {
         let made = scratch.wardround(format!("models synth {family} {family} --seed 5"));
         assert_eq!(made.succeeded().stdout, format!("{family}\n"));
         let verified = scratch.wardround(format!("models verify ./{family}"));
-        assert!(
-            verified.succeeded().stdout.contains("model.safetensors"),
-            "{verified:#?}"
-        );
+        assert!(verified.succeeded().stdout.contains("model.safetensors"), "{verified:#?}");
     }
     scratch
         .wardround("models synth gemma3 gemma3")
         .refused(2, &["gemma3 exists and is not an empty directory"]);
-    scratch
-        .wardround("models synth mamba m")
-        .refused(2, &["'mamba'", "gemma3, llama, qwen3"]);
+    scratch.wardround("models synth mamba m").refused(2, &["'mamba'", "gemma3, llama, qwen3"]);
     let listed = scratch.wardround("models ls");
     let cards: Vec<&str> = listed
         .succeeded()
@@ -124,10 +110,7 @@ fn a_model_is_made_listed_and_verified() {
 fn a_doctor_says_what_there_is() {
     let scratch = Scratch::new();
     let told = scratch.wardround("doctor --offline");
-    let cache = format!(
-        "cache      {}",
-        scratch.path(".cache/huggingface/hub").display()
-    );
+    let cache = format!("cache      {}", scratch.path(".cache/huggingface/hub").display());
     for part in [
         "version    0.1.0",
         "device     cpu: ",
@@ -136,10 +119,7 @@ fn a_doctor_says_what_there_is() {
         &cache,
         "model      qwen3-4b: not here: ",
     ] {
-        assert!(
-            told.succeeded().stdout.contains(part),
-            "no {part:?} in {told:#?}"
-        );
+        assert!(told.succeeded().stdout.contains(part), "no {part:?} in {told:#?}");
     }
     if cfg!(not(any(feature = "cuda", feature = "cuda-emulated"))) {
         let reason = "device     there is no cuda:0: this build has no CUDA";
@@ -151,11 +131,8 @@ fn a_doctor_says_what_there_is() {
 fn an_unknown_or_absent_model_is_named() {
     let scratch = Scratch::new();
     scratch.questions(1);
-    let run = |panel| {
-        scratch.run(format!(
-            "--panel {panel} --data questions.jsonl --out out --offline"
-        ))
-    };
+    let run =
+        |panel| scratch.run(format!("--panel {panel} --data questions.jsonl --out out --offline"));
     run("gemma4-4b").refused(
         2,
         &[
@@ -176,17 +153,11 @@ fn an_unknown_or_absent_model_is_named() {
     scratch.model(Family::Llama);
     run("llama,llama").refused(
         2,
-        &[
-            "a panel of 2 models, and medmad takes 3",
-            "hint: give --panel 3 models, or one for all",
-        ],
+        &["a panel of 2 models, and medmad takes 3", "hint: give --panel 3 models, or one for all"],
     );
     assert!(!scratch.path("out").exists());
     let fetch = scratch.wardround("models fetch qwen3-4b --offline");
-    fetch.refused(
-        3,
-        &["qwen3-4b cannot be fetched: --offline forbids connections"],
-    );
+    fetch.refused(3, &["qwen3-4b cannot be fetched: --offline forbids connections"]);
     let mut command = scratch.command("models fetch qwen3-4b");
     outcome(command.env("HF_HUB_OFFLINE", "1")).refused(3, &["HF_HUB_OFFLINE is set"]);
 }
@@ -198,30 +169,13 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
     for (pair, parts) in [
         (
             "tmax=1",
-            [
-                "there is no setting tmax",
-                "hint: the system's settings are t_max, confidence",
-            ],
+            ["there is no setting tmax", "hint: the system's settings are t_max, confidence"],
         ),
-        (
-            "t_max",
-            ["\"t_max\" is not key=value", "hint: write --set t_max=2"],
-        ),
-        (
-            "t_max=-1",
-            [
-                "setting t_max: \"-1\" is not a whole number",
-                "from 0 to 100",
-            ],
-        ),
-        (
-            "counterfactual=maybe",
-            ["setting counterfactual: \"maybe\"", "on or paper or strict"],
-        ),
+        ("t_max", ["\"t_max\" is not key=value", "hint: write --set t_max=2"]),
+        ("t_max=-1", ["setting t_max: \"-1\" is not a whole number", "from 0 to 100"]),
+        ("counterfactual=maybe", ["setting counterfactual: \"maybe\"", "on or paper or strict"]),
     ] {
-        scratch
-            .run_one("out", &format!("--set {pair}"))
-            .refused(2, &parts);
+        scratch.run_one("out", &format!("--set {pair}")).refused(2, &parts);
     }
     assert!(!scratch.path("out").exists());
 }
@@ -242,43 +196,25 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
         "free\n",
         "prompts    round 0: ",
     ] {
-        assert!(
-            told.succeeded().stdout.contains(part),
-            "no {part:?} in {told:#?}"
-        );
+        assert!(told.succeeded().stdout.contains(part), "no {part:?} in {told:#?}");
     }
-    assert_eq!(
-        std::fs::read_dir(scratch.path(".")).unwrap().count(),
-        before
-    );
+    assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), before);
 }
 
 #[test]
 fn a_command_line_without_its_needs_is_refused() {
     let scratch = Scratch::new();
-    scratch
-        .wardround("run medmad")
-        .refused(2, &["--data <FILE>"]);
-    scratch
-        .wardround("run medmad --data x.jsonl")
-        .refused(2, &["--format <FORMAT>"]);
-    scratch
-        .wardround("run medpanel")
-        .refused(2, &["'medpanel'", "medmad"]);
+    scratch.wardround("run medmad").refused(2, &["--data <FILE>"]);
+    scratch.wardround("run medmad --data x.jsonl").refused(2, &["--format <FORMAT>"]);
+    scratch.wardround("run medpanel").refused(2, &["'medpanel'", "medmad"]);
     scratch
         .wardround("run --resume --out old")
         .refused(2, &["resuming has a verb", "hint: `wardround resume old`"]);
+    scratch.wardround("run --recipe table1 --data-dir .").refused(2, &["--data-dir"]);
     scratch
-        .wardround("run --recipe table1 --data-dir .")
-        .refused(2, &["--data-dir"]);
-    scratch.wardround("run --recipe table1").refused(
-        2,
-        &["recipes have a verb", "hint: `wardround recipe table1`"],
-    );
-    assert_eq!(
-        scratch.wardround("--version").succeeded().stdout,
-        "wardround 0.1.0\n"
-    );
+        .wardround("run --recipe table1")
+        .refused(2, &["recipes have a verb", "hint: `wardround recipe table1`"]);
+    assert_eq!(scratch.wardround("--version").succeeded().stdout, "wardround 0.1.0\n");
 }
 
 #[test]
@@ -286,21 +222,14 @@ fn a_device_that_this_build_is_without_is_named() {
     let scratch = Scratch::new();
     let absent = [
         ("metal", cfg!(feature = "metal"), "feature `metal`"),
-        (
-            "cuda",
-            cfg!(any(feature = "cuda", feature = "cuda-emulated")),
-            "feature `cuda`",
-        ),
+        ("cuda", cfg!(any(feature = "cuda", feature = "cuda-emulated")), "feature `cuda`"),
     ];
     for (device, is_built, feature) in absent {
         if is_built {
             continue;
         }
         let told = scratch.wardround(format!("bench --synth qwen3 --device {device}"));
-        told.refused(
-            2,
-            &["there is no ", device, feature, "hint: ", "--device cpu"],
-        );
+        told.refused(2, &["there is no ", device, feature, "hint: ", "--device cpu"]);
     }
 }
 
@@ -308,8 +237,5 @@ fn a_device_that_this_build_is_without_is_named() {
 fn fast_is_refused_where_nothing_is_gained() {
     let scratch = Scratch::new();
     let told = scratch.wardround("bench --synth qwen3 --fast");
-    told.refused(
-        2,
-        &["--fast is not supported on", "hint: ", "--device cuda"],
-    );
+    told.refused(2, &["--fast is not supported on", "hint: ", "--device cuda"]);
 }

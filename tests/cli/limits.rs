@@ -17,9 +17,7 @@ fn write_one_too_long(scratch: &Scratch) {
 
 fn items(scratch: &Scratch, out: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path(out).join("items.jsonl")).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn results(scratch: &Scratch, out: &str) -> Value {
@@ -44,30 +42,18 @@ fn a_prompt_beyond_the_context_is_an_error_with_counts_and_the_run_goes_on() {
     assert_eq!(results_then["n_errors"], 1);
     assert_eq!(results_then["n_items"], 3);
     // It counts as wrong, in the denominator.
-    let right = items(&scratch, "out")
-        .iter()
-        .filter(|item| item["correct"] == true)
-        .count();
+    let right = items(&scratch, "out").iter().filter(|item| item["correct"] == true).count();
     assert_eq!(results_then["accuracy"]["per_run"][0], right as f64 / 3.0);
-    let failed: Vec<Value> = items(&scratch, "out")
-        .into_iter()
-        .filter(|item| !item["error"].is_null())
-        .collect();
+    let failed: Vec<Value> =
+        items(&scratch, "out").into_iter().filter(|item| !item["error"].is_null()).collect();
     assert_eq!(failed.len(), 1);
-    assert_eq!(
-        (&failed[0]["answer"], &failed[0]["correct"]),
-        (&"".into(), &false.into())
-    );
+    assert_eq!((&failed[0]["answer"], &failed[0]["correct"]), (&"".into(), &false.into()));
     scratch.wardround("verify out").succeeded();
     scratch.wardround("replay out").succeeded();
 
     let again = scratch.wardround("resume out");
     again.refused(1, &["1 of 3 items errored"]);
-    assert_eq!(
-        lines(&scratch.path("out/items.jsonl")),
-        4,
-        "it was not tried again"
-    );
+    assert_eq!(lines(&scratch.path("out/items.jsonl")), 4, "it was not tried again");
     assert_eq!(results(&scratch, "out")["n_errors"], 1);
     scratch.wardround("verify out").succeeded();
 }

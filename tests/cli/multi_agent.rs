@@ -38,10 +38,7 @@ fn every_baseline_runs_verifies_and_replays() {
             assert!("ABCDE".contains(&item.answer) && !item.answer.is_empty());
             assert!(item.calls <= protocol.max_calls(), "{item:?}");
             assert!(!item.rounds.is_empty() && item.error.is_none());
-            assert!(
-                counts.is_empty() || counts.contains(&item.calls),
-                "{item:?}"
-            );
+            assert!(counts.is_empty() || counts.contains(&item.calls), "{item:?}");
             let calls = contents.calls.records.iter();
             let calls = calls.filter(|call| call.item == item.item);
             assert_eq!(calls.count(), item.calls as usize);
@@ -69,11 +66,7 @@ fn every_baseline_takes_free_text_to_an_end() {
         assert_eq!(contents.items.records.len(), 2);
         let answer = |call: &Value| call["answer"].as_str().map(str::len);
         let calls = contents.calls.records.iter();
-        assert!(
-            calls
-                .map(|call| answer(&call.record))
-                .all(|length| length.unwrap_or(0) <= 1)
-        );
+        assert!(calls.map(|call| answer(&call.record)).all(|length| length.unwrap_or(0) <= 1));
     }
 }
 
@@ -85,16 +78,10 @@ fn a_seat_may_have_a_model_of_its_own() {
     let run = format!(
         "run medagents --data questions.jsonl --format mcq --panel {panel} --set record_chars=8"
     );
-    scratch
-        .wardround(format!("{run} --set slot.decision=qwen3 --out out"))
-        .succeeded();
+    scratch.wardround(format!("{run} --set slot.decision=qwen3 --out out")).succeeded();
     let contents = Contents::read(&scratch.path("out")).unwrap();
     let backbone = |agent: &str| {
-        let call = contents
-            .calls
-            .records
-            .iter()
-            .find(|call| call.agent == agent);
+        let call = contents.calls.records.iter().find(|call| call.agent == agent);
         call.unwrap().backbone.clone()
     };
     assert_ne!(backbone("decision"), backbone("gatherer"));

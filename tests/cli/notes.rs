@@ -14,10 +14,7 @@ const NOTES: &str = r#"{"id": "a", "text": "Fever for two days. Malaria is treat
 fn scratch() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("notes.jsonl", NOTES);
-    scratch.write(
-        "bed-7.txt",
-        "Fever for two days. Malaria is treated with aspirin.\n",
-    );
+    scratch.write("bed-7.txt", "Fever for two days. Malaria is treated with aspirin.\n");
     scratch.model(Family::Qwen3);
     scratch
 }
@@ -37,20 +34,11 @@ fn every_structure_runs_verifies_and_replays() {
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.notes().len(), 3);
         for record in contents.notes().into_values() {
-            assert!(
-                record.flag.is_some() && record.error.is_none(),
-                "{record:?}"
-            );
+            assert!(record.flag.is_some() && record.error.is_none(), "{record:?}");
             assert!(record.calls <= agents);
             assert_eq!(record.gold.is_none(), record.item == "c");
         }
-        assert!(
-            contents
-                .calls
-                .records
-                .iter()
-                .all(|call| call.sampling.constrained)
-        );
+        assert!(contents.calls.records.iter().all(|call| call.sampling.constrained));
     }
 }
 
@@ -60,10 +48,7 @@ fn switches_and_the_base_model_run_to_an_end() {
     let cases = [
         ("medguards", "--set arbitration=vote"),
         ("medguards", "--set localisation=hard"),
-        (
-            "medguards",
-            "--set aligner=lcs --set release_compat=on --free --set max_tokens=40",
-        ),
+        ("medguards", "--set aligner=lcs --set release_compat=on --free --set max_tokens=40"),
         ("base-llm", "--set prompt=2"),
         ("base-llm", "--free --set max_tokens=20"),
     ];
@@ -73,9 +58,7 @@ fn switches_and_the_base_model_run_to_an_end() {
                 "run {system} --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 {settings} --out out-{number}"
             ))
             .succeeded();
-        scratch
-            .wardround(format!("verify out-{number}"))
-            .succeeded();
+        scratch.wardround(format!("verify out-{number}")).succeeded();
     }
 }
 
@@ -100,19 +83,10 @@ fn a_system_takes_what_it_is_for() {
     scratch.questions(1);
     scratch
         .wardround("run medmad --data notes.jsonl --format notes --panel qwen3 --out out")
-        .refused(
-            2,
-            &[
-                "medmad answers questions, and notes holds notes",
-                "medguards",
-            ],
-        );
+        .refused(2, &["medmad answers questions, and notes holds notes", "medguards"]);
     scratch
         .wardround("run medguards --data questions.jsonl --format mcq --panel qwen3 --out out")
-        .refused(
-            2,
-            &["medguards checks notes, and mcq holds questions", "medec"],
-        );
+        .refused(2, &["medguards checks notes, and mcq holds questions", "medec"]);
 }
 
 #[test]
@@ -124,14 +98,8 @@ fn check_says_the_same_of_a_file_and_of_stdin_and_writes_nothing() {
     let text = std::fs::read_to_string(scratch.path("bed-7.txt")).unwrap();
     let stdin = scratch.wardround_reading(&text, &format!("check {flags}"));
     let read = |stdout: &str| serde_json::from_str::<Value>(stdout).unwrap();
-    let (file, stdin) = (
-        read(&file.succeeded().stdout),
-        read(&stdin.succeeded().stdout),
-    );
-    assert_eq!(
-        (&file["note"], &stdin["note"]),
-        (&"bed-7".into(), &"stdin".into())
-    );
+    let (file, stdin) = (read(&file.succeeded().stdout), read(&stdin.succeeded().stdout));
+    assert_eq!((&file["note"], &stdin["note"]), (&"bed-7".into(), &"stdin".into()));
     assert!(file["has_error"].is_boolean());
     assert!(file["notice"].as_str().unwrap().contains("not a diagnosis"));
     assert_eq!(std::fs::read_dir(scratch.path("")).unwrap().count(), before);
@@ -156,9 +124,7 @@ fn the_gate_follows_the_answer_and_out_keeps_the_run() {
         }
     }
     assert_eq!(seen, [true; 2], "random weights say both in 40 tries");
-    scratch
-        .wardround("check bed-7.txt --panel qwen3 --set record_chars=8 --out kept")
-        .succeeded();
+    scratch.wardround("check bed-7.txt --panel qwen3 --set record_chars=8 --out kept").succeeded();
     scratch.wardround("verify kept").succeeded();
     scratch
         .wardround_reading("A note.", "check --panel qwen3 --out other")
@@ -174,12 +140,7 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     let run = "run medguards --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --runs 2 --out out";
     let told = scratch.wardround(run);
     let told = &told.succeeded().stdout;
-    for line in [
-        "\naccuracy   ",
-        "\ndetection  ",
-        "\nsentences  ",
-        "\nROUGE-1    ",
-    ] {
+    for line in ["\naccuracy   ", "\ndetection  ", "\nsentences  ", "\nROUGE-1    "] {
         assert!(told.contains(line), "{told}");
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
@@ -201,18 +162,8 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     let json = scratch.wardround("report out --format json");
     let json: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
     let tables = json["tables"].as_array().unwrap();
-    let names: Vec<&str> = tables
-        .iter()
-        .map(|table| table["name"].as_str().unwrap())
-        .collect();
-    for name in [
-        "detection",
-        "confusion",
-        "localisation",
-        "correction",
-        "consensus",
-        "cost",
-    ] {
+    let names: Vec<&str> = tables.iter().map(|table| table["name"].as_str().unwrap()).collect();
+    for name in ["detection", "confusion", "localisation", "correction", "consensus", "cost"] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert_eq!(&tables[0]["rows"][0]["share"]["mean"], detection);
@@ -224,15 +175,10 @@ fn a_run_on_notes_has_its_own_page_tables_and_figures() {
     assert_eq!((&row[0], dollars), ("detection", completion / 1e6));
     let markdown = scratch.wardround("report out --format md --table consensus");
     assert!(markdown.succeeded().stdout.contains("| *detection* |"));
-    scratch
-        .wardround("report out --format md --prices 1,2")
-        .refused(2, &["expected three prices"]);
+    scratch.wardround("report out --format md --prices 1,2").refused(2, &["expected three prices"]);
     scratch
         .wardround("report out --format md --table accuracy")
-        .refused(
-            2,
-            &["out has no table accuracy", "hint: it has detection, "],
-        );
+        .refused(2, &["out has no table accuracy", "hint: it has detection, "]);
 
     std::fs::remove_file(scratch.path("out/report.html")).unwrap();
     scratch.wardround("report out").succeeded();
@@ -252,9 +198,7 @@ fn a_changed_figure_of_notes_is_found() {
     let changed = sound.replacen("\"n_graded\": 2", "\"n_graded\": 3", 1);
     assert_ne!(changed, sound);
     std::fs::write(&path, changed).unwrap();
-    scratch
-        .wardround("verify out")
-        .refused(3, &["results.json, line ", "n_graded"]);
+    scratch.wardround("verify out").refused(3, &["results.json, line ", "n_graded"]);
 }
 
 #[test]
@@ -273,16 +217,12 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
     scratch
         .wardround("run base-llm --data notes.jsonl --format notes --panel qwen3 --set record_chars=8 --out out")
         .succeeded();
-    scratch
-        .wardround("report out --keywords keywords.json --alpha 0.3")
-        .succeeded();
+    scratch.wardround("report out --keywords keywords.json --alpha 0.3").succeeded();
     scratch.write("broken.json", "{\"a\": \"one\"}");
     scratch
         .wardround("report out --keywords broken.json")
         .refused(2, &["broken.json: ", "`wardround keywords` writes it"]);
-    scratch
-        .wardround("report out --alpha 1.5")
-        .refused(2, &["0 to 1"]);
+    scratch.wardround("report out --alpha 1.5").refused(2, &["0 to 1"]);
     scratch.write("one.txt", "a 1 1 \"Malaria is treated with quinine.\"\n");
     scratch.write("gold.jsonl", NOTES.lines().next().unwrap());
     scratch
@@ -290,9 +230,7 @@ fn a_models_keywords_are_those_that_the_gold_correction_has() {
             "score mediqa-corr one.txt --gold gold.jsonl --gold-format notes --scorers nowhere",
         )
         .refused(3, &["bleurt-20", "models fetch"]);
-    scratch
-        .wardround("report out --submission run.txt")
-        .succeeded();
+    scratch.wardround("report out --submission run.txt").succeeded();
     let submission = std::fs::read_to_string(scratch.path("run.txt")).unwrap();
     assert_eq!(submission.lines().count(), 3, "{submission}");
 }
@@ -309,19 +247,10 @@ fn runs_on_notes_are_compared_by_their_flags() {
     }
     let told = scratch.wardround("compare guarded alone --format json");
     let told: Value = serde_json::from_str(&told.succeeded().stdout).unwrap();
-    assert_eq!(
-        (&told["n_questions"], &told["n_graded"]),
-        (&3.into(), &2.into())
-    );
-    for (run, row) in ["guarded", "alone"]
-        .into_iter()
-        .zip(told["runs"].as_array().unwrap())
-    {
+    assert_eq!((&told["n_questions"], &told["n_graded"]), (&3.into(), &2.into()));
+    for (run, row) in ["guarded", "alone"].into_iter().zip(told["runs"].as_array().unwrap()) {
         let contents = Contents::read(&scratch.path(run)).unwrap();
-        let right = contents
-            .outcomes()
-            .into_values()
-            .filter(|one| one.correct() == Some(true));
+        let right = contents.outcomes().into_values().filter(|one| one.correct() == Some(true));
         let share = right.count() as f64 / 2.0;
         assert_eq!(row["accuracy"]["mean"].as_f64(), Some(share), "{row}");
     }

@@ -53,31 +53,18 @@ fn a_sheet_of_notes_names_no_run_no_system_and_no_model() {
     scratch.write("notes.jsonl", NOTES.iter().map(line).collect::<String>());
     scratch.model(Family::Llama);
     scratch.model(Family::Qwen3);
-    for (system, model, out) in [
-        ("medguards", "llama", "first-arm"),
-        ("base-llm", "qwen3", "second-arm"),
-    ] {
+    for (system, model, out) in
+        [("medguards", "llama", "first-arm"), ("base-llm", "qwen3", "second-arm")]
+    {
         let run =
             format!("run {system} --data notes.jsonl --format notes --panel {model} --out {out}");
-        scratch
-            .wardround(format!("{run} --set max_tokens=48"))
-            .succeeded();
+        scratch.wardround(format!("{run} --set max_tokens=48")).succeeded();
     }
     let export = "rate export first-arm second-arm --notes 3 --out sheet";
-    assert_eq!(
-        scratch.wardround(export).succeeded().stdout,
-        "sheet/rate.html\n"
-    );
+    assert_eq!(scratch.wardround(export).succeeded().stdout, "sheet/rate.html\n");
     let page = std::fs::read_to_string(scratch.path("sheet/rate.html")).unwrap();
     let key = std::fs::read_to_string(scratch.path("sheet/rate-key.json")).unwrap();
-    for name in [
-        "first-arm",
-        "second-arm",
-        "medguards",
-        "base-llm",
-        "llama",
-        "qwen3",
-    ] {
+    for name in ["first-arm", "second-arm", "medguards", "base-llm", "llama", "qwen3"] {
         assert!(!page.to_lowercase().contains(name), "{name} in the page");
         assert!(key.contains(name), "no {name} in the key");
     }
@@ -88,23 +75,16 @@ fn a_sheet_of_notes_names_no_run_no_system_and_no_model() {
         assert!(NOTES.iter().any(|note| note.1 == text.concat()), "{entry}");
     }
     for file in ["sheet/rate.html", "sheet/rate-key.json"] {
-        let mode = std::fs::metadata(scratch.path(file))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = std::fs::metadata(scratch.path(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
-    scratch
-        .wardround(export)
-        .refused(2, &["sheet exists and is not an empty directory", "--out"]);
+    scratch.wardround(export).refused(2, &["sheet exists and is not an empty directory", "--out"]);
 }
 
 #[test]
 fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
     let scratch = question_runs();
-    scratch
-        .wardround("rate export calm keen --items 4 --out sheet")
-        .succeeded();
+    scratch.wardround("rate export calm keen --items 4 --out sheet").succeeded();
     let key = read(&scratch.path("sheet/rate-key.json"));
     let is_keen = |place: usize| key["entries"][place]["run"] == 1;
     // A gives every entry of keen 3 and of calm 1; B the same, but 0 to the first entry and nothing to the last.
@@ -117,28 +97,17 @@ fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
     rate(&scratch, "sheet", "A", by_a);
     rate(&scratch, "sheet", "B", by_b);
     let score = |more: &str| {
-        scratch.wardround(format!(
-            "rate score sheet/rate-key.json A.json B.json {more}"
-        ))
+        scratch.wardround(format!("rate score sheet/rate-key.json A.json B.json {more}"))
     };
 
     let found: Value = serde_json::from_str(&score("--format json").succeeded().stdout).unwrap();
     let tables = found["tables"].as_array().unwrap();
-    let names: Vec<&str> = tables
-        .iter()
-        .map(|table| table["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = tables.iter().map(|table| table["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["ratings", "raters", "disputed"]);
     for (run, row) in tables[0]["rows"].as_array().unwrap().iter().enumerate() {
-        let own: Vec<usize> = (0..8)
-            .filter(|place| is_keen(*place) == (run == 1))
-            .collect();
+        let own: Vec<usize> = (0..8).filter(|place| is_keen(*place) == (run == 1)).collect();
         let mean = |scores: &[Option<u8>]| {
-            let given: Vec<f64> = scores
-                .iter()
-                .flatten()
-                .map(|score| f64::from(*score))
-                .collect();
+            let given: Vec<f64> = scores.iter().flatten().map(|score| f64::from(*score)).collect();
             given.iter().sum::<f64>() / given.len() as f64
         };
         let (a, b): (Vec<_>, Vec<_>) = own.iter().map(|place| (by_a(*place), by_b(*place))).unzip();
@@ -152,10 +121,7 @@ fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
         assert_eq!(row["normalised MOS"], both / 3.0);
     }
     let pair = &tables[1]["rows"][0];
-    assert_eq!(
-        (&pair["rated by both"], &pair["identical scores"]),
-        (&json!(7), &json!(6))
-    );
+    assert_eq!((&pair["rated by both"], &pair["identical scores"]), (&json!(7), &json!(6)));
     assert_eq!(pair["agreement"], 6.0 / 7.0);
     // Of the 7 entries A gave `threes` 3 and the rest 1; B one 0 in place of the first.
     let threes = (0..7).filter(|place| is_keen(*place)).count() as f64;
@@ -173,12 +139,7 @@ fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
 
     let shown = score("").succeeded().stdout.clone();
     assert!(shown.contains("| A and B | 7 | 6 | 0.857 |"), "{shown}");
-    assert!(
-        score("--format csv")
-            .succeeded()
-            .stdout
-            .starts_with("# ratings\nrun,system,models,")
-    );
+    assert!(score("--format csv").succeeded().stdout.starts_with("# ratings\nrun,system,models,"));
     let alone = scratch.wardround("rate score sheet/rate-key.json B.json --format json");
     let alone: Value = serde_json::from_str(&alone.succeeded().stdout).unwrap();
     assert_eq!(alone["tables"].as_array().unwrap().len(), 1);
@@ -187,32 +148,22 @@ fn two_raters_come_to_opinion_scores_agreement_and_kappa() {
 #[test]
 fn joined_ratings_stand_in_the_runs_report_and_leave_its_chains_alone() {
     let scratch = question_runs();
-    scratch
-        .wardround("rate export calm keen --notes 3 --out sheet")
-        .succeeded();
-    scratch
-        .wardround("rate export keen --notes 2 --out other")
-        .succeeded();
+    scratch.wardround("rate export calm keen --notes 3 --out sheet").succeeded();
+    scratch.wardround("rate export keen --notes 2 --out other").succeeded();
     rate(&scratch, "sheet", "A", |place| Some(place as u8 % 4));
     rate(&scratch, "sheet", "B", |_| Some(2));
     let head = |run: &str| read(&scratch.path(run).join("results.json"))["head"].to_string();
     let before = head("keen");
     std::fs::rename(scratch.path("keen"), scratch.path("moved")).unwrap();
     let score = "rate score sheet/rate-key.json A.json B.json";
-    scratch
-        .wardround(format!("{score} --join moved calm"))
-        .succeeded();
+    scratch.wardround(format!("{score} --join moved calm")).succeeded();
 
     assert_eq!(head("moved"), before);
     scratch.wardround("verify moved").succeeded();
     for run in ["moved", "calm"] {
         let page = std::fs::read_to_string(scratch.path(run).join("report.html")).unwrap();
         assert!(page.contains(">Human ratings</h2>"), "{run}");
-        assert_eq!(
-            page.matches(" on ").count() >= 3,
-            page.contains("A on "),
-            "{run}"
-        );
+        assert_eq!(page.matches(" on ").count() >= 3, page.contains("A on "), "{run}");
     }
     let of_run = scratch.wardround("report moved --format json --table rated");
     let of_run: Value = serde_json::from_str(&of_run.succeeded().stdout).unwrap();
@@ -221,36 +172,21 @@ fn joined_ratings_stand_in_the_runs_report_and_leave_its_chains_alone() {
     let entries = key["entries"].as_array().unwrap().iter().enumerate();
     let keen = entries.filter(|(_, entry)| entry["run"] == 1);
     for (row, (place, entry)) in rows.iter().zip(keen) {
-        assert_eq!(
-            (&row["item"], &row["score: A"]),
-            (&entry["item"], &json!(place % 4))
-        );
+        assert_eq!((&row["item"], &row["score: A"]), (&entry["item"], &json!(place % 4)));
         assert_eq!(row["comment: B"], format!("B on {place}"));
     }
     assert_eq!(rows.len(), 3);
 
     // A second scoring of the same sheet replaces the first; another sheet's does not.
-    scratch
-        .wardround(format!("{score} --join moved"))
-        .succeeded();
+    scratch.wardround(format!("{score} --join moved")).succeeded();
     rate(&scratch, "other", "C", |_| Some(0));
     scratch
         .wardround("rate score other/rate-key.json C.json --join moved")
-        .refused(
-            2,
-            &[
-                "moved/ratings.json holds the ratings of another sheet",
-                "move it away",
-            ],
-        );
+        .refused(2, &["moved/ratings.json holds the ratings of another sheet", "move it away"]);
     scratch
         .wardround("rate score other/rate-key.json C.json --join calm")
         .refused(2, &["calm is none of the runs that were rated", "--join"]);
-    std::fs::copy(
-        scratch.path("calm/ratings.json"),
-        scratch.path("moved/ratings.json"),
-    )
-    .unwrap();
+    std::fs::copy(scratch.path("calm/ratings.json"), scratch.path("moved/ratings.json")).unwrap();
     scratch
         .wardround("report moved")
         .refused(2, &["moved/ratings.json holds the ratings of another run"]);
@@ -259,12 +195,8 @@ fn joined_ratings_stand_in_the_runs_report_and_leave_its_chains_alone() {
 #[test]
 fn files_that_do_not_fit_the_sheet_are_refused() {
     let scratch = question_runs();
-    scratch
-        .wardround("rate export calm keen --notes 2 --out sheet")
-        .succeeded();
-    scratch
-        .wardround("rate export calm keen --notes 2 --seed 7 --out other")
-        .succeeded();
+    scratch.wardround("rate export calm keen --notes 2 --out sheet").succeeded();
+    scratch.wardround("rate export calm keen --notes 2 --seed 7 --out other").succeeded();
     rate(&scratch, "other", "elsewhere", |_| Some(1));
     rate(&scratch, "sheet", "A", |_| Some(1));
     let good = read(&scratch.path("A.json"));
@@ -272,18 +204,13 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         let mut file = good.clone();
         change(&mut file);
         scratch.write("bad.json", file.to_string());
-        scratch
-            .wardround("rate score sheet/rate-key.json bad.json")
-            .refused(2, parts);
+        scratch.wardround("rate score sheet/rate-key.json bad.json").refused(2, parts);
     };
     refused(
         &|file| file["entries"][1]["score"] = json!(4),
         &["bad.json: the score of entry E2 is 4, not one of 0 to 3"],
     );
-    refused(
-        &|file| file["entries"][1]["score"] = json!(-1),
-        &["the score of entry E2 is -1"],
-    );
+    refused(&|file| file["entries"][1]["score"] = json!(-1), &["the score of entry E2 is -1"]);
     refused(
         &|file| file["entries"][1]["score"] = json!(1.5),
         &["bad.json is no rater's file: ", "1.5"],
@@ -292,16 +219,10 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
         &|file| file["entries"][1]["code"] = json!("E99"),
         &["bad.json: the sheet has no entry E99"],
     );
-    refused(
-        &|file| file["entries"][1]["code"] = json!("E1"),
-        &["bad.json: entry E1 comes twice"],
-    );
+    refused(&|file| file["entries"][1]["code"] = json!("E1"), &["bad.json: entry E1 comes twice"]);
     refused(
         &|file| file["rater"] = json!(" "),
-        &[
-            "bad.json does not say who rated",
-            "hint: fill in the rater's initials",
-        ],
+        &["bad.json does not say who rated", "hint: fill in the rater's initials"],
     );
     refused(
         &|file| file["kind"] = json!("wardround-rating-key"),
@@ -310,19 +231,13 @@ fn files_that_do_not_fit_the_sheet_are_refused() {
     scratch.write("bad.json", "{\"kind\": ");
     let score = |files: &str| scratch.wardround(format!("rate score sheet/rate-key.json {files}"));
     score("bad.json").refused(2, &["bad.json is no rater's file: EOF"]);
-    score("elsewhere.json").refused(
-        2,
-        &["elsewhere.json rates sheet ", "the key is that of sheet "],
-    );
+    score("elsewhere.json")
+        .refused(2, &["elsewhere.json rates sheet ", "the key is that of sheet "]);
     score("A.json A.json").refused(2, &["A.json and A.json are both of rater A"]);
     score("nowhere.json").refused(2, &["nowhere.json"]);
-    scratch.wardround("rate score A.json A.json").refused(
-        2,
-        &[
-            "A.json is no key of a rating sheet",
-            "hint: `rate export` writes the key",
-        ],
-    );
+    scratch
+        .wardround("rate score A.json A.json")
+        .refused(2, &["A.json is no key of a rating sheet", "hint: `rate export` writes the key"]);
 }
 
 #[test]

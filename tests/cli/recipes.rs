@@ -41,12 +41,7 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
 
     let table = scratch.wardround("resume table1 --quiet");
     let table = &table.succeeded().stdout;
-    for told in [
-        "| MED-MAD |",
-        "0.6000 ± 0.0265",
-        "under a grammar",
-        "seed 42",
-    ] {
+    for told in ["| MED-MAD |", "0.6000 ± 0.0265", "under a grammar", "seed 42"] {
         assert!(table.contains(told), "no {told:?} in {table}");
     }
     let found = results(&folder);
@@ -82,9 +77,7 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
     );
     scratch.write("sweep.toml", recipe);
     let run = "recipe sweep.toml --data-dir . --constrained --out";
-    scratch
-        .wardround(format!("{run} sweep --panel {panel}"))
-        .succeeded();
+    scratch.wardround(format!("{run} sweep --panel {panel}")).succeeded();
     let folder = scratch.path("sweep");
     let contents = |cell: &str| {
         let path = folder.join("cells").join(cell);
@@ -114,26 +107,16 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     let scratch = Scratch::new();
     let panel = scratch.panel();
     scratch.questions(1);
-    scratch.wardround("recipe table9 --data-dir .").refused(
-        2,
-        &[
-            "there is no recipe table9",
-            "hint: the recipes are table1, ",
-        ],
-    );
     scratch
-        .wardround("recipe table1")
-        .refused(2, &["--data-dir"]);
+        .wardround("recipe table9 --data-dir .")
+        .refused(2, &["there is no recipe table9", "hint: the recipes are table1, "]);
+    scratch.wardround("recipe table1").refused(2, &["--data-dir"]);
     scratch
-        .wardround(format!(
-            "recipe table1 --data-dir . --panel {panel} --out out"
-        ))
+        .wardround(format!("recipe table1 --data-dir . --panel {panel} --out out"))
         .refused(2, &["medqa/us_5opt_test.jsonl"]);
     assert!(!scratch.path("out").exists());
     scratch
-        .wardround(format!(
-            "recipe table1 --data-dir . --panel {panel} --set t_min=1"
-        ))
+        .wardround(format!("recipe table1 --data-dir . --panel {panel} --set t_min=1"))
         .refused(2, &["no setting t_min"]);
     scratch
         .wardround("recipe table1 --data-dir . --ids ids.txt")
@@ -144,8 +127,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch.write("one.toml", recipe);
     let run = "recipe one.toml --data-dir . --constrained --out one";
     scratch.wardround(run).succeeded();
-    scratch.wardround(format!("{run} --seed 7")).refused(
-        2,
-        &["one holds another run of recipes: seed was \"42\", and is \"7\""],
-    );
+    scratch
+        .wardround(format!("{run} --seed 7"))
+        .refused(2, &["one holds another run of recipes: seed was \"42\", and is \"7\""]);
 }

@@ -9,21 +9,14 @@ use crate::binary::Scratch;
 /// Runs the script.
 fn recompute(out: &Path) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recompute.py");
-    Command::new("python3")
-        .arg(script)
-        .arg(out)
-        .output()
-        .unwrap()
+    Command::new("python3").arg(script).arg(out).output().unwrap()
 }
 
 #[track_caller]
 fn agrees(out: &Path, told: &str) {
     let output = recompute(out);
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && said.starts_with(told),
-        "{output:?}"
-    );
+    assert!(output.status.success() && said.starts_with(told), "{output:?}");
 }
 
 #[test]
@@ -56,17 +49,9 @@ fn with_python_every_switch_of_the_vote_is_recomputed() {
     for (out, flags, items) in [
         ("weighted", "--set t_max=1", 3),
         ("unweighted", "--set t_max=1 --set confidence=off", 3),
-        (
-            "one-role",
-            "--set roles=ddx --set analysis_first=on --runs 2",
-            6,
-        ),
+        ("one-role", "--set roles=ddx --set analysis_first=on --runs 2", 6),
         ("cut-short", "--set t_max=1 --set max_tokens=200", 3),
-        (
-            "free",
-            "--set t_max=1 --set max_tokens=40 --free --runs 3",
-            9,
-        ),
+        ("free", "--set t_max=1 --set max_tokens=40 --free --runs 3", 9),
     ] {
         let run = format!("--data questions.jsonl --panel {panel} --out {out} {flags}");
         scratch.run(run).succeeded();
@@ -97,8 +82,5 @@ fn with_python_the_script_finds_a_wrong_vote() {
     let output = recompute(&scratch.path("out"));
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(
-        said.starts_with("item q1, run 1, round 0: weight of guide: found "),
-        "{said}"
-    );
+    assert!(said.starts_with("item q1, run 1, round 0: weight of guide: found "), "{said}");
 }

@@ -43,16 +43,8 @@ fn with_data_tables_on_real_notes_are_killed_taken_up_and_recomputed() {
     scratch.link_data();
     let panel = scratch.panel();
     for (table, killed_in, told) in [
-        (
-            "medguards-table2",
-            "a-medguards-medec",
-            "6 runs, 18 notes, ",
-        ),
-        (
-            "medguards-table3",
-            "a-medguards-arabic",
-            "18 runs, 54 notes, ",
-        ),
+        ("medguards-table2", "a-medguards-medec", "6 runs, 18 notes, "),
+        ("medguards-table3", "a-medguards-arabic", "18 runs, 54 notes, "),
     ] {
         let folder = scratch.path(table);
         let run = format!(
@@ -175,18 +167,14 @@ against = "alone"
 "#;
     scratch.write("own.toml", recipe);
     scratch
-        .wardround(format!(
-            "recipe own.toml --data-dir . --panel gemma3 {TINY} --out own"
-        ))
+        .wardround(format!("recipe own.toml --data-dir . --panel gemma3 {TINY} --out own"))
         .succeeded();
     let results = std::fs::read(scratch.path("own/results.json")).unwrap();
     let results: serde_json::Value = serde_json::from_slice(&results).unwrap();
     for cell in results["cells"].as_array().unwrap() {
         let measures = cell["notes"]["correction"]["measures"].as_array().unwrap();
-        let names: Vec<&str> = measures
-            .iter()
-            .map(|one| one["measure"].as_str().unwrap())
-            .collect();
+        let names: Vec<&str> =
+            measures.iter().map(|one| one["measure"].as_str().unwrap()).collect();
         assert_eq!(names, ["rouge1", "rouge2", "rougeL"]);
         let accuracy = cell["mean"].as_f64().unwrap();
         assert_eq!(cell["cost"]["n_correct"], (accuracy * 8.0).round() as u64);
@@ -215,14 +203,10 @@ fn with_python_the_script_finds_what_no_call_says() {
     // Sealed anew, the forgery verifies.
     let forged = |change: &dyn Fn(&mut NoteLine), told: &str| {
         let mut contents = sound.clone();
-        let located = contents
-            .items
-            .records
-            .iter_mut()
-            .find_map(|item| match item {
-                ItemLine::Note(note) if note.sentence_id.is_some() => Some(note),
-                _ => None,
-            });
+        let located = contents.items.records.iter_mut().find_map(|item| match item {
+            ItemLine::Note(note) if note.sentence_id.is_some() => Some(note),
+            _ => None,
+        });
         change(located.expect("random weights locate something in sixteen notes"));
         seal_anew(&contents, &out);
         scratch.wardround("verify out").succeeded();
@@ -231,10 +215,7 @@ fn with_python_the_script_finds_what_no_call_says() {
     let other = |note: &mut NoteLine| note.sentence_id = note.sentence_id.map(|id| 1 - id);
     forged(&other, "run 1.sentence_id: found ");
     forged(&|note| note.flag = Some(false), "run 1.flag: found False");
-    forged(
-        &|note| note.correction = Some("None.".to_owned()),
-        "run 1.correction: found 'None.'",
-    );
+    forged(&|note| note.correction = Some("None.".to_owned()), "run 1.correction: found 'None.'");
     seal_anew(&sound, &out);
     agrees(&out, "1 runs, 16 notes, ");
 }

@@ -39,9 +39,7 @@ fn converse(stream: TcpStream, answer: &(impl Fn(&Value) -> (u16, Value) + Sync)
             }
             lines.push(line.to_ascii_lowercase());
         }
-        let length = lines
-            .iter()
-            .find_map(|line| line.strip_prefix("content-length:"));
+        let length = lines.iter().find_map(|line| line.strip_prefix("content-length:"));
         let length = length.map_or(0, |length| length.trim().parse().unwrap());
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
@@ -82,29 +80,21 @@ fn a_run_with_a_remote_member_is_logged_verified_and_not_replayed() {
         said("B")
     });
     let run = scratch.wardround(format!("{QUICK} --panel {member} --out out"));
-    assert!(
-        run.succeeded().stderr.contains("cannot be generated again"),
-        "{run:?}"
-    );
+    assert!(run.succeeded().stderr.contains("cannot be generated again"), "{run:?}");
     scratch.wardround("verify out").succeeded();
     let contents = Contents::read(&scratch.path("out")).unwrap();
     assert_eq!(contents.plan.panel[0].backbone, member);
     assert_eq!(contents.calls.records.len(), 3);
     for call in &contents.calls.records {
         assert_eq!((call.text.as_str(), call.request.as_str()), ("B", ""));
-        assert_eq!(
-            (call.sampling.temperature, call.usage.cached_tokens),
-            (None, 16)
-        );
+        assert_eq!((call.sampling.temperature, call.usage.cached_tokens), (None, 16));
         assert!(call.sampling.constrained && call.tokens.is_empty());
         let answered_by = call.answered_by.as_ref().unwrap();
         assert_eq!(answered_by.model.as_deref(), Some("tiny-2026"));
     }
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
     assert!(page.contains("as the provider decodes"));
-    scratch
-        .wardround("replay out")
-        .refused(2, &["cannot be generated again byte for byte"]);
+    scratch.wardround("replay out").refused(2, &["cannot be generated again byte for byte"]);
     // What is finished asks nobody: a plan of a remote member can be taken up.
     scratch.wardround("resume out").succeeded();
 }
@@ -121,16 +111,8 @@ fn a_panel_may_be_half_here_and_half_elsewhere() {
     );
     scratch.wardround(run).succeeded();
     let contents = Contents::read(&scratch.path("out")).unwrap();
-    assert_eq!(
-        contents.answers().into_values().next().unwrap().rounds[0].answers[1],
-        "C"
-    );
-    let remote: Vec<bool> = contents
-        .plan
-        .panel
-        .iter()
-        .map(|one| one.is_remote())
-        .collect();
+    assert_eq!(contents.answers().into_values().next().unwrap().rounds[0].answers[1], "C");
+    let remote: Vec<bool> = contents.plan.panel.iter().map(|one| one.is_remote()).collect();
     assert_eq!(remote, [false, true, false]);
 }
 
@@ -143,9 +125,7 @@ fn an_endpoint_that_fails_costs_the_item_and_one_that_is_dead_or_forbidden_the_r
         .wardround(format!("{QUICK} --panel {failing} --out failing"))
         .refused(1, &["2 of 2 items errored", "out of order"]);
     let dead = "openai:tiny@http://127.0.0.1:9/v1";
-    scratch
-        .wardround(format!("{QUICK} --panel {dead} --out dead"))
-        .refused(2, &["127.0.0.1:9"]);
+    scratch.wardround(format!("{QUICK} --panel {dead} --out dead")).refused(2, &["127.0.0.1:9"]);
     scratch
         .wardround(format!("{QUICK} --panel {failing} --out offline --offline"))
         .refused(2, &["cannot be asked"]);

@@ -42,9 +42,7 @@ fn finished() -> Scratch {
     scratch.write("two.toml", RECIPE);
     let panel = scratch.panel();
     let run = "recipe two.toml --data-dir . --constrained --out out";
-    scratch
-        .wardround(format!("{run} --panel {panel}"))
-        .succeeded();
+    scratch.wardround(format!("{run} --panel {panel}")).succeeded();
     scratch
 }
 
@@ -56,9 +54,7 @@ fn a_recipes_page_holds_its_figures_and_every_item_and_asks_for_nothing() {
     assert!(page.contains("<h1>Two &lt;b&gt;methods&lt;/b&gt;</h1>"));
     assert!(page.contains("The paper is silent &amp; so are we."));
     assert!(page.contains("every answer on this page is noise"));
-    for request in [
-        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "fetch(",
-    ] {
+    for request in ["http://", "https://", "src=", "url(", "@import", "<link", "<img", "fetch("] {
         assert!(!page.contains(request), "{request}");
     }
     // Accuracy, NetGain, one difference, correlated errors, calibration of two cells, cost.
@@ -68,11 +64,7 @@ fn a_recipes_page_holds_its_figures_and_every_item_and_asks_for_nothing() {
     let cells = data["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 2);
     for cell in cells {
-        assert!(
-            scratch
-                .path(&format!("out/{}", cell["page"].as_str().unwrap()))
-                .is_file()
-        );
+        assert!(scratch.path(&format!("out/{}", cell["page"].as_str().unwrap())).is_file());
         let runs = cell["items"].as_array().unwrap();
         assert_eq!(runs.len(), 2);
         for items in runs {
@@ -96,19 +88,8 @@ fn tables_say_in_every_form_what_the_results_say() {
     let json = scratch.wardround("report out --format json");
     let json: Value = serde_json::from_str(&json.succeeded().stdout).unwrap();
     let tables = json["tables"].as_array().unwrap();
-    let names: Vec<&str> = tables
-        .iter()
-        .map(|table| table["name"].as_str().unwrap())
-        .collect();
-    let all = [
-        "accuracy",
-        "netgain",
-        "paired",
-        "collapse",
-        "cases",
-        "calibration",
-        "cost",
-    ];
+    let names: Vec<&str> = tables.iter().map(|table| table["name"].as_str().unwrap()).collect();
+    let all = ["accuracy", "netgain", "paired", "collapse", "cases", "calibration", "cost"];
     assert_eq!(names, all);
     assert_eq!(tables[0]["rows"][1]["Own: ours"]["mean"], mean);
 
@@ -122,29 +103,13 @@ fn tables_say_in_every_form_what_the_results_say() {
     let markdown = &markdown.succeeded().stdout;
     assert!(markdown.contains(&format!("{mean:.4} ± ")), "{markdown}");
     // What must be said beside every table.
-    assert_eq!(
-        markdown
-            .matches("Thinking off; text under a grammar")
-            .count(),
-        all.len()
-    );
+    assert_eq!(markdown.matches("Thinking off; text under a grammar").count(), all.len());
 
     let of_run = scratch.wardround("report out/cells/medmad-own --format csv");
-    assert!(
-        of_run
-            .succeeded()
-            .stdout
-            .starts_with("# accuracy\nrun,accuracy,")
-    );
+    assert!(of_run.succeeded().stdout.starts_with("# accuracy\nrun,accuracy,"));
     scratch
         .wardround("report out --format csv --table netgains")
-        .refused(
-            2,
-            &[
-                "out has no table netgains",
-                "hint: it has accuracy, netgain, ",
-            ],
-        );
+        .refused(2, &["out has no table netgains", "hint: it has accuracy, netgain, "]);
 }
 
 #[test]
@@ -152,10 +117,9 @@ fn a_recipe_that_has_not_finished_has_no_page_yet() {
     let scratch = finished();
     std::fs::remove_file(scratch.path("out/results.json")).unwrap();
     for format in ["", "--format md"] {
-        scratch.wardround(format!("report out {format}")).refused(
-            2,
-            &["not every cell of recipe two.toml has run", "resume out"],
-        );
+        scratch
+            .wardround(format!("report out {format}"))
+            .refused(2, &["not every cell of recipe two.toml has run", "resume out"]);
     }
 }
 
@@ -175,16 +139,12 @@ fn every_systems_page_shows_the_items_text_and_hides_the_instructions() {
     scratch.write("notes.jsonl", note);
     for system in SYSTEMS {
         let (data, format, texts) = match system.takes {
-            ItemKind::Questions => (
-                "questions.jsonl",
-                "mcq",
-                ["Fever for 3 days. Which drug?", "Quinine"],
-            ),
-            ItemKind::Notes => (
-                "notes.jsonl",
-                "notes",
-                ["Fever for 3 days.", "Malaria was treated with aspirin."],
-            ),
+            ItemKind::Questions => {
+                ("questions.jsonl", "mcq", ["Fever for 3 days. Which drug?", "Quinine"])
+            }
+            ItemKind::Notes => {
+                ("notes.jsonl", "notes", ["Fever for 3 days.", "Malaria was treated with aspirin."])
+            }
         };
         let out = system.name;
         let rounds = if out == "medmad" { "--set t_max=0" } else { "" };

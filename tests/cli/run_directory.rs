@@ -10,18 +10,11 @@ fn a_place_that_cannot_be_written_to_is_named() {
     scratch.questions(1);
     scratch.write("file", "");
     for out in ["file/out", "file"] {
-        scratch.run_one(out, "").refused(
-            2,
-            &[
-                out,
-                "Not a directory",
-                "hint: choose an `--out` that you may write to",
-            ],
-        );
+        scratch
+            .run_one(out, "")
+            .refused(2, &[out, "Not a directory", "hint: choose an `--out` that you may write to"]);
     }
-    scratch
-        .run_one("/proc/wardround", "")
-        .refused(2, &["/proc/wardround"]);
+    scratch.run_one("/proc/wardround", "").refused(2, &["/proc/wardround"]);
     let resumed = scratch.wardround("resume questions.jsonl");
     resumed.refused(2, &["questions.jsonl/plan.toml", "Not a directory"]);
 }
@@ -32,30 +25,17 @@ fn a_directory_that_holds_something_is_left_alone() {
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
     let before = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
-    scratch.run_one("out", "").refused(
-        2,
-        &[
-            "out exists and is not empty",
-            "hint: go on with `wardround resume DIR`",
-        ],
-    );
-    assert_eq!(
-        std::fs::read(scratch.path("out/calls.jsonl")).unwrap(),
-        before
-    );
+    scratch
+        .run_one("out", "")
+        .refused(2, &["out exists and is not empty", "hint: go on with `wardround resume DIR`"]);
+    assert_eq!(std::fs::read(scratch.path("out/calls.jsonl")).unwrap(), before);
 
     std::fs::create_dir(scratch.path("mine")).unwrap();
     scratch.write("mine/thesis.tex", "");
-    for resumed in [
-        scratch.wardround("resume mine"),
-        scratch.wardround("resume nowhere"),
-    ] {
+    for resumed in [scratch.wardround("resume mine"), scratch.wardround("resume nowhere")] {
         resumed.refused(
             3,
-            &[
-                "is not a run directory: it holds no plan.toml",
-                "hint: name a directory",
-            ],
+            &["is not a run directory: it holds no plan.toml", "hint: name a directory"],
         );
     }
 }
@@ -74,12 +54,8 @@ fn a_full_disk_keeps_every_finished_call_and_the_run_goes_on_later() {
         // Without its signal, the limit on a file's size is an error of the write, as a full disk is.
         let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$@\"");
         let mut bash = Command::new("bash");
-        bash.args(["-c", &script, "bash"])
-            .arg(run.get_program())
-            .args(run.get_args());
-        bash.current_dir(scratch.path("."))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        bash.args(["-c", &script, "bash"]).arg(run.get_program()).args(run.get_args());
+        bash.current_dir(scratch.path(".")).stdout(Stdio::piped()).stderr(Stdio::piped());
         outcome(&mut bash)
     };
     limited(40, "full").refused(
@@ -108,10 +84,7 @@ fn a_finished_run_resumes_to_the_same_and_other_settings_are_refused() {
     scratch.run_one("out", "").succeeded();
     let calls = std::fs::read(scratch.path("out/calls.jsonl")).unwrap();
     scratch.wardround("resume out").succeeded();
-    assert_eq!(
-        std::fs::read(scratch.path("out/calls.jsonl")).unwrap(),
-        calls
-    );
+    assert_eq!(std::fs::read(scratch.path("out/calls.jsonl")).unwrap(), calls);
 
     for flags in ["--set t_max=2", "--seed 7", "--limit 1"] {
         let flag = flags.split(' ').next().unwrap();
@@ -133,11 +106,7 @@ fn a_plan_that_no_longer_matches_its_files_is_refused() {
     let data = scratch.questions(2);
     scratch.run_one("out", "").succeeded();
     let refused_everywhere = |field: &str| {
-        for again in [
-            "resume out",
-            "run --plan out/plan.toml --out again",
-            "replay out",
-        ] {
+        for again in ["resume out", "run --plan out/plan.toml --out again", "replay out"] {
             let message = "out/plan.toml: inputs changed since the plan was written: ";
             scratch.wardround(again).refused(3, &[message, field]);
         }
@@ -159,9 +128,7 @@ fn a_plan_that_no_longer_matches_its_files_is_refused() {
     std::fs::write(&weights, sound).unwrap();
 
     std::fs::rename(&data, scratch.path("elsewhere.jsonl")).unwrap();
-    scratch
-        .wardround("resume out")
-        .refused(2, &["questions.jsonl", "No such file"]);
+    scratch.wardround("resume out").refused(2, &["questions.jsonl", "No such file"]);
 }
 
 #[test]
@@ -180,9 +147,7 @@ fn a_plan_runs_again_from_another_directory() {
     scratch
         .wardround("run --plan broken.toml")
         .refused(3, &["broken.toml is not a plan: line 7: "]);
-    scratch
-        .wardround("run --plan nowhere.toml")
-        .refused(2, &["nowhere.toml", "No such file"]);
+    scratch.wardround("run --plan nowhere.toml").refused(2, &["nowhere.toml", "No such file"]);
 }
 
 #[test]
@@ -190,18 +155,12 @@ fn a_run_that_is_being_written_is_not_taken_up() {
     let scratch = Scratch::new();
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
-    let calls = std::fs::OpenOptions::new()
-        .append(true)
-        .open(scratch.path("out/calls.jsonl"));
+    let calls = std::fs::OpenOptions::new().append(true).open(scratch.path("out/calls.jsonl"));
     let calls = calls.unwrap();
     calls.lock().unwrap();
-    scratch.wardround("resume out").refused(
-        2,
-        &[
-            "out is being written by another process",
-            "hint: wait for it to end",
-        ],
-    );
+    scratch
+        .wardround("resume out")
+        .refused(2, &["out is being written by another process", "hint: wait for it to end"]);
 }
 
 #[test]
@@ -217,8 +176,6 @@ fn a_run_of_another_version_goes_on_only_where_that_is_allowed() {
     let again = scratch.wardround("run --plan old.toml --out again");
     let told = ["version is \"0.0.9\" against", "hint: ", "--allow-version"];
     again.refused(2, &told);
-    scratch
-        .wardround("run --plan old.toml --out again --allow-version")
-        .succeeded();
+    scratch.wardround("run --plan old.toml --out again --allow-version").succeeded();
     assert_equal_runs(&scratch.path("out"), &scratch.path("again"));
 }

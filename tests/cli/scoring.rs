@@ -44,9 +44,8 @@ fn with_data_figures_are_those_of_an_independent_script() {
     assert_eq!(cases.len(), 6);
     for case in cases {
         scratch.write("run.txt", mangled(&submission, &case["edits"]));
-        let outcome = scratch.wardround(format!(
-            "score mediqa-corr run.txt --gold data/{gold} --format json"
-        ));
+        let outcome = scratch
+            .wardround(format!("score mediqa-corr run.txt --gold data/{gold} --format json"));
         let figures: Value = serde_json::from_str(&outcome.succeeded().stdout).unwrap();
         let (found, expected) = (figures.as_object().unwrap(), case["figures"].as_object());
         let expected = expected.unwrap();
@@ -56,11 +55,7 @@ fn with_data_figures_are_those_of_an_independent_script() {
                 (Some(found), Some(expected)) => (found - expected).abs() < 1e-12,
                 _ => found[name] == *figure,
             };
-            assert!(
-                close,
-                "{} {name}: {} for {figure}",
-                case["name"], found[name]
-            );
+            assert!(close, "{} {name}: {} for {figure}", case["name"], found[name]);
         }
     }
 }
@@ -106,10 +101,7 @@ fn files_that_cannot_be_scored_are_refused() {
                 "hint: the official scorer stops here",
             ],
         ),
-        (
-            "latin.txt --gold gold.csv",
-            ["latin.txt: not valid UTF-8", ""],
-        ),
+        ("latin.txt --gold gold.csv", ["latin.txt: not valid UTF-8", ""]),
         ("none.txt --gold gold.csv", ["none.txt", "No such file"]),
         ("run.txt --gold none.csv", ["none.csv", "No such file"]),
         (

@@ -31,24 +31,13 @@ fn merged_shards_equal_the_run_in_one_go() {
     assert_eq!(plan(&scratch, "shard-2").dataset.items, ["q2", "q5"]);
     let merged = scratch.wardround("merge out shard-3 shard-1 shard-2");
     assert!(
-        merged
-            .succeeded()
-            .stdout
-            .contains("medmad on questions: 7 items, 2 runs"),
+        merged.succeeded().stdout.contains("medmad on questions: 7 items, 2 runs"),
         "{merged:#?}"
     );
     let (whole, out) = (scratch.path("whole"), scratch.path("out"));
     assert_equal_runs(&whole, &out);
     let (expected, found) = (results(&whole), results(&out));
-    for figure in [
-        "n_items",
-        "n_runs",
-        "accuracy",
-        "calls",
-        "parse",
-        "ties",
-        "mean_rounds_run",
-    ] {
+    for figure in ["n_items", "n_runs", "accuracy", "calls", "parse", "ties", "mean_rounds_run"] {
         assert_eq!(found[figure], expected[figure], "{figure}");
     }
     let differences = plan(&scratch, "whole").differences(&plan(&scratch, "out"));
@@ -75,36 +64,24 @@ fn a_shard_goes_on_and_runs_again_as_the_part_that_it_is() {
     let first = items.split_inclusive('\n').next().unwrap();
     std::fs::write(half.join("items.jsonl"), first).unwrap();
     scratch.run_one("other", "--shard 1/2").succeeded();
-    scratch.wardround("merge out other half").refused(
-        3,
-        &[
-            "half: 2 of the planned items have no line",
-            "wardround resume",
-        ],
-    );
     scratch
-        .wardround("resume half --shard 1/2")
-        .refused(2, &["unexpected argument '--shard'"]);
+        .wardround("merge out other half")
+        .refused(3, &["half: 2 of the planned items have no line", "wardround resume"]);
+    scratch.wardround("resume half --shard 1/2").refused(2, &["unexpected argument '--shard'"]);
     scratch
         .wardround("run --plan half/plan.toml --shard 1/2 --out again")
         .refused(2, &["--shard 1/2 was given", "hint: "]);
     scratch.wardround("resume half").succeeded();
     assert_eq!(plan(&scratch, "half"), before);
-    scratch
-        .wardround("run --plan half/plan.toml --out again")
-        .succeeded();
+    scratch.wardround("run --plan half/plan.toml --out again").succeeded();
     assert_equal_runs(&half, &scratch.path("again"));
     scratch.wardround("replay half --items q6").succeeded();
     scratch.wardround("merge out other half").succeeded();
 
     // A whole plan runs in parts, too.
-    scratch
-        .wardround("run --plan out/plan.toml --shard 2/2 --out from-plan")
-        .succeeded();
+    scratch.wardround("run --plan out/plan.toml --shard 2/2 --out from-plan").succeeded();
     assert_equal_runs(&half, &scratch.path("from-plan"));
-    scratch
-        .wardround("merge again-out other from-plan")
-        .succeeded();
+    scratch.wardround("merge again-out other from-plan").succeeded();
 }
 
 #[test]
@@ -119,18 +96,13 @@ fn what_is_no_whole_is_refused() {
     merge("one two").refused(2, &["shard 1/2 is missing"]);
     merge("one one two").refused(
         2,
-        &[
-            "one exists and is not empty",
-            "hint: the first name is that of the new directory",
-        ],
+        &["one exists and is not empty", "hint: the first name is that of the new directory"],
     );
     merge("out one nowhere").refused(3, &["nowhere is not a run directory"]);
     merge("out").refused(2, &["required", "<SHARD>..."]);
     scratch.run_one("whole", "").succeeded();
-    merge("out one whole").refused(
-        2,
-        &["whole is no shard", "hint: name what `run --shard` wrote"],
-    );
+    merge("out one whole")
+        .refused(2, &["whole is no shard", "hint: name what `run --shard` wrote"]);
     for (flags, difference) in [
         ("--seed 7", "seed is 42 against 7"),
         ("--set t_max=1", "settings.t_max is 0 against 1"),
@@ -138,21 +110,15 @@ fn what_is_no_whole_is_refused() {
         ("--runs 2", "runs is 1 against 2"),
     ] {
         let out = flags.replace(['-', ' ', '='], "");
-        scratch
-            .run_one(&out, &format!("--shard 2/2 {flags}"))
-            .succeeded();
+        scratch.run_one(&out, &format!("--shard 2/2 {flags}")).succeeded();
         let expected = format!("one and {out} are not shards of one plan: {difference}");
         merge(&format!("out one {out}")).refused(2, &[&expected, "hint: run every shard"]);
     }
     assert!(!scratch.path("out").exists());
 
-    scratch.run_one("five", "--shard 5/5").refused(
-        2,
-        &[
-            "shard 5/5 of 4 items has none",
-            "hint: cut a run into at most",
-        ],
-    );
+    scratch
+        .run_one("five", "--shard 5/5")
+        .refused(2, &["shard 5/5 of 4 items has none", "hint: cut a run into at most"]);
     for wrong in ["0/2", "3/2", "2", "x"] {
         scratch
             .run_one("wrong", &format!("--shard {wrong}"))
@@ -198,35 +164,21 @@ settings = { t_max = 1, record_chars = 8 }
     };
     run("whole", "").succeeded();
     run("one", "--shard 1/2").succeeded();
-    run("one", "").refused(
-        2,
-        &["one holds another run of recipes: shard was \"1/2\", and is \"none\""],
-    );
+    run("one", "")
+        .refused(2, &["one holds another run of recipes: shard was \"1/2\", and is \"none\""]);
     run("two", "--shard 2/2").succeeded();
     scratch.wardround("resume two").succeeded();
     let merged = scratch.wardround("merge out two one");
     for cell in ["cells/without-mine", "cells/with-mine"] {
-        assert_equal_runs(
-            &scratch.path("whole").join(cell),
-            &scratch.path("out").join(cell),
-        );
+        assert_equal_runs(&scratch.path("whole").join(cell), &scratch.path("out").join(cell));
         scratch.wardround(format!("verify out/{cell}")).succeeded();
         assert!(scratch.path("out").join(cell).join("report.html").exists());
     }
-    let (expected, found) = (
-        results(&scratch.path("whole")),
-        results(&scratch.path("out")),
-    );
+    let (expected, found) = (results(&scratch.path("whole")), results(&scratch.path("out")));
     assert_eq!(found["netgain"], expected["netgain"]);
     assert_eq!(found["paired"], expected["paired"]);
-    assert_eq!(
-        found["cells"][0]["accuracy"],
-        expected["cells"][0]["accuracy"]
-    );
-    assert!(
-        merged.succeeded().stdout.contains("| One round |"),
-        "{merged:#?}"
-    );
+    assert_eq!(found["cells"][0]["accuracy"], expected["cells"][0]["accuracy"]);
+    assert!(merged.succeeded().stdout.contains("| One round |"), "{merged:#?}");
     run("out", "").succeeded();
 
     let merge = |shards: &str| scratch.wardround(format!("merge {shards}"));

@@ -27,12 +27,7 @@ fn an_interrupted_run_exits_130_and_goes_on_to_the_same_end() {
         );
         assert!(lines(&items) < 6, "it ended first");
         let verified = scratch.wardround(format!("verify {out}"));
-        assert!(
-            verified
-                .succeeded()
-                .stdout
-                .contains("the run has not finished")
-        );
+        assert!(verified.succeeded().stdout.contains("the run has not finished"));
         scratch.wardround(format!("report {out}")).succeeded();
         scratch.wardround(format!("resume {out}")).succeeded();
         assert_equal_runs(&scratch.path("whole"), &scratch.path(out));
@@ -56,11 +51,7 @@ fn a_reader_that_goes_away_is_no_failure() {
         let mut child = scratch.command(arguments).stdin(texts).spawn().unwrap();
         drop(child.stdout.take());
         let ended = wait(child);
-        assert_eq!(
-            (ended.code, ended.stderr.as_str()),
-            (Some(0), ""),
-            "{arguments:?}"
-        );
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{arguments:?}");
     }
     assert!(scratch.path("again/report.html").is_file());
 }
@@ -68,10 +59,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 #[test]
 fn stdout_that_takes_no_more_is_a_failure() {
     let scratch = Scratch::new();
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let child = scratch.command("doctor").stdout(full).spawn().unwrap();
     wait(child).refused(70, &["cannot write to stdout: ", "No space left on device"]);
 }

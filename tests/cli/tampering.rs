@@ -63,9 +63,7 @@ fn a_cut_tail_is_found() {
     for log in LOGS {
         let path = out.join(log);
         let sound = std::fs::read(&path).unwrap();
-        let last = sound[..sound.len() - 1]
-            .iter()
-            .rposition(|byte| *byte == b'\n');
+        let last = sound[..sound.len() - 1].iter().rposition(|byte| *byte == b'\n');
         let whole_line = sound.len() - 1 - last.unwrap();
         let some = 2 + random.below(whole_line as u64 - 2) as usize;
         for cut in [1, some, whole_line] {
@@ -86,9 +84,7 @@ fn a_cut_tail_is_found() {
     verify(&scratch).refused(3, &[&place(&out, "dataset.jsonl", 2), "item q2 is missing"]);
     std::fs::remove_file(&texts).unwrap();
     verify(&scratch).refused(3, &["out/dataset.jsonl is missing", "hint: "]);
-    scratch
-        .wardround("resume out")
-        .refused(3, &["out/dataset.jsonl is missing"]);
+    scratch.wardround("resume out").refused(3, &["out/dataset.jsonl is missing"]);
 }
 
 #[test]
@@ -108,9 +104,7 @@ fn a_changed_plan_or_figure_is_found() {
     }
     std::fs::remove_file(out.join("plan.toml")).unwrap();
     verify(&scratch).refused(3, &["out is not a run directory: it holds no plan.toml"]);
-    scratch
-        .wardround("verify nowhere")
-        .refused(3, &["nowhere is not a run directory"]);
+    scratch.wardround("verify nowhere").refused(3, &["nowhere is not a run directory"]);
 }
 
 #[test]
@@ -119,9 +113,7 @@ fn a_noted_head_is_confirmed_or_refused() {
     let results = std::fs::read_to_string(out.join("results.json")).unwrap();
     let results: Results = serde_json::from_str(&results).unwrap();
     for head in [&results.head, &results.heads.calls, &results.heads.items] {
-        scratch
-            .wardround(format!("verify out --head {head}"))
-            .succeeded();
+        scratch.wardround(format!("verify out --head {head}")).succeeded();
     }
     scratch
         .wardround(format!("verify out --head {}", results.heads.plan))
@@ -140,9 +132,7 @@ fn a_forgery_that_is_sealed_anew_verifies_but_not_its_head_nor_its_replay() {
     let key = forged.key().to_string();
     seal_anew(&contents, &out);
     verify(&scratch).succeeded();
-    scratch
-        .wardround(format!("verify out --head {head}"))
-        .refused(3, &["no head of this run is"]);
+    scratch.wardround(format!("verify out --head {head}")).refused(3, &["no head of this run is"]);
     let replay = scratch.wardround("replay out");
     replay.refused(1, &["the replay differs from out"]);
     let told: Vec<&str> = replay.stdout.lines().collect();
@@ -172,28 +162,20 @@ fn a_call_that_was_slipped_in_or_taken_out_is_found_by_a_replay() {
     seal_anew(&contents, &out);
     let replay = scratch.wardround("replay out");
     replay.refused(1, &[]);
-    assert!(
-        replay
-            .stdout
-            .starts_with(&format!("{removed}: not in the log\n")),
-        "{replay:#?}"
-    );
+    assert!(replay.stdout.starts_with(&format!("{removed}: not in the log\n")), "{replay:#?}");
 }
 
 #[test]
 fn a_replay_of_what_never_ran_is_refused() {
     let (scratch, out) = finished();
-    scratch
-        .wardround("replay out --items q9")
-        .refused(2, &["the run has no item `q9`", "hint: "]);
+    scratch.wardround("replay out --items q9").refused(2, &["the run has no item `q9`", "hint: "]);
     let mut contents = Contents::read(&out).unwrap();
     contents.items.records.clear();
     write_logs(&contents, &out);
     std::fs::remove_file(out.join("results.json")).unwrap();
-    scratch.wardround("replay out").refused(
-        1,
-        &["there is nothing to replay", "hint: `wardround resume out`"],
-    );
+    scratch
+        .wardround("replay out")
+        .refused(1, &["there is nothing to replay", "hint: `wardround resume out`"]);
 }
 
 /// Writes both logs and the results again, as one would who knows how.

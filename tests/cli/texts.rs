@@ -57,10 +57,7 @@ fn greedy_tokens_are_the_greatest_logits_and_come_out_the_same_twice() {
         let rows = shown["logits"].as_array().unwrap();
         assert_eq!(rows.len(), all.len());
         let generated = &rows[prompt.len() - 1..];
-        let likeliest: Vec<u64> = generated
-            .iter()
-            .map(|row| greatest(&numbers(row)))
-            .collect();
+        let likeliest: Vec<u64> = generated.iter().map(|row| greatest(&numbers(row))).collect();
         assert_eq!(likeliest, tokens, "{model}");
 
         let shown = value(&scratch.wardround(logprobs));
@@ -69,9 +66,7 @@ fn greedy_tokens_are_the_greatest_logits_and_come_out_the_same_twice() {
         assert_eq!(rows[prompt.len() - 1][0]["token"], tokens[0]);
         for row in rows {
             let entries = row.as_array().unwrap().iter();
-            let row: Vec<f64> = entries
-                .map(|entry| entry["logprob"].as_f64().unwrap())
-                .collect();
+            let row: Vec<f64> = entries.map(|entry| entry["logprob"].as_f64().unwrap()).collect();
             assert_eq!(row.len(), 10);
             assert!(row.is_sorted_by(|one, next| one >= next), "{row:?}");
             let mass: f64 = row.iter().map(|logprob| logprob.exp()).sum();
@@ -108,17 +103,12 @@ fn a_form_is_kept_to_and_broken_ones_are_refused() {
     scratch.write("schema.json", schema.to_string());
     scratch.write("broken.json", "{");
     let generate = |form: &str| {
-        scratch.wardround(format!(
-            "generate --model llama --prompt hello --json {form}"
-        ))
+        scratch.wardround(format!("generate --model llama --prompt hello --json {form}"))
     };
     let made = value(&generate("--schema schema.json"));
     let record: Value = serde_json::from_str(made["text"].as_str().unwrap()).unwrap();
     assert!(["A", "B"].contains(&record["answer"].as_str().unwrap()));
-    assert!(
-        made["usage"]["forced_tokens"].as_u64().unwrap() > 0,
-        "{made}"
-    );
+    assert!(made["usage"]["forced_tokens"].as_u64().unwrap() > 0, "{made}");
     assert_eq!(made["finish_reason"], "stop");
     let made = value(&generate("--regex [0-9]{3}-[a-z]"));
     let text = made["text"].as_str().unwrap();
@@ -154,16 +144,9 @@ fn texts_become_ids_a_line_each_and_a_chat_shows_its_text() {
         assert!(!lists[0].is_empty() && lists[2].is_empty(), "{lists:?}");
         let chat = value(&scratch.wardround(format!("{tokenize} --messages chat.json")));
         let text = chat["text"].as_str().unwrap();
-        assert!(
-            text.contains("Be brief.") && text.contains("hello"),
-            "{text}"
-        );
+        assert!(text.contains("Be brief.") && text.contains("hello"), "{text}");
         let again = scratch.wardround_reading(&format!("{}\n", chat["text"]), &tokenize);
-        assert_eq!(
-            value(&again),
-            chat["tokens"],
-            "the chat's text has other ids"
-        );
+        assert_eq!(value(&again), chat["tokens"], "the chat's text has other ids");
 
         let generate = format!("generate --model {model} --max-tokens 4 --json");
         let tokens: Vec<u64> = serde_json::from_value(chat["tokens"].clone()).unwrap();
@@ -180,13 +163,7 @@ fn what_is_no_text_or_chat_is_refused() {
     let lines = "\"fine\"\nno quotes\n";
     scratch
         .wardround_reading(lines, "tokenize --model llama")
-        .refused(
-            2,
-            &[
-                "line 2 of stdin is not a JSON string",
-                "hint: write each text in quotes",
-            ],
-        );
+        .refused(2, &["line 2 of stdin is not a JSON string", "hint: write each text in quotes"]);
     scratch.write("one.json", r#"{"role": "user"}"#);
     scratch
         .wardround("tokenize --model llama --messages one.json")

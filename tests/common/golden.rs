@@ -45,13 +45,8 @@ fn golden(root: &Path, case: &Value) -> Golden {
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let logits = tensors.tensor("logits").unwrap();
     let width = logits.shape()[1];
-    let values: Vec<f32> = logits
-        .data()
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|bytes| f32::from_le_bytes(*bytes))
-        .collect();
+    let values: Vec<f32> =
+        logits.data().as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     let trap = |trap: &Value| Trap {
         number: trap["number"].as_u64().unwrap(),
         mistake: trap["mistake"].as_str().unwrap().to_owned(),

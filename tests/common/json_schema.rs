@@ -6,9 +6,7 @@ use serde_json::Value;
 
 pub fn is_valid(schema: &Value, value: &Value) -> bool {
     let Value::Object(keywords) = schema else {
-        return schema
-            .as_bool()
-            .expect("a schema is an object or a boolean");
+        return schema.as_bool().expect("a schema is an object or a boolean");
     };
     keywords.iter().all(|(keyword, wanted)| {
         let at_least = |found: usize| found >= wanted.as_u64().unwrap() as usize;
@@ -17,19 +15,13 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
             "type" => wanted == type_of(value),
             "const" => wanted == value,
             "enum" => wanted.as_array().unwrap().contains(value),
-            "minLength" => value
-                .as_str()
-                .is_none_or(|text| at_least(text.chars().count())),
-            "maxLength" => value
-                .as_str()
-                .is_none_or(|text| at_most(text.chars().count())),
+            "minLength" => value.as_str().is_none_or(|text| at_least(text.chars().count())),
+            "maxLength" => value.as_str().is_none_or(|text| at_most(text.chars().count())),
             "minItems" => value.as_array().is_none_or(|list| at_least(list.len())),
             "maxItems" => value.as_array().is_none_or(|list| at_most(list.len())),
             "prefixItems" => value.as_array().is_none_or(|list| {
                 let pairs = wanted.as_array().unwrap().iter().zip(list);
-                pairs
-                    .into_iter()
-                    .all(|(schema, item)| is_valid(schema, item))
+                pairs.into_iter().all(|(schema, item)| is_valid(schema, item))
             }),
             "items" => value.as_array().is_none_or(|list| {
                 let prefix = schema.get("prefixItems").and_then(Value::as_array);
@@ -38,18 +30,13 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
             }),
             "required" => value.as_object().is_none_or(|fields| {
                 let names = wanted.as_array().unwrap();
-                names
-                    .iter()
-                    .all(|name| fields.contains_key(name.as_str().unwrap()))
+                names.iter().all(|name| fields.contains_key(name.as_str().unwrap()))
             }),
             "properties" => value.as_object().is_none_or(|fields| {
                 let known = wanted.as_object().unwrap();
-                let pairs = fields
-                    .iter()
-                    .filter_map(|(name, field)| Some((known.get(name)?, field)));
-                pairs
-                    .into_iter()
-                    .all(|(schema, field)| is_valid(schema, field))
+                let pairs =
+                    fields.iter().filter_map(|(name, field)| Some((known.get(name)?, field)));
+                pairs.into_iter().all(|(schema, field)| is_valid(schema, field))
             }),
             "additionalProperties" => value.as_object().is_none_or(|fields| {
                 let known = schema["properties"].as_object().unwrap();

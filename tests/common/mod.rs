@@ -18,8 +18,7 @@ use wardround::tokenizer::Tokenizer;
 /// The folder of published data. Tests that ask for it are ignored by default, and named `with_data_…`.
 pub fn data() -> PathBuf {
     let data = std::env::var_os("WARDROUND_DATA");
-    data.expect("WARDROUND_DATA names the folder of published data")
-        .into()
+    data.expect("WARDROUND_DATA names the folder of published data").into()
 }
 
 pub fn goldens() -> PathBuf {
@@ -64,32 +63,17 @@ pub fn synthetic(family: Family) -> PathBuf {
     let root = MADE.lock().unwrap();
     let directory = root.path().join(family.name());
     if !directory.exists() {
-        let recipe = Recipe {
-            family,
-            shape: Shape::Tiny,
-            seed: 1,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
         write_checkpoint(&recipe, &directory).unwrap();
     }
     directory
 }
 
-pub const OPTIONS: EngineOptions = EngineOptions {
-    pages: 512,
-    max_batch: 16,
-    prefill_rows: 256,
-    context: 4096,
-    draft: 0,
-};
+pub const OPTIONS: EngineOptions =
+    EngineOptions { pages: 512, max_batch: 16, prefill_rows: 256, context: 4096, draft: 0 };
 
-pub const GREEDY: Sampling = Sampling {
-    temperature: 0.0,
-    top_k: None,
-    top_p: None,
-    min_p: None,
-    repetition_penalty: None,
-};
+pub const GREEDY: Sampling =
+    Sampling { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: None };
 
 /// An engine around a synthetic checkpoint, or a golden one with `tokenizer`.
 pub fn engine(
@@ -122,9 +106,8 @@ pub fn synthetic_engine(family: Family, options: EngineOptions) -> Engine {
 pub fn tokens(salt: u64, length: usize) -> Vec<u32> {
     let mut state = salt;
     let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         300 + (state >> 33) as u32 % 500
     };
     (0..length).map(|_| next()).collect()
@@ -143,10 +126,8 @@ pub fn edited(family: Family, mut edit: impl FnMut(&str, usize, &mut [f32])) -> 
         .iter()
         .map(|(name, tensor)| {
             let halves = tensor.data().as_chunks::<2>().0;
-            let mut values: Vec<f32> = halves
-                .iter()
-                .map(|bytes| half::bf16::from_le_bytes(*bytes).to_f32())
-                .collect();
+            let mut values: Vec<f32> =
+                halves.iter().map(|bytes| half::bf16::from_le_bytes(*bytes).to_f32()).collect();
             edit(name, tensor.shape()[tensor.shape().len() - 1], &mut values);
             let bytes = values
                 .into_iter()
@@ -202,25 +183,16 @@ pub fn logits_on<B: Backend>(
     // Not in order: a page's place is no part of the result.
     let table: Vec<u32> = (0..count as u32).rev().collect();
     let mut pages = ops.pages(config.page_shape(), count).unwrap();
-    let limits = StepLimits {
-        rows: step,
-        logit_rows: step,
-        positions: tokens.len(),
-    };
+    let limits = StepLimits { rows: step, logit_rows: step, positions: tokens.len() };
     let mut scratch = Scratch::new(ops, config, limits).unwrap();
     let mut all = Vec::new();
     for start in (0..tokens.len()).step_by(step) {
         let chunk = &tokens[start..tokens.len().min(start + step)];
-        let positions: Vec<u32> = (start..start + chunk.len())
-            .map(|position| position as u32)
-            .collect();
+        let positions: Vec<u32> =
+            (start..start + chunk.len()).map(|position| position as u32).collect();
         let sequences = vec![0; chunk.len()];
-        let rows = Rows {
-            tokens: chunk,
-            positions: &positions,
-            sequences: &sequences,
-            tables: &[&table],
-        };
+        let rows =
+            Rows { tokens: chunk, positions: &positions, sequences: &sequences, tables: &[&table] };
         let wanted: Vec<usize> = (0..chunk.len()).collect();
         decoder.forward(ops, rows, &wanted, &mut pages, &mut scratch);
         let logits = ops.read(scratch.logits().0, chunk.len()).unwrap();

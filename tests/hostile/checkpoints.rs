@@ -67,16 +67,13 @@ fn configurations() {
     let families = [Family::Gemma3, Family::Llama, Family::Qwen3].map(synthetic);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.json");
-    let good = families
-        .iter()
-        .map(|family| std::fs::read(family.join("config.json")).unwrap());
+    let good = families.iter().map(|family| std::fs::read(family.join("config.json")).unwrap());
     withstands("config.json", damaged(good), |bytes| {
         std::fs::write(&path, bytes).unwrap();
         let _ = Config::read(&path);
     });
-    let good = families
-        .iter()
-        .map(|family| std::fs::read(family.join("generation_config.json")).unwrap());
+    let good =
+        families.iter().map(|family| std::fs::read(family.join("generation_config.json")).unwrap());
     withstands("generation_config.json", damaged(good), |bytes| {
         std::fs::write(&path, bytes).unwrap();
         let _ = Generation::read(Some(&path), &[1]);
@@ -88,10 +85,8 @@ fn chat_templates() {
     let families = [Family::Gemma3, Family::Llama, Family::Qwen3].map(synthetic);
     let good = families.iter().map(|family| template(family));
     let folder = tempfile::tempdir().unwrap();
-    let messages = ["system", "user", "assistant", "user"].map(|role| Message {
-        role: role.to_owned(),
-        content: format!("What the {role} says."),
-    });
+    let messages = ["system", "user", "assistant", "user"]
+        .map(|role| Message { role: role.to_owned(), content: format!("What the {role} says.") });
     withstands("chat template", damaged_text(good), |text| {
         std::fs::write(folder.path().join("chat_template.jinja"), text).unwrap();
         if let Ok(template) = ChatTemplate::load(folder.path()) {
@@ -118,19 +113,13 @@ fn tokenizers() {
     let bytes = std::fs::read(synthetic(Family::Llama).join("tokenizer.json")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
-    withstands(
-        "tokenizer.json",
-        damaged(good.into_iter().chain([bytes])),
-        |bytes| {
-            std::fs::write(&path, bytes).unwrap();
-            if let Ok(tokenizer) = Tokenizer::load(&path) {
-                let ids = tokenizer
-                    .encode("Vitamin B12, 38.5 °C; 你好")
-                    .unwrap_or_default();
-                let _ = tokenizer.decode(&ids);
-            }
-        },
-    );
+    withstands("tokenizer.json", damaged(good.into_iter().chain([bytes])), |bytes| {
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(tokenizer) = Tokenizer::load(&path) {
+            let ids = tokenizer.encode("Vitamin B12, 38.5 °C; 你好").unwrap_or_default();
+            let _ = tokenizer.decode(&ids);
+        }
+    });
 }
 
 /// Damages one file of a folder after another, and opens the folder.
@@ -148,16 +137,8 @@ fn folder_withstands(from: &Path, files: &[&'static str], open: impl Fn(&Path)) 
 
 #[test]
 fn encoders() {
-    for (name, weights) in [
-        ("tiny-mean", "model.safetensors"),
-        ("tiny-cls", "pytorch_model.bin"),
-    ] {
-        let files = [
-            "config.json",
-            "modules.json",
-            "sentence_bert_config.json",
-            weights,
-        ];
+    for (name, weights) in [("tiny-mean", "model.safetensors"), ("tiny-cls", "pytorch_model.bin")] {
+        let files = ["config.json", "modules.json", "sentence_bert_config.json", weights];
         folder_withstands(&goldens().join("encoders").join(name), &files, |folder| {
             if let Ok(encoder) = Encoder::open(folder) {
                 let _ = encoder.embed(&["One.", "Two of them."]);

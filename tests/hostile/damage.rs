@@ -10,27 +10,11 @@ use wardround::model::peak_memory;
 /// One change; places are taken modulo the length at hand.
 #[derive(Clone, Debug)]
 pub enum Damage {
-    Cut {
-        at: u32,
-        length: u16,
-    },
-    Double {
-        at: u32,
-        length: u16,
-        to: u32,
-    },
-    Byte {
-        at: u32,
-        byte: u8,
-    },
-    Insert {
-        at: u32,
-        token: &'static str,
-        times: u16,
-    },
-    End {
-        at: u32,
-    },
+    Cut { at: u32, length: u16 },
+    Double { at: u32, length: u16, to: u32 },
+    Byte { at: u32, byte: u8 },
+    Insert { at: u32, token: &'static str, times: u16 },
+    End { at: u32 },
 }
 
 /// What separates, opens, closes, escapes, overflows or looks like an answer.
@@ -162,14 +146,8 @@ impl Damage {
 
 /// One of `good`, damaged up to eight times; sometimes untouched, sometimes noise.
 pub fn damaged<T: AsRef<[u8]>>(good: impl IntoIterator<Item = T>) -> BoxedStrategy<Vec<u8>> {
-    let good: Vec<Vec<u8>> = good
-        .into_iter()
-        .map(|good| good.as_ref().to_vec())
-        .collect();
-    let spoilt = (
-        proptest::sample::select(good),
-        proptest::collection::vec(damage(), 0..8),
-    )
+    let good: Vec<Vec<u8>> = good.into_iter().map(|good| good.as_ref().to_vec()).collect();
+    let spoilt = (proptest::sample::select(good), proptest::collection::vec(damage(), 0..8))
         .prop_map(|(mut bytes, damages)| {
             for damage in damages {
                 damage.apply(&mut bytes);
@@ -184,9 +162,7 @@ pub fn damaged<T: AsRef<[u8]>>(good: impl IntoIterator<Item = T>) -> BoxedStrate
 
 /// The same as text; what is no UTF-8 is replaced.
 pub fn damaged_text<T: AsRef<[u8]>>(good: impl IntoIterator<Item = T>) -> BoxedStrategy<String> {
-    damaged(good)
-        .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .boxed()
+    damaged(good).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).boxed()
 }
 
 fn fresh_seed() -> [u8; 32] {
@@ -214,10 +190,7 @@ pub fn withstands<T: std::fmt::Debug>(name: &str, inputs: BoxedStrategy<T>, read
             None => TestRng::deterministic_rng(RngAlgorithm::ChaCha),
             Some(_) => TestRng::from_seed(RngAlgorithm::ChaCha, &fresh_seed()),
         };
-        let config = Config {
-            max_shrink_iters: 2000,
-            ..Config::default()
-        };
+        let config = Config { max_shrink_iters: 2000, ..Config::default() };
         let cases = u64::from(config.cases);
         let slowest = std::cell::Cell::new(longest);
         let outcome = TestRunner::new_with_rng(config, rng).run(&inputs, |input| {

@@ -54,16 +54,8 @@ fn answers_of_a_server() {
         answer("400 Bad Request", "", COMPLAINT),
         answer("422 Unprocessable Content", "", DETAIL),
         answer("429 Too Many Requests", "Retry-After: 1\r\n", COMPLAINT),
-        answer(
-            "503 Service Unavailable",
-            "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n",
-            "busy",
-        ),
-        answer(
-            "307 Temporary Redirect",
-            "Location: http://127.0.0.1:1/\r\n",
-            "",
-        ),
+        answer("503 Service Unavailable", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", "busy"),
+        answer("307 Temporary Redirect", "Location: http://127.0.0.1:1/\r\n", ""),
     ];
     let address = Address::parse(&format!("openai:tiny@http://127.0.0.1:{port}")).unwrap();
     withstands("answer of a server", damaged(good), |answer| {
@@ -76,10 +68,7 @@ fn answers_of_a_server() {
         };
         let model = RemoteModel::open(&address, options).unwrap();
         let request = RemoteRequest {
-            messages: vec![Message {
-                role: "user".to_owned(),
-                content: "Which?".to_owned(),
-            }],
+            messages: vec![Message { role: "user".to_owned(), content: "Which?".to_owned() }],
             max_tokens: Some(12),
             ..RemoteRequest::default()
         };

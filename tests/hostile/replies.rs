@@ -72,17 +72,14 @@ fn of_healthcareagents_stages() {
 
 #[test]
 fn of_moderators_and_specialists() {
-    reads(
-        "MDAgents' and MedAgents' recruits",
-        |text, finish_reason| {
-            let _ = mdagents::recruits::read_experts(text, finish_reason);
-            let _ = mdagents::recruits::read_teams(text, finish_reason);
-            let _ = medagents::specialties::read(text, finish_reason);
-            let _ = medagents::texts::read_domains(text, finish_reason);
-            let _ = medagents::texts::read_vote(text, finish_reason);
-            let _ = medagents::texts::read_answer(text, finish_reason);
-        },
-    );
+    reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
+        let _ = mdagents::recruits::read_experts(text, finish_reason);
+        let _ = mdagents::recruits::read_teams(text, finish_reason);
+        let _ = medagents::specialties::read(text, finish_reason);
+        let _ = medagents::texts::read_domains(text, finish_reason);
+        let _ = medagents::texts::read_vote(text, finish_reason);
+        let _ = medagents::texts::read_answer(text, finish_reason);
+    });
 }
 
 #[test]

@@ -40,19 +40,13 @@ pub fn production() -> &'static [SourceFile] {
 fn read_production() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = all();
-    let of_tests: BTreeSet<PathBuf> = files
-        .iter()
-        .flat_map(|file| test_modules(&root.join(&file.name)))
-        .collect();
+    let of_tests: BTreeSet<PathBuf> =
+        files.iter().flat_map(|file| test_modules(&root.join(&file.name))).collect();
     let is_of_tests = |file: &SourceFile| {
         let path = root.join(&file.name);
-        path.ancestors()
-            .any(|ancestor| of_tests.contains(&ancestor.with_extension("")))
+        path.ancestors().any(|ancestor| of_tests.contains(&ancestor.with_extension("")))
     };
-    files
-        .into_iter()
-        .filter(|file| !is_of_tests(file))
-        .collect()
+    files.into_iter().filter(|file| !is_of_tests(file)).collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
@@ -111,10 +105,7 @@ pub fn paths(text: &str) -> Vec<CratePath> {
             let end = code[at..].find(|char: char| !char.is_alphanumeric() && char != '_');
             let folder = &code[at..end.map_or(code.len(), |end| at + end)];
             let line = code[..at].matches('\n').count() + 1;
-            paths.push(CratePath {
-                line,
-                folder: folder.to_owned(),
-            });
+            paths.push(CratePath { line, folder: folder.to_owned() });
         }
     }
     paths
@@ -203,11 +194,7 @@ fn without_comments_and_strings(text: &str) -> String {
             "/*" => found.start() + block_comment(&text[found.start()..]),
             _ => found.end(),
         };
-        kept.extend(
-            text[found.start()..end]
-                .chars()
-                .filter(|char| *char == '\n'),
-        );
+        kept.extend(text[found.start()..end].chars().filter(|char| *char == '\n'));
         kept.push(' ');
         at = end;
     }

@@ -37,9 +37,7 @@ impl ComparedRun {
 /// System, text, seed, machine; then a line a member.
 fn making(plan: &Plan) -> Vec<String> {
     let settings = plan.settings.iter();
-    let settings: Vec<String> = settings
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
+    let settings: Vec<String> = settings.map(|(key, value)| format!("{key}={value}")).collect();
     let mut lines = vec![
         format!("{} {}", plan.system, settings.join(" ")),
         format!(

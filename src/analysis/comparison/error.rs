@@ -12,11 +12,7 @@ use crate::experiment::error::RunError;
 #[derive(Debug, Error)]
 pub enum ComparisonError {
     #[error("{} and {} ran over different questions: {difference}", first.display(), other.display())]
-    OtherFile {
-        first: PathBuf,
-        other: PathBuf,
-        difference: FieldDifference,
-    },
+    OtherFile { first: PathBuf, other: PathBuf, difference: FieldDifference },
     #[error("{} and {} ran over different questions: {}", first.display(), other.display(), only.join(", "))]
     OtherItems {
         first: PathBuf,

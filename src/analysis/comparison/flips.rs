@@ -59,8 +59,7 @@ pub fn agreement(first: &Outcomes<'_>, other: &Outcomes<'_>) -> Option<OverRuns>
         chosen.is_some() && chosen == says(right)
     };
     let runs = first.all().into_iter().zip(other.all());
-    let runs: Vec<Vec<bool>> = runs
-        .map(|(left, right)| left.iter().zip(&right).map(agree).collect())
-        .collect();
+    let runs: Vec<Vec<bool>> =
+        runs.map(|(left, right)| left.iter().zip(&right).map(agree).collect()).collect();
     OverRuns::of_shares(&runs)
 }

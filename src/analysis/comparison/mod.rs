@@ -69,9 +69,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
     let Some((first, others)) = runs.split_first() else {
         return Err(ComparisonError::NothingShared);
     };
-    let plans = others
-        .iter()
-        .map(|other| first.plan.differences(&other.plan));
+    let plans = others.iter().map(|other| first.plan.differences(&other.plan));
     let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let dataset = first.plan.dataset.name.clone();
     let shared = questions::shared(&runs, common)?;
@@ -90,9 +88,7 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         n_left_out,
         synthetic: runs.iter().all(|run| run.contents().plan.synthetic),
         runs: rows,
-        pairs: pairs
-            .map(|(other, plan)| pair(&runs[0], other, plan))
-            .collect::<Result<_, _>>()?,
+        pairs: pairs.map(|(other, plan)| pair(&runs[0], other, plan)).collect::<Result<_, _>>()?,
     })
 }
 
@@ -110,9 +106,7 @@ fn pair(
         other: other.name(),
         n_runs: left.len().min(right.len()),
         difference: difference.transpose()?,
-        mcnemar: tests
-            .map(|(left, right)| mcnemar(left, right))
-            .collect::<Result<_, _>>()?,
+        mcnemar: tests.map(|(left, right)| mcnemar(left, right)).collect::<Result<_, _>>()?,
         agreement: flips::agreement(first, other),
         flips: flips::flips(first, other),
         plan,
@@ -170,39 +164,26 @@ mod tests {
             write(
                 &scratch.path().join("b"),
                 &other,
-                &[
-                    (0, "q1", "D"),
-                    (0, "q2", "C"),
-                    (1, "q1", ""),
-                    (1, "q3", "A"),
-                ],
+                &[(0, "q1", "D"), (0, "q2", "C"), (1, "q1", ""), (1, "q3", "A")],
             ),
         ];
         let comparison = compare_runs(&paths, false).unwrap();
         assert_eq!((comparison.n_questions, comparison.n_graded), (3, 2));
         assert_eq!(comparison.n_left_out, 0);
-        let [a, b] = &comparison.runs[..] else {
-            panic!("{comparison:?}")
-        };
+        let [a, b] = &comparison.runs[..] else { panic!("{comparison:?}") };
         let accuracy = |row: &ComparedRun| row.figures.accuracy.clone().unwrap().per_run;
         assert_eq!((accuracy(a), accuracy(b)), (vec![0.5, 0.5], vec![0.5, 0.0]));
         assert_eq!((a.figures.n_errors, b.figures.n_errors), (0, 1));
         let cost = b.figures.cost.unwrap();
-        assert_eq!(
-            (cost.total.calls, cost.n_items, cost.n_correct),
-            (6.0, 6, 1)
-        );
+        assert_eq!((cost.total.calls, cost.n_items, cost.n_correct), (6.0, 6, 1));
         assert_eq!(b.figures.calibration.as_ref().unwrap().n, 3);
 
         let pair = &comparison.pairs[0];
         let difference = pair.difference.unwrap();
         assert_eq!((difference.mean, difference.n_questions), (-0.25, 2));
         assert!(difference.low <= -0.25 && difference.high >= -0.25);
-        let tests: Vec<(usize, usize)> = pair
-            .mcnemar
-            .iter()
-            .map(|test| (test.only_left, test.only_right))
-            .collect();
+        let tests: Vec<(usize, usize)> =
+            pair.mcnemar.iter().map(|test| (test.only_left, test.only_right)).collect();
         assert_eq!(tests, [(1, 1), (1, 0)]);
         // q3 alone agrees in run 0; q2 alone in run 1, where q1 has no answer.
         let agreement = pair.agreement.as_ref().unwrap();
@@ -211,13 +192,7 @@ mod tests {
             .flips
             .iter()
             .map(|flip| {
-                (
-                    flip.item.as_str(),
-                    flip.run,
-                    flip.direction,
-                    flip.from.as_str(),
-                    flip.to.as_str(),
-                )
+                (flip.item.as_str(), flip.run, flip.direction, flip.from.as_str(), flip.to.as_str())
             })
             .collect();
         assert_eq!(
@@ -253,15 +228,10 @@ mod tests {
             plan.dataset.items = items.iter().map(|id| id.to_string()).collect();
             write(&scratch.path().join(name), &plan, &[])
         };
-        let (a, b) = (
-            with("a", &["q1", "q2", "q3"]),
-            with("b", &["q4", "q2", "q1"]),
-        );
+        let (a, b) = (with("a", &["q1", "q2", "q3"]), with("b", &["q4", "q2", "q1"]));
         let both = [a.clone(), b];
         let error = compare_runs(&both, false).unwrap_err();
-        let said = error
-            .to_string()
-            .replace(&format!("{}/", scratch.path().display()), "");
+        let said = error.to_string().replace(&format!("{}/", scratch.path().display()), "");
         assert_eq!(
             said,
             "a and b ran over different questions: 1 only in a, such as q3, 1 only in b, such as q4"
@@ -279,11 +249,7 @@ mod tests {
 
         // The same questions in another order are the same questions.
         let turned = with("turned", &["q3", "q2", "q1"]);
-        assert!(
-            compare_runs(&[a.clone(), turned], false).unwrap().pairs[0]
-                .flips
-                .is_empty()
-        );
+        assert!(compare_runs(&[a.clone(), turned], false).unwrap().pairs[0].flips.is_empty());
 
         let apart = with("apart", &["q8", "q9"]);
         let error = compare_runs(&[a.clone(), apart.clone()], true).unwrap_err();
@@ -296,10 +262,7 @@ mod tests {
         let other = write(&scratch.path().join("other"), &plan, &[]);
         for common in [false, true] {
             let error = compare_runs(&[a.clone(), other.clone()], common).unwrap_err();
-            assert!(
-                error.to_string().contains("dataset.sha256 is 33"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("dataset.sha256 is 33"), "{error}");
         }
     }
 

@@ -21,11 +21,7 @@ impl Comparison {
         if self.n_left_out > 0 {
             text += &format!("; {} left out, which not every run has", self.n_left_out);
         }
-        text += &format!(
-            "\n\n{}\n{}",
-            self.accuracy().markdown(),
-            self.cost().markdown()
-        );
+        text += &format!("\n\n{}\n{}", self.accuracy().markdown(), self.cost().markdown());
         for pair in &self.pairs {
             text += &against(pair);
         }
@@ -89,41 +85,20 @@ impl Comparison {
             ("std", number(accuracy.and_then(|one| one.std))),
             ("low", number(figures.interval.map(|one| one.low))),
             ("high", number(figures.interval.map(|one| one.high))),
-            (
-                "accuracy_per_run",
-                list(accuracy.map_or(&[], |one| &one.per_run)),
-            ),
+            ("accuracy_per_run", list(accuracy.map_or(&[], |one| &one.per_run))),
             ("brier", number(calibration.map(|one| one.brier))),
             ("ece", number(calibration.map(|one| one.ece))),
             ("calls", spent(total, |one| one.calls)),
             ("prompt_tokens", spent(total, |one| one.prompt_tokens)),
             ("cached_tokens", spent(total, |one| one.cached_tokens)),
-            (
-                "completion_tokens",
-                spent(total, |one| one.completion_tokens),
-            ),
+            ("completion_tokens", spent(total, |one| one.completion_tokens)),
             ("call_seconds", spent(total, |one| one.call_seconds)),
             ("calls_per_item", spent(per_item, |one| one.calls)),
-            (
-                "prompt_tokens_per_item",
-                spent(per_item, |one| one.prompt_tokens),
-            ),
-            (
-                "completion_tokens_per_item",
-                spent(per_item, |one| one.completion_tokens),
-            ),
-            (
-                "call_seconds_per_item",
-                spent(per_item, |one| one.call_seconds),
-            ),
-            (
-                "completion_tokens_per_correct",
-                spent(per_correct, |one| one.completion_tokens),
-            ),
-            (
-                "call_seconds_per_correct",
-                spent(per_correct, |one| one.call_seconds),
-            ),
+            ("prompt_tokens_per_item", spent(per_item, |one| one.prompt_tokens)),
+            ("completion_tokens_per_item", spent(per_item, |one| one.completion_tokens)),
+            ("call_seconds_per_item", spent(per_item, |one| one.call_seconds)),
+            ("completion_tokens_per_correct", spent(per_correct, |one| one.completion_tokens)),
+            ("call_seconds_per_correct", spent(per_correct, |one| one.call_seconds)),
             ("difference", number(difference.map(|one| one.mean))),
             ("difference_low", number(difference.map(|one| one.low))),
             ("difference_high", number(difference.map(|one| one.high))),
@@ -182,13 +157,8 @@ impl Comparison {
             let per_correct = cost.per_correct.iter();
             rows.extend(per_correct.map(|spent| row(run, "a right answer", spent, 1)));
         }
-        let spent = [
-            "calls",
-            "prompt tokens",
-            "of them cached",
-            "completion tokens",
-            "seconds of calls",
-        ];
+        let spent =
+            ["calls", "prompt tokens", "of them cached", "completion tokens", "seconds of calls"];
         let columns = [Column::texts(&["run"]), Column::numbers(&spent)];
         Table::new("cost", "Cost", columns.concat(), rows)
     }
@@ -210,10 +180,7 @@ fn against(pair: &RunPair) -> String {
         let tests = pair.mcnemar.iter();
         let tests = tests.map(|test| {
             let (only_first, only_other) = (test.only_left, test.only_right);
-            format!(
-                "p = {:.4} ({only_other} won, {only_first} lost)",
-                test.p_value
-            )
+            format!("p = {:.4} ({only_other} won, {only_first} lost)", test.p_value)
         });
         let tests: Vec<String> = tests.collect();
         text += &format!("- exact McNemar, by run: {}\n", tests.join(", "));
@@ -227,10 +194,9 @@ fn against(pair: &RunPair) -> String {
     for field in &pair.plan {
         text += &format!("- plan: {field}\n");
     }
-    for (direction, name) in [
-        (Direction::RightToWrong, "right → wrong"),
-        (Direction::WrongToRight, "wrong → right"),
-    ] {
+    for (direction, name) in
+        [(Direction::RightToWrong, "right → wrong"), (Direction::WrongToRight, "wrong → right")]
+    {
         text += &format!("\n{}", flips(&pair.flips_to(direction), name).markdown());
     }
     text
@@ -250,11 +216,7 @@ fn flips(flips: &[&Flip], direction: &str) -> Table {
         });
         let runs: Vec<String> = runs.collect();
         let Flip { item, gold, .. } = question[0];
-        vec![
-            Cell::text(item),
-            Cell::text(gold),
-            Cell::text(runs.join(", ")),
-        ]
+        vec![Cell::text(item), Cell::text(gold), Cell::text(runs.join(", "))]
     };
     let (answers, count) = (flips.len(), questions().count());
     let title = format!("{direction}: {answers} answers to {count} questions");
@@ -279,11 +241,7 @@ mod tests {
 
     #[test]
     fn a_questions_flips_stand_in_one_row() {
-        let all = [
-            flip("q1", 1, "B", "C"),
-            flip("q1", 3, "B", ""),
-            flip("q4", 1, "A", "D"),
-        ];
+        let all = [flip("q1", 1, "B", "C"), flip("q1", 3, "B", ""), flip("q4", 1, "A", "D")];
         let text = flips(&all.iter().collect::<Vec<_>>(), "lost").markdown();
         assert_eq!(
             text,

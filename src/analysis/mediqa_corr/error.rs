@@ -14,11 +14,7 @@ pub enum SubmissionError {
     #[error("{}: not valid UTF-8", path.display())]
     Encoding { path: PathBuf },
     #[error("{}:{line}: the backslash of `{escape}` cannot be read", path.display())]
-    Escape {
-        path: PathBuf,
-        line: usize,
-        escape: String,
-    },
+    Escape { path: PathBuf, line: usize, escape: String },
     #[error("the id `{id}` cannot stand in a submission")]
     Id { id: String },
     #[error("note {id} has no gold to score against")]

@@ -69,20 +69,15 @@ impl SubmissionFigures {
     pub fn markdown(&self) -> String {
         let accuracy = |what: &str, value: f64| vec![Cell::text(what), Cell::share(Some(value))];
         let columns = [Column::texts(&["of the"]), Column::numbers(&["accuracy"])];
-        let rows = [
-            accuracy("flag", self.flag_accuracy),
-            accuracy("sentence", self.sentence_accuracy),
-        ];
+        let rows =
+            [accuracy("flag", self.flag_accuracy), accuracy("sentence", self.sentence_accuracy)];
         let accuracies = Table::new("accuracy", "Accuracy", columns.concat(), rows);
         let correction = |(measure, family): &(Measure, Option<SubsetAndComposite>)| {
             let SubsetAndComposite { subset, composite } = (*family)?;
             let (subset, composite) = (Cell::share(subset), Cell::share(Some(composite)));
             Some(vec![Cell::text(measure.label()), subset, composite])
         };
-        let columns = [
-            Column::texts(&["measure"]),
-            Column::numbers(&["subset", "composite"]),
-        ];
+        let columns = [Column::texts(&["measure"]), Column::numbers(&["subset", "composite"])];
         let rows = self.measures.iter().filter_map(correction);
         let corrections = Table::new("corrections", "Corrections", columns.concat(), rows)
             .with_note(self.counts_in_words());
@@ -96,10 +91,7 @@ impl SubmissionFigures {
         );
         for (count, what) in [
             (self.n_invalid_lines, "invalid lines"),
-            (
-                self.n_repeated,
-                "lines with the id of an earlier one, which they replace",
-            ),
+            (self.n_repeated, "lines with the id of an earlier one, which they replace"),
             (self.n_unknown, "ids that the gold does not have"),
             (self.n_without_words, "pairs without words, which count 0"),
         ] {

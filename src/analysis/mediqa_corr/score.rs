@@ -24,9 +24,8 @@ impl Reference {
     ///
     /// A note without gold.
     pub fn of(note: &Note) -> Result<Reference, SubmissionError> {
-        let gold = note.gold.as_ref().ok_or_else(|| SubmissionError::NoGold {
-            id: note.id.clone(),
-        })?;
+        let gold =
+            note.gold.as_ref().ok_or_else(|| SubmissionError::NoGold { id: note.id.clone() })?;
         let id = note.id.clone();
         Ok(match &gold.error {
             Some(error) => Reference {
@@ -90,10 +89,7 @@ pub fn compare<'a>(references: &'a [Reference], submission: &'a Submission) -> M
         let (candidate, reference) = (&*prediction.correction, &*reference.correction);
         match (candidate == NOTHING, reference == NOTHING) {
             (true, true) => matches.n_correct_na += 1,
-            (false, false) => matches.pairs.push(CorrectionPair {
-                candidate,
-                reference,
-            }),
+            (false, false) => matches.pairs.push(CorrectionPair { candidate, reference }),
             _ => {}
         }
     }
@@ -109,10 +105,7 @@ impl Matches<'_> {
     /// No references.
     pub fn figures(&self, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {
         if self.n_references == 0 {
-            return Err(MetricsError::Empty {
-                figure: "MEDIQA-CORR",
-                what: "references",
-            });
+            return Err(MetricsError::Empty { figure: "MEDIQA-CORR", what: "references" });
         }
         let quality = |pair: &CorrectionPair<'_>| {
             let key = (pair.reference.to_owned(), pair.candidate.to_owned());
@@ -192,10 +185,7 @@ mod tests {
     fn everything_right_gives_1() {
         let run = "a 1 2 It is malaria.\nb 0 -1 NA\nc 1 0 \"It is gout.\"\nd 0 -1 x\n";
         let figures = figures(run, &ScoresByPair::new()).unwrap();
-        assert_eq!(
-            (figures.flag_accuracy, figures.sentence_accuracy),
-            (1.0, 1.0)
-        );
+        assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (1.0, 1.0));
         for measure in [Measure::Rouge1, Measure::Rouge2, Measure::RougeL] {
             let family = figures.get(measure).unwrap();
             assert!(close(family.subset.unwrap(), 1.0) && close(family.composite, 1.0));
@@ -209,20 +199,11 @@ mod tests {
         // b: the right sentence under the wrong flag, and a correction where none is due.
         let run = "a 1 2 It was gout.\nb 1 -1 x\nbad line\nz 1 1 x\na 1 2 It is gout.\n";
         let figures = figures(run, &ScoresByPair::new()).unwrap();
-        assert_eq!(
-            (figures.flag_accuracy, figures.sentence_accuracy),
-            (0.25, 0.5)
-        );
+        assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (0.25, 0.5));
         assert_eq!((figures.n_missing, figures.n_invalid_lines), (2, 1));
         assert_eq!((figures.n_repeated, figures.n_unknown), (1, 1));
-        assert!(close(
-            figures.get(Measure::Rouge1).unwrap().subset.unwrap(),
-            2.0 / 3.0
-        ));
-        assert!(close(
-            figures.get(Measure::Rouge1).unwrap().composite,
-            2.0 / 3.0 / 4.0
-        ));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 2.0 / 3.0));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().composite, 2.0 / 3.0 / 4.0));
     }
 
     #[test]
@@ -237,10 +218,7 @@ mod tests {
     fn a_correction_of_full_stops_alone_counts_0() {
         let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new()).unwrap();
         assert_eq!((figures.n_pairs, figures.n_without_words), (2, 1));
-        assert!(close(
-            figures.get(Measure::Rouge1).unwrap().subset.unwrap(),
-            0.5
-        ));
+        assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
     }
 
     #[test]
@@ -268,10 +246,7 @@ mod tests {
     fn measures_without_a_score_of_every_pair_and_no_references_have_no_figure() {
         let some = ScoresByPair::from([(
             ("It is gout.".to_owned(), "x".to_owned()),
-            NeuralScores {
-                bertscore: Some(1.0),
-                bleurt: None,
-            },
+            NeuralScores { bertscore: Some(1.0), bleurt: None },
         )]);
         let both = figures("a 1 2 x\nc 1 0 x\n", &some).unwrap();
         let one = figures("c 1 0 x\n", &some).unwrap();

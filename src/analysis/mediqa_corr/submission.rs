@@ -36,9 +36,7 @@ impl Submission {
     /// A file that cannot be read; as [`Submission::parse`].
     pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
         let text = String::from_utf8(fs_err::read(path)?);
-        let text = text.map_err(|_| SubmissionError::Encoding {
-            path: path.to_owned(),
-        })?;
+        let text = text.map_err(|_| SubmissionError::Encoding { path: path.to_owned() })?;
         Submission::parse(&text, path)
     }
 
@@ -107,14 +105,7 @@ fn prediction(line: &str) -> (String, Prediction) {
         false => without_quotes(&joined),
     };
     let correction = correction.to_owned();
-    (
-        id,
-        Prediction {
-            flag,
-            sentence_id,
-            correction,
-        },
-    )
+    (id, Prediction { flag, sentence_id, correction })
 }
 
 /// The text without quotes before and after it; of quotes alone the last stays.
@@ -159,16 +150,12 @@ fn write_line(line: &Line<'_>) -> Result<String, SubmissionError> {
         true => NOTHING.to_owned(),
         false => format!("\"{}\"", words.join(" ").replace('\\', "\\\\")),
     };
-    let sentence_id = line
-        .sentence_id
-        .map_or("-1".to_owned(), |id| id.to_string());
+    let sentence_id = line.sentence_id.map_or("-1".to_owned(), |id| id.to_string());
     let flag = u8::from(line.is_wrong);
     let written = format!("{} {flag} {sentence_id} {correction}", line.id);
     match is_valid(&written) {
         true => Ok(written + "\n"),
-        false => Err(SubmissionError::Id {
-            id: line.id.to_owned(),
-        }),
+        false => Err(SubmissionError::Id { id: line.id.to_owned() }),
     }
 }
 
@@ -186,11 +173,8 @@ mod tests {
     fn said(line: &str) -> (String, String, String) {
         let mut submission = parse(line);
         assert!(submission.invalid_lines.is_empty(), "{line:?}");
-        let Prediction {
-            flag,
-            sentence_id,
-            correction,
-        } = submission.predictions.remove("a-1").unwrap();
+        let Prediction { flag, sentence_id, correction } =
+            submission.predictions.remove("a-1").unwrap();
         (flag, sentence_id, correction)
     }
 
@@ -241,10 +225,7 @@ mod tests {
     fn of_lines_with_one_id_the_last_counts() {
         let submission = parse("a-1 1 2 One\na-1 0 -1 NA\nb 1 1 x\na-1 1 3 Three\n");
         assert_eq!(submission.predictions["a-1"].correction, "Three");
-        assert_eq!(
-            (submission.predictions.len(), submission.n_repeated),
-            (2, 2)
-        );
+        assert_eq!((submission.predictions.len(), submission.n_repeated), (2, 2));
     }
 
     #[test]
@@ -252,28 +233,16 @@ mod tests {
         corrects(r"a-1 1 2 pH\n7.1 \\ x", r"pH 7.1 \ x");
         corrects(r"a-1 1 2 \n", "");
         let error = Submission::parse("\na-1 1 2 a\\d", Path::new("run.txt")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            r"run.txt:2: the backslash of `\d` cannot be read"
-        );
+        assert_eq!(error.to_string(), r"run.txt:2: the backslash of `\d` cannot be read");
         assert!(error.hint().unwrap().contains("double them"));
     }
 
     #[test]
     fn what_is_written_is_read_back() {
-        let line = |id, is_wrong, sentence_id, correction| Line {
-            id,
-            is_wrong,
-            sentence_id,
-            correction,
-        };
+        let line =
+            |id, is_wrong, sentence_id, correction| Line { id, is_wrong, sentence_id, correction };
         let text = write(&[
-            line(
-                "ms-test-0",
-                true,
-                Some(0),
-                Some("pH\r\n7.1 \\n  is \"it\"."),
-            ),
+            line("ms-test-0", true, Some(0), Some("pH\r\n7.1 \\n  is \"it\".")),
             line("ms-test-1", false, None, None),
             line("ms-test-2", true, None, Some(" ")),
         ]);
@@ -284,10 +253,7 @@ mod tests {
         );
         let read = parse(&text);
         assert_eq!(read.predictions.len(), 3);
-        assert_eq!(
-            read.predictions["ms-test-0"].correction,
-            "pH 7.1 \\n is \"it\"."
-        );
+        assert_eq!(read.predictions["ms-test-0"].correction, "pH 7.1 \\n is \"it\".");
         for id in ["Ward 7", "", "WARD-7"] {
             assert!(write(&[line(id, false, None, None)]).is_err(), "{id}");
         }

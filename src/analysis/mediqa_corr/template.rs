@@ -69,9 +69,7 @@ fn octal(text: &str, length: usize) -> Result<(String, usize), String> {
 
 /// `\g<0>`, which is the blank that was matched.
 fn whole_match(text: &str) -> Result<(String, usize), String> {
-    let name = text[2..]
-        .strip_prefix('<')
-        .and_then(|rest| rest.split_once('>'));
+    let name = text[2..].strip_prefix('<').and_then(|rest| rest.split_once('>'));
     match name {
         Some((name, _)) if !name.is_empty() && name.chars().all(|c| c == '0') => {
             Ok((" ".to_owned(), 4 + name.len()))
@@ -93,10 +91,7 @@ mod tests {
     #[test]
     fn escapes_are_expanded_as_python_does() {
         let cases = [
-            (
-                r"a\nb\tc\\d\ae\vf\rg\fh\b",
-                "a\nb\tc\\d\u{7}e\u{b}f\rg\u{c}h\u{8}",
-            ),
+            (r"a\nb\tc\\d\ae\vf\rg\fh\b", "a\nb\tc\\d\u{7}e\u{b}f\rg\u{c}h\u{8}"),
             (r#"\"q\" \. \é \%"#, r#"\"q\" \. \é \%"#),
             (r"\101\x".trim_end_matches(r"\x"), "A"),
             (r"\1019 \0 \07 \0123", "A9 \0 \u{7} \n3"),

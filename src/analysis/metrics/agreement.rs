@@ -29,10 +29,8 @@ impl Agreement {
     /// Over `[runs][questions]`; `None` without runs, or when one of them has no question.
     pub fn over_runs(runs: &[Vec<Trajectories>]) -> Option<Agreement> {
         let shares = |holds: fn(&Trajectories) -> bool| {
-            let runs: Vec<Vec<bool>> = runs
-                .iter()
-                .map(|run| run.iter().map(holds).collect())
-                .collect();
+            let runs: Vec<Vec<bool>> =
+                runs.iter().map(|run| run.iter().map(holds).collect()).collect();
             OverRuns::of_shares(&runs)
         };
         Some(Agreement {

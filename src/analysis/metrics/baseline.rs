@@ -60,27 +60,16 @@ mod tests {
             let named = datasets.iter().map(|name| (*name).to_owned());
             named.zip(accuracies.iter().copied()).collect()
         };
-        rows.iter()
-            .map(|(name, accuracies)| ((*name).to_owned(), row(accuracies)))
-            .collect()
+        rows.iter().map(|(name, accuracies)| ((*name).to_owned(), row(accuracies))).collect()
     }
 
     /// Right answers of 300 in MED-MAD's Table 1, open-source models: 454 of 900 for both, and A.4 names CoT.
     #[test]
     fn the_papers_own_tie_goes_to_the_first_name() {
         let rows: [(&str, &[f64]); 3] = [
-            (
-                "SingleLLM_cot_sc",
-                &[117.0 / 300.0, 130.0 / 300.0, 207.0 / 300.0],
-            ),
-            (
-                "SingleLLM_cot",
-                &[125.0 / 300.0, 120.0 / 300.0, 209.0 / 300.0],
-            ),
-            (
-                "SingleLLM_self_consistency",
-                &[101.0 / 300.0, 112.0 / 300.0, 184.0 / 300.0],
-            ),
+            ("SingleLLM_cot_sc", &[117.0 / 300.0, 130.0 / 300.0, 207.0 / 300.0]),
+            ("SingleLLM_cot", &[125.0 / 300.0, 120.0 / 300.0, 209.0 / 300.0]),
+            ("SingleLLM_self_consistency", &[101.0 / 300.0, 112.0 / 300.0, 184.0 / 300.0]),
         ];
         let table = table(&rows);
         let (name, mean) = unified_baseline(&table).unwrap().unwrap();
@@ -90,33 +79,22 @@ mod tests {
 
     #[test]
     fn the_greatest_mean_wins_wherever_its_name_stands() {
-        let better = table(&[
-            ("SingleLLM_a", &[0.5, 0.5, 0.5]),
-            ("SingleLLM_b", &[0.9, 0.2, 0.41]),
-        ]);
+        let better =
+            table(&[("SingleLLM_a", &[0.5, 0.5, 0.5]), ("SingleLLM_b", &[0.9, 0.2, 0.41])]);
         assert_eq!(unified_baseline(&better).unwrap().unwrap().0, "SingleLLM_b");
-        let worse = table(&[
-            ("SingleLLM_a", &[0.5, 0.5, 0.5]),
-            ("SingleLLM_b", &[0.9, 0.2, 0.39]),
-        ]);
+        let worse = table(&[("SingleLLM_a", &[0.5, 0.5, 0.5]), ("SingleLLM_b", &[0.9, 0.2, 0.39])]);
         assert_eq!(unified_baseline(&worse).unwrap().unwrap().0, "SingleLLM_a");
     }
 
     #[test]
     fn without_candidates_there_is_none() {
         assert_eq!(unified_baseline(&BTreeMap::new()), Ok(None));
-        assert_eq!(
-            unified_baseline(&table(&[("SingleLLM_cot", &[])])),
-            Ok(None)
-        );
+        assert_eq!(unified_baseline(&table(&[("SingleLLM_cot", &[])])), Ok(None));
     }
 
     #[test]
     fn means_over_different_datasets_are_not_compared() {
-        let table = table(&[
-            ("SingleLLM_a", &[0.5, 0.5]),
-            ("SingleLLM_b", &[0.5, 0.5, 0.9]),
-        ]);
+        let table = table(&[("SingleLLM_a", &[0.5, 0.5]), ("SingleLLM_b", &[0.5, 0.5, 0.9])]);
         let error = unified_baseline(&table).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -35,9 +35,7 @@ pub struct Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Estimate {
-            mean, low, high, ..
-        } = self;
+        let Estimate { mean, low, high, .. } = self;
         write!(f, "{mean:+.4} [{low:+.4}, {high:+.4}]")
     }
 }
@@ -65,10 +63,7 @@ pub fn paired_difference(
 ///
 /// No runs; runs over different numbers of questions.
 pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
-    let first = runs.first().ok_or(MetricsError::Empty {
-        figure: FIGURE,
-        what: "runs",
-    })?;
+    let first = runs.first().ok_or(MetricsError::Empty { figure: FIGURE, what: "runs" })?;
     for run in runs {
         equal(FIGURE, "questions", first.len(), run.len())?;
     }
@@ -122,10 +117,7 @@ struct Unit {
 /// Every value alone without `units`.
 fn gather(values: &[f64], units: Option<&[usize]>) -> Result<Vec<Unit>, MetricsError> {
     if values.is_empty() {
-        return Err(MetricsError::Empty {
-            figure: FIGURE,
-            what: "questions",
-        });
+        return Err(MetricsError::Empty { figure: FIGURE, what: "questions" });
     }
     if let Some(position) = values.iter().position(|value| !value.is_finite()) {
         return Err(MetricsError::Value {
@@ -191,10 +183,7 @@ mod tests {
     #[test]
     fn a_constant_difference_has_no_width() {
         let estimate = mean(&[0.5; 7], None).unwrap();
-        assert_eq!(
-            (estimate.mean, estimate.low, estimate.high),
-            (0.5, 0.5, 0.5)
-        );
+        assert_eq!((estimate.mean, estimate.low, estimate.high), (0.5, 0.5, 0.5));
         let one = mean(&[-1.0], None).unwrap();
         assert_eq!((one.low, one.high, one.n_units), (-1.0, -1.0, 1));
     }
@@ -204,9 +193,7 @@ mod tests {
         let always = p_value(&[0.1, 0.2, 0.3, 0.1], None).unwrap();
         assert_eq!(always, 2.0 / 10_001.0);
         assert_eq!(p_value(&[0.0; 5], None).unwrap(), 1.0);
-        let balanced: Vec<f64> = (0..40)
-            .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
-            .collect();
+        let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert!(p_value(&balanced, None).unwrap() > 0.8);
         assert!(p_value(&[], None).is_err());
     }
@@ -260,21 +247,12 @@ mod tests {
         let empty = paired_difference(&[], &[], None).unwrap_err();
         assert_eq!(empty.to_string(), "bootstrap: no runs to compute it from");
         let none = paired_difference(&[vec![]], &[vec![]], None).unwrap_err();
-        assert_eq!(
-            none.to_string(),
-            "bootstrap: no questions to compute it from"
-        );
+        assert_eq!(none.to_string(), "bootstrap: no questions to compute it from");
         let unequal = paired_difference(&[verdicts("10")], &[verdicts("101")], None).unwrap_err();
-        assert_eq!(
-            unequal.to_string(),
-            "bootstrap: 2 questions on one side, 3 on the other"
-        );
+        assert_eq!(unequal.to_string(), "bootstrap: 2 questions on one side, 3 on the other");
         assert!(unequal.hint().is_some());
         let ragged = run_means(&[verdicts("10"), verdicts("1")]).unwrap_err();
-        assert_eq!(
-            ragged.to_string(),
-            "bootstrap: 2 questions on one side, 1 on the other"
-        );
+        assert_eq!(ragged.to_string(), "bootstrap: 2 questions on one side, 1 on the other");
         assert!(mean(&[1.0], Some(&[])).is_err());
         let nan = mean(&[1.0, f64::NAN], None).unwrap_err();
         assert_eq!(

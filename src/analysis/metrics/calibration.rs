@@ -41,10 +41,7 @@ pub struct Bin {
 ///
 /// No predictions or no bins; a confidence outside 0 to 1.
 pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibration, MetricsError> {
-    let empty = |what| MetricsError::Empty {
-        figure: FIGURE,
-        what,
-    };
+    let empty = |what| MetricsError::Empty { figure: FIGURE, what };
     if bins == 0 {
         return Err(empty("bins"));
     }
@@ -69,12 +66,7 @@ pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibratio
         let gap = bin.accuracy? - bin.confidence?;
         Some(bin.n as f64 / n * gap.abs())
     });
-    Ok(Calibration {
-        brier: squares.sum::<f64>() / n,
-        ece: gaps.sum(),
-        n: predictions.len(),
-        bins,
-    })
+    Ok(Calibration { brier: squares.sum::<f64>() / n, ece: gaps.sum(), n: predictions.len(), bins })
 }
 
 fn bin(predictions: &[Prediction], at: usize, bins: usize) -> Bin {
@@ -102,9 +94,8 @@ mod tests {
 
     #[test]
     fn confidences_on_an_edge_fall_below_it() {
-        let predictions: Vec<Prediction> = (0..=10)
-            .map(|tenths| (f64::from(tenths) / 10.0, true))
-            .collect();
+        let predictions: Vec<Prediction> =
+            (0..=10).map(|tenths| (f64::from(tenths) / 10.0, true)).collect();
         let table = calibration(&predictions, BINS).unwrap();
         let counts: Vec<usize> = table.bins.iter().map(|bin| bin.n).collect();
         assert_eq!(counts, [2, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
@@ -114,9 +105,8 @@ mod tests {
 
     #[test]
     fn every_prediction_is_in_one_bin() {
-        let predictions: Vec<Prediction> = (0..1000)
-            .map(|i| (f64::from(i) / 999.0, i % 3 == 0))
-            .collect();
+        let predictions: Vec<Prediction> =
+            (0..1000).map(|i| (f64::from(i) / 999.0, i % 3 == 0)).collect();
         for bins in [1, 3, 7, 10, 49] {
             let table = calibration(&predictions, bins).unwrap();
             assert_eq!(table.bins.len(), bins);

@@ -81,12 +81,8 @@ impl Spent {
 mod tests {
     use super::*;
 
-    const CALL: Call = Call {
-        prompt_tokens: 100,
-        cached_tokens: 60,
-        completion_tokens: 20,
-        elapsed_ms: 1500,
-    };
+    const CALL: Call =
+        Call { prompt_tokens: 100, cached_tokens: 60, completion_tokens: 20, elapsed_ms: 1500 };
 
     #[test]
     fn wrong_answers_are_paid_for_by_the_right_ones() {

@@ -6,30 +6,13 @@ use crate::diagnosis::{Blame, Diagnosis};
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MetricsError {
     #[error("{figure}: no {what} to compute it from")]
-    Empty {
-        figure: &'static str,
-        what: &'static str,
-    },
+    Empty { figure: &'static str, what: &'static str },
     #[error("{figure}: {expected} {what} on one side, {found} on the other")]
-    Unequal {
-        figure: &'static str,
-        what: &'static str,
-        expected: usize,
-        found: usize,
-    },
+    Unequal { figure: &'static str, what: &'static str, expected: usize, found: usize },
     #[error("{figure}: value {position}, counted from 0, is {value}; {wanted}")]
-    Value {
-        figure: &'static str,
-        position: usize,
-        value: f64,
-        wanted: &'static str,
-    },
+    Value { figure: &'static str, position: usize, value: f64, wanted: &'static str },
     #[error("{system} and {other} have not run on the same datasets: one of them lacks {dataset}")]
-    Datasets {
-        system: String,
-        other: String,
-        dataset: String,
-    },
+    Datasets { system: String, other: String, dataset: String },
 }
 
 impl Diagnosis for MetricsError {
@@ -58,11 +41,6 @@ pub(super) fn equal(
 ) -> Result<(), MetricsError> {
     match expected == found {
         true => Ok(()),
-        false => Err(MetricsError::Unequal {
-            figure,
-            what,
-            expected,
-            found,
-        }),
+        false => Err(MetricsError::Unequal { figure, what, expected, found }),
     }
 }

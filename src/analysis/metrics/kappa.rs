@@ -34,9 +34,7 @@ pub fn cohen_kappa(
     };
     let pairs = left.iter().zip(right);
     let observed: u64 = pairs.map(|(one, other)| cost(one, other)).sum();
-    let all_pairs = left
-        .iter()
-        .flat_map(|one| right.iter().map(move |other| cost(one, other)));
+    let all_pairs = left.iter().flat_map(|one| right.iter().map(move |other| cost(one, other)));
     // Over n² pairs, where the observed ones are over n.
     let expected: u64 = all_pairs.sum();
     Ok((expected > 0).then(|| 1.0 - (observed * left.len() as u64) as f64 / expected as f64))

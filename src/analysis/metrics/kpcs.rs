@@ -15,9 +15,7 @@ pub fn kpcs<S: AsRef<str>>(
     similarity: f64,
     alpha: f64,
 ) -> Option<f64> {
-    let found = keywords
-        .iter()
-        .filter(|keyword| correction.contains(keyword.as_ref()));
+    let found = keywords.iter().filter(|keyword| correction.contains(keyword.as_ref()));
     let (found, wanted) = (found.count(), keywords.len());
     match (found, wanted) {
         (_, 0) => None,

@@ -28,11 +28,7 @@ pub fn mcnemar(left: &[bool], right: &[bool]) -> Result<McNemar, MetricsError> {
         pairs.filter(|&pair| pair == wanted).count()
     };
     let (only_left, only_right) = (count((true, false)), count((false, true)));
-    Ok(McNemar {
-        only_left,
-        only_right,
-        p_value: two_sided(only_left, only_right),
-    })
+    Ok(McNemar { only_left, only_right, p_value: two_sided(only_left, only_right) })
 }
 
 /// min(1, 2·P(X ≤ the smaller)) for X binomial with p = ½ over both together.

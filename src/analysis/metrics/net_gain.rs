@@ -64,9 +64,7 @@ pub fn net_gain(
     }
     let pairs = round0.iter().zip(last);
     Ok(NetGain {
-        per_run: pairs
-            .map(|(before, after)| Flips::of(before, after))
-            .collect(),
+        per_run: pairs.map(|(before, after)| Flips::of(before, after)).collect(),
         // A question's W→R less its R→W is its correctness at the end less that at round 0.
         estimate: bootstrap::paired_difference(last, round0, units)?,
     })
@@ -115,10 +113,7 @@ mod tests {
     #[test]
     fn unequal_sides_are_refused() {
         let error = net_gain(&[vec![true]], &[vec![true], vec![false]], None).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "NetGain: 1 runs on one side, 2 on the other"
-        );
+        assert_eq!(error.to_string(), "NetGain: 1 runs on one side, 2 on the other");
         assert!(net_gain(&[vec![true]], &[vec![true, false]], None).is_err());
         assert!(net_gain(&[], &[], None).is_err());
         assert!(net_gain(&[vec![]], &[vec![]], None).is_err());

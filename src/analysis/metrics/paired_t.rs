@@ -25,11 +25,7 @@ pub fn paired_t(differences: &[f64]) -> Option<PairedT> {
     let std = std.filter(|std| *std > mean.abs() * ROUNDING)?;
     let n = differences.len();
     let t = mean / (std / (n as f64).sqrt());
-    Some(PairedT {
-        n,
-        t,
-        p_value: two_sided(t, n - 1),
-    })
+    Some(PairedT { n, t, p_value: two_sided(t, n - 1) })
 }
 
 /// The probability of a value at least as far from 0. For whole degrees of freedom the distribution is a finite sum (Abramowitz and
@@ -85,19 +81,12 @@ mod tests {
         // Its first row against its second, six columns.
         let base = [0.589, 0.415, 0.379, 0.380, 0.395, 0.370];
         let with = [0.713, 0.609, 0.537, 0.549, 0.549, 0.472];
-        let differences: Vec<f64> = base
-            .iter()
-            .zip(with)
-            .map(|(base, with)| with - base)
-            .collect();
+        let differences: Vec<f64> = base.iter().zip(with).map(|(base, with)| with - base).collect();
         let test = paired_t(&differences).unwrap();
         assert_eq!(test.n, 6);
         // By scipy.stats.ttest_rel. The paper has 4.03e-4, of a test that it does not name.
         assert!((test.t - 11.237_769_002_960_627).abs() < 1e-9, "{test:?}");
-        assert!(
-            (test.p_value - 9.744_195_554_277_6e-5).abs() < 1e-12,
-            "{test:?}"
-        );
+        assert!((test.p_value - 9.744_195_554_277_6e-5).abs() < 1e-12, "{test:?}");
     }
 
     #[test]

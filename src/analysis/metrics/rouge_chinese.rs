@@ -21,9 +21,8 @@ const ENDS: [(&[&str], &str); 4] = [
 pub fn rouge_chinese(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
     let [hypothesis, reference] =
         [hypothesis, reference].map(|text| sentence_a_line(&chinese_words(text).join(" ")));
-    let (hypothesis, reference) = both(&hypothesis, &reference, |text| {
-        words_of_sentences(text.split('\n'))
-    })?;
+    let (hypothesis, reference) =
+        both(&hypothesis, &reference, |text| words_of_sentences(text.split('\n')))?;
     let (hypothesis, reference) = (hypothesis.concat(), reference.concat());
     let common = lcs_length(&reference, &hypothesis);
     Ok(Rouge {

@@ -31,9 +31,8 @@ fn stems(text: &str) -> Vec<String> {
 
 fn n_gram_score(hypothesis: &[String], reference: &[String], n: usize) -> Score {
     let (found, wanted) = (count(hypothesis, n), count(reference, n));
-    let overlap = wanted
-        .iter()
-        .map(|(n_gram, count)| found.get(n_gram).map_or(0, |other| *count.min(other)));
+    let overlap =
+        wanted.iter().map(|(n_gram, count)| found.get(n_gram).map_or(0, |other| *count.min(other)));
     let overlap = overlap.sum();
     score(found.values().sum(), wanted.values().sum(), overlap)
 }
@@ -52,11 +51,7 @@ fn score(found: usize, wanted: usize, overlap: usize) -> Score {
         0 => 0.0,
         _ => 2.0 * precision * recall / (precision + recall),
     };
-    Score {
-        precision,
-        recall,
-        f,
-    }
+    Score { precision, recall, f }
 }
 
 #[cfg(test)]

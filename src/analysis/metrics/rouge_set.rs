@@ -13,9 +13,8 @@ use crate::text::split_words;
 ///
 /// A hypothesis or a reference that is empty, or has full stops alone.
 pub fn rouge_set(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
-    let (hypothesis, reference) = both(hypothesis, reference, |text| {
-        words_of_sentences(text.split('.'))
-    })?;
+    let (hypothesis, reference) =
+        both(hypothesis, reference, |text| words_of_sentences(text.split('.')))?;
     let mut union: HashSet<&str> = HashSet::new();
     for sentence in &reference {
         for other in &hypothesis {
@@ -40,10 +39,7 @@ pub(super) fn both<'t>(
     cut: impl Fn(&'t str) -> Sentences<'t>,
 ) -> Result<(Sentences<'t>, Sentences<'t>), MetricsError> {
     let cut = |text, what| match cut(text) {
-        none if none.is_empty() => Err(MetricsError::Empty {
-            figure: "ROUGE",
-            what,
-        }),
+        none if none.is_empty() => Err(MetricsError::Empty { figure: "ROUGE", what }),
         sentences => Ok(sentences),
     };
     Ok((cut(hypothesis, "hypothesis")?, cut(reference, "reference")?))
@@ -73,11 +69,7 @@ pub(super) fn n_gram_score(hypothesis: &[&str], reference: &[&str], n: usize) ->
 /// The package keeps F from dividing by 0 with a small number.
 pub(super) fn score(found: usize, wanted: usize, overlap: usize) -> Score {
     let (precision, recall) = (share(overlap, found), share(overlap, wanted));
-    Score {
-        precision,
-        recall,
-        f: 2.0 * ((precision * recall) / (precision + recall + 1e-8)),
-    }
+    Score { precision, recall, f: 2.0 * ((precision * recall) / (precision + recall + 1e-8)) }
 }
 
 /// One of the longest common subsequences, the one that `rouge` reads from its table: from the end, passing over a word of

@@ -89,10 +89,7 @@ mod tests {
     #[test]
     fn vectors_of_different_models_are_refused() {
         let error = mean_pairwise_cosine(&[vec![1.0], vec![1.0, 2.0]]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "similarity: 1 numbers on one side, 2 on the other"
-        );
+        assert_eq!(error.to_string(), "similarity: 1 numbers on one side, 2 on the other");
     }
 
     #[test]

@@ -54,9 +54,7 @@ pub fn confidence(outcomes: &Outcomes<'_>) -> Option<Confidence> {
         (!taken.is_empty()).then(|| [of(0), of(1)])
     };
     let low = |below: f64| {
-        let these = pairs
-            .iter()
-            .filter(move |(pair, _, _)| pair.iter().all(|one| *one < below));
+        let these = pairs.iter().filter(move |(pair, _, _)| pair.iter().all(|one| *one < below));
         LowPair {
             below,
             n: these.clone().count(),

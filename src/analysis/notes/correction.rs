@@ -45,10 +45,7 @@ pub struct Kpcs {
 /// What a note's correction comes to.
 pub enum Pairing<'a> {
     /// Both sides correct.
-    Pair {
-        reference: &'a str,
-        candidate: &'a str,
-    },
+    Pair { reference: &'a str, candidate: &'a str },
     /// Neither does.
     BothNothing,
     /// One does; or the note errored, or its flag could not be read.
@@ -60,10 +57,7 @@ pub fn pairing(note: &NoteLine) -> Pairing<'_> {
     let gold = note.gold.as_ref();
     let gold = gold.filter(|_| note.error.is_none() && note.flag.is_some());
     match (gold.map(|gold| &gold.correction), &note.correction) {
-        (Some(Some(reference)), Some(candidate)) => Pairing::Pair {
-            reference,
-            candidate,
-        },
+        (Some(Some(reference)), Some(candidate)) => Pairing::Pair { reference, candidate },
         (Some(None), None) => Pairing::BothNothing,
         _ => Pairing::Unpaired,
     }
@@ -71,11 +65,7 @@ pub fn pairing(note: &NoteLine) -> Pairing<'_> {
 
 /// `None` where the note is no pair.
 pub fn quality(note: &NoteLine, neural: &ScoresByPair) -> Option<Quality> {
-    let Pairing::Pair {
-        reference,
-        candidate,
-    } = pairing(note)
-    else {
+    let Pairing::Pair { reference, candidate } = pairing(note) else {
         return None;
     };
     let key = (reference.to_owned(), candidate.to_owned());
@@ -182,8 +172,7 @@ impl<'a> Corrections<'a> {
 
     fn count(&self, is: fn(&Pairing<'_>) -> bool) -> Vec<usize> {
         let runs = self.notes.iter();
-        runs.map(|run| run.iter().filter(|note| is(&pairing(note))).count())
-            .collect()
+        runs.map(|run| run.iter().filter(|note| is(&pairing(note))).count()).collect()
     }
 }
 
@@ -212,9 +201,7 @@ impl Correction {
         Some(Correction {
             n_pairs: corrections.count(|one| matches!(one, Pairing::Pair { .. })),
             n_correct_na: corrections.count(|one| matches!(one, Pairing::BothNothing)),
-            measures: measures
-                .filter_map(|measure| corrections.measured(measure, 0.0))
-                .collect(),
+            measures: measures.filter_map(|measure| corrections.measured(measure, 0.0)).collect(),
             kpcs: kpcs.flatten().collect(),
             keywords_are_changed_words: scorer.keywords.is_empty()
                 && golds.all(|gold| gold.keywords.is_empty()),

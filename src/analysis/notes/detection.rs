@@ -167,11 +167,7 @@ impl Confusion {
     fn f1(&self) -> Option<f64> {
         let (precision, recall) = (self.precision()?, self.recall()?);
         let sum = precision + recall;
-        Some(if sum > 0.0 {
-            2.0 * precision * recall / sum
-        } else {
-            0.0
-        })
+        Some(if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 })
     }
 }
 
@@ -181,8 +177,7 @@ fn share(part: usize, of: usize) -> Option<f64> {
 
 fn verdicts(notes: &[Vec<&NoteLine>]) -> Vec<Vec<Verdict>> {
     let runs = notes.iter();
-    runs.map(|run| run.iter().map(|note| verdict(note)).collect())
-        .collect()
+    runs.map(|run| run.iter().map(|note| verdict(note)).collect()).collect()
 }
 
 fn by_type(notes: &[Vec<&NoteLine>], verdicts: &[Vec<Verdict>]) -> Vec<ByType> {

@@ -47,8 +47,7 @@ impl Finding {
         let sentence = record.sentence_id.map(|_| record.sentence.clone());
         let stated = record.detection.iter().flat_map(|detection| {
             let said = detection.flags.iter().zip(&detection.confidences);
-            said.filter(|(flag, _)| **flag == record.flag)
-                .filter_map(|(_, confidence)| *confidence)
+            said.filter(|(flag, _)| **flag == record.flag).filter_map(|(_, confidence)| *confidence)
         });
         let stated: Vec<f64> = stated.collect();
         let confidence =
@@ -68,9 +67,8 @@ impl Finding {
     /// As a person reads it.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let sure = self.confidence.map_or(String::new(), |share| {
-            format!(", {:.0} % sure", share * 100.0)
-        });
+        let sure =
+            self.confidence.map_or(String::new(), |share| format!(", {:.0} % sure", share * 100.0));
         let headline = match (self.has_error, self.sentence_id) {
             (Some(true), Some(id)) => format!("An error, in sentence {}{sure}", id + 1),
             (Some(true), None) => format!("An error that no agent could place{sure}"),
@@ -86,14 +84,9 @@ impl Finding {
         }
         let _ = writeln!(text, "\nWhat the agents said");
         for word in &self.agents {
-            let sure = word
-                .confidence
-                .map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
-            let mark = if word.agrees {
-                ""
-            } else {
-                ", and was overruled"
-            };
+            let sure =
+                word.confidence.map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
+            let mark = if word.agrees { "" } else { ", and was overruled" };
             let _ = writeln!(
                 text,
                 "    {:12} {}: {}{sure}{mark}",
@@ -146,11 +139,8 @@ fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
                 Some(false) => "there is no error",
                 None => UNREAD,
             };
-            let said = Said {
-                says: says.to_owned(),
-                agrees: *flag == note.flag,
-                confidence: *confidence,
-            };
+            let said =
+                Said { says: says.to_owned(), agrees: *flag == note.flag, confidence: *confidence };
             words.push(Word::new(NoteStage::Detection, agent, said, calls));
         }
     }
@@ -163,11 +153,7 @@ fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
                 (None, NO_SENTENCE) => "no sentence has one".to_owned(),
                 (None, _) => UNREAD.to_owned(),
             };
-            let said = Said {
-                says,
-                agrees: *id == note.sentence_id,
-                confidence: *confidence,
-            };
+            let said = Said { says, agrees: *id == note.sentence_id, confidence: *confidence };
             words.push(Word::new(NoteStage::Localisation, agent, said, calls));
         }
     }
@@ -241,10 +227,7 @@ mod tests {
         let finding = Finding::of(&record(), &[]);
         assert_eq!(finding.confidence, Some(0.75));
         let text = finding.text();
-        assert!(
-            text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"),
-            "{text}"
-        );
+        assert!(text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"), "{text}");
         assert!(text.contains("as written   Aspirin cures malaria.\n    should be    Artesunate"));
         assert!(text.contains("det1: there is no error (50 %), and was overruled"));
         assert!(text.contains("loc2: no sentence has one, and was overruled"));
@@ -263,10 +246,7 @@ mod tests {
         };
         let finding = Finding::of(&unread, &[]);
         assert!(finding.text().contains("could not be read"));
-        assert_eq!(
-            serde_json::to_value(&finding).unwrap()["has_error"],
-            serde_json::Value::Null
-        );
+        assert_eq!(serde_json::to_value(&finding).unwrap()["has_error"], serde_json::Value::Null);
     }
 
     #[test]

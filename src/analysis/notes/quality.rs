@@ -167,10 +167,7 @@ impl Quality {
             // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
             rouge: rouge.unwrap_or_default(),
             stemmed: (language == Language::English).then(|| rouge_score(candidate, reference)),
-            neural: NeuralScores {
-                bertscore: clip(neural.bertscore),
-                bleurt: clip(neural.bleurt),
-            },
+            neural: NeuralScores { bertscore: clip(neural.bertscore), bleurt: clip(neural.bleurt) },
         }
     }
 

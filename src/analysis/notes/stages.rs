@@ -33,11 +33,7 @@ pub struct Prices {
 impl Default for Prices {
     /// The paper's, of Gemini 2.0 Flash.
     fn default() -> Prices {
-        Prices {
-            prompt: 0.10,
-            completion: 0.40,
-            cached: 0.025,
-        }
+        Prices { prompt: 0.10, completion: 0.40, cached: 0.025 }
     }
 }
 
@@ -72,9 +68,7 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         sum.cached_tokens += call.usage.cached_tokens as f64;
         sum.completion_tokens += call.usage.completion_tokens as f64;
         let is_first = call.stage == Stage::Initial;
-        let slowest = longest
-            .entry((&call.item, call.run, purpose, is_first))
-            .or_default();
+        let slowest = longest.entry((&call.item, call.run, purpose, is_first)).or_default();
         *slowest = call.elapsed_ms.max(*slowest);
     }
     let mut stages: Vec<StageCost> = sums.into_values().collect();

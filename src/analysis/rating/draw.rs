@@ -29,21 +29,13 @@ pub struct Selection {
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
 pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), RatingError> {
-    let Selection {
-        n_items,
-        seed,
-        show_gold,
-    } = *selection;
+    let Selection { n_items, seed, show_gold } = *selection;
     let shared = questions::shared(runs, true)?;
     // Runs over one file have the same texts.
     let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
     let rated: Vec<Repetition<'_>> = outcomes.iter().map(Repetition::first).collect();
-    let is_finished = |id: &&String| {
-        rated
-            .iter()
-            .all(|run| run.finished.contains_key(id.as_str()))
-    };
+    let is_finished = |id: &&String| rated.iter().all(|run| run.finished.contains_key(id.as_str()));
     let finished = shared.iter().filter(is_finished);
     let finished = finished.filter_map(|id| texts.get(id));
     let (first, others): (Vec<&ItemText>, Vec<&ItemText>) =
@@ -54,10 +46,8 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
         return Err(RatingError::NothingToRate);
     }
 
-    let pairs: Vec<(&ItemText, usize)> = drawn
-        .iter()
-        .flat_map(|item| (0..runs.len()).map(move |run| (*item, run)))
-        .collect();
+    let pairs: Vec<(&ItemText, usize)> =
+        drawn.iter().flat_map(|item| (0..runs.len()).map(move |run| (*item, run))).collect();
     let digits = pairs.len().to_string().len();
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
@@ -65,11 +55,7 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
         let Some(shown) = shown(item, rated[run].finished[item.item()], show_gold) else {
             continue;
         };
-        key_entries.push(KeyEntry {
-            code: code.clone(),
-            item: item.item().to_owned(),
-            run,
-        });
+        key_entries.push(KeyEntry { code: code.clone(), item: item.item().to_owned(), run });
         entries.push(Entry { code, shown });
     }
     let synthetic = runs.iter().any(|run| run.plan.synthetic);
@@ -199,11 +185,7 @@ mod tests {
     }
 
     fn select(n_items: usize, seed: u64) -> Selection {
-        Selection {
-            n_items,
-            seed,
-            show_gold: false,
-        }
+        Selection { n_items, seed, show_gold: false }
     }
 
     fn items(key: &Key) -> HashSet<&str> {
@@ -217,10 +199,7 @@ mod tests {
             "right1" => record(id, None, Some("the prompt is too long")),
             _ => record(id, Some(false), None),
         };
-        [
-            run(folder, "flagging-system", flagging),
-            run(folder, "silent-system", silent),
-        ]
+        [run(folder, "flagging-system", flagging), run(folder, "silent-system", silent)]
     }
 
     #[test]
@@ -244,19 +223,13 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let runs = two_runs(scratch.path());
         let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
-        let pairs: HashSet<(&str, usize)> = key
-            .entries
-            .iter()
-            .map(|one| (&*one.item, one.run))
-            .collect();
+        let pairs: HashSet<(&str, usize)> =
+            key.entries.iter().map(|one| (&*one.item, one.run)).collect();
         assert_eq!(pairs.len(), 10);
         assert_eq!(sheet.entries[9].code, "E10");
         assert_eq!(key.entries[0].code, "E01");
         let again = draw(&runs, &select(5, 42)).unwrap();
-        assert_eq!(
-            serde_json::to_value(again.0).unwrap(),
-            serde_json::to_value(&sheet).unwrap()
-        );
+        assert_eq!(serde_json::to_value(again.0).unwrap(), serde_json::to_value(&sheet).unwrap());
         assert_eq!(again.1, key);
         let other = draw(&runs, &select(5, 43)).unwrap();
         assert_ne!(other.1.entries, key.entries);
@@ -276,9 +249,7 @@ mod tests {
         let runs = two_runs(scratch.path());
         let (sheet, key) = draw(&runs, &select(5, 42)).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
-            let Shown::Note(note) = &entry.shown else {
-                panic!("{entry:?}")
-            };
+            let Shown::Note(note) = &entry.shown else { panic!("{entry:?}") };
             match (unblinded.run, &*unblinded.item) {
                 (1, _) | (0, "open2") => {
                     assert_eq!(note.finding, "No error found.");
@@ -296,10 +267,7 @@ mod tests {
             assert!(!page.contains(named), "{named}");
         }
         assert!(page.contains("are not rated. Export all the same?"));
-        let show_gold = Selection {
-            show_gold: true,
-            ..select(5, 42)
-        };
+        let show_gold = Selection { show_gold: true, ..select(5, 42) };
         let (shown, _) = draw(&runs, &show_gold).unwrap();
         let page = crate::report::rating::render(&shown).unwrap();
         assert!(page.contains("Give the gold drug."));
@@ -320,9 +288,7 @@ mod tests {
         let runs = [run(scratch.path(), "one", of)];
         let (sheet, key) = draw(&runs, &select(6, 1)).unwrap();
         for (entry, unblinded) in sheet.entries.iter().zip(&key.entries) {
-            let Shown::Note(note) = &entry.shown else {
-                panic!("{entry:?}")
-            };
+            let Shown::Note(note) = &entry.shown else { panic!("{entry:?}") };
             assert_eq!(note.correction, None);
             assert_eq!(
                 note.finding,
@@ -362,9 +328,7 @@ mod tests {
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(!page.contains('\u{202E}') && page.contains("⟨U+202E⟩"));
-        for request in [
-            "http://", "https://", "src=", "url(", "@import", "<link", "fetch(",
-        ] {
+        for request in ["http://", "https://", "src=", "url(", "@import", "<link", "fetch("] {
             assert!(!page.contains(request), "{request}");
         }
         let script = page.split("<script>").nth(1).unwrap();

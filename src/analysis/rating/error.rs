@@ -20,23 +20,11 @@ pub enum RatingError {
     #[error("there is nothing to rate: no item ended without an error in every run")]
     NothingToRate,
     #[error("{} is no {what}: {reason}", path.display())]
-    NotRead {
-        path: PathBuf,
-        what: &'static str,
-        reason: String,
-    },
+    NotRead { path: PathBuf, what: &'static str, reason: String },
     #[error("{} rates sheet {found}, the key is that of sheet {expected}", path.display())]
-    OtherSheet {
-        path: PathBuf,
-        expected: String,
-        found: String,
-    },
+    OtherSheet { path: PathBuf, expected: String, found: String },
     #[error("{}: the score of entry {code} is {score}, not one of 0 to {BEST}", path.display())]
-    Score {
-        path: PathBuf,
-        code: String,
-        score: i64,
-    },
+    Score { path: PathBuf, code: String, score: i64 },
     #[error("{}: the sheet has no entry {code}", path.display())]
     UnknownEntry { path: PathBuf, code: String },
     #[error("{}: entry {code} comes twice", path.display())]
@@ -44,11 +32,7 @@ pub enum RatingError {
     #[error("{} does not say who rated", path.display())]
     NoRater { path: PathBuf },
     #[error("{} and {} are both of rater {rater}", first.display(), other.display())]
-    SameRater {
-        rater: String,
-        first: PathBuf,
-        other: PathBuf,
-    },
+    SameRater { rater: String, first: PathBuf, other: PathBuf },
     #[error("{} is none of the runs that were rated", path.display())]
     NotRated { path: PathBuf },
     #[error("{} holds the ratings of another sheet, {sheet}", path.display())]

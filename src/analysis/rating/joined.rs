@@ -48,9 +48,7 @@ impl RunRatings {
         let mut runs = key.runs.iter();
         let place = runs.position(|run| run.plan_sha256 == contents.plan_sha256);
         let Some(place) = place else {
-            return Err(RatingError::NotRated {
-                path: contents.path.clone(),
-            });
+            return Err(RatingError::NotRated { path: contents.path.clone() });
         };
         let own = entries.iter().filter(|entry| entry.run == place);
         Ok(RunRatings {
@@ -110,9 +108,7 @@ impl RunRatings {
         }
         match ratings.run.plan_sha256 == contents.plan_sha256 {
             true => Ok(Some(ratings)),
-            false => Err(RatingError::OtherRun {
-                path: path.to_owned(),
-            }),
+            false => Err(RatingError::OtherRun { path: path.to_owned() }),
         }
     }
 

@@ -86,8 +86,6 @@ impl Key {
     /// The place of each entry, by its code.
     pub fn places(&self) -> HashMap<&str, usize> {
         let entries = self.entries.iter().enumerate();
-        entries
-            .map(|(place, entry)| (entry.code.as_str(), place))
-            .collect()
+        entries.map(|(place, entry)| (entry.code.as_str(), place)).collect()
     }
 }

@@ -13,10 +13,7 @@ pub struct Marked {
 /// Marks sentence `id` in `text`. Where the text spells it otherwise, the sentences stand for the text, one a line.
 pub fn mark(text: &str, sentences: &[String], id: Option<usize>) -> Marked {
     let Some((id, sentence)) = id.and_then(|id| Some((id, sentences.get(id)?))) else {
-        return Marked {
-            before: text.to_owned(),
-            ..Marked::default()
-        };
+        return Marked { before: text.to_owned(), ..Marked::default() };
     };
     if let Some(range) = place(text, &sentences[..id], sentence) {
         return Marked {
@@ -77,10 +74,7 @@ mod tests {
     fn a_sentence_is_marked_where_it_stands() {
         let text = "Fever. Pulse 90.\nGive B.";
         let sentences = ["Fever.", "Pulse 90.", "Give B."];
-        assert_eq!(
-            marked(text, &sentences, Some(1)),
-            ["Fever. ", "Pulse 90.", "\nGive B."]
-        );
+        assert_eq!(marked(text, &sentences, Some(1)), ["Fever. ", "Pulse 90.", "\nGive B."]);
         assert_eq!(marked(text, &sentences, None), [text, "", ""]);
         assert_eq!(marked(text, &sentences, Some(3)), [text, "", ""]);
     }
@@ -109,11 +103,7 @@ mod tests {
     #[test]
     fn a_sentence_that_the_text_spells_otherwise_is_marked_among_the_sentences() {
         assert_eq!(
-            marked(
-                "Fever… pulse 90",
-                &["Fever.", "Pulse 90.", "Well."],
-                Some(1)
-            ),
+            marked("Fever… pulse 90", &["Fever.", "Pulse 90.", "Well."], Some(1)),
             ["Fever.\n", "Pulse 90.", "\nWell.\n"]
         );
         assert_eq!(marked("x", &[" "], Some(0)), ["", " ", "\n"]);

@@ -47,9 +47,7 @@ pub fn read_all(key: &Key, paths: &[impl AsRef<Path>]) -> Result<Vec<Rater>, Rat
     for path in paths.iter().map(AsRef::as_ref) {
         let rater = Rater::read(key, path)?;
         let name = rater.name.to_lowercase();
-        let known = raters
-            .iter()
-            .position(|one| one.name.to_lowercase() == name);
+        let known = raters.iter().position(|one| one.name.to_lowercase() == name);
         if let Some(first) = known {
             return Err(RatingError::SameRater {
                 rater: rater.name,
@@ -89,11 +87,7 @@ impl Rater {
             };
             let is_fine = |score: i64| (0..=i64::from(BEST)).contains(&score);
             if let Some(score) = entry.score.filter(|score| !is_fine(*score)) {
-                return Err(RatingError::Score {
-                    path: path(),
-                    code,
-                    score,
-                });
+                return Err(RatingError::Score { path: path(), code, score });
             }
             if found[place].replace(entry).is_some() {
                 return Err(RatingError::RepeatedEntry { path: path(), code });
@@ -109,11 +103,7 @@ impl Rater {
                 }
             })
             .unzip();
-        Ok(Rater {
-            name,
-            scores,
-            comments,
-        })
+        Ok(Rater { name, scores, comments })
     }
 }
 
@@ -126,11 +116,7 @@ pub(super) fn read_json<T: DeserializeOwned>(
     kind: &str,
     what: &'static str,
 ) -> Result<T, RatingError> {
-    let wrong = |reason: String| RatingError::NotRead {
-        path: path.to_owned(),
-        what,
-        reason,
-    };
+    let wrong = |reason: String| RatingError::NotRead { path: path.to_owned(), what, reason };
     let bytes = fs_err::read(path)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     match value.get("kind").and_then(Value::as_str) {

@@ -19,10 +19,7 @@ pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, RatingError> {
     for directory in directories {
         let run = read_finished(directory)?.0;
         if let Some(first) = runs.iter().find(|one| one.plan_sha256 == run.plan_sha256) {
-            return Err(RatingError::SameRun {
-                first: first.path.clone(),
-                other: run.path,
-            });
+            return Err(RatingError::SameRun { first: first.path.clone(), other: run.path });
         }
         runs.push(run);
     }

@@ -33,10 +33,7 @@ impl Rated {
                 item: entry.item.clone(),
                 run: entry.run,
                 scores: raters.iter().map(|rater| rater.scores[place]).collect(),
-                comments: raters
-                    .iter()
-                    .map(|rater| rater.comments[place].clone())
-                    .collect(),
+                comments: raters.iter().map(|rater| rater.comments[place].clone()).collect(),
             })
             .collect()
     }
@@ -113,9 +110,8 @@ pub fn pairs(names: &[String], entries: &[Rated]) -> Result<Vec<RaterPair>, Rati
     let mut pairs = Vec::new();
     for first in 0..names.len() {
         for other in first + 1..names.len() {
-            let both = entries
-                .iter()
-                .filter_map(|entry| entry.scores[first].zip(entry.scores[other]));
+            let both =
+                entries.iter().filter_map(|entry| entry.scores[first].zip(entry.scores[other]));
             let (left, right): (Vec<u8>, Vec<u8>) = both.unzip();
             let same = left.iter().zip(&right).filter(|(one, two)| one == two);
             let n_identical = same.count();
@@ -149,11 +145,8 @@ mod tests {
 
     #[test]
     fn unrated_entries_are_counted_and_are_not_zero() {
-        let entries = [
-            rated(0, &[Some(3), Some(2)]),
-            rated(0, &[Some(0), None]),
-            rated(0, &[None, Some(1)]),
-        ];
+        let entries =
+            [rated(0, &[Some(3), Some(2)]), rated(0, &[Some(0), None]), rated(0, &[None, Some(1)])];
         let mos = Mos::of(&entries.iter().collect::<Vec<_>>(), 2);
         assert_eq!((mos.n_entries, mos.n_unrated), (3, 2));
         assert_eq!(mos.by_rater, [Some(1.5), Some(1.5)]);
@@ -193,10 +186,8 @@ mod tests {
         ];
         let names = ["A", "B", "C"].map(str::to_owned);
         let pairs = pairs(&names, &entries).unwrap();
-        let told: Vec<(&str, &str, usize)> = pairs
-            .iter()
-            .map(|pair| (&*pair.first, &*pair.other, pair.n_both))
-            .collect();
+        let told: Vec<(&str, &str, usize)> =
+            pairs.iter().map(|pair| (&*pair.first, &*pair.other, pair.n_both)).collect();
         assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);
         assert_eq!((pairs[0].agreement, pairs[0].kappa), (Some(1.0), None));
         assert_eq!((pairs[1].agreement, pairs[1].kappa_quadratic), (None, None));

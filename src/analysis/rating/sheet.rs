@@ -92,11 +92,7 @@ impl NoteShown {
     /// `gold` shows what the data set says, too.
     pub fn of(note: &NoteText, record: &NoteLine, gold: bool) -> NoteShown {
         let located = record.sentence_id.filter(|_| record.flag == Some(true));
-        let Marked {
-            before,
-            marked,
-            after,
-        } = mark(&note.text, &note.sentences, located);
+        let Marked { before, marked, after } = mark(&note.text, &note.sentences, located);
         let correction = record.correction.as_deref().map(str::trim);
         let correction = correction.filter(|text| !text.is_empty() && record.flag == Some(true));
         NoteShown {
@@ -131,9 +127,7 @@ impl QuestionShown {
         QuestionShown {
             question: spell_hidden(&question.question),
             image: question.image.as_deref().map(spell_hidden),
-            options: options
-                .map(|(letter, text)| (*letter, spell_hidden(text)))
-                .collect(),
+            options: options.map(|(letter, text)| (*letter, spell_hidden(text))).collect(),
             answer: spell_hidden(&record.answer),
             rationale: spell_hidden(record.rationale.trim()),
             gold: question.answer.clone().filter(|_| gold),

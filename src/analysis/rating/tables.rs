@@ -82,9 +82,7 @@ pub fn agreement(pairs: &[RaterPair]) -> Table {
 fn disputed(key: &Key, raters: &[String], entries: &[Rated]) -> Table {
     let disputed: Vec<&Rated> = entries.iter().filter(|entry| entry.is_disputed()).collect();
     let mut table = listed(raters, &disputed);
-    let runs = disputed
-        .iter()
-        .map(|entry| Cell::text(&key.runs[entry.run].path));
+    let runs = disputed.iter().map(|entry| Cell::text(&key.runs[entry.run].path));
     table.columns.insert(2, Column::new("run", Kind::Text));
     for (row, run) in table.rows.iter_mut().zip(runs) {
         row.cells.insert(2, run);
@@ -109,9 +107,7 @@ pub fn rated(raters: &[String], entries: &[Rated]) -> Table {
 fn listed(raters: &[String], entries: &[&Rated]) -> Table {
     let of_raters = |over: &str, kind: Kind| {
         let raters = raters.iter();
-        raters
-            .map(|rater| Column::under(over, rater, kind))
-            .collect()
+        raters.map(|rater| Column::under(over, rater, kind)).collect()
     };
     let columns = [
         Column::texts(&["item", "entry"]),

@@ -132,12 +132,8 @@ pub fn net_gains(
         Ok(NetGainRow {
             method: result.method.clone(),
             dataset: result.dataset.clone(),
-            wrong_to_right: runs()
-                .map(|run| share(run.wrong_to_right, run.n_questions))
-                .collect(),
-            right_to_wrong: runs()
-                .map(|run| share(run.right_to_wrong, run.n_questions))
-                .collect(),
+            wrong_to_right: runs().map(|run| share(run.wrong_to_right, run.n_questions)).collect(),
+            right_to_wrong: runs().map(|run| share(run.right_to_wrong, run.n_questions)).collect(),
             estimate: gain.estimate,
             paper: recipe
                 .paper
@@ -157,9 +153,7 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
         let here = on_dataset(cells, &dataset.name);
-        let Some(medmad) = here
-            .iter()
-            .rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD))
+        let Some(medmad) = here.iter().rfind(|cell| cell.is_system(|entry| entry.name == MEDMAD))
         else {
             continue;
         };
@@ -224,10 +218,7 @@ fn pair(
 ) -> Result<PairedRow, RecipeError> {
     let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
     let (method, baseline) = (method.result, baseline.result);
-    let tests = left
-        .iter()
-        .zip(&right)
-        .map(|(left, right)| mcnemar(left, right));
+    let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
     let paper = recipe.paper.paired.get(&method.dataset);
     Ok(PairedRow {
         comparison: comparison.to_owned(),
@@ -262,9 +253,7 @@ pub fn collapse(
             method: result.method.clone(),
             dataset: result.dataset.clone(),
             agreement: Agreement::over_runs(&outcomes.trajectories()),
-            similarity: encoder
-                .map(|encoder| similarity(outcomes, encoder))
-                .transpose()?,
+            similarity: encoder.map(|encoder| similarity(outcomes, encoder)).transpose()?,
         })
     };
     cells.iter().map(row).collect()
@@ -311,9 +300,7 @@ fn cosines(
 
 fn on_dataset<'a, 'b>(cells: &'b [CellOutcomes<'a>], dataset: &str) -> Vec<&'b CellOutcomes<'a>> {
     let cells = cells.iter();
-    cells
-        .filter(|cell| cell.result.dataset == dataset)
-        .collect()
+    cells.filter(|cell| cell.result.dataset == dataset).collect()
 }
 
 /// The questions of Figure 4, in the order of runs and questions.

@@ -81,22 +81,13 @@ fn row(
     };
     let own_means: Vec<f64> = pairs.iter().map(|(own, _)| means(own)).collect();
     let base_means: Vec<f64> = pairs.iter().map(|(_, base)| means(base)).collect();
-    let (own_sum, base_sum) = (
-        own_means.iter().sum::<f64>(),
-        base_means.iter().sum::<f64>(),
-    );
-    let by_column: Vec<f64> = own_means
-        .iter()
-        .zip(&base_means)
-        .map(|(own, base)| own - base)
-        .collect();
+    let (own_sum, base_sum) = (own_means.iter().sum::<f64>(), base_means.iter().sum::<f64>());
+    let by_column: Vec<f64> =
+        own_means.iter().zip(&base_means).map(|(own, base)| own - base).collect();
     let count = pairs.len() as f64;
     let mut by_note = vec![0.0; pairs[0].0.by_note().len()];
     for (own, base) in &pairs {
-        for (sum, (own, base)) in by_note
-            .iter_mut()
-            .zip(own.by_note().iter().zip(base.by_note()))
-        {
+        for (sum, (own, base)) in by_note.iter_mut().zip(own.by_note().iter().zip(base.by_note())) {
             *sum += (own - base) / count;
         }
     }

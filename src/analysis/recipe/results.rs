@@ -198,10 +198,7 @@ impl RecipeResults {
             what: FILE.to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(private_file::write(
-            &out.join(FILE),
-            (text + "\n").as_bytes(),
-        )?)
+        Ok(private_file::write(&out.join(FILE), (text + "\n").as_bytes())?)
     }
 }
 
@@ -220,9 +217,7 @@ fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
         _ => "on for some members",
     };
     let text = decoding(recipe);
-    let runs = cells
-        .first()
-        .map_or(recipe.runs, |(_, contents)| contents.plan.runs);
+    let runs = cells.first().map_or(recipe.runs, |(_, contents)| contents.plan.runs);
     format!("Thinking {thinking}; {text}; n = {runs} runs over the same items.")
 }
 
@@ -242,9 +237,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
         let plan = &contents.plan;
         let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
         let kind = &plan.engine.device_kind;
-        lines.push(format!(
-            "{runs} runs, seed {seed}, wardround {version} on {kind}"
-        ));
+        lines.push(format!("{runs} runs, seed {seed}, wardround {version} on {kind}"));
     }
     for dataset in &recipe.dataset {
         let of = |(cell, _): &&(Cell<'_>, Contents)| cell.dataset.name == dataset.name;
@@ -253,10 +246,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
             let (count, sum) = (items.len(), &sha256[..sha256.len().min(12)]);
             let shard = contents.plan.dataset.shard.as_ref();
             let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
-            lines.push(format!(
-                "{}: {count} items{part}, sha256 {sum}…",
-                dataset.label
-            ));
+            lines.push(format!("{}: {count} items{part}, sha256 {sum}…", dataset.label));
         }
     }
     lines

@@ -52,9 +52,7 @@ impl Cell {
 
     /// A difference with its interval.
     pub fn estimate(estimate: &Estimate) -> Cell {
-        let Estimate {
-            mean, low, high, ..
-        } = *estimate;
+        let Estimate { mean, low, high, .. } = *estimate;
         Cell::Interval { mean, low, high }
     }
 

@@ -27,23 +27,16 @@ impl Column {
 
     pub fn texts(labels: &[&str]) -> Vec<Column> {
         let labels = labels.iter();
-        labels
-            .map(|label| Column::new(*label, Kind::Text))
-            .collect()
+        labels.map(|label| Column::new(*label, Kind::Text)).collect()
     }
 
     pub fn numbers(labels: &[&str]) -> Vec<Column> {
         let labels = labels.iter();
-        labels
-            .map(|label| Column::new(*label, Kind::Number))
-            .collect()
+        labels.map(|label| Column::new(*label, Kind::Number)).collect()
     }
 
     pub fn under(over: &str, label: impl Into<String>, kind: Kind) -> Column {
-        Column {
-            over: over.to_owned(),
-            ..Column::new(label, kind)
-        }
+        Column { over: over.to_owned(), ..Column::new(label, kind) }
     }
 
     pub(super) fn heading(&self) -> String {
@@ -61,9 +54,6 @@ impl Column {
             Kind::Spread => &["", " std", " n"],
             Kind::Interval => &["", " low", " high"],
         };
-        parts
-            .iter()
-            .map(|part| format!("{heading}{part}"))
-            .collect()
+        parts.iter().map(|part| format!("{heading}{part}")).collect()
     }
 }

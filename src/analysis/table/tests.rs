@@ -3,16 +3,8 @@
 use super::*;
 
 pub(crate) fn table() -> Table {
-    let spread = |mean, best| Cell::Spread {
-        mean,
-        std: Some(0.125),
-        n: Some(3),
-        best,
-    };
-    let row = |group: &str, cells| Row {
-        group: group.to_owned(),
-        cells,
-    };
+    let spread = |mean, best| Cell::Spread { mean, std: Some(0.125), n: Some(3), best };
+    let row = |group: &str, cells| Row { group: group.to_owned(), cells };
     Table {
         name: "accuracy",
         title: "Accuracy <all>".to_owned(),
@@ -22,24 +14,13 @@ pub(crate) fn table() -> Table {
             Column::under("MedQA", "less paper", Kind::Interval),
         ],
         rows: vec![
-            row(
-                "Single",
-                vec![
-                    Cell::text("a, \"b\" | c"),
-                    spread(1.0 / 3.0, true),
-                    Cell::Nothing,
-                ],
-            ),
+            row("Single", vec![Cell::text("a, \"b\" | c"), spread(1.0 / 3.0, true), Cell::Nothing]),
             row(
                 "Single",
                 vec![
                     Cell::text("<script>"),
                     spread(0.25, false),
-                    Cell::Interval {
-                        mean: 0.1,
-                        low: -0.2,
-                        high: 0.4,
-                    },
+                    Cell::Interval { mean: 0.1, low: -0.2, high: 0.4 },
                 ],
             ),
             row("Panel", vec![Cell::text("d"), Cell::Nothing, Cell::Nothing]),
@@ -63,28 +44,16 @@ fn markdown_rounds_marks_the_best_and_keeps_its_columns() {
 fn csv_has_a_field_for_every_number_and_every_digit() {
     let text = table().csv().unwrap();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let heads: Vec<String> = reader
-        .headers()
-        .unwrap()
-        .iter()
-        .map(str::to_owned)
-        .collect();
+    let heads: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
     assert_eq!(heads[..3], ["group", "method", "MedQA: ours"]);
     assert_eq!(
         heads[5..],
-        [
-            "MedQA: less paper",
-            "MedQA: less paper low",
-            "MedQA: less paper high"
-        ]
+        ["MedQA: less paper", "MedQA: less paper low", "MedQA: less paper high"]
     );
     let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(&records[0][1], "a, \"b\" | c");
     assert_eq!(records[0][2].parse::<f64>().unwrap(), 1.0 / 3.0);
-    assert_eq!(
-        (&records[0][3], &records[0][4], &records[0][5]),
-        ("0.125", "3", "")
-    );
+    assert_eq!((&records[0][3], &records[0][4], &records[0][5]), ("0.125", "3", ""));
     assert_eq!(&records[1][7], "0.4");
     assert_eq!(records.len(), 3);
 }

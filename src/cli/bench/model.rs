@@ -38,31 +38,13 @@ pub struct ModelBench {
     #[arg(long, env = "WARDROUND_SYNTH_MODELS", value_name = "DIR")]
     models: Option<PathBuf>,
     /// Prompt lengths to measure, in tokens; 0 for none
-    #[arg(
-        short,
-        long,
-        value_delimiter = ',',
-        default_value = "512",
-        value_name = "P,P"
-    )]
+    #[arg(short, long, value_delimiter = ',', default_value = "512", value_name = "P,P")]
     prompt_tokens: Vec<u32>,
     /// Generation lengths to measure, in tokens; 0 for none
-    #[arg(
-        short = 'n',
-        long,
-        value_delimiter = ',',
-        default_value = "128",
-        value_name = "N,N"
-    )]
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "128", value_name = "N,N")]
     generate_tokens: Vec<u32>,
     /// Tokens already in the context before the test
-    #[arg(
-        short,
-        long,
-        value_delimiter = ',',
-        default_value = "0",
-        value_name = "D,D"
-    )]
+    #[arg(short, long, value_delimiter = ',', default_value = "0", value_name = "D,D")]
     depth: Vec<u32>,
     /// Batch sizes
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -124,9 +106,7 @@ impl ModelBench {
             repetitions: usize::from(self.repetitions),
             environment,
         };
-        let text = self
-            .format
-            .write(&report, "results", || report.markdown())?;
+        let text = self.format.write(&report, "results", || report.markdown())?;
         Ok(console::say(text.trim_end())?)
     }
 
@@ -142,9 +122,7 @@ impl ModelBench {
         let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
         let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
-            let Workload {
-                name, batch, depth, ..
-            } = workload;
+            let Workload { name, batch, depth, .. } = workload;
             let place = format!("{}/{}", index + 1, workloads.len());
             self.note(&format!("{place} {name}, batch {batch}, depth {depth}"));
             let times = trial.measure(workload, usize::from(self.repetitions));
@@ -164,14 +142,10 @@ impl ModelBench {
                     workloads.extend(batches().map(|batch| make(tokens, batch, depth)));
                 }
             };
-            add(prompt, &|tokens, batch, depth| {
-                Workload::prefill(tokens, batch, depth, rows)
-            });
+            add(prompt, &|tokens, batch, depth| Workload::prefill(tokens, batch, depth, rows));
             add(generate, &Workload::decode);
             if self.mixed {
-                add(prompt, &|tokens, batch, depth| {
-                    Workload::mixed(tokens, batch, depth, rows)
-                });
+                add(prompt, &|tokens, batch, depth| Workload::mixed(tokens, batch, depth, rows));
             }
         }
         workloads.retain(|workload| !workload.steps.is_empty());
@@ -189,12 +163,7 @@ impl ModelBench {
             None => self.model.clone().unwrap_or_default(),
         };
         let checkpoint = resolve(&name, &self.hub.options(self.quiet)?)?;
-        Ok(Description::read(
-            checkpoint,
-            self.compute.weights(),
-            machine,
-            positions,
-        )?)
+        Ok(Description::read(checkpoint, self.compute.weights(), machine, positions)?)
     }
 
     fn note(&self, line: &str) {
@@ -213,15 +182,10 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
             "lower --depth, --prompt-tokens or --generate-tokens",
         ));
     }
-    let budget = KvBudget {
-        tokens: Some(sequences * positions.next_multiple_of(PAGE)),
-        fraction: None,
-    };
+    let budget =
+        KvBudget { tokens: Some(sequences * positions.next_multiple_of(PAGE)), fraction: None };
     let device = std::slice::from_ref(device);
-    let batch = BatchLimits {
-        sequences,
-        draft: 0,
-    };
+    let batch = BatchLimits { sequences, draft: 0 };
     match plan_memory(&[description], device, batch, budget) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(

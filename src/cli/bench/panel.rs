@@ -65,10 +65,7 @@ impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
         let (format, quiet, ignore_eos) = (self.format, self.execution.quiet, self.ignore_eos);
         if ignore_eos && !self.panel.decoding.is_free() {
-            return Err(Failure::usage(
-                "--ignore-eos needs free text",
-                "give --decoding text",
-            ));
+            return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
         let spec = self.spec()?;
         let inputs = spec.read()?;
@@ -146,12 +143,7 @@ fn answer_all(started: &Started, progress: &Progress) -> Result<usize, Failure> 
     let threads = plan.engine.max_in_flight;
     run_all(jobs, threads, &AtomicBool::new(false), |item| {
         let dataset = &plan.dataset.name;
-        match started.system.answer(&Task {
-            panel: &started.panel,
-            dataset,
-            item,
-            run: 1,
-        }) {
+        match started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 }) {
             Ok(_) => {}
             Err(error) if error.concerns_item() => {
                 errors.fetch_add(1, Ordering::Relaxed);

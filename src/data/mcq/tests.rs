@@ -6,34 +6,21 @@ use super::super::{Dataset, Format, demo, read};
 use super::*;
 
 fn parse(text: &str) -> Result<Dataset, DataError> {
-    read(
-        Source::new(Path::new("ward.jsonl"), text.as_bytes().to_vec())?,
-        Format::Mcq,
-    )
+    read(Source::new(Path::new("ward.jsonl"), text.as_bytes().to_vec())?, Format::Mcq)
 }
 
 /// What is wrong with a file whose third line this is.
 fn problem(line: &str) -> String {
     let before = r#"{"question": "q", "options": ["x", "y"]}"#;
-    parse(&format!("{before}\n\n{line}\n"))
-        .unwrap_err()
-        .to_string()
+    parse(&format!("{before}\n\n{line}\n")).unwrap_err().to_string()
 }
 
 #[test]
 fn reads_the_documented_example() {
     let text = include_str!("../mcq.rs");
-    let lines: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("//! {"))
-        .collect();
-    let dataset = parse(
-        &lines
-            .iter()
-            .map(|line| format!("{{{line}\r\n"))
-            .collect::<String>(),
-    )
-    .unwrap();
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("//! {")).collect();
+    let dataset =
+        parse(&lines.iter().map(|line| format!("{{{line}\r\n")).collect::<String>()).unwrap();
     assert_eq!(dataset.name, "ward");
     assert_eq!(dataset.questions().len(), 2);
     let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
@@ -45,10 +32,7 @@ fn reads_the_documented_example() {
         (second.id.as_str(), second.gold, second.option('C')),
         ("2", None, Some("Clavicle"))
     );
-    assert_eq!(
-        dataset.notices,
-        ["questions without an answer, not scored: 1 of 2"]
-    );
+    assert_eq!(dataset.notices, ["questions without an answer, not scored: 1 of 2"]);
 }
 
 #[test]
@@ -57,10 +41,7 @@ fn accepts_every_field_and_options_in_any_order() {
     let dataset = parse(&format!("\u{feff}{line}")).unwrap();
     let question = dataset.questions()[0];
     assert_eq!(question.letters().collect::<String>(), "AB");
-    assert_eq!(
-        (question.id.as_str(), question.image.as_deref()),
-        ("17", Some("scan.png"))
-    );
+    assert_eq!((question.id.as_str(), question.image.as_deref()), ("17", Some("scan.png")));
     let ten = r#"{"question": "q", "options": ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "answer": "J"}"#;
     assert_eq!(parse(ten).unwrap().questions()[0].gold, Some('J'));
 }
@@ -69,31 +50,19 @@ fn accepts_every_field_and_options_in_any_order() {
 fn refuses_bad_rows_with_line_and_field() {
     let cases = [
         (r#"{"options": ["x", "y"]}"#, "`question` is missing"),
-        (
-            r#"{"question": " ", "options": ["x", "y"]}"#,
-            "`question` is empty",
-        ),
-        (
-            r#"{"question": 1, "options": ["x", "y"]}"#,
-            "`question` must be a string, not a number",
-        ),
+        (r#"{"question": " ", "options": ["x", "y"]}"#, "`question` is empty"),
+        (r#"{"question": 1, "options": ["x", "y"]}"#, "`question` must be a string, not a number"),
         (r#"{"question": "q"}"#, "`options` is missing"),
         (
             r#"{"question": "q", "options": "x"}"#,
             "`options` must be an object or a list, not a string",
         ),
-        (
-            r#"{"question": "q", "options": ["x"]}"#,
-            "`options` must hold 2 to 10 options, not 1",
-        ),
+        (r#"{"question": "q", "options": ["x"]}"#, "`options` must hold 2 to 10 options, not 1"),
         (
             r#"{"question": "q", "options": [0,1,2,3,4,5,6,7,8,9,10]}"#,
             "`options` must hold 2 to 10 options, not 11",
         ),
-        (
-            r#"{"question": "q", "options": ["x", ""]}"#,
-            "`options.B` is empty",
-        ),
+        (r#"{"question": "q", "options": ["x", ""]}"#, "`options.B` is empty"),
         (
             r#"{"question": "q", "options": {"A": "x", "C": "y"}}"#,
             "`options` has an option \"C\" where B is due",
@@ -130,37 +99,25 @@ fn refuses_bad_rows_with_line_and_field() {
 
 #[test]
 fn refuses_lines_that_are_not_objects_and_repeated_keys() {
-    assert_eq!(
-        problem("\"q\""),
-        "ward.jsonl:3: an object is expected, not a string"
-    );
+    assert_eq!(problem("\"q\""), "ward.jsonl:3: an object is expected, not a string");
     assert_eq!(
         problem(r#"{"question": "#),
         "ward.jsonl:3: EOF while parsing a value, at column 13"
     );
     let twice = r#"{"question": "q", "options": {"A": "x", "A": "y"}}"#;
-    assert_eq!(
-        problem(twice),
-        "ward.jsonl:3: the key `A` comes twice, at column 43"
-    );
+    assert_eq!(problem(twice), "ward.jsonl:3: the key `A` comes twice, at column 43");
 }
 
 #[test]
 fn refuses_an_id_that_comes_twice() {
     // The first record's id is its number.
     let line = r#"{"id": "1", "question": "q", "options": ["x", "y"]}"#;
-    assert_eq!(
-        problem(line),
-        "ward.jsonl:3: the id `1` came before, in line 1"
-    );
+    assert_eq!(problem(line), "ward.jsonl:3: the id `1` came before, in line 1");
 }
 
 #[test]
 fn refuses_a_file_without_questions() {
-    assert_eq!(
-        parse("").unwrap_err().to_string(),
-        "ward.jsonl: no questions"
-    );
+    assert_eq!(parse("").unwrap_err().to_string(), "ward.jsonl: no questions");
     let blank = parse("\n\n").unwrap_err().to_string();
     assert_eq!(blank, "ward.jsonl: no questions; blank lines: 2");
 }
@@ -168,10 +125,7 @@ fn refuses_a_file_without_questions() {
 #[test]
 fn reads_the_built_in_questions() {
     let dataset = demo().unwrap();
-    assert_eq!(
-        (dataset.name.as_str(), dataset.questions().len()),
-        ("demo", 8)
-    );
+    assert_eq!((dataset.name.as_str(), dataset.questions().len()), ("demo", 8));
     assert!(dataset.notices.is_empty());
     for (number, question) in (1..).zip(dataset.questions()) {
         assert_eq!(question.id, format!("demo-{number}"));
@@ -180,10 +134,7 @@ fn reads_the_built_in_questions() {
 }
 
 fn parse_csv(text: &str) -> Result<Dataset, DataError> {
-    read(
-        Source::new(Path::new("ward.csv"), text.as_bytes().to_vec())?,
-        Format::Mcq,
-    )
+    read(Source::new(Path::new("ward.csv"), text.as_bytes().to_vec())?, Format::Mcq)
 }
 
 fn csv_problem(text: &str) -> String {
@@ -193,16 +144,10 @@ fn csv_problem(text: &str) -> String {
 #[test]
 fn reads_the_documented_table() {
     let text = include_str!("../mcq.rs");
-    let block = text
-        .split("//! ```")
-        .find_map(|block| block.strip_prefix("csv\n"))
-        .unwrap();
+    let block = text.split("//! ```").find_map(|block| block.strip_prefix("csv\n")).unwrap();
     let dataset = parse_csv(&block.replace("//! ", "")).unwrap();
     let [first, second] = [dataset.questions()[0], dataset.questions()[1]];
-    assert_eq!(
-        (first.id.as_str(), first.gold, first.options.len()),
-        ("ward-7", Some('A'), 2)
-    );
+    assert_eq!((first.id.as_str(), first.gold, first.options.len()), ("ward-7", Some('A'), 2));
     assert_eq!(
         (second.id.as_str(), second.gold, second.option('C')),
         ("2", None, Some("Clavicle"))
@@ -212,10 +157,7 @@ fn reads_the_documented_table() {
 #[test]
 fn reads_quoted_cells_and_numbers_lines_as_an_editor_does() {
     let text = "\u{feff}\r\nquestion,A,B\r\n\"say \"\"q\"\",\r\ntwice\",x,y\r\n\r\n,,\r\nr,x\r\n";
-    assert_eq!(
-        csv_problem(text),
-        "ward.csv:7: 2 cells, where the header has 3"
-    );
+    assert_eq!(csv_problem(text), "ward.csv:7: 2 cells, where the header has 3");
     let dataset = parse_csv(&text.replace("r,x", "r,x,y")).unwrap();
     assert_eq!(dataset.questions()[0].question, "say \"q\",\ntwice");
     assert_eq!(dataset.notices[0], "blank lines: 3");
@@ -234,14 +176,8 @@ fn refuses_bad_headers() {
         assert_eq!(csv_problem(text), format!("ward.csv:1: field {expected}"));
     }
     let cases = [
-        (
-            "question,A,B,D\nq,x,y,z",
-            "`options` has an option \"D\" where C is due",
-        ),
-        (
-            "question,A\nq,x",
-            "`options` must hold 2 to 10 options, not 1",
-        ),
+        ("question,A,B,D\nq,x,y,z", "`options` has an option \"D\" where C is due"),
+        ("question,A\nq,x", "`options` must hold 2 to 10 options, not 1"),
         ("A,B\nx,y", "`question` is missing"),
     ];
     for (text, expected) in cases {
@@ -254,23 +190,11 @@ fn refuses_bad_records() {
     let cases = [
         ("1,q,x,y,z\n", "2: 5 cells, where the header has 6"),
         ("1,q,x,y,z,A,\n", "2: 7 cells, where the header has 6"),
-        (
-            "1,q,x,,z,A\n",
-            "2: field `options` has an option \"C\" where B is due",
-        ),
-        (
-            "1,q,x,,,A\n",
-            "2: field `options` must hold 2 to 10 options, not 1",
-        ),
+        ("1,q,x,,z,A\n", "2: field `options` has an option \"C\" where B is due"),
+        ("1,q,x,,,A\n", "2: field `options` must hold 2 to 10 options, not 1"),
         ("1,,x,y,z,A\n", "2: field `question` is missing"),
-        (
-            "1,q,x,y,,C\n",
-            "2: field `answer` is \"C\", not one of A, B",
-        ),
-        (
-            "1,q,x,y,z,A\n1,q,x,y,z,A\n",
-            "3: the id `1` came before, in line 2",
-        ),
+        ("1,q,x,y,,C\n", "2: field `answer` is \"C\", not one of A, B"),
+        ("1,q,x,y,z,A\n1,q,x,y,z,A\n", "3: the id `1` came before, in line 2"),
         ("1,q,x,y,z,A\n2,q,x,y,z,\"A\n\n", "3: a quote is not closed"),
     ];
     for (text, expected) in cases {

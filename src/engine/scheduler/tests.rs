@@ -20,26 +20,18 @@ fn scheduler(pages: usize, max_batch: usize, draft: usize) -> Scheduler {
 
 /// Tokens that no prompt of another `seed` has.
 fn prompt(seed: u32, length: usize) -> Vec<u32> {
-    (0..length as u32)
-        .map(|index| 10_000 * seed + index)
-        .collect()
+    (0..length as u32).map(|index| 10_000 * seed + index).collect()
 }
 
 fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
-    let request = Request {
-        tokens,
-        max_tokens: 50,
-        ..Request::default()
-    };
+    let request = Request { tokens, max_tokens: 50, ..Request::default() };
     scheduler.add(Sequence::new(age, request, channel().0, Weak::new()));
 }
 
 /// Computes a step; gives its sequences' ages and rows.
 fn step(scheduler: &mut Scheduler) -> Vec<(u64, usize)> {
     let scheduled = scheduler.schedule();
-    let step = scheduled
-        .iter()
-        .map(|part| (scheduler.running[part.sequence].age, part.rows));
+    let step = scheduled.iter().map(|part| (scheduler.running[part.sequence].age, part.rows));
     let step = step.collect();
     for part in scheduled {
         let sequence = &mut scheduler.running[part.sequence];
@@ -129,9 +121,7 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
     assert_eq!(scheduled[0].rows, 1 + 4);
     assert_eq!(one.running[0].draft, [6, 7, 8, 9]);
     // The first two were drawn.
-    [6, 7, 1]
-        .into_iter()
-        .for_each(|token| say(&mut one, 0, token));
+    [6, 7, 1].into_iter().for_each(|token| say(&mut one, 0, token));
     let outcome = one.running[0].advance(scheduled[0].rows);
     assert_eq!((outcome.drafted, outcome.accepted), (4, 2));
     assert_eq!((one.running[0].computed, one.running[0].pending()), (53, 1));
@@ -149,9 +139,7 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
     add(&mut full, 0, [5, 6, 7, 8, 9].repeat(12));
     add(&mut full, 1, prompt(1, 20));
     assert_eq!(step(&mut full), [(1, 20), (0, 60)]);
-    [5, 6, 7]
-        .into_iter()
-        .for_each(|token| say(&mut full, 0, token));
+    [5, 6, 7].into_iter().for_each(|token| say(&mut full, 0, token));
     assert_eq!(step(&mut full), [(0, 3)]);
     assert_eq!(full.preemptions, 0);
 }
@@ -159,18 +147,12 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
 #[test]
 fn an_engine_at_its_end_tells_everybody() {
     let mut scheduler = scheduler(100, 1, 0);
-    let error = EngineError::Died {
-        reason: "for a test".to_owned(),
-    };
+    let error = EngineError::Died { reason: "for a test".to_owned() };
     let mut events = Vec::new();
     let mut sequence = |age| {
         let (sender, receiver) = channel();
         events.push(receiver);
-        let request = Request {
-            tokens: vec![1],
-            max_tokens: 1,
-            ..Request::default()
-        };
+        let request = Request { tokens: vec![1], max_tokens: 1, ..Request::default() };
         Sequence::new(age, request, sender, Weak::new())
     };
     (0..2).for_each(|age| scheduler.add(sequence(age)));

@@ -34,10 +34,7 @@ fn only_its_owner_may_read_a_run() {
     let (_scratch, out) = scratch();
     write_finished(&out);
     assert_eq!(mode(&out), 0o700);
-    let names: Vec<_> = fs_err::read_dir(&out)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let names: Vec<_> = fs_err::read_dir(&out).unwrap().map(Result::unwrap).collect();
     assert_eq!(names.len(), 5);
     for entry in names {
         assert_eq!(mode(&entry.path()), 0o600, "{:?}", entry.path());
@@ -60,32 +57,21 @@ fn what_exists_is_left_alone() {
     fs_err::write(out.join("thesis.tex"), "\\title{}").unwrap();
     fs_err::set_permissions(&out, Permissions::from_mode(0o755)).unwrap();
     let error = error_of(Directory::create(&out, &plan(), &texts(&ITEMS)));
-    assert_eq!(
-        error.to_string(),
-        format!("{} exists and is not empty", out.display())
-    );
+    assert_eq!(error.to_string(), format!("{} exists and is not empty", out.display()));
     assert!(error.hint().unwrap().contains("wardround resume"));
     assert_eq!(error.blame(), Blame::Usage);
     assert_eq!(mode(&out), 0o755);
 
     let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
     assert!(matches!(error, RunError::NoPlan { .. }), "{error}");
-    let error = error_of(Directory::create(
-        &out.join("thesis.tex"),
-        &plan(),
-        &texts(&ITEMS),
-    ));
+    let error = error_of(Directory::create(&out.join("thesis.tex"), &plan(), &texts(&ITEMS)));
     assert!(error.to_string().contains("thesis.tex"), "{error}");
     assert!(error.hint().is_some());
 }
 
 #[test]
 fn an_unwritable_place_is_named() {
-    let error = error_of(Directory::create(
-        Path::new("/proc/wardround"),
-        &plan(),
-        &texts(&ITEMS),
-    ));
+    let error = error_of(Directory::create(Path::new("/proc/wardround"), &plan(), &texts(&ITEMS)));
     assert!(matches!(error, RunError::Io(_)), "{error}");
     assert!(error.to_string().contains("/proc/wardround"), "{error}");
 }
@@ -144,10 +130,7 @@ fn a_torn_tail_is_cut_off_and_the_call_made_again() {
     let torn = whole.len() - 100;
     fs_err::write(&log, &whole[..torn]).unwrap();
     let items = out.join("items.jsonl");
-    let mut file = fs_err::OpenOptions::new()
-        .append(true)
-        .open(&items)
-        .unwrap();
+    let mut file = fs_err::OpenOptions::new().append(true).open(&items).unwrap();
     file.write_all(b"{\"dataset\":\"med").unwrap();
     let items_before = fs_err::read(&items).unwrap();
 
@@ -155,10 +138,7 @@ fn a_torn_tail_is_cut_off_and_the_call_made_again() {
     assert_eq!(finished.calls.len(), 11);
     assert_eq!(finished.items.len(), 6);
     assert!(fs_err::read(&log).unwrap().ends_with(b"\"}\n"));
-    assert_eq!(
-        fs_err::read(&items).unwrap(),
-        items_before[..items_before.len() - 15]
-    );
+    assert_eq!(fs_err::read(&items).unwrap(), items_before[..items_before.len() - 15]);
 
     let log_handle = Log::start(directory).unwrap();
     log_handle.call(call("q3", 1, "ddx")).unwrap();
@@ -172,15 +152,10 @@ fn any_other_damage_is_left_as_it_is() {
     let (_scratch, out) = scratch();
     write_unfinished(&out);
     let log = out.join("calls.jsonl");
-    let changed = fs_err::read_to_string(&log)
-        .unwrap()
-        .replacen("0.85", "0.95", 1);
+    let changed = fs_err::read_to_string(&log).unwrap().replacen("0.85", "0.95", 1);
     fs_err::write(&log, &changed).unwrap();
     let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
-    assert!(
-        matches!(&error, RunError::BadLine { path, line: 1, .. } if *path == log),
-        "{error}"
-    );
+    assert!(matches!(&error, RunError::BadLine { path, line: 1, .. } if *path == log), "{error}");
     assert_eq!(error.blame(), Blame::Artefact);
     assert_eq!(fs_err::read_to_string(&log).unwrap(), changed);
 }
@@ -193,17 +168,7 @@ fn a_finished_run_that_was_cut_does_not_resume() {
     let whole = fs_err::read(&log).unwrap();
     fs_err::write(&log, &whole[..whole.len() - 9]).unwrap();
     let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
-    assert!(
-        matches!(
-            error,
-            RunError::BadLine {
-                line: 6,
-                defect: Defect::Torn,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, RunError::BadLine { line: 6, defect: Defect::Torn, .. }), "{error}");
 
     fs_err::write(&log, &whole).unwrap();
     Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
@@ -230,10 +195,7 @@ fn another_plan_does_not_resume() {
     let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS)));
     assert_eq!(
         error.to_string(),
-        format!(
-            "{} holds another plan: seed is 42 against 43",
-            out.display()
-        )
+        format!("{} holds another plan: seed is 42 against 43", out.display())
     );
     assert_eq!(error.blame(), Blame::Usage);
 }

@@ -23,10 +23,7 @@ fn write_shard(path: &Path, plan: &Plan) {
 }
 
 fn shard(part: &str) -> Plan {
-    plan()
-        .shard(part.parse().unwrap(), texts(&ITEMS))
-        .unwrap()
-        .0
+    plan().shard(part.parse().unwrap(), texts(&ITEMS)).unwrap().0
 }
 
 /// A folder with the shards that were named.
@@ -66,9 +63,7 @@ fn shards_in_any_order_make_the_whole() {
 fn refusal(paths: &[PathBuf], out: &Path) -> String {
     let error = merge(paths, out).unwrap_err();
     assert!(error.hint().is_some(), "{error}");
-    error
-        .to_string()
-        .replace(&format!("{}/", out.parent().unwrap().display()), "")
+    error.to_string().replace(&format!("{}/", out.parent().unwrap().display()), "")
 }
 
 #[test]
@@ -101,10 +96,7 @@ fn what_makes_no_whole_is_refused_and_nothing_is_written() {
     longer.dataset.items.push("q4".to_owned());
     write_shard(
         &other,
-        &longer
-            .shard("3/3".parse().unwrap(), texts(&["q1", "q2", "q3", "q4"]))
-            .unwrap()
-            .0,
+        &longer.shard("3/3".parse().unwrap(), texts(&["q1", "q2", "q3", "q4"])).unwrap().0,
     );
     let mixed = [&paths[..2], std::slice::from_ref(&other)].concat();
     let expected =

@@ -48,16 +48,9 @@ fn what_would_not_read_back_equal_is_refused() {
 #[test]
 fn an_unreadable_plan_names_its_file() {
     let path = Path::new("some/plan.toml");
-    for bytes in [
-        b"seed = \n".as_slice(),
-        b"schema = 1\nunknown = 1\n",
-        b"\xff",
-    ] {
+    for bytes in [b"seed = \n".as_slice(), b"schema = 1\nunknown = 1\n", b"\xff"] {
         let error = Plan::parse(bytes, path).unwrap_err().to_string();
-        assert!(
-            error.starts_with("some/plan.toml is not a plan: "),
-            "{error}"
-        );
+        assert!(error.starts_with("some/plan.toml is not a plan: "), "{error}");
     }
 }
 
@@ -69,12 +62,7 @@ fn a_plan_of_another_schema_is_told_so() {
         let expected =
             format!("some/plan.toml has schema {found}, this version of wardround reads 1");
         assert_eq!(error.to_string(), expected);
-        assert!(
-            error
-                .hint()
-                .unwrap()
-                .contains("the version of wardround that wrote it")
-        );
+        assert!(error.hint().unwrap().contains("the version of wardround that wrote it"));
     }
 }
 
@@ -103,12 +91,8 @@ fn only_what_changes_bytes_is_compared() {
     other.panel[1].top_k = None;
     other.dataset.items[1] = "q9".to_owned();
     other.settings.insert("t_max".to_owned(), 2.into());
-    let shown: Vec<String> = plan()
-        .differences(&other)
-        .unwrap()
-        .iter()
-        .map(FieldDifference::to_string)
-        .collect();
+    let shown: Vec<String> =
+        plan().differences(&other).unwrap().iter().map(FieldDifference::to_string).collect();
     assert_eq!(
         shown,
         [

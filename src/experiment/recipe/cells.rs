@@ -88,9 +88,7 @@ fn panel(
 
 fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, RecipeError> {
     let slots = method.slots.iter();
-    slots
-        .map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?)))
-        .collect()
+    slots.map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?))).collect()
 }
 
 /// The recipe's model at a position; its only one at any.

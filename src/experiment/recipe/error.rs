@@ -65,10 +65,9 @@ impl Diagnosis for RecipeError {
             RecipeError::NotBegun { .. } => {
                 Some("merge folders of one recipe, or run directories, not both".to_owned())
             }
-            RecipeError::Unfinished { path, .. } => Some(format!(
-                "run what is missing: wardround resume {}",
-                path.display()
-            )),
+            RecipeError::Unfinished { path, .. } => {
+                Some(format!("run what is missing: wardround resume {}", path.display()))
+            }
             RecipeError::Settings(error) => error.hint(),
             RecipeError::Merge(error) => error.hint(),
             RecipeError::Run(error) => error.hint(),

@@ -196,9 +196,7 @@ impl Recipe {
         }
         let path = Path::new(name);
         if !path.is_file() {
-            return Err(RecipeError::Unknown {
-                name: name.to_owned(),
-            });
+            return Err(RecipeError::Unknown { name: name.to_owned() });
         }
         Recipe::parse(&fs_err::read_to_string(path)?, name)
     }
@@ -206,10 +204,7 @@ impl Recipe {
     /// # Errors
     /// What is no recipe, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &str) -> Result<Recipe, RecipeError> {
-        let malformed = |problem: String| RecipeError::Malformed {
-            path: path.to_owned(),
-            problem,
-        };
+        let malformed = |problem: String| RecipeError::Malformed { path: path.to_owned(), problem };
         let recipe: Recipe =
             toml::from_str(text).map_err(|error| malformed(error.message().to_owned()))?;
         recipe.check().map_err(malformed)?;
@@ -244,10 +239,8 @@ impl Recipe {
             }
         }
         for method in &self.method {
-            if let Some(unknown) = method
-                .paper
-                .keys()
-                .find(|name| !datasets.contains(&name.as_str()))
+            if let Some(unknown) =
+                method.paper.keys().find(|name| !datasets.contains(&name.as_str()))
             {
                 return Err(format!("method {}: no dataset {unknown}", method.name));
             }
@@ -283,8 +276,7 @@ mod tests {
         let files = fs_err::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/recipes")).unwrap();
         let files = files.filter(|file| {
             let path = file.as_ref().unwrap().path();
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
+            path.extension().is_some_and(|extension| extension == "toml")
         });
         assert_eq!(files.count(), names().count());
     }
@@ -313,31 +305,16 @@ mod tests {
             Recipe::parse(&text, "mine.toml").unwrap_err().to_string()
         };
         let cases = [
-            (
-                "name = \"medqa\"",
-                "name = \"Med QA\"",
-                "names are lower-case",
-            ),
-            (
-                "name = \"medqa\"",
-                "name = \"mmlu-pro\"",
-                "two of [[dataset]] are named mmlu-pro",
-            ),
-            (
-                "ids = \"medqa-100\"",
-                "ids = \"medqa-9\"",
-                "no list of ids medqa-9",
-            ),
+            ("name = \"medqa\"", "name = \"Med QA\"", "names are lower-case"),
+            ("name = \"medqa\"", "name = \"mmlu-pro\"", "two of [[dataset]] are named mmlu-pro"),
+            ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
             ("runs = 3", "runs = 0", "may not be empty"),
             ("free = true", "fre = true", "unknown field"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
         ];
         for (from, to, expected) in cases {
             let problem = problem(from, to);
-            assert!(
-                problem.starts_with("mine.toml: ") && problem.contains(expected),
-                "{problem}"
-            );
+            assert!(problem.starts_with("mine.toml: ") && problem.contains(expected), "{problem}");
         }
         let error = Recipe::find("table9").unwrap_err();
         assert!(error.hint().unwrap().contains("table1, table1-api"));

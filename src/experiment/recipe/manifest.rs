@@ -67,10 +67,7 @@ impl RecipeManifest {
             };
         }
         if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
-            return Err(RecipeError::NoFolder {
-                path: out.to_owned(),
-                name: self.name.clone(),
-            });
+            return Err(RecipeError::NoFolder { path: out.to_owned(), name: self.name.clone() });
         }
         private_file::create_directory(out)?;
         let text = toml::to_string_pretty(self).map_err(|error| RecipeError::Malformed {
@@ -94,12 +91,7 @@ impl RecipeManifest {
                 ("recipe", begun.name.clone()),
                 ("seed", begun.seed.to_string()),
                 ("limit", limit(begun.limit)),
-                (
-                    "shard",
-                    begun
-                        .shard
-                        .map_or("none".to_owned(), |shard| shard.to_string()),
-                ),
+                ("shard", begun.shard.map_or("none".to_owned(), |shard| shard.to_string())),
                 ("data", begun.data_dir.clone()),
                 ("prompts", begun.prompts.clone().unwrap_or_default()),
                 ("settings", settings(begun)),
@@ -110,9 +102,10 @@ impl RecipeManifest {
         };
         let pairs = facts(found).into_iter().zip(facts(self));
         let mut other = pairs.filter(|((_, found), (_, asked))| found != asked);
-        other.next().map_or(
-            "the recipe itself was changed".to_owned(),
-            |((what, found), (_, asked))| format!("{what} was \"{found}\", and is \"{asked}\""),
-        )
+        other
+            .next()
+            .map_or("the recipe itself was changed".to_owned(), |((what, found), (_, asked))| {
+                format!("{what} was \"{found}\", and is \"{asked}\"")
+            })
     }
 }

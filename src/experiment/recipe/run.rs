@@ -56,10 +56,7 @@ impl RecipeRun {
         let runs = specs.into_iter().zip(inputs);
         let runs = runs.map(|(spec, inputs)| spec.resolve(inputs, &models));
         let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        Ok(ResolvedRecipe {
-            cells: cells.into_iter().zip(runs).collect(),
-            models,
-        })
+        Ok(ResolvedRecipe { cells: cells.into_iter().zip(runs).collect(), models })
     }
 
     fn spec(&self, cell: &Cell<'_>) -> Spec {
@@ -144,11 +141,9 @@ impl RecipeRun {
     /// A cell that was interrupted goes on with the whole recipe.
     fn in_this_folder(&self, error: Failure) -> Failure {
         match error.downcast_ref() {
-            Some(&Interrupted { items, total, .. }) => Failure::from(Interrupted {
-                items,
-                total,
-                directory: self.out.clone(),
-            }),
+            Some(&Interrupted { items, total, .. }) => {
+                Failure::from(Interrupted { items, total, directory: self.out.clone() })
+            }
             None => error,
         }
     }
@@ -175,9 +170,7 @@ impl Shared {
         let calls = contents.calls.records.iter();
         let known = Arc::make_mut(&mut self.calls);
         for call in calls.filter(|call| !call.request.is_empty()) {
-            known
-                .entry(call.request.clone())
-                .or_insert_with(|| call.clone());
+            known.entry(call.request.clone()).or_insert_with(|| call.clone());
         }
     }
 }

@@ -19,9 +19,7 @@ pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, RecipeError> {
     let mut whole: Option<RecipeManifest> = None;
     let mut parts: Vec<(&PathBuf, Shard)> = Vec::new();
     for folder in folders {
-        let not_begun = || RecipeError::NotBegun {
-            path: folder.clone(),
-        };
+        let not_begun = || RecipeError::NotBegun { path: folder.clone() };
         let mut begun = RecipeManifest::read(folder)?.ok_or_else(not_begun)?;
         let Some(part) = begun.shard else {
             let path = folder.clone();

@@ -66,38 +66,20 @@ impl Client<'_> {
         let request = repo.info_request().config().http_status_as_error(false);
         let request = request.timeout_global(Some(self.metadata_timeout)).build();
         let url = request.uri_ref().map(Uri::to_string).unwrap_or_default();
-        let what = format!(
-            "{} at revision {}",
-            self.repository.id, self.repository.revision
-        );
+        let what = format!("{} at revision {}", self.repository.id, self.repository.revision);
 
         let mut response = request.call().map_err(|error| unreachable(&url, &error))?;
         self.accept(&url, &what, &response)?;
-        let limited = response
-            .body_mut()
-            .with_config()
-            .limit(LONGEST_LISTING_BYTES);
-        let text = limited
-            .read_to_vec()
-            .map_err(|error| unreachable(&url, &error))?;
-        let bad = |reason| HubError::BadAnswer {
-            url: url.clone(),
-            reason,
-        };
+        let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
+        let text = limited.read_to_vec().map_err(|error| unreachable(&url, &error))?;
+        let bad = |reason| HubError::BadAnswer { url: url.clone(), reason };
         let info: RepoInfo =
             serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
         if !is_commit(&info.sha) {
             return Err(bad(format!("`{}` is not a commit", info.sha)));
         }
-        let files = info
-            .siblings
-            .into_iter()
-            .map(|sibling| sibling.rfilename)
-            .collect();
-        Ok(Listing {
-            commit: info.sha,
-            files,
-        })
+        let files = info.siblings.into_iter().map(|sibling| sibling.rfilename).collect();
+        Ok(Listing { commit: info.sha, files })
     }
 
     /// Asks for a file's etag and size. Only redirects within the hub (a renamed repository) are followed: the store
@@ -107,19 +89,14 @@ impl Client<'_> {
         let what = format!("{file} in {} at {commit}", self.repository.id);
         let mut place = url.clone();
         for _ in 0..MOST_REDIRECTS {
-            let request = self
-                .agent
-                .head(&place)
-                .header(header::ACCEPT_ENCODING, "identity");
+            let request = self.agent.head(&place).header(header::ACCEPT_ENCODING, "identity");
             let request = match &self.token {
                 Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
                 None => request,
             };
             let request = request.config().max_redirects(0);
             let request = request.timeout_global(Some(self.metadata_timeout)).build();
-            let response = request
-                .call()
-                .map_err(|error| unreachable(&place, &error))?;
+            let response = request.call().map_err(|error| unreachable(&place, &error))?;
             match relative_redirect(&place, &response) {
                 Some(next) => place = next,
                 None => {
@@ -130,19 +107,13 @@ impl Client<'_> {
                 }
             }
         }
-        Err(HubError::BadAnswer {
-            url,
-            reason: format!("more than {MOST_REDIRECTS} redirects"),
-        })
+        Err(HubError::BadAnswer { url, reason: format!("more than {MOST_REDIRECTS} redirects") })
     }
 
     /// Asks for a file's bytes from `offset` on; a server that cannot give a part gives the whole.
     pub fn bytes(&self, remote: &RemoteFile, offset: u64) -> Result<Bytes, HubError> {
         let url = &remote.url;
-        let request = self
-            .agent
-            .get(url)
-            .header(header::ACCEPT_ENCODING, "identity");
+        let request = self.agent.get(url).header(header::ACCEPT_ENCODING, "identity");
         let request = match &self.token {
             Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
             None => request,
@@ -159,27 +130,17 @@ impl Client<'_> {
                     text(response.headers(), header::CONTENT_RANGE.as_str()).unwrap_or_default();
                 if !range.starts_with(&format!("bytes {offset}-")) {
                     let reason = format!("asked for bytes from {offset} on, got `{range}`");
-                    return Err(HubError::BadAnswer {
-                        url: url.clone(),
-                        reason,
-                    });
+                    return Err(HubError::BadAnswer { url: url.clone(), reason });
                 }
                 offset
             }
             _ => 0,
         };
-        Ok(Bytes {
-            offset,
-            body: response.into_body(),
-        })
+        Ok(Bytes { offset, body: response.into_body() })
     }
 
     fn address(&self, revision: &str) -> Repo {
-        Repo::with_revision(
-            self.repository.id.clone(),
-            RepoType::Model,
-            revision.to_owned(),
-        )
+        Repo::with_revision(self.repository.id.clone(), RepoType::Model, revision.to_owned())
     }
 
     /// An error, in the user's terms, for a status that is not success.
@@ -193,10 +154,7 @@ impl Client<'_> {
         // The hub hides what a caller may not see behind 401, whether it exists or not.
         let is_hidden = code == "RepoNotFound" && self.repository.card.is_none();
         Err(match status {
-            _ if is_hidden => HubError::NotFound {
-                what: what.to_owned(),
-                message,
-            },
+            _ if is_hidden => HubError::NotFound { what: what.to_owned(), message },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => HubError::Refused {
                 repository: self.repository.id.clone(),
                 status: status.as_u16(),
@@ -204,22 +162,13 @@ impl Client<'_> {
                 page: self.access_page(),
                 with_token: self.token.is_some(),
             },
-            StatusCode::NOT_FOUND => HubError::NotFound {
-                what: what.to_owned(),
-                message,
-            },
-            status => HubError::Status {
-                url: url.to_owned(),
-                status: status.as_u16(),
-            },
+            StatusCode::NOT_FOUND => HubError::NotFound { what: what.to_owned(), message },
+            status => HubError::Status { url: url.to_owned(), status: status.as_u16() },
         })
     }
 
     fn access_page(&self) -> String {
-        let card = self
-            .repository
-            .card
-            .and_then(|card| card.licence.accept.clone());
+        let card = self.repository.card.and_then(|card| card.licence.accept.clone());
         card.unwrap_or_else(|| format!("https://huggingface.co/{}", self.repository.id))
     }
 }
@@ -229,10 +178,7 @@ fn bearer(token: &Token) -> String {
 }
 
 fn unreachable(url: &str, error: &ureq::Error) -> HubError {
-    HubError::Unreachable {
-        url: url.to_owned(),
-        reason: error.to_string(),
-    }
+    HubError::Unreachable { url: url.to_owned(), reason: error.to_string() }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -248,43 +194,25 @@ fn relative_redirect(url: &str, response: &Response<Body>) -> Option<String> {
         return None;
     }
     let uri: Uri = url.parse().ok()?;
-    Some(format!(
-        "{}://{}{location}",
-        uri.scheme_str()?,
-        uri.authority()?
-    ))
+    Some(format!("{}://{}{location}", uri.scheme_str()?, uri.authority()?))
 }
 
 fn read_header(url: String, response: &Response<Body>) -> Result<RemoteFile, HubError> {
     let headers = response.headers();
     let linked = text(headers, "x-linked-etag").or_else(|| text(headers, header::ETAG.as_str()));
-    let etag = linked
-        .unwrap_or_default()
-        .trim_start_matches("W/")
-        .trim_matches('"')
-        .to_owned();
+    let etag = linked.unwrap_or_default().trim_start_matches("W/").trim_matches('"').to_owned();
     // The etag names a file of the cache.
     let is_name = (1..=128).contains(&etag.len())
-        && etag
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        && etag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if !is_name {
-        return Err(HubError::BadAnswer {
-            url,
-            reason: format!("`{etag}` is not an etag"),
-        });
+        return Err(HubError::BadAnswer { url, reason: format!("`{etag}` is not an etag") });
     }
     let size =
         text(headers, "x-linked-size").or_else(|| text(headers, header::CONTENT_LENGTH.as_str()));
     match size.and_then(|size| size.parse().ok()) {
-        Some(size_bytes) => Ok(RemoteFile {
-            url,
-            etag,
-            size_bytes,
-        }),
-        None => Err(HubError::BadAnswer {
-            url,
-            reason: "it does not give the file's size".to_owned(),
-        }),
+        Some(size_bytes) => Ok(RemoteFile { url, etag, size_bytes }),
+        None => {
+            Err(HubError::BadAnswer { url, reason: "it does not give the file's size".to_owned() })
+        }
     }
 }

@@ -72,16 +72,8 @@ impl FakeHub {
                 let Some(request) = read(&stream) else {
                     continue;
                 };
-                let file = request
-                    .path
-                    .rsplit('/')
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned();
-                let fault = repository
-                    .faults
-                    .iter()
-                    .find(|(path, _)| request.path.ends_with(path));
+                let file = request.path.rsplit('/').next().unwrap_or_default().to_owned();
+                let fault = repository.faults.iter().find(|(path, _)| request.path.ends_with(path));
                 let fault = fault.map(|(_, fault)| *fault).filter(|fault| {
                     let is_spent = request.method == "GET" && spent.contains(&file);
                     !(is_spent && matches!(fault, Fault::DieOnce(_)))
@@ -93,10 +85,7 @@ impl FakeHub {
                 thread::spawn(move || answer(stream, &request, fault, &repository, port, &sender));
             }
         });
-        Self {
-            endpoint: format!("http://127.0.0.1:{port}"),
-            requests,
-        }
+        Self { endpoint: format!("http://127.0.0.1:{port}"), requests }
     }
 
     /// The requests since the last call.
@@ -134,18 +123,12 @@ fn answer(
     match fault {
         Some(Fault::Hang) => return thread::sleep(Duration::from_secs(10)),
         Some(Fault::Deny(status, code)) => {
-            return send(
-                &mut stream,
-                status,
-                &[("x-error-code", code.to_owned())],
-                b"",
-            );
+            return send(&mut stream, status, &[("x-error-code", code.to_owned())], b"");
         }
         _ => {}
     }
-    if let Some(revision) = request
-        .path
-        .strip_prefix(&format!("/api/models/{}/revision/", repository.id))
+    if let Some(revision) =
+        request.path.strip_prefix(&format!("/api/models/{}/revision/", repository.id))
     {
         let siblings: Vec<_> = repository
             .files
@@ -153,30 +136,14 @@ fn answer(
             .map(|(name, _)| serde_json::json!({"rfilename": name}))
             .collect();
         let listing = serde_json::json!({"sha": COMMIT, "siblings": siblings}).to_string();
-        let status = if ["main", COMMIT].contains(&revision) {
-            200
-        } else {
-            404
-        };
+        let status = if ["main", COMMIT].contains(&revision) { 200 } else { 404 };
         return send(&mut stream, status, &[], listing.as_bytes());
     }
     let resolve = format!("/{}/resolve/{COMMIT}/", repository.id);
-    let name = request
-        .path
-        .strip_prefix(&resolve)
-        .or_else(|| request.path.strip_prefix("/store/"));
-    match repository
-        .files
-        .iter()
-        .find(|(file, _)| Some(*file) == name)
-    {
+    let name = request.path.strip_prefix(&resolve).or_else(|| request.path.strip_prefix("/store/"));
+    match repository.files.iter().find(|(file, _)| Some(*file) == name) {
         Some((name, bytes)) => send_file(&mut stream, request, fault, name, bytes, port),
-        None => send(
-            &mut stream,
-            404,
-            &[("x-error-code", "EntryNotFound".to_owned())],
-            b"",
-        ),
+        None => send(&mut stream, 404, &[("x-error-code", "EntryNotFound".to_owned())], b""),
     }
 }
 
@@ -191,33 +158,19 @@ fn send_file(
     let mut headers = Vec::new();
     if bytes.len() > 64 {
         let mut sum = Sum::default();
-        sum.update(if fault == Some(Fault::Lie) {
-            b"another"
-        } else {
-            bytes
-        });
+        sum.update(if fault == Some(Fault::Lie) { b"another" } else { bytes });
         headers.push(("x-linked-etag", format!("\"{}\"", sum.finish())));
         headers.push(("x-linked-size", bytes.len().to_string()));
     }
     // In place of git's sha1: 40 digits that differ from file to file.
-    headers.push((
-        "etag",
-        format!("W/\"{:040x}\"", name.len() * 1000 + bytes.len()),
-    ));
+    headers.push(("etag", format!("W/\"{:040x}\"", name.len() * 1000 + bytes.len())));
     if fault == Some(Fault::Elsewhere) && !request.path.starts_with("/store/") {
         headers.push(("location", format!("http://localhost:{port}/store/{name}")));
         return send(stream, 302, &headers, b"");
     }
-    let range = request
-        .header("range")
-        .filter(|_| fault != Some(Fault::IgnoreRange));
-    let start: Option<usize> = range.and_then(|range| {
-        range
-            .strip_prefix("bytes=")?
-            .strip_suffix('-')?
-            .parse()
-            .ok()
-    });
+    let range = request.header("range").filter(|_| fault != Some(Fault::IgnoreRange));
+    let start: Option<usize> =
+        range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
     let (status, body) = match start {
         Some(start) => {
             headers.push((

@@ -32,10 +32,7 @@ fn tiny() -> Repository {
 }
 
 fn with(path: &'static str, fault: Fault) -> FakeHub {
-    FakeHub::serve(Repository {
-        faults: vec![(path, fault)],
-        ..tiny()
-    })
+    FakeHub::serve(Repository { faults: vec![(path, fault)], ..tiny() })
 }
 
 fn options(hub: &FakeHub, cache: &Path) -> HubOptions {
@@ -46,10 +43,7 @@ fn options(hub: &FakeHub, cache: &Path) -> HubOptions {
         _ => None,
     })
     .unwrap();
-    HubOptions {
-        quiet: true,
-        ..HubOptions::new(environment)
-    }
+    HubOptions { quiet: true, ..HubOptions::new(environment) }
 }
 
 fn refusal(fault: Fault, path: &'static str) -> HubError {
@@ -63,12 +57,7 @@ fn read(directory: &Path, name: &str) -> Vec<u8> {
 }
 
 fn bytes_of(name: &str) -> Vec<u8> {
-    tiny()
-        .files
-        .into_iter()
-        .find(|(file, _)| *file == name)
-        .unwrap()
-        .1
+    tiny().files.into_iter().find(|(file, _)| *file == name).unwrap().1
 }
 
 fn status_of<'a>(checks: &'a [FileCheck], name: &str) -> &'a Status {
@@ -78,10 +67,8 @@ fn status_of<'a>(checks: &'a [FileCheck], name: &str) -> &'a Status {
 
 /// Every path below `directory` that ends with `suffix`.
 fn leftovers(directory: &Path, suffix: &str) -> usize {
-    let entries = fs_err::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().path());
+    let entries =
+        fs_err::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries
         .map(|path| match path.is_dir() {
             true => leftovers(&path, suffix),
@@ -100,21 +87,14 @@ fn a_model_lands_in_the_cache_and_is_found_there_offline() {
     let root = cache.path().join("models--org--tiny");
     assert_eq!(fetched.directory, root.join("snapshots").join(COMMIT));
     assert_eq!(fetched.revision.as_deref(), Some(COMMIT));
-    assert_eq!(
-        fs_err::read_to_string(root.join("refs/main")).unwrap(),
-        COMMIT
-    );
+    assert_eq!(fs_err::read_to_string(root.join("refs/main")).unwrap(), COMMIT);
     for name in [SHARD, OTHER, "config.json", "chat_template.jinja"] {
         assert_eq!(read(&fetched.directory, name), bytes_of(name), "{name}");
     }
     assert!(!fetched.directory.join("README.md").exists());
     assert_eq!(leftovers(cache.path(), ".incomplete"), 0);
     #[cfg(unix)]
-    assert!(
-        fs_err::read_link(fetched.directory.join(SHARD))
-            .unwrap()
-            .starts_with("../../blobs")
-    );
+    assert!(fs_err::read_link(fetched.directory.join(SHARD)).unwrap().starts_with("../../blobs"));
 
     hub.requests();
     options.offline = true;
@@ -132,10 +112,8 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
     let damaged = fs_err::canonicalize(fetched.directory.join(OTHER)).unwrap();
     fs_err::write(&damaged, vec![8; 3000]).unwrap();
     let checks = verify(&fetched).unwrap();
-    let damaged_only: Vec<_> = checks
-        .iter()
-        .filter(|check| matches!(check.status, Status::Mismatch { .. }))
-        .collect();
+    let damaged_only: Vec<_> =
+        checks.iter().filter(|check| matches!(check.status, Status::Mismatch { .. })).collect();
     assert_eq!(damaged_only.len(), 1);
     assert_eq!(damaged_only[0].name, OTHER);
 
@@ -147,10 +125,7 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
         .filter(|request| request.method == "GET" && !request.path.starts_with("/api"))
         .map(|request| request.path)
         .collect();
-    assert_eq!(
-        downloads,
-        [format!("/{REPOSITORY}/resolve/{COMMIT}/{OTHER}")]
-    );
+    assert_eq!(downloads, [format!("/{REPOSITORY}/resolve/{COMMIT}/{OTHER}")]);
     assert_eq!(read(&fetched.directory, OTHER), bytes_of(OTHER));
 }
 
@@ -158,16 +133,7 @@ fn what_is_whole_is_kept_and_what_is_not_is_fetched_again() {
 fn a_gated_model_is_explained() {
     for status in [401, 403] {
         let error = refusal(Fault::Deny(status, "GatedRepo"), "config.json");
-        assert!(
-            matches!(
-                error,
-                HubError::Refused {
-                    with_token: true,
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, HubError::Refused { with_token: true, .. }), "{error}");
         assert!(error.to_string().contains(REPOSITORY), "{error}");
     }
 
@@ -180,10 +146,7 @@ fn a_gated_model_is_explained() {
         _ => None,
     })
     .unwrap();
-    let hint = fetch(REPOSITORY, None, &options)
-        .unwrap_err()
-        .hint()
-        .unwrap();
+    let hint = fetch(REPOSITORY, None, &options).unwrap_err().hint().unwrap();
     assert!(
         hint.contains("https://huggingface.co/org/tiny") && hint.contains("HF_TOKEN"),
         "{hint}"
@@ -191,21 +154,12 @@ fn a_gated_model_is_explained() {
 
     // A model with a card names the card's licence page, wherever its files come from.
     let hub = with(
-        super::super::Card::find("gemma3-4b")
-            .unwrap()
-            .revision
-            .as_str(),
+        super::super::Card::find("gemma3-4b").unwrap().revision.as_str(),
         Fault::Deny(403, "GatedRepo"),
     );
     options.environment.endpoint = hub.endpoint.clone();
-    let hint = fetch("gemma3-4b", None, &options)
-        .unwrap_err()
-        .hint()
-        .unwrap();
-    assert!(
-        hint.contains("https://huggingface.co/google/gemma-3-4b-it"),
-        "{hint}"
-    );
+    let hint = fetch("gemma3-4b", None, &options).unwrap_err().hint().unwrap();
+    assert!(hint.contains("https://huggingface.co/google/gemma-3-4b-it"), "{hint}");
 }
 
 #[test]
@@ -215,24 +169,14 @@ fn what_the_hub_does_not_have_is_named() {
     let options = options(&hub, cache.path());
     for member in ["org/absent", "org/tiny@v9"] {
         let error = fetch(member, None, &options).unwrap_err();
-        assert!(
-            matches!(error, HubError::NotFound { .. }),
-            "{member}: {error}"
-        );
-        assert!(
-            error
-                .to_string()
-                .contains(member.split('@').next().unwrap()),
-            "{error}"
-        );
+        assert!(matches!(error, HubError::NotFound { .. }), "{member}: {error}");
+        assert!(error.to_string().contains(member.split('@').next().unwrap()), "{error}");
     }
     let hidden = refusal(Fault::Deny(401, "RepoNotFound"), "/revision/main");
     assert!(matches!(hidden, HubError::NotFound { .. }), "{hidden}");
 
     let mut repository = tiny();
-    repository
-        .files
-        .retain(|(name, _)| *name != "tokenizer.json");
+    repository.files.retain(|(name, _)| *name != "tokenizer.json");
     let hub = FakeHub::serve(repository);
     let error = fetch(REPOSITORY, None, &self::options(&hub, cache.path())).unwrap_err();
     assert!(error.to_string().contains("tokenizer.json"), "{error}");
@@ -245,11 +189,7 @@ fn the_token_goes_to_the_hub_and_not_to_its_store() {
     let fetched = fetch(REPOSITORY, None, &options(&hub, cache.path())).unwrap();
     assert_eq!(read(&fetched.directory, SHARD), bytes_of(SHARD));
     let requests = hub.requests();
-    assert!(
-        requests
-            .iter()
-            .any(|request| request.path.starts_with("/store/"))
-    );
+    assert!(requests.iter().any(|request| request.path.starts_with("/store/")));
     for request in requests {
         let expected = (!request.path.starts_with("/store/")).then_some("Bearer hf_secret");
         assert_eq!(request.header("authorization"), expected, "{request:?}");
@@ -272,20 +212,12 @@ fn a_folder_can_be_verified_where_there_is_no_hub() {
     assert_eq!(carried.revision.as_deref(), Some(COMMIT));
     let checks = verify(&carried).unwrap();
     assert_eq!(checks.len(), 6);
-    assert!(
-        checks
-            .iter()
-            .all(|check| matches!(check.status, Status::Ok(_))),
-        "{checks:?}"
-    );
+    assert!(checks.iter().all(|check| matches!(check.status, Status::Ok(_))), "{checks:?}");
 
     fs_err::write(to.join(OTHER), "changed").unwrap();
     fs_err::remove_file(to.join("chat_template.jinja")).unwrap();
     let checks = verify(&carried).unwrap_err();
-    assert!(
-        checks.to_string().contains("chat_template.jinja"),
-        "{checks}"
-    );
+    assert!(checks.to_string().contains("chat_template.jinja"), "{checks}");
     let checks = verify(&resolve(to.to_str().unwrap(), &options).unwrap()).unwrap();
     let status = |name| status_of(&checks, name);
     assert!(matches!(status(OTHER), Status::Mismatch { .. }));

@@ -36,11 +36,7 @@ pub fn download(
         let before = part.length;
         progress.position(before);
         let outcome = append(client, remote, &mut part, progress);
-        fruitless = if part.length > before {
-            0
-        } else {
-            fruitless + 1
-        };
+        fruitless = if part.length > before { 0 } else { fruitless + 1 };
         match outcome {
             Ok(()) if fruitless < FRUITLESS_ATTEMPTS => {}
             Err(error) if is_passing(&error) && fruitless < FRUITLESS_ATTEMPTS => {}
@@ -80,28 +76,20 @@ fn append(
         progress.position(0);
     }
     // One byte more than there should be tells a file that is too long from one that is whole.
-    let mut reader = bytes
-        .body
-        .into_reader()
-        .take(remote.size_bytes - part.length + 1);
+    let mut reader = bytes.body.into_reader().take(remote.size_bytes - part.length + 1);
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let count = reader
-            .read(&mut buffer)
-            .map_err(|error| HubError::Unreachable {
-                url: remote.url.clone(),
-                reason: error.to_string(),
-            })?;
+        let count = reader.read(&mut buffer).map_err(|error| HubError::Unreachable {
+            url: remote.url.clone(),
+            reason: error.to_string(),
+        })?;
         if count == 0 {
             return Ok(());
         }
         if part.length + count as u64 > remote.size_bytes {
             part.clear()?;
             let reason = format!("more than the {} bytes it announced", remote.size_bytes);
-            return Err(HubError::BadAnswer {
-                url: remote.url.clone(),
-                reason,
-            });
+            return Err(HubError::BadAnswer { url: remote.url.clone(), reason });
         }
         part.write(&buffer[..count])?;
         progress.position(part.length);
@@ -118,18 +106,12 @@ struct Part {
 impl Part {
     fn open(path: &Path) -> Result<Self, HubError> {
         fs_err::create_dir_all(path.parent().unwrap_or(path))?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(HubError::Busy {
-                    path: path.to_owned(),
-                });
+                return Err(HubError::Busy { path: path.to_owned() });
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }

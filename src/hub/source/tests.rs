@@ -62,11 +62,9 @@ fn the_cache_serves_a_branch_and_its_commit_with_and_without_links() {
     for links in [true, false] {
         let cache = tempfile::tempdir().unwrap();
         let snapshot = lay_out(cache.path(), "org/name", COMMIT, links);
-        for member in [
-            "org/name".to_owned(),
-            "org/name@main".to_owned(),
-            format!("org/name@{COMMIT}"),
-        ] {
+        for member in
+            ["org/name".to_owned(), "org/name@main".to_owned(), format!("org/name@{COMMIT}")]
+        {
             let found = resolve(&member, &offline(cache.path())).unwrap();
             assert_eq!(found.directory, snapshot);
             assert_eq!(found.name, "org/name");
@@ -84,28 +82,16 @@ fn a_cached_shard_is_verified_by_its_blobs_name() {
     let found = resolve("org/name", &offline(cache.path())).unwrap();
     fs_err::write(snapshot.join("two.safetensors"), "changed").unwrap();
     let checks = verify(&found).unwrap();
-    let statuses: Vec<_> = checks
-        .into_iter()
-        .map(|check| (check.name, check.status))
-        .collect();
+    let statuses: Vec<_> = checks.into_iter().map(|check| (check.name, check.status)).collect();
     let hub = super::super::Authority::Hub;
     let expected = [
         ("config.json", Status::Unknown),
         ("model.safetensors.index.json", Status::Unknown),
         ("one.safetensors", Status::Ok(hub)),
         ("tokenizer.json", Status::Unknown),
-        (
-            "two.safetensors",
-            Status::Mismatch {
-                authority: hub,
-                expected: sum_of("2"),
-            },
-        ),
+        ("two.safetensors", Status::Mismatch { authority: hub, expected: sum_of("2") }),
     ];
-    assert_eq!(
-        statuses,
-        expected.map(|(name, status)| (name.to_owned(), status))
-    );
+    assert_eq!(statuses, expected.map(|(name, status)| (name.to_owned(), status)));
 }
 
 #[test]
@@ -118,42 +104,22 @@ fn a_card_pins_its_commit_and_checks_its_sums() {
         assert_eq!(found.name, "qwen3-4b");
         assert_eq!(found.revision.as_ref(), Some(&card.revision));
         let checks = verify(&found).unwrap();
-        let status = |name: &str| {
-            checks
-                .iter()
-                .find(|check| check.name == name)
-                .map(|check| &check.status)
-        };
-        assert!(matches!(
-            status("config.json"),
-            Some(Status::Mismatch { .. })
-        ));
-        assert_eq!(
-            status("model-00001-of-00003.safetensors"),
-            Some(&Status::Missing)
-        );
+        let status =
+            |name: &str| checks.iter().find(|check| check.name == name).map(|check| &check.status);
+        assert!(matches!(status("config.json"), Some(Status::Mismatch { .. })));
+        assert_eq!(status("model-00001-of-00003.safetensors"), Some(&Status::Missing));
     }
     // Another commit of the same repository is not the card's business.
     let cached = Cache::new(cache.path().to_owned()).repository(&card.repository);
     fs_err::rename(cached.snapshot(&card.revision), cached.snapshot(COMMIT)).unwrap();
     let found = resolve(&format!("qwen3-4b@{COMMIT}"), &offline(cache.path())).unwrap();
     let checks = verify(&found).unwrap();
-    assert!(
-        checks
-            .iter()
-            .all(|check| !matches!(check.status, Status::Missing))
-    );
+    assert!(checks.iter().all(|check| !matches!(check.status, Status::Missing)));
     fs_err::write(cached.reference("main"), COMMIT).unwrap();
-    let hint = resolve("qwen3-4b", &offline(cache.path()))
-        .unwrap_err()
-        .hint()
-        .unwrap();
+    let hint = resolve("qwen3-4b", &offline(cache.path())).unwrap_err().hint().unwrap();
     assert!(hint.contains("models fetch qwen3-4b "), "{hint}");
     assert!(hint.contains("Qwen/Qwen3-4B@main"), "{hint}");
-    let hint = resolve("qwen3-4b@v2", &offline(cache.path()))
-        .unwrap_err()
-        .hint()
-        .unwrap();
+    let hint = resolve("qwen3-4b@v2", &offline(cache.path())).unwrap_err().hint().unwrap();
     assert!(hint.contains("models fetch Qwen/Qwen3-4B@v2 "), "{hint}");
 }
 
@@ -165,20 +131,11 @@ fn what_the_cache_lacks_is_named_with_everything_that_leads_there() {
         fs_err::remove_file(snapshot.join(name)).unwrap();
         let error = resolve("org/name", &offline(cache.path())).unwrap_err();
         let text = format!("{error} {}", error.hint().unwrap());
-        let what = if name.contains("index") {
-            "weights"
-        } else {
-            name
-        };
+        let what = if name.contains("index") { "weights" } else { name };
         let cache = cache.path().to_str().unwrap();
-        for part in [
-            "org/name",
-            "main",
-            what,
-            cache,
-            "HF_HUB_OFFLINE",
-            "wardround models fetch org/name",
-        ] {
+        for part in
+            ["org/name", "main", what, cache, "HF_HUB_OFFLINE", "wardround models fetch org/name"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(error.blame(), Blame::Artefact);
@@ -204,26 +161,14 @@ fn a_directory_is_used_as_it_is() {
     let snapshot = lay_out(folder.path(), "org/name", COMMIT, false);
     let mut options = offline(folder.path());
     let found = resolve(snapshot.to_str().unwrap(), &options).unwrap();
-    assert_eq!(
-        (found.name.as_str(), found.repository, found.revision),
-        (COMMIT, None, None)
-    );
+    assert_eq!((found.name.as_str(), found.repository, found.revision), (COMMIT, None, None));
     fs_err::remove_file(snapshot.join("tokenizer.json")).unwrap();
     let without = resolve(snapshot.to_str().unwrap(), &options).unwrap();
-    assert!(
-        without
-            .tokenizer()
-            .unwrap_err()
-            .to_string()
-            .contains("tokenizer.json")
-    );
+    assert!(without.tokenizer().unwrap_err().to_string().contains("tokenizer.json"));
 
     options.revision = Some("main".to_owned());
     let error = resolve(snapshot.to_str().unwrap(), &options).unwrap_err();
-    assert!(
-        matches!(error, HubError::RevisionOfDirectory { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, HubError::RevisionOfDirectory { .. }), "{error}");
     let file = snapshot.join("config.json");
     let error = resolve(file.to_str().unwrap(), &offline(folder.path())).unwrap_err();
     assert!(matches!(error, HubError::NotADirectory { .. }), "{error}");
@@ -236,38 +181,18 @@ fn a_directory_is_used_as_it_is() {
 fn a_name_that_is_none_is_refused_before_the_cache_is_touched() {
     let cache = tempfile::tempdir().unwrap();
     let options = offline(cache.path());
-    for member in [
-        "gemma3",
-        "",
-        "@main",
-        "a/..",
-        "../x/y",
-        "org/--",
-        "org/a b",
-        "org/näme",
-        "gemma3-4b ",
-    ] {
+    for member in
+        ["gemma3", "", "@main", "a/..", "../x/y", "org/--", "org/a b", "org/näme", "gemma3-4b "]
+    {
         let error = resolve(member, &options).unwrap_err();
-        let is_name = matches!(
-            error,
-            HubError::UnknownModel { .. } | HubError::NoDirectory { .. }
-        );
-        assert!(
-            is_name && error.blame() == Blame::Usage,
-            "{member}: {error}"
-        );
+        let is_name = matches!(error, HubError::UnknownModel { .. } | HubError::NoDirectory { .. });
+        assert!(is_name && error.blame() == Blame::Usage, "{member}: {error}");
     }
     let hint = resolve("gemma", &options).unwrap_err().hint().unwrap();
-    assert!(
-        Card::all().iter().all(|card| hint.contains(&card.name)),
-        "{hint}"
-    );
+    assert!(Card::all().iter().all(|card| hint.contains(&card.name)), "{hint}");
     for path in ["./models/gemma", "/absent", "a/b/c"] {
         let error = resolve(path, &options).unwrap_err();
-        assert!(
-            matches!(error, HubError::NoDirectory { .. }),
-            "{path}: {error}"
-        );
+        assert!(matches!(error, HubError::NoDirectory { .. }), "{path}: {error}");
     }
 }
 
@@ -284,17 +209,10 @@ fn a_build_without_the_feature_says_so() {
     let cache = tempfile::tempdir().unwrap();
     let mut options = offline(cache.path());
     options.environment.offline = None;
-    for error in [
-        resolve("org/name", &options).unwrap_err(),
-        fetch("org/name", None, &options).unwrap_err(),
-    ] {
+    for error in
+        [resolve("org/name", &options).unwrap_err(), fetch("org/name", None, &options).unwrap_err()]
+    {
         assert!(error.to_string().contains("feature `hub`"), "{error}");
-        assert!(
-            error
-                .hint()
-                .unwrap()
-                .contains("wardround models fetch org/name"),
-            "{error}"
-        );
+        assert!(error.hint().unwrap().contains("wardround models fetch org/name"), "{error}");
     }
 }

@@ -22,11 +22,8 @@ impl Reader<'_> {
         if family == Family::Llama
             || (family == Family::Qwen3 && raw.use_sliding_window != Some(true))
         {
-            if let Some(other) = raw
-                .layer_types
-                .iter()
-                .flatten()
-                .find(|name| *name != "full_attention")
+            if let Some(other) =
+                raw.layer_types.iter().flatten().find(|name| *name != "full_attention")
             {
                 return Err(self.unsupported(
                     "layer_types",
@@ -62,22 +59,14 @@ impl Reader<'_> {
                 .map(|layer| if layer < full { Layer::Full } else { sliding })
                 .collect());
         }
-        let pattern = raw
-            .sliding_window_pattern
-            .or(raw.private_sliding_window_pattern)
-            .unwrap_or(6);
+        let pattern =
+            raw.sliding_window_pattern.or(raw.private_sliding_window_pattern).unwrap_or(6);
         if pattern == 0 {
             return Err(self.unsupported("sliding_window_pattern", 0, "it counts layers from 1"));
         }
         let sliding = sliding("sliding_window_pattern")?;
         Ok((1..=count)
-            .map(|layer| {
-                if layer % pattern == 0 {
-                    Layer::Full
-                } else {
-                    sliding
-                }
-            })
+            .map(|layer| if layer % pattern == 0 { Layer::Full } else { sliding })
             .collect())
     }
 }

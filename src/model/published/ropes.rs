@@ -21,10 +21,7 @@ impl Reader<'_> {
         };
         // Gemma stretches its global layers only.
         let beside = |full: RopeConfig| match family {
-            Family::Gemma3 => RopeConfig {
-                theta: local_theta,
-                scaling: RopeScaling::None,
-            },
+            Family::Gemma3 => RopeConfig { theta: local_theta, scaling: RopeScaling::None },
             Family::Llama | Family::Qwen3 => full,
         };
         let parameters = raw.rope_parameters.as_ref();
@@ -51,30 +48,18 @@ impl Reader<'_> {
         theta: f64,
     ) -> Result<RopeConfig, ConfigError> {
         let Some(value) = value.filter(|value| !value.is_null()) else {
-            return Ok(RopeConfig {
-                theta,
-                scaling: RopeScaling::None,
-            });
+            return Ok(RopeConfig { theta, scaling: RopeScaling::None });
         };
         let number = |name: &str| {
-            value
-                .get(name)
-                .and_then(Value::as_f64)
-                .filter(|number| *number > 0.0)
-                .ok_or_else(|| {
-                    self.inconsistent(format!("`{field}` has no positive number `{name}`"))
-                })
+            value.get(name).and_then(Value::as_f64).filter(|number| *number > 0.0).ok_or_else(
+                || self.inconsistent(format!("`{field}` has no positive number `{name}`")),
+            )
         };
-        let theta = value
-            .get("rope_theta")
-            .and_then(Value::as_f64)
-            .unwrap_or(theta);
+        let theta = value.get("rope_theta").and_then(Value::as_f64).unwrap_or(theta);
         let kind = value.get("rope_type").or_else(|| value.get("type"));
         let scaling = match kind.and_then(Value::as_str).unwrap_or("default") {
             "default" => RopeScaling::None,
-            "linear" => RopeScaling::Linear {
-                factor: number("factor")?,
-            },
+            "linear" => RopeScaling::Linear { factor: number("factor")? },
             "llama3" => RopeScaling::Llama3 {
                 factor: number("factor")?,
                 low_frequency: number("low_freq_factor")?,

@@ -70,11 +70,9 @@ fn gate_lanes<L: Lanes>(
     let inner = match activation {
         Activation::Silu => x,
         // ½·(1 + tanh(u)) = sigmoid(2u), with u = √(2/π)·(x + 0.044715·x³).
-        Activation::GeluTanh => x
-            .mul(x)
-            .mul(x)
-            .fma(L::splat(0.044_715), x)
-            .mul(L::splat(TWICE_ROOT)),
+        Activation::GeluTanh => {
+            x.mul(x).mul(x).fma(L::splat(0.044_715), x).mul(L::splat(TWICE_ROOT))
+        }
     };
     let denominator = exp(L::splat(0.0).sub(inner)).add(L::splat(1.0));
     x.div(denominator).mul(L::from_array(up)).to_array()

@@ -61,9 +61,8 @@ impl Configuration {
             row_bytes: [0; 16],
             rows: [0; 16],
         };
-        for (register, rows) in [first, first, second, second, first, second, SIDE, SIDE]
-            .into_iter()
-            .enumerate()
+        for (register, rows) in
+            [first, first, second, second, first, second, SIDE, SIDE].into_iter().enumerate()
         {
             shapes.row_bytes[register] = ROW_BYTES as u16;
             shapes.rows[register] = rows as u8;

@@ -59,11 +59,7 @@ impl Backend for Cpu {
     }
 
     fn pages(&self, shape: PageShape, pages: usize) -> Result<KvPages, OpsError> {
-        let PageShape {
-            layers,
-            kv_heads,
-            head_dim,
-        } = shape;
+        let PageShape { layers, kv_heads, head_dim } = shape;
         KvPages::new(layers, pages, kv_heads, head_dim)
             .map_err(|error| OpsError::memory("the pages of keys and values", error))
     }
@@ -102,11 +98,7 @@ impl Backend for Cpu {
         norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
-        let BranchNorms {
-            post,
-            next,
-            epsilon,
-        } = norms;
+        let BranchNorms { post, next, epsilon } = norms;
         match post {
             Some(post) => {
                 Cpu::rms_norm(self, branch, post, epsilon, normed);

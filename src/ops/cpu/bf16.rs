@@ -167,12 +167,7 @@ impl Product<'_> {
             for first in (0..self.rows).step_by(GROUP) {
                 let rows = GROUP.min(self.rows - first);
                 for lane in (0..rows).step_by(ROWS) {
-                    let place = Place {
-                        tile,
-                        first,
-                        rows,
-                        lane,
-                    };
+                    let place = Place { tile, first, rows, lane };
                     let count = ROWS.min(rows - lane);
                     // SAFETY: the caller vouches for the machine.
                     unsafe {
@@ -223,9 +218,7 @@ impl Product<'_> {
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); TILES]; COUNT];
             for step in 0..self.steps {
-                let row = activations
-                    .as_ptr()
-                    .add((step * place.rows + place.lane) * PAIRS);
+                let row = activations.as_ptr().add((step * place.rows + place.lane) * PAIRS);
                 for pair in 0..PAIRS {
                     let mut pairs = [_mm512_setzero_si512(); TILES];
                     for (n, pairs) in pairs.iter_mut().enumerate() {
@@ -309,26 +302,17 @@ mod tests {
                         // Products of bf16 are exact in f32; each of the sums rounds by 2⁻²⁴ of what it holds.
                         let bound = inputs as f64 * 2f64.powi(-24) * size + 1e-30;
                         let off = (f64::from(*sum) - exact).abs();
-                        assert!(
-                            off <= bound,
-                            "{isa:?} {inputs}×{outputs}: {sum}, not {exact}"
-                        );
+                        assert!(off <= bound, "{isa:?} {inputs}×{outputs}: {sum}, not {exact}");
                     }
                 }
                 cpu = Cpu::new(1).unwrap();
                 cpu.isa = isa;
                 for rows in (1..=21).chain([31, 32, 33, 47, 48, 49, 64, 65]) {
-                    let part = Buffer {
-                        data: x.data[..rows * inputs].to_vec(),
-                        width: inputs,
-                    };
+                    let part = Buffer { data: x.data[..rows * inputs].to_vec(), width: inputs };
                     let mut out = Buffer::default();
                     cpu.matmul(&part, &weights, &mut out);
                     assert!(
-                        out.data
-                            .iter()
-                            .zip(&whole.data)
-                            .all(|(a, b)| a.to_bits() == b.to_bits()),
+                        out.data.iter().zip(&whole.data).all(|(a, b)| a.to_bits() == b.to_bits()),
                         "{isa:?} {inputs}×{outputs}, {rows} rows"
                     );
                 }

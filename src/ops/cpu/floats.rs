@@ -165,12 +165,7 @@ impl<W: Stored> Product<'_, W> {
     /// `TILES` tiles for `ROWS` rows of a group. Gives `ROWS`.
     #[inline(always)]
     fn multiply<L: Lanes, const TILES: usize, const ROWS: usize>(&self, place: Place) -> usize {
-        let Place {
-            tile,
-            row,
-            lane,
-            group,
-        } = place;
+        let Place { tile, row, lane, group } = place;
         let inputs = self.inputs;
         let x = &self.x[(row - lane) * inputs..][..group * inputs];
         let stride = inputs.next_multiple_of(W::MULTIPLE) * LANES;

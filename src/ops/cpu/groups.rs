@@ -32,10 +32,7 @@ impl Q8Group {
                 std::array::from_fn(|lane| (block[q8_0::place(lane, k)] ^ 0x80).cast_signed())
             })
         };
-        Q8Group {
-            values: values.chunks_exact(BLOCK * LANES).map(plain).collect(),
-            scales,
-        }
+        Q8Group { values: values.chunks_exact(BLOCK * LANES).map(plain).collect(), scales }
     }
 }
 
@@ -58,10 +55,6 @@ impl Q4Group {
             })
         };
         let values = values.chunks_exact(BLOCK * LANES / 2).take(blocks);
-        Q4Group {
-            values: values.map(plain).collect(),
-            scales,
-            units,
-        }
+        Q4Group { values: values.map(plain).collect(), scales, units }
     }
 }

@@ -27,9 +27,9 @@ impl Limits {
     pub fn matrix_rate(&self, precision: Precision) -> f64 {
         let narrow = match (precision.quantisation, precision.stored) {
             // Where bytes have no products of their own, blocks are widened to meet bf16.
-            (Quantisation::Q8_0 | Quantisation::Q4K, _) => self
-                .i8_multiply_adds_per_second
-                .or(self.bf16_multiply_adds_per_second),
+            (Quantisation::Q8_0 | Quantisation::Q4K, _) => {
+                self.i8_multiply_adds_per_second.or(self.bf16_multiply_adds_per_second)
+            }
             (Quantisation::None, StoredType::Bf16) => self.bf16_multiply_adds_per_second,
             (Quantisation::None, StoredType::F32) => None,
         };
@@ -73,11 +73,7 @@ impl Cpu {
         let read = || {
             self.everywhere(|thread| {
                 let mut sums = [0.0; LANES];
-                read_sum(
-                    self.isa,
-                    parts.get(thread).unwrap_or(&[].as_slice()),
-                    &mut sums,
-                );
+                read_sum(self.isa, parts.get(thread).unwrap_or(&[].as_slice()), &mut sums);
                 black_box(sums);
             })
         };

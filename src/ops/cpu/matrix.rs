@@ -55,11 +55,7 @@ impl Matrix {
             (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise_q8_0(&rows, inputs)?),
             (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
         };
-        Ok(Matrix {
-            outputs: rows.len(),
-            inputs,
-            tiles,
-        })
+        Ok(Matrix { outputs: rows.len(), inputs, tiles })
     }
 
     pub fn outputs(&self) -> usize {
@@ -105,19 +101,16 @@ fn interleave<T: Plain, const TOGETHER: usize, const MULTIPLE: usize>(
 ) -> io::Result<Slab<T>> {
     let size = LANES * inputs.next_multiple_of(MULTIPLE);
     let mut tiles = Slab::zeroed(rows.len().div_ceil(LANES) * size)?;
-    tiles
-        .par_chunks_mut(size)
-        .zip(rows.par_chunks(LANES))
-        .for_each(|(tile, rows)| {
-            let mut values = vec![0.0; inputs];
-            for (lane, row) in rows.iter().enumerate() {
-                row.part.read_row(row.row, &mut values);
-                for (k, &value) in values.iter().enumerate() {
-                    let group = k / TOGETHER * LANES + lane;
-                    tile[group * TOGETHER + k % TOGETHER] = convert(value);
-                }
+    tiles.par_chunks_mut(size).zip(rows.par_chunks(LANES)).for_each(|(tile, rows)| {
+        let mut values = vec![0.0; inputs];
+        for (lane, row) in rows.iter().enumerate() {
+            row.part.read_row(row.row, &mut values);
+            for (k, &value) in values.iter().enumerate() {
+                let group = k / TOGETHER * LANES + lane;
+                tile[group * TOGETHER + k % TOGETHER] = convert(value);
             }
-        });
+        }
+    });
     Ok(tiles)
 }
 
@@ -144,11 +137,7 @@ fn quantise_q4_k(rows: &[Row<'_>], inputs: usize) -> io::Result<Q4K> {
         .values
         .par_chunks_mut(blocks * BLOCK * LANES / 2)
         .zip(tiles.scales.par_chunks_mut(blocks * 2 * LANES))
-        .zip(
-            tiles
-                .units
-                .par_chunks_mut(blocks / Q4K::TOGETHER * 2 * LANES),
-        )
+        .zip(tiles.units.par_chunks_mut(blocks / Q4K::TOGETHER * 2 * LANES))
         .zip(rows.par_chunks(LANES))
         .for_each(|(((values, scales), units), rows)| {
             quantised::q4_k::quantise(isa, &transpose(rows, inputs), values, scales, units);

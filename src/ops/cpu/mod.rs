@@ -111,9 +111,7 @@ impl Cpu {
     /// # Errors
     /// As [`Cpu::new`].
     pub fn exact(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
-        let exact = Isa::available()
-            .into_iter()
-            .rfind(|isa| !isa.multiplies_bf16());
+        let exact = Isa::available().into_iter().rfind(|isa| !isa.multiplies_bf16());
         Cpu::with(threads, exact.unwrap_or(Isa::Portable))
     }
 
@@ -124,12 +122,7 @@ impl Cpu {
             .build()?;
         let gate = crossbeam_channel::bounded(1);
         let _ = gate.0.send(());
-        Ok(Cpu {
-            pool: Arc::new(pool),
-            team: Arc::default(),
-            isa,
-            gate,
-        })
+        Ok(Cpu { pool: Arc::new(pool), team: Arc::default(), isa, gate })
     }
 
     pub fn threads(&self) -> usize {
@@ -243,21 +236,13 @@ mod tests {
     #[test]
     fn the_instruction_set_is_part_of_the_kind_only_where_it_decides_bits() {
         let mut cpu = Cpu::new(1).unwrap();
-        let quantised = Precision {
-            stored: StoredType::Bf16,
-            quantisation: crate::ops::Quantisation::Q8_0,
-        };
+        let quantised =
+            Precision { stored: StoredType::Bf16, quantisation: crate::ops::Quantisation::Q8_0 };
         let mut kinds = |isa: Isa, precision: Precision| {
             cpu.isa = isa;
             cpu.kind(precision)
         };
-        let all = [
-            Isa::Portable,
-            Isa::Avx2,
-            Isa::Avx512,
-            Isa::Avx512Bf16,
-            Isa::Amx,
-        ];
+        let all = [Isa::Portable, Isa::Avx2, Isa::Avx512, Isa::Avx512Bf16, Isa::Amx];
         for isa in all {
             assert_eq!(kinds(isa, StoredType::F32.into()), std::env::consts::ARCH);
             assert_eq!(kinds(isa, quantised), std::env::consts::ARCH);

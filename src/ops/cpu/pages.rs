@@ -121,10 +121,7 @@ impl PageWriter<'_> {
         let place = (index * PAGE + slot) * self.stride;
         // SAFETY: inside the page, which is there.
         let (to_keys, to_values) = unsafe {
-            (
-                self.keys.slice(place, self.head_dim),
-                self.values.slice(place, self.head_dim),
-            )
+            (self.keys.slice(place, self.head_dim), self.values.slice(place, self.head_dim))
         };
         to_keys.copy_from_slice(key);
         to_values.copy_from_slice(value);

@@ -18,11 +18,7 @@ impl Rope {
     /// Half-split pairs turn together.
     pub fn new(inverse_frequencies: &[f32], positions: usize) -> Rope {
         let (cosines, sines) = angles(inverse_frequencies, positions);
-        Rope {
-            cosines,
-            sines,
-            half: inverse_frequencies.len(),
-        }
+        Rope { cosines, sines, half: inverse_frequencies.len() }
     }
 
     /// Cosines and sines at `position`.
@@ -76,11 +72,8 @@ impl Cpu {
                 let (cosines, sines) = rope.at(position);
                 for (index, head) in turned.chunks_exact_mut(head_dim).enumerate() {
                     if let Some(norms) = norms {
-                        let weight = if index * head_dim < key_start {
-                            &norms.query
-                        } else {
-                            &norms.key
-                        };
+                        let weight =
+                            if index * head_dim < key_start { &norms.query } else { &norms.key };
                         normalise(self.isa, head, &weight.0, norms.epsilon, &mut normed);
                         head.copy_from_slice(&normed);
                     }

@@ -18,10 +18,7 @@ impl Sampler {
     pub fn draw(&mut self, logits: &mut [f32], request: &SamplingRequest) -> Drawn {
         let unchanged = request.keep_logits.then(|| logits.to_vec());
         forbid(&request.allowed, logits);
-        Drawn {
-            token: self.choose(logits, request),
-            logits: unchanged,
-        }
+        Drawn { token: self.choose(logits, request), logits: unchanged }
     }
 
     /// The token; `None` if every logit is minus infinity.
@@ -30,11 +27,7 @@ impl Sampler {
         if let Some(penalty) = sampling.penalty() {
             for &token in &request.seen {
                 let logit = &mut logits[token as usize];
-                *logit = if *logit > 0.0 {
-                    *logit / penalty
-                } else {
-                    *logit * penalty
-                };
+                *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
             }
         }
         let likeliest = argmax(logits)?;
@@ -42,9 +35,7 @@ impl Sampler {
             return Some(likeliest);
         }
         if sampling.temperature != 1.0 {
-            logits
-                .iter_mut()
-                .for_each(|logit| *logit /= sampling.temperature);
+            logits.iter_mut().for_each(|logit| *logit /= sampling.temperature);
         }
         self.keep(logits, logits[likeliest as usize], sampling);
         let total: u64 = self.kept.iter().map(|(_, mass)| mass).sum();
@@ -62,9 +53,7 @@ impl Sampler {
     /// Fills `kept` with the tokens that pass the filters, by ascending id.
     fn keep(&mut self, logits: &[f32], maximum: f32, sampling: &Sampling) {
         exponentials(logits, maximum, &mut self.exponentials);
-        let floor = sampling
-            .min_p
-            .map_or(1, |share| ((share * ONE) as u64).max(1));
+        let floor = sampling.min_p.map_or(1, |share| ((share * ONE) as u64).max(1));
         let masses = self
             .exponentials
             .iter()
@@ -74,14 +63,10 @@ impl Sampler {
         self.kept.extend(masses.filter(|(_, mass)| *mass > 0));
         // Logits order tokens more finely than masses, which round.
         let by_rank = |a: &(u32, u64), b: &(u32, u64)| {
-            logits[b.0 as usize]
-                .total_cmp(&logits[a.0 as usize])
-                .then(a.0.cmp(&b.0))
+            logits[b.0 as usize].total_cmp(&logits[a.0 as usize]).then(a.0.cmp(&b.0))
         };
-        if let Some(count) = sampling
-            .top_k
-            .map(|k| k as usize)
-            .filter(|k| *k > 0 && *k < self.kept.len())
+        if let Some(count) =
+            sampling.top_k.map(|k| k as usize).filter(|k| *k > 0 && *k < self.kept.len())
         {
             self.kept.select_nth_unstable_by(count - 1, by_rank);
             self.kept.truncate(count);
@@ -95,8 +80,7 @@ impl Sampler {
                 sum += mass;
                 sum >= wanted
             });
-            self.kept
-                .truncate(count.map_or(self.kept.len(), |count| count + 1));
+            self.kept.truncate(count.map_or(self.kept.len(), |count| count + 1));
         }
         self.kept.retain(|(_, mass)| *mass >= floor);
         self.kept.sort_unstable_by_key(|(id, _)| *id);
@@ -106,13 +90,10 @@ impl Sampler {
 /// A draw for each row of logits that has a request, a row a task; each depends on its own request alone.
 pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) -> Vec<Drawn> {
     let tasks = rows.into_par_iter().zip(requests);
-    let drawn = tasks.map_init(
-        Sampler::default,
-        |sampler, (logits, request)| match request {
-            Some(request) => sampler.draw(logits, request),
-            None => Drawn::default(),
-        },
-    );
+    let drawn = tasks.map_init(Sampler::default, |sampler, (logits, request)| match request {
+        Some(request) => sampler.draw(logits, request),
+        None => Drawn::default(),
+    });
     drawn.collect()
 }
 
@@ -149,20 +130,11 @@ mod tests {
 
     #[test]
     fn trap_18_ties_go_to_the_lowest_id() {
-        let greedy = Sampling {
-            temperature: 0.0,
-            ..Sampling::default()
-        };
+        let greedy = Sampling { temperature: 0.0, ..Sampling::default() };
         assert_eq!(draw(&[1.0, 3.0, 3.0, 3.0], greedy, 0), Some(1));
-        let two = Sampling {
-            top_k: Some(2),
-            ..Sampling::default()
-        };
+        let two = Sampling { top_k: Some(2), ..Sampling::default() };
         for position in 0..50 {
-            assert!(matches!(
-                draw(&[1.0, 3.0, 3.0, 3.0], two, position),
-                Some(1 | 2)
-            ));
+            assert!(matches!(draw(&[1.0, 3.0, 3.0, 3.0], two, position), Some(1 | 2)));
         }
     }
 
@@ -203,10 +175,7 @@ mod tests {
         assert!(cases.len() >= 10);
         for case in cases {
             let number = |name: &str, off: f64| {
-                case[name]
-                    .as_f64()
-                    .filter(|value| *value != off)
-                    .map(|value| value as f32)
+                case[name].as_f64().filter(|value| *value != off).map(|value| value as f32)
             };
             let sampling = Sampling {
                 temperature: number("temperature", 1.0).unwrap_or(1.0),

@@ -33,22 +33,13 @@ impl<T: Plain> Slab<T> {
         // A mapping starts at a page of 4 KiB, so a huge one needs room to move up.
         let room = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
         let map = MmapMut::map_anon((bytes + room).max(1))?;
-        let start = if room > 0 {
-            map.as_ptr().align_offset(HUGE_PAGE)
-        } else {
-            0
-        };
+        let start = if room > 0 { map.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
         #[cfg(target_os = "linux")]
         if room > 0 {
             // A system without huge pages is slower, no worse.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
-        Ok(Slab {
-            map,
-            start,
-            length,
-            of: PhantomData,
-        })
+        Ok(Slab { map, start, length, of: PhantomData })
     }
 }
 
@@ -83,11 +74,7 @@ mod tests {
             let mut slab = Slab::<u16>::zeroed(length).unwrap();
             assert_eq!(slab.len(), length);
             assert!(slab.iter().all(|&value| value == 0));
-            let alignment = if 2 * length >= HUGE_PAGE {
-                HUGE_PAGE
-            } else {
-                64
-            };
+            let alignment = if 2 * length >= HUGE_PAGE { HUGE_PAGE } else { 64 };
             assert_eq!(slab.as_ptr() as usize % alignment, 0);
             slab.fill(7);
             assert!(slab.iter().all(|&value| value == 7));

@@ -57,11 +57,7 @@ impl Team {
         // task is left, so nobody reads `task`.
         unsafe {
             let body = std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body);
-            *self.task.get() = Some(Task {
-                body,
-                count,
-                pieces,
-            });
+            *self.task.get() = Some(Task { body, count, pieces });
         }
         self.done.store(0, Ordering::Relaxed);
         let number = (self.left.load(Ordering::Relaxed) >> PIECE_BITS) + 1;

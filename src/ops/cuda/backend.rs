@@ -22,13 +22,7 @@ const HEADS_AT_ONCE: usize = 4;
 const MOST_GROUPED: usize = 16;
 
 fn row_by_row(function: Function, rows: usize) -> Launch {
-    Launch {
-        function,
-        grid: [rows, 1, 1],
-        threads: 256,
-        shared_bytes: 0,
-        early: true,
-    }
+    Launch { function, grid: [rows, 1, 1], threads: 256, shared_bytes: 0, early: true }
 }
 
 impl Matrix {
@@ -43,9 +37,7 @@ impl Matrix {
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
         let size = (x.rows, weights.outputs);
-        let matmul = self
-            .kernels
-            .matmul(weights.format, epilogue, size, self.room());
+        let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
         self.launch_matmul(matmul, x, weights, out);
     }
 
@@ -82,10 +74,7 @@ impl Cuda {
     }
 
     fn region_of(&self, numbers: &[f32], what: &'static str) -> Result<Region, OpsError> {
-        let bytes: Vec<u8> = numbers
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let region = self.stream.allocate(bytes.len(), what)?;
         self.stream.write(&region, 0, &bytes);
         Ok(region)
@@ -195,10 +184,8 @@ impl Backend for Cuda {
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
         out.set_rows(step.rows);
         // The first of a step: it waits for the rows to be there.
-        let launch = Launch {
-            early: false,
-            ..row_by_row(self.kernels.embed(table.format), step.rows)
-        };
+        let launch =
+            Launch { early: false, ..row_by_row(self.kernels.embed(table.format), step.rows) };
         let arguments = table
             .arguments()
             .address(step.tokens)
@@ -229,11 +216,7 @@ impl Backend for Cuda {
         norms: BranchNorms<'_, Vector>,
         normed: &mut Buffer,
     ) {
-        let BranchNorms {
-            post,
-            next,
-            epsilon,
-        } = norms;
+        let BranchNorms { post, next, epsilon } = norms;
         normed.set_rows(residual.rows);
         let arguments = Arguments::default()
             .region(&residual.region)
@@ -341,9 +324,7 @@ impl Backend for Cuda {
         }
         // The draw may change its rows.
         let keeps = requests.iter().flatten().any(|request| request.keep_logits);
-        let kept = keeps
-            .then(|| self.read(logits, requests.len()))
-            .transpose()?;
+        let kept = keeps.then(|| self.read(logits, requests.len())).transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
             empty => {

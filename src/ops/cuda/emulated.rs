@@ -35,10 +35,7 @@ pub struct Stream {
 }
 
 /// As an H200 has.
-const HOPPER: Stream = Stream {
-    shared_bytes: 232_448,
-    has_warpgroups: true,
-};
+const HOPPER: Stream = Stream { shared_bytes: 232_448, has_warpgroups: true };
 
 /// Names live as long as the process; there are not many.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +64,7 @@ impl Stream {
     /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
     #[cfg(test)]
     pub fn ada() -> Stream {
-        Stream {
-            shared_bytes: 101_376,
-            has_warpgroups: false,
-        }
+        Stream { shared_bytes: 101_376, has_warpgroups: false }
     }
 
     pub fn count() -> usize {
@@ -145,10 +139,7 @@ impl Stream {
     }
 
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
-        assert!(
-            offset + bytes.len() <= region.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
         let to = (region.address() as usize + offset) as *mut u8;
         // SAFETY: the region has so many bytes from there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -177,10 +168,7 @@ impl Stream {
     }
 
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
-        assert!(
-            bytes <= from.bytes() && bytes <= to.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
         let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
         // SAFETY: both have so many bytes, and regions do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };

@@ -192,14 +192,7 @@ impl Matmul {
     /// differ, `fast`, all that a CTA is given.
     pub fn chunk_tiles(&self, k_tiles: usize, fast: bool) -> usize {
         match self {
-            Matmul::Medium(Launch {
-                grid: [_, _, 1], ..
-            })
-            | Matmul::Large(_)
-                if fast =>
-            {
-                k_tiles
-            }
+            Matmul::Medium(Launch { grid: [_, _, 1], .. }) | Matmul::Large(_) if fast => k_tiles,
             _ => k_tiles.div_ceil(4),
         }
     }
@@ -239,7 +232,5 @@ fn try_map<T: Copy, U: std::fmt::Debug, const N: usize>(
     mut map: impl FnMut(T) -> Result<U, OpsError>,
 ) -> Result<[U; N], OpsError> {
     let mapped: Vec<U> = items.into_iter().map(&mut map).collect::<Result<_, _>>()?;
-    mapped
-        .try_into()
-        .map_err(|_| OpsError::memory("kernels", "a list of another length"))
+    mapped.try_into().map_err(|_| OpsError::memory("kernels", "a list of another length"))
 }

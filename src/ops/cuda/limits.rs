@@ -66,13 +66,8 @@ impl Cuda {
         (function, shared_bytes): (Function, usize),
         rounds: usize,
     ) -> Result<f64, OpsError> {
-        let launch = Launch {
-            function,
-            grid: [CTAS, 1, 1],
-            threads: THREADS,
-            shared_bytes,
-            early: false,
-        };
+        let launch =
+            Launch { function, grid: [CTAS, 1, 1], threads: THREADS, shared_bytes, early: false };
         let elapsed = self.best(|| {
             let arguments = Arguments::default().int(rounds).address(0);
             self.stream.launch(launch, arguments);

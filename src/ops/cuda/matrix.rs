@@ -105,9 +105,7 @@ impl Cuda {
             let last = groups.min(first + GROUPS_AT_ONCE);
             let packed: Vec<Group> = self.pool.install(|| {
                 let groups = (first..last).into_par_iter();
-                groups
-                    .map(|group| Group::pack(&rows(group), inputs, format))
-                    .collect()
+                groups.map(|group| Group::pack(&rows(group), inputs, format)).collect()
             });
             let write = |region: &Region, bytes: usize, of: fn(&Group) -> &[u8]| {
                 let all = packed.iter().map(of).collect::<Vec<_>>().concat();

@@ -77,8 +77,7 @@ impl Cuda {
             .num_threads(threads)
             .thread_name(|index| format!("masks-{index}"))
             .build();
-        pool.map(Arc::new)
-            .map_err(|error| OpsError::memory("threads", error))
+        pool.map(Arc::new).map_err(|error| OpsError::memory("threads", error))
     }
 
     /// Gives up the promise that a row's bits depend on its own inputs alone.
@@ -93,10 +92,7 @@ impl Cuda {
     }
 
     fn room(&self) -> Room {
-        Room {
-            multiprocessors: self.stream.multiprocessors(),
-            warpgroups: self.warpgroups,
-        }
+        Room { multiprocessors: self.stream.multiprocessors(), warpgroups: self.warpgroups }
     }
 
     fn meeting_place(stream: &Stream) -> Result<[Arc<Region>; 2], OpsError> {
@@ -113,13 +109,7 @@ impl Cuda {
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
         let stream = self.stream.sibling()?;
         let [sums, tickets] = Cuda::meeting_place(&stream)?;
-        Ok(Cuda {
-            stream,
-            pool: Cuda::threads_for_masks()?,
-            sums,
-            tickets,
-            ..self.clone()
-        })
+        Ok(Cuda { stream, pool: Cuda::threads_for_masks()?, sums, tickets, ..self.clone() })
     }
 
     /// A line for each GPU that this process sees.
@@ -168,11 +158,7 @@ pub struct Buffer {
 impl Buffer {
     /// For an operation that is about to write so many; beyond its room lies what is not its own.
     fn set_rows(&mut self, rows: usize) {
-        assert!(
-            rows <= self.room,
-            "{rows} rows for a buffer of {}",
-            self.room
-        );
+        assert!(rows <= self.room, "{rows} rows for a buffer of {}", self.room);
         self.rows = rows;
     }
 }

@@ -57,10 +57,7 @@ impl Group {
     pub fn pack(rows: &[Option<Row<'_>>; OUTPUTS], inputs: usize, format: Format) -> Group {
         let weights = transpose(rows, inputs);
         match format {
-            Format::Bf16 => Group {
-                values: pack_bf16(&weights),
-                ..Group::default()
-            },
+            Format::Bf16 => Group { values: pack_bf16(&weights), ..Group::default() },
             Format::Q8_0 => {
                 let group = Q8Group::quantise(&weights);
                 Group {
@@ -145,8 +142,5 @@ fn pack_q4_k(tile: &[[u8; OUTPUTS]; INPUTS]) -> Vec<u8> {
 }
 
 fn bytes(numbers: &[u16]) -> Vec<u8> {
-    numbers
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect()
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }

@@ -13,11 +13,7 @@ pub struct Region {
 impl Region {
     /// `address` is what `stream` allocated.
     pub fn new(address: u64, bytes: usize, stream: Stream) -> Region {
-        Region {
-            address,
-            bytes,
-            stream,
-        }
+        Region { address, bytes, stream }
     }
 
     pub fn address(&self) -> u64 {

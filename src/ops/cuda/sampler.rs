@@ -46,10 +46,7 @@ impl Drawer {
         logits: &Buffer,
         requests: &[Option<SamplingRequest>],
     ) -> Result<Vec<Drawn>, OpsError> {
-        assert!(
-            requests.len() <= self.rows,
-            "more draws than the drawer was made for"
-        );
+        assert!(requests.len() <= self.rows, "more draws than the drawer was made for");
         gpu.stream.await_upload();
         let mut masks = Masks {
             words: Words(self.pinned.bytes_mut()),
@@ -59,9 +56,7 @@ impl Drawer {
             count: 0,
         };
         for (index, request) in requests.iter().enumerate() {
-            let words = request
-                .as_ref()
-                .map_or(IDLE, |request| masks.describe(request));
+            let words = request.as_ref().map_or(IDLE, |request| masks.describe(request));
             masks.words.put(index * REQUEST_WORDS, &words);
         }
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
@@ -108,10 +103,7 @@ struct Masks<'a> {
 
 impl Masks<'_> {
     fn describe(&mut self, request: &SamplingRequest) -> [u32; REQUEST_WORDS] {
-        let known = self
-            .shared
-            .iter()
-            .find(|(mask, _)| Arc::ptr_eq(mask, &request.allowed));
+        let known = self.shared.iter().find(|(mask, _)| Arc::ptr_eq(mask, &request.allowed));
         let allowed = match known {
             Some((_, place)) => *place,
             None => {

@@ -105,9 +105,7 @@ pub struct Step {
 impl Step {
     /// Chunks that a row sees of a layer with this window, at most.
     pub fn chunk_slots(&self, shape: AttentionShape) -> usize {
-        let seen = shape
-            .window
-            .map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
+        let seen = shape.window.map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
         self.chunk_slots.min(seen)
     }
 }
@@ -128,11 +126,7 @@ impl Stage {
         heads: usize,
         limits: StepLimits,
     ) -> Result<Stage, OpsError> {
-        let StepLimits {
-            rows,
-            logit_rows,
-            positions,
-        } = limits;
+        let StepLimits { rows, logit_rows, positions } = limits;
         let stream: &Stream = &gpu.stream;
         let layout = Layout {
             rows: bucket(rows),
@@ -158,16 +152,8 @@ impl Stage {
     pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
         let layout = self.layout;
         let is_decode = rows.len() <= DECODE_ROWS;
-        let padded = if is_decode {
-            bucket(rows.len())
-        } else {
-            rows.len()
-        };
-        let padded_logits = if is_decode {
-            bucket(logit_rows.len())
-        } else {
-            logit_rows.len()
-        };
+        let padded = if is_decode { bucket(rows.len()) } else { rows.len() };
+        let padded_logits = if is_decode { bucket(logit_rows.len()) } else { logit_rows.len() };
         assert!(
             padded <= layout.rows && padded_logits <= layout.logit_rows,
             "a step of more rows than its stage was made for"
@@ -223,20 +209,15 @@ impl Stage {
         if step.chunk_slots == 0 {
             return body(step);
         }
-        let form = Form {
-            rows: step.rows,
-            logit_rows: step.logit_rows,
-            chunk_slots: step.chunk_slots,
-        };
+        let form =
+            Form { rows: step.rows, logit_rows: step.logit_rows, chunk_slots: step.chunk_slots };
         match self.graphs.get_mut(&form) {
             None => {
                 body(step);
                 self.graphs.insert(form, Kept::Seen);
             }
             Some(kept @ Kept::Seen) => {
-                *kept = stream
-                    .capture(|| body(step))
-                    .map_or(Kept::Nothing, Kept::Graph);
+                *kept = stream.capture(|| body(step)).map_or(Kept::Nothing, Kept::Graph);
             }
             Some(Kept::Graph(graph)) => stream.replay(graph),
             Some(Kept::Nothing) => body(step),
@@ -278,22 +259,14 @@ mod tests {
 
     #[test]
     fn blocks_are_runs_of_one_sequence() {
-        assert_eq!(
-            blocks(&[0, 0, 0, 1, 2, 2], 2),
-            [[0, 2], [2, 1], [3, 1], [4, 2]]
-        );
+        assert_eq!(blocks(&[0, 0, 0, 1, 2, 2], 2), [[0, 2], [2, 1], [3, 1], [4, 2]]);
         assert_eq!(blocks(&[], 8), [[0; 2]; 0]);
     }
 
     #[test]
     fn buckets_hold_their_rows_and_are_few() {
         let mut buckets: Vec<usize> = (1..=DECODE_ROWS).map(bucket).collect();
-        assert!(
-            buckets
-                .iter()
-                .zip(1..)
-                .all(|(bucket, rows)| *bucket >= rows)
-        );
+        assert!(buckets.iter().zip(1..).all(|(bucket, rows)| *bucket >= rows));
         buckets.dedup();
         assert_eq!(buckets, [1, 2, 4, 8, 12, 16, 32, 48, 64]);
     }

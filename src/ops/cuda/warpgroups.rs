@@ -22,13 +22,8 @@ impl Cuda {
     /// When the GPU refuses.
     pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
-        let weights: Vec<u8> = numbers
-            .flat_map(|number| number.to_f32().to_le_bytes())
-            .collect();
-        let kept = Precision {
-            stored: StoredType::Bf16,
-            quantisation: Quantisation::None,
-        };
+        let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
+        let kept = Precision { stored: StoredType::Bf16, quantisation: Quantisation::None };
         let weights = self.pack(&[RawTensor::from_f32_bytes(&weights)], INPUTS, kept)?;
         let mut x = self.buffer(ROWS, INPUTS, Numbers::Narrow)?;
         let numbers = scattered(ROWS * INPUTS, 2).into_iter();
@@ -52,14 +47,9 @@ impl Cuda {
         weights: &Matrix,
     ) -> Result<Vec<u32>, OpsError> {
         // On a GPU of one multiprocessor every size is a large one.
-        let room = Room {
-            multiprocessors: 1,
-            warpgroups,
-        };
+        let room = Room { multiprocessors: 1, warpgroups };
         let size = (x.rows, OUTPUTS);
-        let matmul = self
-            .kernels
-            .matmul(weights.format, Epilogue::Plain, size, room);
+        let matmul = self.kernels.matmul(weights.format, Epilogue::Plain, size, room);
         let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
         self.launch_matmul(matmul, x, weights, &mut out);
         let numbers = self.read(&out, x.rows)?;

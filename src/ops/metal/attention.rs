@@ -39,9 +39,7 @@ pub fn attend_all(
     });
     let attended = attended.collect::<Result<Vec<Tensor>>>()?;
     let width = shape.heads * pages.head_dim;
-    Tensor::cat(&attended, 1)?
-        .transpose(0, 1)?
-        .reshape(((), width))
+    Tensor::cat(&attended, 1)?.transpose(0, 1)?.reshape(((), width))
 }
 
 /// From the first key that any of the rows sees to the last.

@@ -24,10 +24,7 @@ pub struct Step<'a> {
 
 impl Metal {
     fn fail(&self, reason: impl ToString) -> OpsError {
-        OpsError::Device {
-            device: self.kind(),
-            reason: reason.to_string(),
-        }
+        OpsError::Device { device: self.kind(), reason: reason.to_string() }
     }
 
     fn stacked<T: candle_core::WithDType>(
@@ -97,12 +94,7 @@ impl Metal {
         };
         let epsilon = norms.map_or(0.0, |norms| norms.epsilon);
         let queries = turn(0, query_width, norms.map(|norms| &norms.query), epsilon)?;
-        let keys = turn(
-            query_width,
-            key_width,
-            norms.map(|norms| &norms.key),
-            epsilon,
-        )?;
+        let keys = turn(query_width, key_width, norms.map(|norms| &norms.key), epsilon)?;
         let values = qkv.narrow(1, query_width + key_width, key_width)?;
         let slots = self.ids(&slots(rows))?;
         pages.store(layer, &slots, [&keys, &values.contiguous()?])?;
@@ -186,9 +178,7 @@ impl Backend for Metal {
 
     fn vector(&self, values: Vec<f32>) -> std::result::Result<Vector, OpsError> {
         let vector = Tensor::new(values, &self.device);
-        Ok(Vector(
-            vector.map_err(|error| OpsError::memory("norms", error))?,
-        ))
+        Ok(Vector(vector.map_err(|error| OpsError::memory("norms", error))?))
     }
 
     fn rope(
@@ -202,10 +192,7 @@ impl Backend for Metal {
             Tensor::from_vec(numbers, size, &self.device)
                 .map_err(|error| OpsError::memory("rotary tables", error))
         };
-        Ok(Rope {
-            cosines: table(cosines)?,
-            sines: table(sines)?,
-        })
+        Ok(Rope { cosines: table(cosines)?, sines: table(sines)? })
     }
 
     fn pages(&self, shape: PageShape, pages: usize) -> std::result::Result<Pages, OpsError> {
@@ -257,11 +244,7 @@ impl Backend for Metal {
         norms: BranchNorms<'_, Vector>,
         out: &mut Buffer,
     ) {
-        let BranchNorms {
-            post,
-            next,
-            epsilon,
-        } = norms;
+        let BranchNorms { post, next, epsilon } = norms;
         let branch = match post {
             Some(post) => normed(branch, post, epsilon),
             None => branch.tensor().cloned(),

@@ -16,18 +16,12 @@ pub struct Pages {
 
 impl Pages {
     pub fn new(shape: PageShape, pages: usize, device: &Device) -> Result<Pages> {
-        let PageShape {
-            layers,
-            kv_heads,
-            head_dim,
-        } = shape;
+        let PageShape { layers, kv_heads, head_dim } = shape;
         let (slots, width) = (pages * PAGE, kv_heads * head_dim);
         // Numbers take their own size; what candle clears itself is rounded up to a power of two.
         let zeros = || Tensor::from_vec(vec![0.0f32; slots * width], (slots, width), device);
         Ok(Pages {
-            layers: (0..layers)
-                .map(|_| Ok([zeros()?, zeros()?]))
-                .collect::<Result<_>>()?,
+            layers: (0..layers).map(|_| Ok([zeros()?, zeros()?])).collect::<Result<_>>()?,
             kv_heads,
             head_dim,
         })

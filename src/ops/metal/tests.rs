@@ -24,20 +24,11 @@ use crate::tokenizer::Tokenizer;
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
-const GREEDY: Sampling = Sampling {
-    temperature: 0.0,
-    top_k: None,
-    top_p: None,
-    min_p: None,
-    repetition_penalty: None,
-};
+const GREEDY: Sampling =
+    Sampling { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: None };
 
 fn limits(rows: usize, positions: usize) -> StepLimits {
-    StepLimits {
-        rows,
-        logit_rows: rows,
-        positions,
-    }
+    StepLimits { rows, logit_rows: rows, positions }
 }
 
 fn metal() -> Metal {
@@ -53,12 +44,7 @@ struct Model {
 impl Model {
     fn new(family: Family) -> Model {
         let directory = tempfile::tempdir().unwrap();
-        let recipe = Recipe {
-            family,
-            shape: Shape::Tiny,
-            seed: 3,
-            tokenizer: None,
-        };
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 3, tokenizer: None };
         write_checkpoint(&recipe, directory.path()).unwrap();
         let mut config = Config::read(&directory.path().join("config.json")).unwrap();
         for layer in &mut config.layers {
@@ -129,20 +115,14 @@ const STEPS: [&[Share]; 5] = [
 
 /// The second sequence begins as the first does.
 fn token(sequence: u32, position: u32) -> u32 {
-    let sequence = if position < 64 && sequence == 1 {
-        0
-    } else {
-        sequence
-    };
+    let sequence = if position < 64 && sequence == 1 { 0 } else { sequence };
     300 + mix(u64::from(sequence) << 32 | u64::from(position)) as u32 % 500
 }
 
 /// The greatest difference, relative to the largest number.
 fn distance(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    let largest = expected
-        .iter()
-        .fold(0.0f32, |most, value| most.max(value.abs()));
+    let largest = expected.iter().fold(0.0f32, |most, value| most.max(value.abs()));
     let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
     // A maximum would pass over what is no number.
     differences.fold(0.0, |most, each| if each <= most { most } else { each }) / largest
@@ -168,13 +148,8 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
 
 #[test]
 fn an_engine_says_what_the_cpus_does() {
-    let options = EngineOptions {
-        pages: 24,
-        max_batch: 4,
-        prefill_rows: 48,
-        context: 256,
-        draft: 2,
-    };
+    let options =
+        EngineOptions { pages: 24, max_batch: 4, prefill_rows: 48, context: 256, draft: 2 };
     for family in FAMILIES {
         let model = Model::new(family);
         let path = model.directory.path().join("tokenizer.json");
@@ -194,13 +169,7 @@ fn an_engine_says_what_the_cpus_does() {
                 ..Request::default()
             })
             .collect();
-        let expected = complete(
-            &model,
-            Cpu::exact(2).unwrap(),
-            &tokenizer,
-            options,
-            &requests,
-        );
+        let expected = complete(&model, Cpu::exact(2).unwrap(), &tokenizer, options, &requests);
         let found = complete(&model, metal(), &tokenizer, options, &requests);
         assert_eq!(found, expected, "{family:?}");
     }
@@ -226,9 +195,8 @@ fn complete<B: Backend>(
 fn draws_from_the_same_logits_are_the_cpus() {
     let (metal, cpu) = (metal(), Cpu::new(2).unwrap());
     let (rows, width) = (5, 200);
-    let numbers: Vec<f32> = (0..rows * width)
-        .map(|index| (mix(index as u64) % 4096) as f32 / 512.0 - 4.0)
-        .collect();
+    let numbers: Vec<f32> =
+        (0..rows * width).map(|index| (mix(index as u64) % 4096) as f32 / 512.0 - 4.0).collect();
     let order = |sampling: Sampling, seed: u64| SamplingRequest {
         sampling,
         allowed: vec![0x7fff_ff3f; 6].into(),
@@ -273,22 +241,14 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
     let mut pages = metal.pages(model.config.page_shape(), 1).unwrap();
     let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
-        let rows = Rows {
-            tokens: &[token],
-            positions: &[0],
-            sequences: &[0],
-            tables: &[&[0]],
-        };
+        let rows = Rows { tokens: &[token], positions: &[0], sequences: &[0], tables: &[&[0]] };
         decoder.forward(&metal, rows, logit_rows, &mut pages, &mut scratch);
         let (logits, stage) = scratch.logits();
         metal.draw(logits, &[], stage)
     };
     for logit_rows in [&[0][..], &[]] {
         let error = draw(u32::MAX - 1, logit_rows).unwrap_err();
-        assert!(
-            matches!(&error, OpsError::Device { device, .. } if device == "metal"),
-            "{error}"
-        );
+        assert!(matches!(&error, OpsError::Device { device, .. } if device == "metal"), "{error}");
         assert_eq!(draw(301, logit_rows), Ok(Vec::new()));
     }
 }
@@ -301,32 +261,19 @@ fn blocks_of_weights_are_refused_by_their_flag() {
     let ModelError::Ops(error) = error else {
         panic!("{error}");
     };
-    assert_eq!(
-        error.to_string(),
-        "metal cannot keep weights in blocks (--quant q4_k)"
-    );
+    assert_eq!(error.to_string(), "metal cannot keep weights in blocks (--quant q4_k)");
     assert!(error.hint().unwrap().contains("--quant at none"));
-    let precision = Precision {
-        stored: StoredType::F32,
-        quantisation: Quantisation::Q4K,
-    };
+    let precision = Precision { stored: StoredType::F32, quantisation: Quantisation::Q4K };
     let weights = RawTensor::from_f32_bytes(&[0; 4 * 256]);
     assert_eq!(metal().pack(&[weights], 256, precision).unwrap_err(), error);
 }
 
 #[test]
 fn pages_take_what_is_planned_for_them() {
-    let shape = PageShape {
-        layers: 2,
-        kv_heads: 3,
-        head_dim: 20,
-    };
+    let shape = PageShape { layers: 2, kv_heads: 3, head_dim: 20 };
     let pages = metal().pages(shape, 5).unwrap();
     let numbers = pages.layers.iter().flatten().map(Tensor::elem_count);
-    assert_eq!(
-        4 * numbers.sum::<usize>(),
-        5 * Machine::Metal.page_bytes(shape)
-    );
+    assert_eq!(4 * numbers.sum::<usize>(), 5 * Machine::Metal.page_bytes(shape));
 }
 
 #[test]
@@ -337,8 +284,5 @@ fn limits_are_rates() {
         limits.f32_multiply_adds_per_second,
         limits.bf16_multiply_adds_per_second.unwrap(),
     ];
-    assert!(
-        rates.iter().all(|rate| *rate > 1e3 && rate.is_finite()),
-        "{limits:?}"
-    );
+    assert!(rates.iter().all(|rate| *rate > 1e3 && rate.is_finite()), "{limits:?}");
 }

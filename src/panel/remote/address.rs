@@ -27,9 +27,7 @@ impl Address {
     /// # Errors
     /// [`RemoteError::BadAddress`]
     pub fn parse(member: &str) -> Result<Address, RemoteError> {
-        let Some((model, url)) = member
-            .strip_prefix(SCHEME)
-            .and_then(|rest| rest.rsplit_once('@'))
+        let Some((model, url)) = member.strip_prefix(SCHEME).and_then(|rest| rest.rsplit_once('@'))
         else {
             return Err(bad(member, "it names no model and URL"));
         };
@@ -43,10 +41,7 @@ impl Address {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let scheme = scheme.to_ascii_lowercase();
         if !["http", "https"].contains(&scheme.as_str()) {
-            return Err(bad(
-                member,
-                "its URL begins with neither http:// nor https://",
-            ));
+            return Err(bad(member, "its URL begins with neither http:// nor https://"));
         }
         let rest = rest.trim_end_matches('/');
         let rest = rest.strip_suffix(COMPLETIONS).unwrap_or(rest);
@@ -65,10 +60,7 @@ impl Address {
             return Err(bad(member, "its URL has no port from 1 to 65535"));
         }
         let path = if path.is_empty() { "/v1" } else { path };
-        Ok(Address {
-            model: model.to_owned(),
-            base: format!("{scheme}://{authority}{path}"),
-        })
+        Ok(Address { model: model.to_owned(), base: format!("{scheme}://{authority}{path}") })
     }
 
     /// The host alone, without its port.
@@ -103,10 +95,7 @@ fn divide(authority: &str) -> (&str, Option<&str>) {
 }
 
 fn bad(member: &str, reason: &'static str) -> RemoteError {
-    RemoteError::BadAddress {
-        member: member.to_owned(),
-        reason,
-    }
+    RemoteError::BadAddress { member: member.to_owned(), reason }
 }
 
 #[cfg(test)]
@@ -128,27 +117,17 @@ mod tests {
         assert_eq!(address.base, "http://box:8000/v1");
         assert_eq!(address.completions(), "http://box:8000/v1/chat/completions");
         assert_eq!(address.models(), "http://box:8000/v1/models");
-        assert_eq!(
-            address.to_string(),
-            "openai:org/model:7b@v2@http://box:8000/v1"
-        );
+        assert_eq!(address.to_string(), "openai:org/model:7b@v2@http://box:8000/v1");
         assert_eq!(Address::parse(&address.to_string()).unwrap(), address);
     }
 
     #[test]
     fn a_url_without_a_path_gets_v1_and_any_other_is_kept() {
-        for url in [
-            "http://box",
-            "http://box/",
-            "HTTP://box/v1/",
-            "http://box/v1/chat/completions",
-        ] {
+        for url in ["http://box", "http://box/", "HTTP://box/v1/", "http://box/v1/chat/completions"]
+        {
             assert_eq!(base(&format!("openai:m@{url}")), "http://box/v1", "{url}");
         }
-        assert_eq!(
-            base("openai:m@https://host/v1beta/openai/"),
-            "https://host/v1beta/openai"
-        );
+        assert_eq!(base("openai:m@https://host/v1beta/openai/"), "https://host/v1beta/openai");
     }
 
     #[test]
@@ -188,9 +167,6 @@ mod tests {
     #[test]
     fn a_password_in_the_url_is_refused_and_not_repeated() {
         let error = reason("openai:m@http://doctor:s3cret@box/v1");
-        assert!(
-            error.contains("password") && !error.contains("s3cret"),
-            "{error}"
-        );
+        assert!(error.contains("password") && !error.contains("s3cret"), "{error}");
     }
 }

@@ -49,11 +49,7 @@ pub struct RemoteModel {
 
 impl fmt::Debug for RemoteModel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "RemoteModel({}, {:?})",
-            self.address, self.options
-        )
+        write!(formatter, "RemoteModel({}, {:?})", self.address, self.options)
     }
 }
 
@@ -71,10 +67,7 @@ impl RemoteModel {
     /// [`RemoteError::Forbidden`] where connections are.
     pub fn open(address: &Address, options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
         if let Some(reason) = options.offline {
-            return Err(RemoteError::Forbidden {
-                address: address.clone(),
-                reason,
-            });
+            return Err(RemoteError::Forbidden { address: address.clone(), reason });
         }
         Ok(RemoteModel {
             address: address.clone(),
@@ -94,15 +87,10 @@ impl RemoteModel {
     /// # Errors
     /// An endpoint that denies access or does not answer; one without such a list is no error.
     pub fn look_up(&self, stop: &AtomicBool) -> Result<Served, RemoteError> {
-        let mut persistence = Persistence {
-            seed: 0,
-            stop,
-            attempts: 0,
-        };
+        let mut persistence = Persistence { seed: 0, stop, attempts: 0 };
         let read = |value: &Value| Ok(reply::served(value, &self.address.model));
-        let found = self.persist(&self.address.models(), None, &mut persistence, read, |_| {
-            false
-        })?;
+        let found =
+            self.persist(&self.address.models(), None, &mut persistence, read, |_| false)?;
         match found {
             Ok(served) => Ok(served),
             Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(Served::default()),
@@ -122,11 +110,7 @@ impl RemoteModel {
     ) -> Result<RemoteCompletion, RemoteError> {
         let started = Instant::now();
         let image = request.image.as_deref().map(image::address).transpose()?;
-        let mut persistence = Persistence {
-            seed: request.seed,
-            stop,
-            attempts: 0,
-        };
+        let mut persistence = Persistence { seed: request.seed, stop, attempts: 0 };
         let mut forms = self.known.forms();
         loop {
             let body = body::write(&self.address.model, request, image.as_deref(), forms)?;
@@ -197,10 +181,7 @@ impl RemoteModel {
         let mut attempt = 1;
         loop {
             persistence.attempts += 1;
-            let permit = self
-                .limit
-                .enter(persistence.stop)
-                .ok_or(RemoteError::Interrupted)?;
+            let permit = self.limit.enter(persistence.stop).ok_or(RemoteError::Interrupted)?;
             let sent = self.transport.send(url, body);
             drop(permit);
             let (reason, asked_pause) = match sent {
@@ -259,11 +240,7 @@ impl RemoteModel {
             "content_filter" | "content_policy_violation" => {
                 RemoteError::Filtered { address, message }
             }
-            "model_not_found" => RemoteError::NotFound {
-                address,
-                status,
-                message,
-            },
+            "model_not_found" => RemoteError::NotFound { address, status, message },
             _ => match status {
                 401..=403 | 429 => RemoteError::Denied {
                     address,
@@ -271,16 +248,10 @@ impl RemoteModel {
                     message,
                     variable: self.options.key.as_ref().map(|key| key.variable.clone()),
                 },
-                300..=399 | 404 | 405 | 410 | 501 => RemoteError::NotFound {
-                    address,
-                    status,
-                    message,
-                },
-                _ => RemoteError::Rejected {
-                    address,
-                    status,
-                    message,
-                },
+                300..=399 | 404 | 405 | 410 | 501 => {
+                    RemoteError::NotFound { address, status, message }
+                }
+                _ => RemoteError::Rejected { address, status, message },
             },
         }
     }

@@ -18,9 +18,7 @@ impl RemoteModel {
     /// # Errors
     /// Always [`RemoteError::NoFeature`].
     pub fn open(address: &Address, _options: RemoteOptions) -> Result<RemoteModel, RemoteError> {
-        Err(RemoteError::NoFeature {
-            address: address.clone(),
-        })
+        Err(RemoteError::NoFeature { address: address.clone() })
     }
 
     pub fn address(&self) -> &Address {

@@ -12,19 +12,13 @@ use crate::hub::OfflineReason;
 #[derive(Debug, Error)]
 pub enum RemoteError {
     #[error("`{member}` is no address of a remote member: {reason}")]
-    BadAddress {
-        member: String,
-        reason: &'static str,
-    },
+    BadAddress { member: String, reason: &'static str },
     #[error("{variable} holds characters that no key has")]
     BadKey { variable: String },
     #[error("{address} cannot be asked: this build lacks the feature `remote`")]
     NoFeature { address: Address },
     #[error("{address} cannot be asked: {reason}")]
-    Forbidden {
-        address: Address,
-        reason: OfflineReason,
-    },
+    Forbidden { address: Address, reason: OfflineReason },
 
     #[error("the image {path} cannot be sent: {reason}")]
     Image { path: PathBuf, reason: String },
@@ -40,17 +34,9 @@ pub enum RemoteError {
         variable: Option<String>,
     },
     #[error("{address} has no such model or place (HTTP {status}): {message}")]
-    NotFound {
-        address: Address,
-        status: u16,
-        message: String,
-    },
+    NotFound { address: Address, status: u16, message: String },
     #[error("{address} refuses the prompt (HTTP {status}): {message}")]
-    Rejected {
-        address: Address,
-        status: u16,
-        message: String,
-    },
+    Rejected { address: Address, status: u16, message: String },
     #[error("{address} withheld the answer: {message}")]
     Filtered { address: Address, message: String },
     #[error("{address} answered with more than {most_bytes} bytes")]

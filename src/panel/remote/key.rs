@@ -101,10 +101,7 @@ mod tests {
             assert_eq!(found.unwrap().secret(), *secret);
         }
         assert_eq!(key("https://api.openai.com", &[]).unwrap(), None);
-        assert_eq!(
-            key("http://box", &[(WARDROUND_API_KEY, " ")]).unwrap(),
-            None
-        );
+        assert_eq!(key("http://box", &[(WARDROUND_API_KEY, " ")]).unwrap(), None);
     }
 
     #[test]
@@ -117,10 +114,7 @@ mod tests {
     #[test]
     fn a_key_is_never_shown() {
         let shown = format!("{:?}", key("http://box", &[(WARDROUND_API_KEY, "hush")]));
-        assert!(
-            shown.contains(WARDROUND_API_KEY) && !shown.contains("hush"),
-            "{shown}"
-        );
+        assert!(shown.contains(WARDROUND_API_KEY) && !shown.contains("hush"), "{shown}");
         let error = key("http://box", &[(WARDROUND_API_KEY, "hu\nsh")]).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hu\nsh"), "{error}");
     }

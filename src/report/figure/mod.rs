@@ -58,11 +58,7 @@ pub struct Panel {
 impl Panel {
     /// A figure of rows alone.
     pub fn of(rows: Rows, key: Vec<Key>) -> Panel {
-        Panel {
-            title: rows.title.clone(),
-            drawings: vec![rows.draw()],
-            key,
-        }
+        Panel { title: rows.title.clone(), drawings: vec![rows.draw()], key }
     }
 }
 
@@ -76,17 +72,11 @@ pub struct Key {
 
 impl Key {
     pub fn series(number: usize, label: &str) -> Key {
-        Key {
-            swatch: format!("s{number}"),
-            label: label.to_owned(),
-        }
+        Key { swatch: format!("s{number}"), label: label.to_owned() }
     }
 
     pub fn note(label: &str) -> Key {
-        Key {
-            swatch: String::new(),
-            label: label.to_owned(),
-        }
+        Key { swatch: String::new(), label: label.to_owned() }
     }
 }
 
@@ -112,12 +102,8 @@ fn circle(class: &str, [x, y]: [f64; 2], radius: f64) -> String {
 }
 
 fn diamond(class: &str, [x, y]: [f64; 2], radius: f64) -> String {
-    let (left, right, top, bottom) = (
-        px(x - radius),
-        px(x + radius),
-        px(y - radius),
-        px(y + radius),
-    );
+    let (left, right, top, bottom) =
+        (px(x - radius), px(x + radius), px(y - radius), px(y + radius));
     let (x, y) = (px(x), px(y));
     format!("<path class=\"{class}\" d=\"M{x} {top}L{right} {y}L{x} {bottom}L{left} {y}Z\"/>\n")
 }

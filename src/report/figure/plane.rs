@@ -56,9 +56,7 @@ impl Plane {
         let (width, height) = (f64::from(self.width), f64::from(self.height));
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let names = self.names.len();
-        let across = points()
-            .map(|point| point.x)
-            .chain(self.reach[0].iter().copied());
+        let across = points().map(|point| point.x).chain(self.reach[0].iter().copied());
         let x = match names {
             0 => Scale::over(across, TICKS, [LEFT, width - RIGHT]),
             _ => Scale::over([-0.5, names as f64 - 0.5], 2 * names, [LEFT, width - RIGHT]),
@@ -67,11 +65,7 @@ impl Plane {
             let std = point.std.unwrap_or(0.0);
             [point.below(), point.y + std]
         });
-        let y = Scale::over(
-            up.chain(self.reach[1].iter().copied()),
-            TICKS,
-            [height - BOTTOM, TOP],
-        );
+        let y = Scale::over(up.chain(self.reach[1].iter().copied()), TICKS, [height - BOTTOM, TOP]);
         let mut body = self.axes(&x, &y, [width, height]);
         if self.diagonal {
             body += &line("diagonal", [x.at(0.0), y.at(0.0)], [x.at(1.0), y.at(1.0)]);
@@ -99,10 +93,7 @@ impl Plane {
         let room = (x.at(1.0) - x.at(0.0)) / CHARACTER;
         let named = named.map(|(value, name)| (x.at(value as f64), ellipsis(name, room as usize)));
         let ticks: Vec<(f64, String)> = match self.names.is_empty() {
-            true => x
-                .ticks()
-                .map(|(value, place)| (place, x.say(value)))
-                .collect(),
+            true => x.ticks().map(|(value, place)| (place, x.say(value))).collect(),
             false => named.collect(),
         };
         for (place, said) in ticks {
@@ -140,11 +131,7 @@ fn draw(one: &Line, x: &Scale, y: &Scale) -> String {
             body += &line(&class, [place - 3.0, low], [place + 3.0, low]);
             body += &line(&class, [place - 3.0, high], [place + 3.0, high]);
         }
-        body += &circle(
-            &format!("fill s{series}"),
-            [place, y.at(point.y)],
-            point.radius,
-        );
+        body += &circle(&format!("fill s{series}"), [place, y.at(point.y)], point.radius);
     }
     body
 }
@@ -170,35 +157,21 @@ mod tests {
     }
 
     fn point(x: f64, y: f64) -> Point {
-        Point {
-            x,
-            y,
-            std: None,
-            radius: 3.0,
-        }
+        Point { x, y, std: None, radius: 3.0 }
     }
 
     #[test]
     fn points_stand_where_they_belong() {
         let drawing = plane(&[], vec![point(0.0, 0.0), point(1.0, 1.0)]);
+        assert!(drawing.body.contains("d=\"M44 200L326 8\""), "{}", drawing.body);
         assert!(
-            drawing.body.contains("d=\"M44 200L326 8\""),
-            "{}",
-            drawing.body
-        );
-        assert!(
-            drawing
-                .body
-                .contains("class=\"diagonal\" x1=\"44\" y1=\"200\" x2=\"326\" y2=\"8\"")
+            drawing.body.contains("class=\"diagonal\" x1=\"44\" y1=\"200\" x2=\"326\" y2=\"8\"")
         );
     }
 
     #[test]
     fn named_places_have_their_names_and_room_at_either_end() {
-        let drawing = plane(
-            &["0", "1", "2", "3"],
-            vec![point(0.0, 0.5), point(3.0, 0.5)],
-        );
+        let drawing = plane(&["0", "1", "2", "3"], vec![point(0.0, 0.5), point(3.0, 0.5)]);
         for name in ["0", "1", "2", "3"] {
             assert!(drawing.body.contains(&format!(">{name}</text>")));
         }

@@ -42,11 +42,7 @@ impl Lane {
     /// A bar to a mean, with its deviation over the runs.
     pub fn bar(series: usize, value: f64, std: Option<f64>) -> Lane {
         let spread = std.map_or(String::new(), |std| format!(" ± {std:.4}"));
-        Lane {
-            series,
-            said: format!("{value:.4}{spread}"),
-            marks: vec![Mark::Bar { value, std }],
-        }
+        Lane { series, said: format!("{value:.4}{spread}"), marks: vec![Mark::Bar { value, std }] }
     }
 }
 
@@ -102,9 +98,7 @@ impl Mark {
                 let (left, right) = (at(value.min(0.0)), at(value.max(0.0)));
                 let class = format!("fill s{series}");
                 rectangle(&class, [left, middle - 5.0], [right - left, 10.0])
-                    + &std.map_or(String::new(), |std| {
-                        whisker("error", value - std, value + std)
-                    })
+                    + &std.map_or(String::new(), |std| whisker("error", value - std, value + std))
             }
             Mark::Stack(parts) => {
                 let mut from = 0.0;
@@ -175,20 +169,10 @@ impl Rows {
             _ => 0.0,
         };
         let bottom: f64 = self.rows.iter().map(|row| row.height(beside)).sum();
-        let marks = self
-            .rows
-            .iter()
-            .flat_map(|row| &row.lanes)
-            .flat_map(|lane| &lane.marks);
-        let values = marks
-            .flat_map(Mark::values)
-            .chain(self.reach.iter().copied());
+        let marks = self.rows.iter().flat_map(|row| &row.lanes).flat_map(|lane| &lane.marks);
+        let values = marks.flat_map(Mark::values).chain(self.reach.iter().copied());
         // The words of the first tick and of the last reach beyond the axis.
-        let scale = Scale::over(
-            values,
-            TICKS,
-            [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside],
-        );
+        let scale = Scale::over(values, TICKS, [MARGIN + 8.0, WIDTH - MARGIN - 14.0 - beside]);
         let mut body = axis(&scale, bottom);
         let mut top = 0.0;
         for row in &self.rows {
@@ -196,10 +180,7 @@ impl Rows {
                 "label",
                 "start",
                 [MARGIN, top + 13.0],
-                &ellipsis(
-                    &row.label,
-                    ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize,
-                ),
+                &ellipsis(&row.label, ((WIDTH - 2.0 * MARGIN) / CHARACTERS[0]) as usize),
             );
             let lanes = top + row.words(beside);
             for (number, lane) in row.lanes.iter().enumerate() {
@@ -207,11 +188,7 @@ impl Rows {
                 for mark in &lane.marks {
                     body += &mark.draw(lane.series, &scale, middle);
                 }
-                let y = if beside > 0.0 {
-                    middle + 4.0
-                } else {
-                    lanes - 5.0
-                };
+                let y = if beside > 0.0 { middle + 4.0 } else { lanes - 5.0 };
                 body += &words("value", "end", [WIDTH - MARGIN, y], &lane.said);
             }
             top += row.height(beside);
@@ -241,10 +218,7 @@ mod tests {
     use super::*;
 
     fn rows(lanes: Vec<Lane>) -> Drawing {
-        let row = Row {
-            label: "MED-MAD".to_owned(),
-            lanes,
-        };
+        let row = Row { label: "MED-MAD".to_owned(), lanes };
         Rows {
             title: "Accuracy".to_owned(),
             description: "By method.".to_owned(),
@@ -255,19 +229,12 @@ mod tests {
     }
 
     fn lane(marks: Vec<Mark>) -> Lane {
-        Lane {
-            series: 1,
-            said: "0.5000".to_owned(),
-            marks,
-        }
+        Lane { series: 1, said: "0.5000".to_owned(), marks }
     }
 
     #[test]
     fn a_bar_of_half_ends_half_way() {
-        let bar = Mark::Bar {
-            value: 0.5,
-            std: None,
-        };
+        let bar = Mark::Bar { value: 0.5, std: None };
         let drawing = rows(vec![lane(vec![bar])]);
         // The axis runs from 14 to 320.
         assert!(
@@ -291,30 +258,15 @@ mod tests {
 
     #[test]
     fn a_bar_below_zero_ends_at_zero() {
-        let bar = Mark::Bar {
-            value: -1.0,
-            std: Some(0.0),
-        };
+        let bar = Mark::Bar { value: -1.0, std: Some(0.0) };
         let drawing = rows(vec![lane(vec![bar])]);
-        assert!(
-            drawing.body.contains("x=\"14\" y=\"20.5\" width=\"153\""),
-            "{}",
-            drawing.body
-        );
+        assert!(drawing.body.contains("x=\"14\" y=\"20.5\" width=\"153\""), "{}", drawing.body);
     }
 
     #[test]
     fn every_mark_is_drawn_and_more_lanes_are_taller() {
-        let interval = Mark::Interval {
-            mean: 0.1,
-            low: -0.1,
-            high: 0.3,
-        };
-        let paper = Mark::Paper {
-            mean: 0.2,
-            low: 0.1,
-            high: 0.3,
-        };
+        let interval = Mark::Interval { mean: 0.1, low: -0.1, high: 0.3 };
+        let paper = Mark::Paper { mean: 0.2, low: 0.1, high: 0.3 };
         let five = Five::of(&[0.1, 0.2, 0.3, 0.31, 0.9]).unwrap();
         let one = rows(vec![lane(vec![interval.clone(), paper])]);
         assert!(one.body.contains("class=\"paper\" d=\"M"));

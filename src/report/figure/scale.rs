@@ -31,13 +31,7 @@ impl Scale {
         // What lies on a step, but for its last bit, is not widened by another.
         let low = (low / step + 1e-6).floor() * step;
         let high = (high / step - 1e-6).ceil() * step;
-        Scale {
-            low,
-            high,
-            from,
-            to,
-            step,
-        }
+        Scale { low, high, from, to, step }
     }
 
     /// Where a value stands; one beyond the scale at its end.
@@ -63,11 +57,7 @@ impl Scale {
         let odd = (self.step * 10f64.powi(digits as i32)).fract() > 1e-6;
         let digits = digits + usize::from(odd);
         let text = format!("{value:.digits$}");
-        match text
-            .trim_start_matches('-')
-            .chars()
-            .all(|c| matches!(c, '0' | '.'))
-        {
+        match text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
             true => "0".to_owned(),
             false => text,
         }
@@ -93,15 +83,9 @@ mod tests {
 
     #[test]
     fn axes_name_round_values_around_all_that_is_drawn() {
-        assert_eq!(
-            said(&[0.0, 1.0], 5),
-            ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-        );
+        assert_eq!(said(&[0.0, 1.0], 5), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(said(&[0.0, 0.62], 4), ["0", "0.2", "0.4", "0.6", "0.8"]);
-        assert_eq!(
-            said(&[-0.04, 0.11], 4),
-            ["-0.05", "0", "0.05", "0.10", "0.15"]
-        );
+        assert_eq!(said(&[-0.04, 0.11], 4), ["-0.05", "0", "0.05", "0.10", "0.15"]);
         assert_eq!(said(&[0.0, 1.0], 4), ["0", "0.25", "0.50", "0.75", "1.00"]);
         assert_eq!(said(&[0.0, 12345.0], 4), ["0", "5000", "10000", "15000"]);
         assert_eq!(said(&[0.0, 3.0], 3), ["0", "1", "2", "3"]);

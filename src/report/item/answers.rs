@@ -97,11 +97,7 @@ impl<'a> Answers<'a> {
                 let weight = record.weights.get(place).map(f64::to_string);
                 (answer, confidence.unwrap_or(stated), weight)
             }
-            None => (
-                read::text(&call.record, "answer").into_owned(),
-                stated,
-                None,
-            ),
+            None => (read::text(&call.record, "answer").into_owned(), stated, None),
         };
         let written = read::text(&call.record, "answer");
         let before = counted.and_then(|(record, place)| before(self.last, record, place));
@@ -122,12 +118,7 @@ impl<'a> Answers<'a> {
         let answers = record.agents.iter().zip(&record.answers).enumerate();
         let change = |(place, (agent, to)): (usize, (&'a String, &'a String))| {
             let from = before(self.last, record, place)?;
-            (from != to).then(|| Change {
-                agent,
-                from,
-                to,
-                verdict: Verdict::of(to, self.gold),
-            })
+            (from != to).then(|| Change { agent, from, to, verdict: Verdict::of(to, self.gold) })
         };
         answers.filter_map(change).collect()
     }
@@ -144,11 +135,7 @@ impl<'a> Answers<'a> {
         let total: i64 = record.weights.iter().map(tenths).sum();
         let vote = |(letter, text): (String, &'a str)| {
             let answers = record.answers.iter().zip(&record.weights).enumerate();
-            let supporting = || {
-                answers
-                    .clone()
-                    .filter(|(_, (answer, _))| **answer == letter)
-            };
+            let supporting = || answers.clone().filter(|(_, (answer, _))| **answer == letter);
             let sum: i64 = supporting().map(|(_, (_, weight))| tenths(weight)).sum();
             Vote {
                 text,
@@ -171,9 +158,7 @@ pub fn options(text: Option<&ItemText>) -> Vec<(String, &str)> {
     match text {
         Some(ItemText::Question(text)) => {
             let options = text.options.iter();
-            options
-                .map(|(letter, text)| (letter.to_string(), text.as_str()))
-                .collect()
+            options.map(|(letter, text)| (letter.to_string(), text.as_str())).collect()
         }
         _ => Vec::new(),
     }
@@ -202,10 +187,7 @@ mod tests {
             .iter()
             .map(|vote| (vote.letter.as_str(), vote.weight.as_str(), vote.percent))
             .collect();
-        assert_eq!(
-            summary,
-            [("A", "0.0", 0), ("B", "0.3", 30), ("J", "0.7", 70)]
-        );
+        assert_eq!(summary, [("A", "0.0", 0), ("B", "0.3", 30), ("J", "0.7", 70)]);
         assert_eq!(votes[1].supporters, ["sym", "guide"]);
         assert!(votes[0].gold && votes[1].winner);
         record.agents = agents(&["solo"; 3]);

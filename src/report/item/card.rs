@@ -18,28 +18,12 @@ const SECTIONS: [(&str, &str, Look); 15] = [
     ("/cot", "Reasoning", Look::Numbered),
     ("/thought", "Reasoning", Look::Text),
     ("/option_analysis", "Options", Look::Fits),
-    (
-        "/structured_reasoning/question_focus",
-        "Question focus",
-        Look::Text,
-    ),
+    ("/structured_reasoning/question_focus", "Question focus", Look::Text),
     ("/structured_reasoning/key_clues", "Key clues", Look::List),
-    (
-        "/structured_reasoning/elimination",
-        "Eliminated",
-        Look::List,
-    ),
+    ("/structured_reasoning/elimination", "Eliminated", Look::List),
     ("/structured_reasoning/final_support", "Support", Look::Text),
-    (
-        "/counterfactual_check/if_chose_other",
-        "If another were chosen",
-        Look::Text,
-    ),
-    (
-        "/counterfactual_check/confidence_after_check",
-        "Confidence after this check",
-        Look::Text,
-    ),
+    ("/counterfactual_check/if_chose_other", "If another were chosen", Look::Text),
+    ("/counterfactual_check/confidence_after_check", "Confidence after this check", Look::Text),
     ("/debate_moves/main_point", "Main point", Look::Text),
     ("/debate_moves/challenge", "Challenges", Look::List),
     ("/debate_moves/accept", "Accepts", Look::List),
@@ -166,26 +150,17 @@ fn sections(record: &Value) -> Vec<Section<'_>> {
         .filter(|(name, _)| !is_known(name))
         .map(|(name, value)| section(name.into(), Look::Text, value));
     let sections = known.chain(others);
-    sections
-        .filter(|section| !section.lines.is_empty())
-        .collect()
+    sections.filter(|section| !section.lines.is_empty()).collect()
 }
 
 fn section<'a>(title: Cow<'a, str>, look: Look, value: &'a Value) -> Section<'a> {
     let lines: Vec<Line> = match look {
-        Look::Text => vec![Line {
-            text: told(value),
-            ..Line::default()
-        }],
+        Look::Text => vec![Line { text: told(value), ..Line::default() }],
         Look::List | Look::Numbered => entries(value).iter().map(line).collect(),
         Look::Fits => entries(value).iter().map(fit).collect(),
     };
     let says = |line: &Line| look == Look::Fits || !line.text.trim().is_empty();
-    Section {
-        title,
-        look,
-        lines: lines.into_iter().filter(says).collect(),
-    }
+    Section { title, look, lines: lines.into_iter().filter(says).collect() }
 }
 
 /// An entry of a list; an option that was ruled out stands before its reason.
@@ -196,10 +171,7 @@ fn line(entry: &Value) -> Line<'_> {
             text: text(entry, "why_not"),
             ..Line::default()
         },
-        None => Line {
-            text: plain(entry),
-            ..Line::default()
-        },
+        None => Line { text: plain(entry), ..Line::default() },
     }
 }
 

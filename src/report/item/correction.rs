@@ -43,10 +43,7 @@ impl Correction {
         let quality = quality(note, neural);
         let scores = Measure::OF_TEXTS.into_iter().filter_map(|measure| {
             let value = quality.as_ref()?.get(measure)?;
-            Some(Score {
-                label: measure.label(),
-                value: format!("{value:.4}"),
-            })
+            Some(Score { label: measure.label(), value: format!("{value:.4}") })
         });
         Some(Correction {
             proposed: given.map(|given| Diff::of(language, &note.sentence, given)),

@@ -79,10 +79,7 @@ mod tests {
     fn words_are_kept_dropped_and_added() {
         let told = |before, after| told(Language::English, before, after);
         assert_eq!(
-            told(
-                "He was given aspirin daily.",
-                "He was given  warfarin daily."
-            ),
+            told("He was given aspirin daily.", "He was given  warfarin daily."),
             "He was given [-aspirin-] {+warfarin+} daily."
         );
         assert_eq!(told("Give it now.", "Give it."), "Give [-it now.-] {+it.+}");
@@ -103,11 +100,7 @@ mod tests {
     #[test]
     fn arabic_keeps_the_order_of_its_words() {
         assert_eq!(
-            told(
-                Language::Arabic,
-                "أعطي المريض الأسبرين يوميا",
-                "أعطي المريض الوارفارين يوميا"
-            ),
+            told(Language::Arabic, "أعطي المريض الأسبرين يوميا", "أعطي المريض الوارفارين يوميا"),
             "أعطي المريض [-الأسبرين-] {+الوارفارين+} يوميا"
         );
     }

@@ -205,14 +205,8 @@ mod tests {
             let rounds = vec![round(0, ["A", "A", "B"]), round(1, ["B", "B", "B"])];
             Flag::of_answer(&item("x", gold, rounds, "B"), &[])
         };
-        assert_eq!(
-            turned(Some("B")),
-            [Flag::Right, Flag::Changed, Flag::WrongToRight]
-        );
-        assert_eq!(
-            turned(Some("A")),
-            [Flag::Wrong, Flag::Changed, Flag::RightToWrong]
-        );
+        assert_eq!(turned(Some("B")), [Flag::Right, Flag::Changed, Flag::WrongToRight]);
+        assert_eq!(turned(Some("A")), [Flag::Wrong, Flag::Changed, Flag::RightToWrong]);
         assert_eq!(turned(Some("C")), [Flag::Wrong, Flag::Changed]);
         assert_eq!(turned(None), [Flag::Changed]);
     }
@@ -240,25 +234,16 @@ mod tests {
         tied.tie = true;
         let mut repaired = call("x", "sym", 0);
         repaired.parse = Parse::Repaired;
-        assert_eq!(
-            Flag::of_answer(&tied, &[&repaired]),
-            [Flag::Repaired, Flag::Tie]
-        );
+        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Repaired, Flag::Tie]);
         repaired.parse = Parse::Fallback;
-        assert_eq!(
-            Flag::of_answer(&tied, &[&repaired]),
-            [Flag::Fallback, Flag::Tie]
-        );
+        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Fallback, Flag::Tie]);
     }
 
     #[test]
     fn first_answers_are_wrong_alike_only_where_there_are_several() {
         let flags =
             |answers: Vec<RoundLine>| Flag::of_answer(&item("x", Some("B"), answers, "A"), &[]);
-        assert_eq!(
-            flags(vec![round(0, ["A", "A", "A"])]),
-            [Flag::Wrong, Flag::SameWrong]
-        );
+        assert_eq!(flags(vec![round(0, ["A", "A", "A"])]), [Flag::Wrong, Flag::SameWrong]);
         assert_eq!(flags(vec![round(0, ["A"])]), [Flag::Wrong]);
         assert_eq!(
             flags(vec![round(0, ["", ""])]),

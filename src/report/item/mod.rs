@@ -162,9 +162,7 @@ impl<'a> Case<'a> {
             badges: flags.iter().filter_map(|flag| flag.badge()).collect(),
             flags,
             verdict: Verdict::from(item.correct()),
-            excerpt: text
-                .as_ref()
-                .map_or(String::new(), |text| excerpt(&text.plain())),
+            excerpt: text.as_ref().map_or(String::new(), |text| excerpt(&text.plain())),
             text,
             own: match item {
                 ItemLine::Answer(item) => question::own(item),

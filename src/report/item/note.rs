@@ -43,10 +43,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
     ];
     let sources = [
         ("detection", note.detection.as_ref().map(|one| one.source)),
-        (
-            "localisation",
-            note.localisation.as_ref().map(|one| one.source),
-        ),
+        ("localisation", note.localisation.as_ref().map(|one| one.source)),
     ];
     let leg = |(stage, source): (&'static str, Option<Source>)| {
         let turn = Turn {
@@ -55,10 +52,7 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             verdict: Verdict::Ungraded,
             changed: false,
         };
-        Some(Leg {
-            title: stage.to_owned(),
-            turns: vec![turn],
-        })
+        Some(Leg { title: stage.to_owned(), turns: vec![turn] })
     };
     Own {
         lang: match note.language {

@@ -63,14 +63,8 @@ fn sentence_meant(call: &CallLine, note: &NoteLine) -> Option<usize> {
 /// How a stage was settled, and by whom.
 fn stage<'a>(note: &'a NoteLine, purpose: &str) -> Option<(Source, &'a [String])> {
     match purpose {
-        "detection" => note
-            .detection
-            .as_ref()
-            .map(|one| (one.source, &*one.agents)),
-        "localisation" => note
-            .localisation
-            .as_ref()
-            .map(|one| (one.source, &*one.agents)),
+        "detection" => note.detection.as_ref().map(|one| (one.source, &*one.agents)),
+        "localisation" => note.localisation.as_ref().map(|one| (one.source, &*one.agents)),
         _ => None,
     }
 }
@@ -126,12 +120,7 @@ mod tests {
             ("det1", json!({"flag": true}), "error", Some(true)),
             ("det1", json!({"flag": false}), "no error", Some(false)),
             ("det1", json!({"flag": null}), "unreadable", Some(false)),
-            (
-                "solo",
-                json!({"flag": true, "sentence_id": 4}),
-                "error in sentence 4",
-                Some(true),
-            ),
+            ("solo", json!({"flag": true, "sentence_id": 4}), "error in sentence 4", Some(true)),
             ("loc1", json!({"result": "He."}), "sentence 1", Some(true)),
             ("loc2", json!({"result": "NAN"}), "no sentence", Some(false)),
             ("loc2", json!({"result": ""}), "unreadable", Some(false)),
@@ -142,10 +131,7 @@ mod tests {
             let mut call = called("x", agent, "detection");
             call.record = record;
             let said = said(&call, &graded);
-            assert_eq!(
-                (said.words.as_str(), said.verdict),
-                (expected, Verdict::from(is_right))
-            );
+            assert_eq!((said.words.as_str(), said.verdict), (expected, Verdict::from(is_right)));
         }
     }
 }

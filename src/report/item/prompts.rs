@@ -91,10 +91,7 @@ mod tests {
         assert_eq!(prompts.number(&other), numbers[0]);
         let found = prompts.into_vec();
         assert_eq!(found.len(), 6, "three members, initial and debate");
-        assert_eq!(
-            found.iter().map(|p| p.calls).sum::<usize>(),
-            calls.len() + 1
-        );
+        assert_eq!(found.iter().map(|p| p.calls).sum::<usize>(), calls.len() + 1);
         assert_eq!(numbers[0], found[0].number);
         assert_eq!((found[0].variants, found[1].variants), (2, 1));
     }

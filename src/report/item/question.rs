@@ -10,10 +10,7 @@ pub fn found(item: &AnswerLine) -> Mark {
 }
 
 fn mark(letter: &str, item: &AnswerLine) -> Mark {
-    Mark {
-        said: letter.to_owned(),
-        verdict: Verdict::of(letter, item.gold.as_deref()),
-    }
+    Mark { said: letter.to_owned(), verdict: Verdict::of(letter, item.gold.as_deref()) }
 }
 
 pub fn own(item: &AnswerLine) -> Own<'_> {

@@ -39,9 +39,7 @@ pub fn told(value: &Value) -> Cow<'_, str> {
         }
         Value::Array(entries) => told_entries(entries, ", ").into(),
         Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| format!("{name}: {}", told(value)));
+            let fields = fields.iter().map(|(name, value)| format!("{name}: {}", told(value)));
             fields.collect::<Vec<_>>().join("; ").into()
         }
         other => plain(other),

@@ -75,10 +75,7 @@ pub fn rounds<'a>(
         group.calls.sort_by_key(|call| {
             let answering = agents.iter().position(|agent| *agent == call.agent);
             let seat = panel.iter().position(|one| one.agent == call.agent);
-            let place = (
-                answering.unwrap_or(agents.len()),
-                seat.unwrap_or(panel.len()),
-            );
+            let place = (answering.unwrap_or(agents.len()), seat.unwrap_or(panel.len()));
             (place, &call.agent, call.sample, call.seq)
         });
     }
@@ -122,9 +119,7 @@ pub fn before<'a>(last: Option<&'a RoundLine>, round: &RoundLine, place: usize) 
     let (last, agent) = (last?, round.agents.get(place)?);
     let sample = round.agents[..place].iter().filter(|other| *other == agent);
     let mut own = (0..last.agents.len()).filter(|&other| last.agents[other] == *agent);
-    last.answers
-        .get(own.nth(sample.count())?)
-        .map(String::as_str)
+    last.answers.get(own.nth(sample.count())?).map(String::as_str)
 }
 
 /// The steps of a case in the order in which they began.
@@ -146,10 +141,7 @@ pub fn steps<'a>(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Vec<Step
         }
         ItemLine::Note(note) => {
             let groups = grouped(Vec::new(), source.calls, true);
-            groups
-                .iter()
-                .map(|group| of_note(note, group, prompts))
-                .collect()
+            groups.iter().map(|group| of_note(note, group, prompts)).collect()
         }
     }
 }
@@ -218,12 +210,7 @@ mod tests {
             .iter()
             .map(|group| {
                 let purpose = group.calls[0].purpose.as_str();
-                (
-                    group.round,
-                    purpose,
-                    group.record.is_some(),
-                    group.calls.len(),
-                )
+                (group.round, purpose, group.record.is_some(), group.calls.len())
             })
             .collect();
         assert_eq!(
@@ -288,15 +275,10 @@ mod tests {
             neural: &Default::default(),
         };
         let steps = steps(&source, &mut Prompts::default());
-        let told: Vec<(&str, usize)> = steps
-            .iter()
-            .map(|step| (step.title.as_str(), step.cards.len()))
-            .collect();
+        let told: Vec<(&str, usize)> =
+            steps.iter().map(|step| (step.title.as_str(), step.cards.len())).collect();
         assert_eq!(told, [("Detection", 3), ("Correction", 1)]);
-        assert_eq!(
-            steps[0].about,
-            "det1 and det2 disagreed; det3 read both and decided"
-        );
+        assert_eq!(steps[0].about, "det1 and det2 disagreed; det3 read both and decided");
         assert_eq!(steps[1].about, "");
     }
 }

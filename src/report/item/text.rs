@@ -79,10 +79,7 @@ fn segments(note: &NoteText, ids: [Option<usize>; 2]) -> Vec<Segment> {
     };
     let places = find(&note.text);
     let all = ids.iter().zip(&places);
-    if all
-        .into_iter()
-        .all(|(id, place)| id.is_some() == place.is_some())
-    {
+    if all.into_iter().all(|(id, place)| id.is_some() == place.is_some()) {
         return cut(&note.text, places);
     }
     let lines = note.sentences.join("\n");
@@ -139,10 +136,7 @@ mod tests {
         let text = "First one. Second\n one. Last.";
         let sentences = ["First one.", "Second one.", "Last."];
         let marked = |located, gold| marked(text, &sentences, located, gold);
-        assert_eq!(
-            marked(Some(1), Some(2)),
-            "First one. [Second\n one.] (Last.)"
-        );
+        assert_eq!(marked(Some(1), Some(2)), "First one. [Second\n one.] (Last.)");
         assert_eq!(marked(Some(2), Some(2)), "First one. Second\n one. <Last.>");
         assert_eq!(marked(None, None), text);
         assert_eq!(marked(Some(7), None), text, "an id that the note has not");
@@ -155,12 +149,7 @@ mod tests {
             "[Fever.]\n(Well.)"
         );
         assert_eq!(
-            marked(
-                "发热三天。诊断肺炎。",
-                &["发热三天。", "诊断肺炎。"],
-                Some(1),
-                Some(0)
-            ),
+            marked("发热三天。诊断肺炎。", &["发热三天。", "诊断肺炎。"], Some(1), Some(0)),
             "(发热三天。)[诊断肺炎。]"
         );
     }

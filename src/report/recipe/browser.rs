@@ -108,9 +108,7 @@ impl Browser {
     /// Of cells in the order of the results.
     pub fn new(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Browser {
         let answering = |call: &&CallLine| call.stage != Stage::Aside;
-        let calls = cells
-            .iter()
-            .flat_map(|(_, contents)| &contents.calls.records);
+        let calls = cells.iter().flat_map(|(_, contents)| &contents.calls.records);
         let answers = calls.filter(answering).count();
         let cut = (TEXTS / answers.max(1)).clamp(CUT[0], CUT[1]);
         let mut browser = Browser {
@@ -119,21 +117,13 @@ impl Browser {
                 .map(|&flag| (flag, flag.label()))
                 .collect(),
             cut,
-            datasets: recipe
-                .dataset
-                .iter()
-                .map(|dataset| questions(dataset, cells))
-                .collect(),
+            datasets: recipe.dataset.iter().map(|dataset| questions(dataset, cells)).collect(),
             methods: recipe.method.iter().map(|one| one.label.clone()).collect(),
             agents: Vec::new(),
             texts: Vec::new(),
             cells: Vec::new(),
         };
-        let mut pool = Pool {
-            cut,
-            places: HashMap::new(),
-            texts: Vec::new(),
-        };
+        let mut pool = Pool { cut, places: HashMap::new(), texts: Vec::new() };
         for (cell, contents) in cells {
             let mut datasets = recipe.dataset.iter();
             let mut methods = recipe.method.iter();
@@ -158,10 +148,8 @@ impl Browser {
     fn items(&mut self, contents: &Contents, pool: &mut Pool) -> Vec<Vec<Option<Item>>> {
         let plan = &contents.plan;
         let outcomes = contents.answers();
-        let outcomes: HashMap<(u32, &str), &AnswerLine> = outcomes
-            .values()
-            .map(|item| ((item.run, item.item.as_str()), *item))
-            .collect();
+        let outcomes: HashMap<(u32, &str), &AnswerLine> =
+            outcomes.values().map(|item| ((item.run, item.item.as_str()), *item)).collect();
         let mut calls: HashMap<(u32, &str), Vec<&CallLine>> = HashMap::new();
         for call in &contents.calls.records {
             calls.entry((call.run, &call.item)).or_default().push(call);
@@ -191,17 +179,14 @@ impl Browser {
         let own = Flag::of_answer(item, calls);
         let flags = all.map(|(bit, flag)| u32::from(own.contains(flag)) << bit);
         let groups = rounds(item, calls, panel);
-        let rounds = groups
-            .iter()
-            .filter_map(|group| Some(self.round(group.record?, &group.calls, pool)));
+        let rounds =
+            groups.iter().filter_map(|group| Some(self.round(group.record?, &group.calls, pool)));
         let rounds = rounds.collect();
         Item(
             flags.sum(),
             spell_hidden(&item.answer),
             (item.team_confidence * 100.0).round() as u32,
-            item.error
-                .as_deref()
-                .map_or(String::new(), |error| shorten(error, CUT[1])),
+            item.error.as_deref().map_or(String::new(), |error| shorten(error, CUT[1])),
             rounds,
             pool.put(&item.rationale),
         )
@@ -214,11 +199,7 @@ impl Browser {
                 *text = trajectory_text(&call.record).and_then(|said| pool.put(&said));
             }
         }
-        let agents: Vec<String> = record
-            .agents
-            .iter()
-            .map(|name| spell_hidden(name))
-            .collect();
+        let agents: Vec<String> = record.agents.iter().map(|name| spell_hidden(name)).collect();
         let known = self.agents.iter().position(|other| *other == agents);
         let agents = known.unwrap_or_else(|| {
             self.agents.push(agents);
@@ -252,9 +233,7 @@ pub fn page_of(cell: &Cell<'_>) -> String {
 
 /// The questions as the dataset's first cell puts them.
 fn questions(dataset: &DatasetEntry, cells: &[(Cell<'_>, Contents)]) -> Dataset {
-    let mut of_dataset = cells
-        .iter()
-        .filter(|(cell, _)| cell.dataset.name == dataset.name);
+    let mut of_dataset = cells.iter().filter(|(cell, _)| cell.dataset.name == dataset.name);
     let contents = of_dataset.next().map(|(_, contents)| contents);
     let of = |contents: &Contents, id: &String| {
         let text = match contents.texts.get(id) {
@@ -265,9 +244,7 @@ fn questions(dataset: &DatasetEntry, cells: &[(Cell<'_>, Contents)]) -> Dataset 
         Question {
             id: spell_hidden(id),
             anchor: spell(id),
-            gold: text
-                .and_then(|text| text.answer.clone())
-                .unwrap_or_default(),
+            gold: text.and_then(|text| text.answer.clone()).unwrap_or_default(),
             stem: text.map_or(String::new(), |text| shorten(&text.question, STEM)),
             options: options
                 .map(|(letter, text)| (letter.to_string(), shorten(text, OPTION)))
@@ -290,11 +267,7 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_characters_and_kept_once() {
-        let mut pool = Pool {
-            cut: 4,
-            places: HashMap::new(),
-            texts: Vec::new(),
-        };
+        let mut pool = Pool { cut: 4, places: HashMap::new(), texts: Vec::new() };
         assert_eq!(pool.put("  "), None);
         assert_eq!(pool.put("é漢字あいう"), Some(0));
         assert_eq!(pool.put("abc"), Some(1));

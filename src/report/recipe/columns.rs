@@ -38,9 +38,9 @@ fn ours(recipe: &Recipe, entry: &Entry<'_>, column: NoteColumn) -> Vec<Cell> {
         NoteColumn::Detection => {
             vec![Cell::over_runs(detection.as_ref().map(|one| &one.accuracy))]
         }
-        NoteColumn::Localisation => vec![Cell::over_runs(
-            localisation.as_ref().map(|one| &one.accuracy),
-        )],
+        NoteColumn::Localisation => {
+            vec![Cell::over_runs(localisation.as_ref().map(|one| &one.accuracy))]
+        }
         _ => measured(correction(recipe, entry, column)).to_vec(),
     }
 }

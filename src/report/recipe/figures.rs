@@ -14,10 +14,9 @@ use crate::report::tables::calibration as reliability;
 pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     let one = |panel: Panel| Vec::from([panel]);
     match table {
-        "accuracy" => sweep(recipe, results)
-            .into_iter()
-            .chain([accuracy(recipe, results)])
-            .collect(),
+        "accuracy" => {
+            sweep(recipe, results).into_iter().chain([accuracy(recipe, results)]).collect()
+        }
         "notes" => one(note_figures::accuracy(recipe, results)),
         "consensus" => one(note_figures::consensus(recipe, results)),
         "netgain" => one(net_gain(recipe, results)),
@@ -37,11 +36,7 @@ pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Pane
 }
 
 fn panel(title: &str, drawings: Vec<Drawing>, key: Vec<Key>) -> Panel {
-    Panel {
-        title: title.to_owned(),
-        drawings,
-        key,
-    }
+    Panel { title: title.to_owned(), drawings, key }
 }
 
 /// Of what the paper reports.
@@ -53,11 +48,7 @@ fn papers() -> Key {
 }
 
 fn lane(series: usize, said: String, marks: Vec<Mark>) -> Lane {
-    Lane {
-        series,
-        said,
-        marks,
-    }
+    Lane { series, said, marks }
 }
 
 /// A drawing for every dataset that has a row, named after it.
@@ -94,17 +85,11 @@ pub fn cells<'a>(
 fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
     let row = |cell: &CellResult| {
         let mean = cell.mean?;
-        let paper = cell.paper.map(|[mean, std]| Mark::Paper {
-            mean,
-            low: mean - std,
-            high: mean + std,
-        });
+        let paper =
+            cell.paper.map(|[mean, std]| Mark::Paper { mean, low: mean - std, high: mean + std });
         let mut bar = Lane::bar(0, mean, cell.std);
         bar.marks.extend(paper);
-        Some(Row {
-            label: tables::method(recipe, &cell.method).to_owned(),
-            lanes: vec![bar],
-        })
+        Some(Row { label: tables::method(recipe, &cell.method).to_owned(), lanes: vec![bar] })
     };
     let description = "Accuracy by method: a bar to the mean over the runs, a line of one standard deviation to either side.";
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], |dataset| {
@@ -136,15 +121,9 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
                 radius: 3.5,
             })
         };
-        Line {
-            series: number % SERIES,
-            points: methods.filter_map(point).collect(),
-        }
+        Line { series: number % SERIES, points: methods.filter_map(point).collect() }
     });
-    let sweeps_rounds = recipe
-        .method
-        .iter()
-        .all(|one| one.label.starts_with("T_max = "));
+    let sweeps_rounds = recipe.method.iter().all(|one| one.label.starts_with("T_max = "));
     let name = |label: &str| match sweeps_rounds {
         true => label.trim_start_matches("T_max = ").to_owned(),
         false => label.to_owned(),
@@ -178,9 +157,7 @@ fn sweep(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
 const SERIES: usize = 6;
 
 fn interval(series: usize, estimate: &Estimate, paper: Option<[f64; 3]>) -> Lane {
-    let Estimate {
-        mean, low, high, ..
-    } = *estimate;
+    let Estimate { mean, low, high, .. } = *estimate;
     let ours = Mark::Interval { mean, low, high };
     let paper = paper.map(|[mean, low, high]| Mark::Paper { mean, low, high });
     // The paper's first, so that ours is not hidden.
@@ -214,10 +191,8 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Panel {
         let rows = results.paired.iter().filter(|row| row.dataset == dataset);
         let row = |row: &PairedRow| {
             let (method, baseline) = (&row.method, &row.baseline);
-            let (method, baseline) = (
-                tables::method(recipe, method),
-                tables::method(recipe, baseline),
-            );
+            let (method, baseline) =
+                (tables::method(recipe, method), tables::method(recipe, baseline));
             let paper = row.paper.as_ref().map(|(_, paper)| *paper);
             Row {
                 label: format!("{method} − {baseline}"),
@@ -263,24 +238,15 @@ fn similarity_initial(recipe: &Recipe, results: &RecipeResults) -> Option<Panel>
 fn similarity_rounds(recipe: &Recipe, results: &RecipeResults) -> Option<Panel> {
     let rows = |dataset: &str| {
         let row = |row: &CollapseRow| {
-            let Similarity {
-                first_round, last, ..
-            } = row.similarity.as_ref()?;
+            let Similarity { first_round, last, .. } = row.similarity.as_ref()?;
             let lanes = [(1, first_round), (0, last)];
-            bars(
-                recipe,
-                &row.method,
-                &lanes.map(|(series, over)| (series, over.as_ref())),
-            )
+            bars(recipe, &row.method, &lanes.map(|(series, over)| (series, over.as_ref())))
         };
         of_dataset(results, dataset).filter_map(row).collect()
     };
     let description = "Similarity of texts in the first round of interaction and in the last, with one standard deviation over the runs.";
     let drawings = each_dataset(recipe, description, &[0.0, 1.0], rows);
-    let key = vec![
-        Key::series(1, "first round of interaction"),
-        Key::series(0, "last round"),
-    ];
+    let key = vec![Key::series(1, "first round of interaction"), Key::series(0, "last round")];
     let asked = recipe.analyses.contains(&Analysis::SimilarityRounds);
     (asked && !drawings.is_empty()).then_some(panel(
         "Similarity in the first round and in the last",
@@ -326,10 +292,7 @@ fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> 
         over.map(|over| Lane::bar(*series, over.mean, over.std))
     };
     let lanes: Vec<Lane> = lanes.iter().filter_map(bar).collect();
-    (!lanes.is_empty()).then(|| Row {
-        label: tables::method(recipe, method).to_owned(),
-        lanes,
-    })
+    (!lanes.is_empty()).then(|| Row { label: tables::method(recipe, method).to_owned(), lanes })
 }
 
 /// A reliability diagram for each cell, by dataset.
@@ -354,9 +317,7 @@ fn cost(recipe: &Recipe, results: &RecipeResults) -> Panel {
                 let mark = Mark::Bar { value, std: None };
                 lane(series, format!("{value:.0}"), vec![mark])
             };
-            let right = cost
-                .per_correct
-                .map(|spent| bar(1, spent.completion_tokens));
+            let right = cost.per_correct.map(|spent| bar(1, spent.completion_tokens));
             let item = bar(0, cost.per_item.completion_tokens);
             Some(Row {
                 label: tables::method(recipe, &cell.method).to_owned(),

@@ -22,19 +22,12 @@ pub fn table(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             )),
             Cell::share(Some(row.average[0])),
             Cell::share(Some(row.average[1])),
-            row.delta_percent
-                .map_or(Cell::Nothing, |delta| Cell::text(format!("{delta:+.1} %"))),
+            row.delta_percent.map_or(Cell::Nothing, |delta| Cell::text(format!("{delta:+.1} %"))),
             Cell::estimate(&row.difference),
-            row.paired_t.map_or(Cell::Nothing, |test| {
-                Cell::text(format!("{:.2e}", test.p_value))
-            }),
+            row.paired_t.map_or(Cell::Nothing, |test| Cell::text(format!("{:.2e}", test.p_value))),
             Cell::text(format!("{:.2e}", row.bootstrap_p)),
             Cell::text(
-                row.columns
-                    .iter()
-                    .map(|column| column.label())
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", "),
             ),
         ],
     };

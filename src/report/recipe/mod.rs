@@ -156,10 +156,7 @@ fn sections<'a>(
             title: table.title,
         }
     };
-    tables::all(recipe, results)
-        .into_iter()
-        .map(section)
-        .collect()
+    tables::all(recipe, results).into_iter().map(section).collect()
 }
 
 fn told<'a>(
@@ -169,10 +166,7 @@ fn told<'a>(
     browser: &Browser,
 ) -> Vec<Told<'a>> {
     let told = |case: &'a CaseRow| {
-        let place = recipe
-            .dataset
-            .iter()
-            .position(|one| one.name == case.dataset);
+        let place = recipe.dataset.iter().position(|one| one.name == case.dataset);
         let question = place.and_then(|place| browser.question(place, &case.item));
         let (stem, options) = question.unwrap_or_default();
         let page = |method: &str| {
@@ -182,12 +176,7 @@ fn told<'a>(
             let found = cells.iter().find(of);
             found.map_or(String::new(), |(cell, contents)| {
                 let dataset = spell(&contents.plan.dataset.name);
-                format!(
-                    "{}#{dataset}/{}/{}",
-                    page_of(cell),
-                    case.run,
-                    spell(&case.item)
-                )
+                format!("{}#{dataset}/{}/{}", page_of(cell), case.run, spell(&case.item))
             })
         };
         let methods = case.methods.iter().map(|one| ToldMethod {
@@ -214,15 +203,12 @@ fn told<'a>(
 
 fn methods<'a>(recipe: &'a Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<Method<'a>> {
     let method = |method: &'a MethodEntry| {
-        let mut of_method = cells
-            .iter()
-            .filter(|(cell, _)| cell.method.name == method.name);
+        let mut of_method = cells.iter().filter(|(cell, _)| cell.method.name == method.name);
         let plan = of_method.next().map(|(_, contents)| &contents.plan);
         let settings = plan.map(|plan| &plan.settings).unwrap_or(&method.settings);
         let members = plan.iter().flat_map(|plan| &plan.panel);
-        let models: Vec<String> = members
-            .map(|member| format!("{}: {}", member.agent, member.backbone))
-            .collect();
+        let models: Vec<String> =
+            members.map(|member| format!("{}: {}", member.agent, member.backbone)).collect();
         Method {
             label: &method.label,
             system: &method.system,

@@ -36,10 +36,7 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
             bar(1, localisation.map(|one| &one.accuracy)),
             bar(2, localisation.map(|one| &one.accuracy_exact)),
         ];
-        vec![Row {
-            label: full(recipe, cell),
-            lanes: lanes.into_iter().flatten().collect(),
-        }]
+        vec![Row { label: full(recipe, cell), lanes: lanes.into_iter().flatten().collect() }]
     };
     let description = "Accuracy by method, over all notes: of detection, of localisation by similarity, of localisation word for word.";
     Panel {
@@ -76,12 +73,7 @@ pub fn consensus(recipe: &Recipe, results: &RecipeResults) -> Panel {
         let mut stages = cells.flat_map(|notes| &notes.consensus);
         stages.any(|stage| stage.settled.iter().any(|one| one.source == *source))
     };
-    let sources = [
-        Source::Single,
-        Source::Agreement,
-        Source::Arbitration,
-        Source::Vote,
-    ];
+    let sources = [Source::Single, Source::Agreement, Source::Arbitration, Source::Vote];
     Panel {
         title: String::new(),
         drawings: of_notes(recipe, results, description, rows),

@@ -73,11 +73,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
         columns.push(Column::under(&dataset.label, "ours", Kind::Spread));
         if has_paper(&dataset.name) {
             columns.push(Column::under(&dataset.label, "paper", Kind::Spread));
-            columns.push(Column::under(
-                &dataset.label,
-                "ours − paper",
-                Kind::Interval,
-            ));
+            columns.push(Column::under(&dataset.label, "ours − paper", Kind::Interval));
         }
     }
     let row = |method: &MethodEntry| {
@@ -90,23 +86,15 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
                 cells.extend(paper(found));
             }
         }
-        Row {
-            group: method.group.clone(),
-            cells,
-        }
+        Row { group: method.group.clone(), cells }
     };
     let mut notes = vec![
         "Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.".to_owned(),
     ];
     for found in results.cells.iter().filter(|cell| cell.n_errors > 0) {
-        let (method, dataset) = (
-            method(recipe, &found.method),
-            dataset(recipe, &found.dataset),
-        );
-        notes.push(format!(
-            "{method} on {dataset}: {} failed, and count as wrong.",
-            found.n_errors
-        ));
+        let (method, dataset) = (method(recipe, &found.method), dataset(recipe, &found.dataset));
+        notes
+            .push(format!("{method} on {dataset}: {} failed, and count as wrong.", found.n_errors));
     }
     Table {
         name: "accuracy",
@@ -121,12 +109,7 @@ fn ours(cell: &CellResult, best: bool) -> Cell {
     let Some(mean) = cell.mean else {
         return Cell::text("no gold");
     };
-    Cell::Spread {
-        mean,
-        std: cell.std,
-        n: Some(cell.n_runs as usize),
-        best,
-    }
+    Cell::Spread { mean, std: cell.std, n: Some(cell.n_runs as usize), best }
 }
 
 /// The paper's figure, and ours less it.
@@ -134,30 +117,18 @@ fn paper(cell: Option<&CellResult>) -> [Cell; 2] {
     let Some([mean, std]) = cell.and_then(|cell| cell.paper) else {
         return [Cell::Nothing, Cell::Nothing];
     };
-    let difference = cell
-        .and_then(|cell| cell.interval)
-        .map(|ours| Cell::Interval {
-            mean: ours.mean - mean,
-            low: ours.low - mean,
-            high: ours.high - mean,
-        });
-    let paper = Cell::Spread {
-        mean,
-        std: Some(std),
-        n: None,
-        best: false,
-    };
+    let difference = cell.and_then(|cell| cell.interval).map(|ours| Cell::Interval {
+        mean: ours.mean - mean,
+        low: ours.low - mean,
+        high: ours.high - mean,
+    });
+    let paper = Cell::Spread { mean, std: Some(std), n: None, best: false };
     [paper, difference.unwrap_or(Cell::Nothing)]
 }
 
 /// Whether no method does better on the dataset; methods that tie for best all do.
 fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
-    let others = || {
-        results
-            .cells
-            .iter()
-            .filter(|other| other.dataset == cell.dataset)
-    };
+    let others = || results.cells.iter().filter(|other| other.dataset == cell.dataset);
     cell.mean.is_some() && others().count() > 1 && others().all(|other| other.mean <= cell.mean)
 }
 
@@ -213,25 +184,16 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
     let row = |row: &PairedRow| {
         let tests = row.mcnemar.iter();
         let p_values: Vec<String> = tests.map(|test| format!("{:.3}", test.p_value)).collect();
-        let against = row
-            .paper
-            .as_ref()
-            .map(|(baseline, _)| method(recipe, baseline));
+        let against = row.paper.as_ref().map(|(baseline, _)| method(recipe, baseline));
         Row {
-            group: format!(
-                "{}: {}",
-                dataset(recipe, &row.dataset),
-                comparison(&row.comparison)
-            ),
+            group: format!("{}: {}", dataset(recipe, &row.dataset), comparison(&row.comparison)),
             cells: vec![
                 Cell::text(method(recipe, &row.method)),
                 Cell::text(method(recipe, &row.baseline)),
                 Cell::estimate(&row.difference),
                 Cell::text(p_values.join(", ")),
                 against.map_or(Cell::Nothing, Cell::text),
-                row.paper
-                    .as_ref()
-                    .map_or(Cell::Nothing, |(_, paper)| interval(*paper)),
+                row.paper.as_ref().map_or(Cell::Nothing, |(_, paper)| interval(*paper)),
             ],
         }
     };

@@ -27,9 +27,7 @@ impl<'a> Making<'a> {
         Making {
             plan,
             members: plan.panel.iter().map(Member::new).collect(),
-            settings: settings
-                .map(|(name, value)| format!("{name} = {value}"))
-                .collect(),
+            settings: settings.map(|(name, value)| format!("{name} = {value}")).collect(),
             thinking: thinking(&plan.panel),
             memory_gib: format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
         }
@@ -69,9 +67,7 @@ fn sampling(member: &MemberPlan) -> String {
         member.top_k.map(|k| format!("top-k {k}")),
         member.top_p.map(|p| format!("top-p {p}")),
         member.min_p.map(|p| format!("min-p {p}")),
-        member
-            .repetition_penalty
-            .map(|penalty| format!("repetition penalty {penalty}")),
+        member.repetition_penalty.map(|penalty| format!("repetition penalty {penalty}")),
     ];
     let mut parts = vec![format!("temperature {temperature}")];
     parts.extend(optional.into_iter().flatten());

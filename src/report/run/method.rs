@@ -62,9 +62,8 @@ fn prompts(plan: &Plan) -> String {
 /// Table 15's prompts are English.
 fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
     let others = [(Language::Arabic, "Arabic"), (Language::Chinese, "Chinese")];
-    let there = others
-        .iter()
-        .filter(|(language, _)| notes.iter().any(|note| note.language == *language));
+    let there =
+        others.iter().filter(|(language, _)| notes.iter().any(|note| note.language == *language));
     let names: Vec<&str> = there.map(|(_, name)| *name).collect();
     if names.is_empty() {
         return None;
@@ -79,11 +78,7 @@ fn languages(plan: &Plan, notes: &[&NoteLine]) -> Option<String> {
 /// What the notes are, and whether the paper's figures may stand beside ours.
 fn beside(plan: &Plan) -> String {
     let n = plan.dataset.items.len();
-    let is_test = plan
-        .dataset
-        .items
-        .iter()
-        .all(|item| item.starts_with("ms-test"));
+    let is_test = plan.dataset.items.iter().all(|item| item.starts_with("ms-test"));
     match plan.dataset.format.parse() {
         Ok(Format::Medec) if is_test => {
             let part = match n {
@@ -146,10 +141,7 @@ mod tests {
     #[test]
     fn every_setting_is_told() {
         let told = system(&plan());
-        assert!(
-            told.starts_with("System: medguards with agents = 7, "),
-            "{told}"
-        );
+        assert!(told.starts_with("System: medguards with agents = 7, "), "{told}");
         assert!(told.contains("arbitration = icl") && told.contains("localisation = soft"));
     }
 }

@@ -19,11 +19,8 @@ use crate::data::{Format, ItemKind};
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 
-const PAGE: kit::Page = kit::Page {
-    template: "run.html",
-    style: "",
-    script: include_str!("page.js"),
-};
+const PAGE: kit::Page =
+    kit::Page { template: "run.html", style: "", script: include_str!("page.js") };
 
 /// What a run's records do not hold and the figures of notes need.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -20,10 +20,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
         figures.localisation.as_ref().map(localisation),
         figures.detection.as_ref().map(types),
     ];
-    let entry = Entry {
-        heading: String::new(),
-        notes: &figures,
-    };
+    let entry = Entry { heading: String::new(), notes: &figures };
     Results {
         headline,
         about,
@@ -51,16 +48,11 @@ fn headline(figures: &NoteFigures) -> (Option<(String, Option<String>)>, String)
         digits(localisation.accuracy.mean),
         digits(localisation.accuracy_exact.mean)
     );
-    (
-        Some((digits(accuracy.mean), accuracy.std.map(digits))),
-        about,
-    )
+    (Some((digits(accuracy.mean), accuracy.std.map(digits))), about)
 }
 
 fn panel(title: &str, description: &str, rows: Vec<Row>, key: &[(usize, &str)]) -> Panel {
-    let key = key
-        .iter()
-        .map(|(series, label)| Key::series(*series, label));
+    let key = key.iter().map(|(series, label)| Key::series(*series, label));
     Panel::of(
         Rows {
             title: title.to_owned(),
@@ -85,10 +77,7 @@ fn series(source: Source) -> usize {
 /// Figure 2: the share of notes that each way of settling settled, one after another on one bar.
 fn consensus(stages: &[Consensus]) -> Panel {
     let row = |stage: &Consensus| {
-        let shares = stage
-            .settled
-            .iter()
-            .map(|one| (series(one.source), one.share));
+        let shares = stage.settled.iter().map(|one| (series(one.source), one.share));
         let said = |one: &Settled| format!("{} {:.4}", one.source.in_words(), one.share);
         let said: Vec<String> = stage.settled.iter().map(said).collect();
         Row {
@@ -104,9 +93,7 @@ fn consensus(stages: &[Consensus]) -> Panel {
     let mut used: Vec<Source> = settled.map(|one| one.source).collect();
     used.sort_unstable();
     used.dedup();
-    let key = used
-        .into_iter()
-        .map(|source| (series(source), source.in_words()));
+    let key = used.into_iter().map(|source| (series(source), source.in_words()));
     panel(
         "Agreement and arbitration (Figure 2)",
         "Of the notes that each stage saw, the shares settled by agreement and otherwise.",
@@ -124,18 +111,12 @@ fn localisation(localisation: &Localisation) -> Panel {
     let rows = [
         ("soft, by similarity", Some(&localisation.accuracy)),
         ("exact, word for word", Some(&localisation.accuracy_exact)),
-        (
-            "soft, notes with an error only",
-            localisation.of_errors.as_ref(),
-        ),
+        ("soft, notes with an error only", localisation.of_errors.as_ref()),
     ];
     let rows = rows.into_iter().enumerate();
     let rows = rows.filter_map(|(series, (label, figure))| {
         let lanes = vec![bar(series, figure?)];
-        Some(Row {
-            label: label.to_owned(),
-            lanes,
-        })
+        Some(Row { label: label.to_owned(), lanes })
     });
     panel(
         "Localisation, soft and exact (Figure 3)",
@@ -154,10 +135,7 @@ fn types(detection: &Detection) -> Panel {
     };
     let of_type = |one: &ByType| Row {
         label: format!("{} ({})", one.kind, one.n),
-        lanes: vec![
-            share(0, "detected", &one.detected),
-            share(1, "located", &one.located),
-        ],
+        lanes: vec![share(0, "detected", &one.detected), share(1, "located", &one.located)],
     };
     let confusion = &detection.confusion;
     let sound = confusion.sound();
@@ -166,19 +144,12 @@ fn types(detection: &Detection) -> Panel {
         let passed = confusion.true_negatives as f64 / sound as f64;
         let mut lane = Lane::bar(2, passed, None);
         lane.said = format!("recognised {passed:.4}");
-        rows.push(Row {
-            label: "no error".to_owned(),
-            lanes: vec![lane],
-        });
+        rows.push(Row { label: "no error".to_owned(), lanes: vec![lane] });
     }
     panel(
         "Detection and localisation by error type",
         "For each error type the shares detected and located; of the notes without an error, the share recognised as such.",
         rows,
-        &[
-            (0, "detected"),
-            (1, "located"),
-            (2, "recognised as having no error"),
-        ],
+        &[(0, "detected"), (1, "located"), (2, "recognised as having no error")],
     )
 }

@@ -54,21 +54,10 @@ impl<'a> Page<'a> {
         let mut items: Vec<&ItemLine> = contents.outcomes().into_values().collect();
         items.sort_by_key(|item| (item.run(), place(item.item()), item.item()));
         let mut calls: Vec<&CallLine> = contents.calls.records.iter().collect();
-        calls.sort_by_key(|call| {
-            (
-                call.run,
-                place(&call.item),
-                &call.item,
-                call.round,
-                call.seq,
-            )
-        });
+        calls.sort_by_key(|call| (call.run, place(&call.item), &call.item, call.round, call.seq));
         let mut calls_of: BTreeMap<(u32, &str), Vec<&CallLine>> = BTreeMap::new();
         for &call in &calls {
-            calls_of
-                .entry((call.run, &call.item))
-                .or_default()
-                .push(call);
+            calls_of.entry((call.run, &call.item)).or_default().push(call);
         }
         let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
         for &item in &items {
@@ -79,9 +68,7 @@ impl<'a> Page<'a> {
             let source = Source {
                 item,
                 text: contents.texts.get(item.item()),
-                calls: calls_of
-                    .get(&(item.run(), item.item()))
-                    .map_or(&[], Vec::as_slice),
+                calls: calls_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
                 runs: runs_of.get(item.item()).map_or(&[], Vec::as_slice),
                 panel: &plan.panel,
                 neural,

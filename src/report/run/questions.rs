@@ -103,15 +103,13 @@ impl Tally<'_> {
             parsed(Parse::Repaired),
             parsed(Parse::Fallback),
         ];
-        let cells = [Cell::Text(
-            self.run.map_or("all".to_owned(), |run| run.to_string()),
-        )]
-        .into_iter()
-        .chain(shares)
-        .chain(items.map(Cell::Count))
-        .chain([rounds.unwrap_or(Cell::Nothing)])
-        .chain(calls.map(Cell::Count))
-        .chain([Cell::Number(elapsed_ms as f64 / 1000.0, 1)]);
+        let cells = [Cell::Text(self.run.map_or("all".to_owned(), |run| run.to_string()))]
+            .into_iter()
+            .chain(shares)
+            .chain(items.map(Cell::Count))
+            .chain([rounds.unwrap_or(Cell::Nothing)])
+            .chain(calls.map(Cell::Count))
+            .chain([Cell::Number(elapsed_ms as f64 / 1000.0, 1)]);
         Row::new(cells.collect())
     }
 }
@@ -125,23 +123,11 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
     let numbers: BTreeSet<u32> = numbers.chain(calls.iter().map(|call| call.run)).collect();
     let of_run = |run: u32| Tally {
         run: Some(run),
-        items: items
-            .iter()
-            .copied()
-            .filter(|item| item.run == run)
-            .collect(),
-        calls: calls
-            .iter()
-            .copied()
-            .filter(|call| call.run == run)
-            .collect(),
+        items: items.iter().copied().filter(|item| item.run == run).collect(),
+        calls: calls.iter().copied().filter(|call| call.run == run).collect(),
     };
     let runs: Vec<Tally> = numbers.into_iter().map(of_run).collect();
-    let all = Tally {
-        run: None,
-        items,
-        calls,
-    };
+    let all = Tally { run: None, items, calls };
     let accuracies: Vec<f64> = runs.iter().filter_map(Tally::accuracy).collect();
     let at_first: Vec<f64> = runs.iter().filter_map(Tally::at_first).collect();
     let overall = mean_and_std(&accuracies);
@@ -152,9 +138,8 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         None => "The questions have no gold answers, so there is no accuracy.".to_owned(),
         Some((_, std)) => {
             let first = mean_and_std(&at_first).filter(|_| went_on);
-            let first = first.map_or(String::new(), |(mean, _)| {
-                format!("; round 0 alone {}", digits(mean))
-            });
+            let first = first
+                .map_or(String::new(), |(mean, _)| format!("; round 0 alone {}", digits(mean)));
             match std {
                 Some(_) => format!(
                     "accuracy, mean and sample standard deviation over n = {graded_runs} runs{first}"
@@ -163,13 +148,9 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
             }
         }
     };
-    let predictions = all
-        .items
-        .iter()
-        .filter(|item| item.error.is_none() && item.gold.is_some());
-    let predictions: Vec<Prediction> = predictions
-        .map(|item| (item.team_confidence, item.correct == Some(true)))
-        .collect();
+    let predictions = all.items.iter().filter(|item| item.error.is_none() && item.gold.is_some());
+    let predictions: Vec<Prediction> =
+        predictions.map(|item| (item.team_confidence, item.correct == Some(true))).collect();
     let calibration = match predictions.is_empty() {
         true => None,
         false => Some(calibration(&predictions, BINS)?),
@@ -222,18 +203,13 @@ fn table(
     let rows = runs.iter().chain((runs.len() > 1).then_some(all));
     let mut notes = vec!["An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read.".to_owned()];
     if let Some((mean, std)) = overall {
-        let std = std.map_or(", so no standard deviation".to_owned(), |std| {
-            format!(" ± {std:.4}")
-        });
+        let std = std.map_or(", so no standard deviation".to_owned(), |std| format!(" ± {std:.4}"));
         notes.push(format!("n = {graded_runs}: {mean:.4}{std}"));
     }
     Table {
         name: "accuracy",
         title: "Accuracy by run".to_owned(),
-        columns: [Column::new("run", Kind::Text)]
-            .into_iter()
-            .chain(columns)
-            .collect(),
+        columns: [Column::new("run", Kind::Text)].into_iter().chain(columns).collect(),
         rows: rows.map(Tally::row).collect(),
         notes,
     }
@@ -242,14 +218,9 @@ fn table(
 /// A bar for every run, and the mean with its standard deviation.
 fn panel(runs: &[Tally<'_>], (mean, std): (f64, Option<f64>), went_on: bool) -> Panel {
     let bars = |label: String, first: Option<f64>, last: Option<f64>, std: Option<f64>| {
-        let first = first
-            .filter(|_| went_on)
-            .map(|first| Lane::bar(1, first, None));
+        let first = first.filter(|_| went_on).map(|first| Lane::bar(1, first, None));
         let last = last.map(|right| Lane::bar(0, right, std));
-        Bars {
-            label,
-            lanes: first.into_iter().chain(last).collect(),
-        }
+        Bars { label, lanes: first.into_iter().chain(last).collect() }
     };
     let graded = runs.iter().filter(|run| run.graded() > 0);
     let mut rows: Vec<Bars> = graded

@@ -21,10 +21,7 @@ pub fn drawing(title: &str, calibration: &Calibration) -> Drawing {
     };
     // Each alone: bins are no sequence.
     let points = calibration.bins.iter().filter_map(point);
-    let lines = points.map(|point| Line {
-        series: 0,
-        points: vec![point],
-    });
+    let lines = points.map(|point| Line { series: 0, points: vec![point] });
     let (n, ece, brier) = (calibration.n, calibration.ece, calibration.brier);
     Plane {
         title: title.to_owned(),
@@ -67,16 +64,9 @@ pub fn table(rows: &[(String, String, &Calibration)]) -> Table {
             Cell::Number(calibration.brier, 4),
         ];
         for bin in &calibration.bins {
-            cells.extend([
-                Cell::Count(bin.n),
-                short(bin.confidence),
-                short(bin.accuracy),
-            ]);
+            cells.extend([Cell::Count(bin.n), short(bin.confidence), short(bin.accuracy)]);
         }
-        Row {
-            group: group.clone(),
-            cells,
-        }
+        Row { group: group.clone(), cells }
     };
     Table {
         name: "calibration",
@@ -102,14 +92,8 @@ mod tests {
         let table = table(&[(String::new(), "A run".to_owned(), &calibration)]);
         assert_eq!(table.columns.len(), 4 + 30);
         assert_eq!(table.rows[0].cells.len(), table.columns.len());
-        let nines = table
-            .columns
-            .iter()
-            .position(|column| column.over == "0.8–0.9");
+        let nines = table.columns.iter().position(|column| column.over == "0.8–0.9");
         let cells = &table.rows[0].cells[nines.unwrap()..];
-        assert_eq!(
-            cells[..3],
-            [Cell::Count(2), Cell::Number(0.9, 2), Cell::Number(0.5, 2)]
-        );
+        assert_eq!(cells[..3], [Cell::Count(2), Cell::Number(0.9, 2), Cell::Number(0.5, 2)]);
     }
 }

@@ -56,10 +56,7 @@ pub fn correction(entries: &[Entry<'_>]) -> Table {
 
 fn measures(correction: &Correction) -> Rows {
     let row = |label: &str, found: Option<&Measured>, remark: &str| {
-        row(
-            label,
-            measured(found).into_iter().chain([Cell::text(remark)]),
-        )
+        row(label, measured(found).into_iter().chain([Cell::text(remark)]))
     };
     let measures = Measure::OF_TEXTS.into_iter().chain([Measure::Aggregate]);
     let mut rows: Rows = measures

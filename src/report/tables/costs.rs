@@ -11,24 +11,14 @@ pub fn table(rows: &[(String, String, &Cost)]) -> Table {
         Column::new("right", Kind::Number),
     ];
     for over in ["per item", "per right answer"] {
-        for label in [
-            "calls",
-            "prompt tokens",
-            "cached",
-            "completion tokens",
-            "call seconds",
-        ] {
+        for label in ["calls", "prompt tokens", "cached", "completion tokens", "call seconds"] {
             columns.push(Column::under(over, label, Kind::Number));
         }
     }
     let row = |(group, label, cost): &(String, String, &Cost)| Row {
         group: group.clone(),
         cells: [
-            vec![
-                Cell::text(label),
-                Cell::Count(cost.n_items),
-                Cell::Count(cost.n_correct),
-            ],
+            vec![Cell::text(label), Cell::Count(cost.n_items), Cell::Count(cost.n_correct)],
             spent(Some(&cost.per_item)),
             spent(cost.per_correct.as_ref()),
         ]
@@ -65,12 +55,8 @@ mod tests {
 
     #[test]
     fn without_a_right_answer_there_is_no_price_of_one() {
-        let call = Call {
-            prompt_tokens: 100,
-            cached_tokens: 0,
-            completion_tokens: 20,
-            elapsed_ms: 1500,
-        };
+        let call =
+            Call { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 20, elapsed_ms: 1500 };
         let cost = Cost::of([call; 6], 3, 0).unwrap();
         let table = table(&[(String::new(), "A run".to_owned(), &cost)]);
         let cells = &table.rows[0].cells;

@@ -72,13 +72,8 @@ pub(super) fn table(
 
 /// A column of words, then columns of numbers.
 fn columns(first: &str, numbers: &[&str]) -> Vec<Column> {
-    let numbers = numbers
-        .iter()
-        .map(|label| Column::new(*label, Kind::Number));
-    [Column::new(first, Kind::Text)]
-        .into_iter()
-        .chain(numbers)
-        .collect()
+    let numbers = numbers.iter().map(|label| Column::new(*label, Kind::Number));
+    [Column::new(first, Kind::Text)].into_iter().chain(numbers).collect()
 }
 
 fn share_columns() -> Vec<Column> {
@@ -100,21 +95,13 @@ fn detection(entries: &[Entry<'_>]) -> Table {
         let errors = confusion.errors();
         let all = errors + confusion.sound();
         Some(vec![
-            share(
-                "accuracy, unreadable labels count as wrong",
-                Some(&detection.accuracy),
-                all,
-            ),
+            share("accuracy, unreadable labels count as wrong", Some(&detection.accuracy), all),
             share(
                 "accuracy of readable labels, as the published code counts",
                 detection.accuracy_of_read.as_ref(),
                 all - confusion.unread(),
             ),
-            share(
-                "precision",
-                detection.precision.as_ref(),
-                confusion.flagged(),
-            ),
+            share("precision", detection.precision.as_ref(), confusion.flagged()),
             share("recall", detection.recall.as_ref(), errors),
             share("F1", detection.f1.as_ref(), all),
         ])
@@ -131,20 +118,11 @@ fn detection(entries: &[Entry<'_>]) -> Table {
 fn confusion(entries: &[Entry<'_>]) -> Table {
     let of = |notes: &NoteFigures| {
         let confusion = &notes.detection.as_ref()?.confusion;
-        let errors = [
-            confusion.true_positives,
-            confusion.false_negatives,
-            confusion.unread_positives,
-        ];
-        let sound = [
-            confusion.false_positives,
-            confusion.true_negatives,
-            confusion.unread_negatives,
-        ];
-        Some(vec![
-            row("error", errors.map(Cell::Count)),
-            row("no error", sound.map(Cell::Count)),
-        ])
+        let errors =
+            [confusion.true_positives, confusion.false_negatives, confusion.unread_positives];
+        let sound =
+            [confusion.false_positives, confusion.true_negatives, confusion.unread_negatives];
+        Some(vec![row("error", errors.map(Cell::Count)), row("no error", sound.map(Cell::Count))])
     };
     table(
         "confusion",
@@ -166,16 +144,8 @@ fn localisation(entries: &[Entry<'_>]) -> Table {
                 Some(&localisation.accuracy),
                 all,
             ),
-            share(
-                "exact: quoted word for word",
-                Some(&localisation.accuracy_exact),
-                all,
-            ),
-            share(
-                "soft, notes with an error only",
-                localisation.of_errors.as_ref(),
-                errors,
-            ),
+            share("exact: quoted word for word", Some(&localisation.accuracy_exact), all),
+            share("soft, notes with an error only", localisation.of_errors.as_ref(), errors),
         ])
     };
     table(
@@ -226,10 +196,7 @@ fn consensus(entries: &[Entry<'_>]) -> Table {
     table(
         "consensus",
         "Agreement and arbitration (Table 13)",
-        columns(
-            "settled by",
-            &["notes × runs", "share", "right", "wrong", "share right"],
-        ),
+        columns("settled by", &["notes × runs", "share", "right", "wrong", "share right"]),
         rows(entries, of),
         "Shares are of the notes that the stage saw. In localisation a note without an error has no right sentence; the stage sees it where detection was wrong.",
     )
@@ -276,16 +243,7 @@ fn low_confidence(entries: &[Entry<'_>]) -> Table {
     table(
         "low-confidence",
         "When both detectors have low confidence (Table 16)",
-        columns(
-            "both below",
-            &[
-                "notes × runs",
-                "agreed",
-                "share agreed",
-                "right",
-                "share right",
-            ],
-        ),
+        columns("both below", &["notes × runs", "agreed", "share agreed", "right", "share right"]),
         rows(entries, of),
         "Right: the final label, however it was settled.",
     )
@@ -306,13 +264,7 @@ fn cost(entries: &[Entry<'_>], prices: &Prices) -> Table {
         });
         Some(rows.collect())
     };
-    let per_note = [
-        "seconds",
-        "prompt tokens",
-        "of these cached",
-        "completion tokens",
-        "dollars",
-    ];
+    let per_note = ["seconds", "prompt tokens", "of these cached", "completion tokens", "dollars"];
     let per_note = per_note.map(|label| Column::under("per note", label, Kind::Number));
     let mut columns = columns("stage", &["calls in all"]);
     columns.extend(per_note);
@@ -320,19 +272,9 @@ fn cost(entries: &[Entry<'_>], prices: &Prices) -> Table {
         true => ", the paper's (Gemini 2.0 Flash)",
         false => "",
     };
-    let Prices {
-        prompt,
-        completion,
-        cached,
-    } = *prices;
+    let Prices { prompt, completion, cached } = *prices;
     let note = format!(
         "Means over all notes × runs, including those that a stage did not see. Of calls that run in parallel the longest counts in seconds. Prices per million tokens: ${prompt} prompt, ${completion} completion, ${cached} cached{whose}; not what this run's models cost."
     );
-    table(
-        "cost",
-        "Cost per note, by stage (Table 10)",
-        columns,
-        rows(entries, of),
-        &note,
-    )
+    table("cost", "Cost per note, by stage (Table 10)", columns, rows(entries, of), &note)
 }

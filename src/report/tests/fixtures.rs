@@ -8,27 +8,18 @@ use crate::experiment::plan::Plan;
 use crate::record::*;
 
 /// The panel's members and their backbones.
-pub const AGENTS: [(&str, &str); 3] = [
-    ("sym", "gemma-3-4b-it"),
-    ("ddx", "llama-3.2-3b-instruct"),
-    ("guide", "qwen3-4b"),
-];
+pub const AGENTS: [(&str, &str); 3] =
+    [("sym", "gemma-3-4b-it"), ("ddx", "llama-3.2-3b-instruct"), ("guide", "qwen3-4b")];
 
 /// A round over `answers`; each weighs 0.5, and the most frequent wins, the first of equals.
 pub fn round<const N: usize>(number: u32, answers: [&str; N]) -> RoundLine {
     let count = |answer: &str| answers.iter().filter(|other| **other == answer).count();
-    let most = answers
-        .iter()
-        .map(|answer| count(answer))
-        .max()
-        .unwrap_or(0);
+    let most = answers.iter().map(|answer| count(answer)).max().unwrap_or(0);
     let aggregate = answers.iter().find(|answer| count(answer) == most);
     RoundLine {
         round: number,
         stage: stage(number),
-        agents: (0..N)
-            .map(|agent| AGENTS[agent % AGENTS.len()].0.to_owned())
-            .collect(),
+        agents: (0..N).map(|agent| AGENTS[agent % AGENTS.len()].0.to_owned()).collect(),
         labels: Vec::new(),
         answers: answers.map(String::from).to_vec(),
         confidences: vec![0.75; N],
@@ -66,10 +57,7 @@ pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundLine>, answer: &str) 
 }
 
 pub fn call(item: &str, agent: &str, round: u32) -> CallLine {
-    let message = |role: &str, content: String| Message {
-        role: role.into(),
-        content,
-    };
+    let message = |role: &str, content: String| Message { role: role.into(), content };
     let purpose = if round == 0 { "initial" } else { "debate" };
     CallLine {
         seq: 0,
@@ -155,10 +143,7 @@ pub fn contents(
         path: "run".into(),
         plan,
         plan_sha256: String::new(),
-        texts: texts
-            .into_iter()
-            .map(|text| (text.item().to_owned(), text))
-            .collect(),
+        texts: texts.into_iter().map(|text| (text.item().to_owned(), text)).collect(),
         calls: Chain::empty(""),
         items: Chain::empty(""),
     };
@@ -169,9 +154,9 @@ pub fn contents(
 
 /// A page holds all that it shows, allows its own script alone, and says what it is for.
 pub fn assert_asks_for_nothing(page: &str) {
-    for request in [
-        "http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(",
-    ] {
+    for request in
+        ["http://", "https://", "src=", "url(", "@import", "<link", "<img", "<iframe", "fetch("]
+    {
         assert!(!page.contains(request), "{request}");
     }
     let script = page.split("<script>").nth(1).unwrap();

@@ -16,9 +16,7 @@ fn page() -> String {
 
 /// The part of the page that shows one note of one run.
 fn case_of<'a>(page: &'a str, run: u32, id: &str) -> &'a str {
-    let start = page
-        .find(&format!("id=\"medec-ms-test/{run}/{id}\""))
-        .unwrap();
+    let start = page.find(&format!("id=\"medec-ms-test/{run}/{id}\"")).unwrap();
     let rest = &page[start..];
     let end = rest.find("<details class=\"case\"").unwrap_or(rest.len());
     &rest[..end]
@@ -81,11 +79,8 @@ fn what_models_and_notes_say_stays_text() {
     let mut plan = plan();
     plan.runs = 1;
     plan.dataset.items = vec![hostile.into(), "failed".into()];
-    let page = render(
-        &contents(plan, vec![victim, failed], vec![attack]),
-        &Scoring::default(),
-        &[],
-    );
+    let page =
+        render(&contents(plan, vec![victim, failed], vec![attack]), &Scoring::default(), &[]);
     let page = page.unwrap();
     for (markup, count) in [("<script", 1), ("</script", 1), ("<style", 1)] {
         assert_eq!(page.matches(markup).count(), count, "{markup}");
@@ -93,10 +88,7 @@ fn what_models_and_notes_say_stays_text() {
     for broken in ["<img", "\u{202E}", "\0", "\u{1b}", "' onerror"] {
         assert!(!page.contains(broken), "{broken:?}");
     }
-    assert_eq!(
-        page.matches("<mark").count(),
-        page.matches("</mark>").count()
-    );
+    assert_eq!(page.matches("<mark").count(), page.matches("</mark>").count());
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;]]&gt;"));
     assert!(page.contains("⟨U+202E⟩⟨U+0000⟩⟨U+001B⟩{{ page }}"));
 }
@@ -170,9 +162,9 @@ fn other_languages_run_in_their_own_direction() {
     let page = page();
     let arabic = case_of(&page, 1, "ms-test-arabic");
     let (before, _) = ARABIC.split_once('.').unwrap();
-    assert!(arabic.contains(&format!(
-        "<p class=\"stem\" lang=\"ar\" dir=\"auto\">{before}. <mark"
-    )));
+    assert!(
+        arabic.contains(&format!("<p class=\"stem\" lang=\"ar\" dir=\"auto\">{before}. <mark"))
+    );
     assert!(arabic.contains("<del>الأسبرين</del> <ins>الإيبوبروفين</ins>"));
     let chinese = case_of(&page, 1, "ms-test-chinese");
     assert!(chinese.contains("lang=\"zh\" dir=\"auto\">患者发热三天。<mark"));
@@ -188,19 +180,11 @@ fn tables_equal_the_figures() {
     let shown = rows(&tables, "detection");
     assert_eq!(shown[0]["share"]["mean"], detection.accuracy.mean);
     // Of 14, 7 are right; 4 could not be read or errored.
-    assert_eq!(
-        (detection.accuracy.mean, &shown[0]["of notes × runs"]),
-        (0.5, &Value::from(14))
-    );
-    assert_eq!(
-        shown[1]["share"]["mean"],
-        detection.accuracy_of_read.as_ref().unwrap().mean
-    );
+    assert_eq!((detection.accuracy.mean, &shown[0]["of notes × runs"]), (0.5, &Value::from(14)));
+    assert_eq!(shown[1]["share"]["mean"], detection.accuracy_of_read.as_ref().unwrap().mean);
     assert_eq!(shown[1]["of notes × runs"], 10);
     for (row, figure) in
-        shown[2..]
-            .iter()
-            .zip([&detection.precision, &detection.recall, &detection.f1])
+        shown[2..].iter().zip([&detection.precision, &detection.recall, &detection.f1])
     {
         assert_eq!(row["share"]["mean"], figure.as_ref().unwrap().mean);
     }
@@ -219,37 +203,19 @@ fn tables_equal_the_figures() {
             &Value::from(localisation.of_errors.as_ref().unwrap().mean),
         ]
     );
-    assert_eq!(
-        rows(&tables, "types")[0]["detected"]["mean"],
-        detection.by_type[0].detected.mean
-    );
+    assert_eq!(rows(&tables, "types")[0]["detected"]["mean"], detection.by_type[0].detected.mean);
     let consensus = rows(&tables, "consensus");
-    let arbitrated = figures.consensus[0]
-        .settled
-        .iter()
-        .find(|one| one.source == Source::Arbitration)
-        .unwrap();
+    let arbitrated =
+        figures.consensus[0].settled.iter().find(|one| one.source == Source::Arbitration).unwrap();
     assert_eq!(consensus[1]["settled by"], "arbitration");
     assert_eq!(consensus[1]["wrong"], arbitrated.n - arbitrated.n_right);
     let confidence = figures.confidence.as_ref().unwrap();
-    assert_eq!(
-        rows(&tables, "confidence")[0]["first agent"],
-        confidence.all.unwrap()[0]
-    );
-    assert_eq!(
-        rows(&tables, "low-confidence")[2]["notes × runs"],
-        confidence.low[2].n
-    );
+    assert_eq!(rows(&tables, "confidence")[0]["first agent"], confidence.all.unwrap()[0]);
+    assert_eq!(rows(&tables, "low-confidence")[2]["notes × runs"], confidence.low[2].n);
     let cost = rows(&tables, "cost");
     let all = figures.stages.last().unwrap();
-    assert_eq!(
-        cost.last().unwrap()["per note: dollars"],
-        all.price(&Prices::default())
-    );
-    assert_eq!(
-        cost.last().unwrap()["per note: prompt tokens"],
-        all.prompt_tokens
-    );
+    assert_eq!(cost.last().unwrap()["per note: dollars"], all.price(&Prices::default()));
+    assert_eq!(cost.last().unwrap()["per note: prompt tokens"], all.prompt_tokens);
     let page = render(&records, &Scoring::default(), &[]).unwrap();
     for table in &tables {
         assert!(page.contains(&table.html()), "{}", table.name);
@@ -271,23 +237,11 @@ fn a_measure_without_weights_is_empty_and_loud() {
     };
     let (rows, page) = told(&Scoring::default());
     assert!(page.contains("BERTScore and BLEURT, and with them AggregateScore and KPCS: not computed: give --scorers DIR"));
-    for measure in [
-        "BERTScore",
-        "BLEURT",
-        "AggregateScore",
-        "KPCS, Eq. 9",
-        "KPCS, gated",
-    ] {
+    for measure in ["BERTScore", "BLEURT", "AggregateScore", "KPCS, Eq. 9", "KPCS, gated"] {
         let row = row(&rows, measure);
-        assert_eq!(
-            (&row["subset"], &row["composite"]),
-            (&Value::Null, &Value::Null)
-        );
+        assert_eq!((&row["subset"], &row["composite"]), (&Value::Null, &Value::Null));
         assert!(
-            row["remark"]
-                .as_str()
-                .unwrap()
-                .starts_with("not computed: give --scorers"),
+            row["remark"].as_str().unwrap().starts_with("not computed: give --scorers"),
             "{row}"
         );
     }
@@ -295,15 +249,9 @@ fn a_measure_without_weights_is_empty_and_loud() {
 
     let mut scoring = Scoring::default();
     for record in records.notes().into_values() {
-        let wanted = record
-            .gold
-            .as_ref()
-            .and_then(|gold| gold.correction.clone());
+        let wanted = record.gold.as_ref().and_then(|gold| gold.correction.clone());
         if let Some((wanted, given)) = wanted.zip(record.correction.clone()) {
-            let learned = NeuralScores {
-                bertscore: Some(0.5),
-                bleurt: Some(0.25),
-            };
+            let learned = NeuralScores { bertscore: Some(0.5), bleurt: Some(0.25) };
             scoring.scorer.neural.insert((wanted, given), learned);
         }
     }
@@ -317,27 +265,15 @@ fn a_measure_without_weights_is_empty_and_loud() {
 #[test]
 fn prices_are_what_is_given() {
     let records = records();
-    let prices = Prices {
-        prompt: 0.0,
-        completion: 2.0,
-        cached: 0.0,
-    };
+    let prices = Prices { prompt: 0.0, completion: 2.0, cached: 0.0 };
     let scorer = CorrectionScorer::default();
     let tables = tables(&records, &Scoring { scorer, prices }).unwrap();
     let cost = rows(&tables, "cost");
     let all = cost.last().unwrap();
     let completion = all["per note: completion tokens"].as_f64().unwrap();
     assert_eq!(all["per note: dollars"], completion * 2.0 / 1e6);
-    let notes = tables
-        .iter()
-        .find(|table| table.name == "cost")
-        .unwrap()
-        .notes
-        .join(" ");
-    assert!(
-        notes.contains("$2 completion") && !notes.contains("the paper's"),
-        "{notes}"
-    );
+    let notes = tables.iter().find(|table| table.name == "cost").unwrap().notes.join(" ");
+    assert!(notes.contains("$2 completion") && !notes.contains("the paper's"), "{notes}");
 }
 
 #[test]
@@ -350,12 +286,8 @@ fn without_gold_or_without_records_there_is_a_page() {
     }
     let page = render(&ungraded, &Scoring::default(), &[]).unwrap();
     assert!(page.contains("so nothing is graded") && page.contains("title=\"no gold\""));
-    let empty = render(
-        &contents(plan(), Vec::new(), Vec::new()),
-        &Scoring::default(),
-        &[],
-    )
-    .unwrap();
+    let empty =
+        render(&contents(plan(), Vec::new(), Vec::new()), &Scoring::default(), &[]).unwrap();
     assert!(empty.contains("0 of 14 planned cases") && empty.contains("No note has a record yet."));
     assert!(empty.contains("so nothing is graded"));
 }

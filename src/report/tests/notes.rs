@@ -70,9 +70,7 @@ pub fn detected(source: Source, flags: &[Option<bool>]) -> DetectionLine {
         source,
         agents: agents.collect(),
         flags: flags.to_vec(),
-        confidences: (0..flags.len())
-            .map(|agent| Some(0.86 - 0.05 * agent as f64))
-            .collect(),
+        confidences: (0..flags.len()).map(|agent| Some(0.86 - 0.05 * agent as f64)).collect(),
     }
 }
 
@@ -160,10 +158,9 @@ pub fn records() -> Contents {
 fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
     let mut note = note(id);
     let gold_sentence = match id {
-        "ms-test-arabic" => Some([
-            "أعطي المريض الأسبرين يوميا.",
-            "أعطي المريض الباراسيتامول يوميا.",
-        ]),
+        "ms-test-arabic" => {
+            Some(["أعطي المريض الأسبرين يوميا.", "أعطي المريض الباراسيتامول يوميا."])
+        }
         "ms-test-chinese" => Some(["诊断为病毒性肺炎。", "诊断为细菌性肺炎。"]),
         _ => None,
     };
@@ -209,17 +206,9 @@ fn checked(id: &str, run: u32) -> (NoteLine, Vec<CallLine>) {
             note.detection = Some(agreed(false));
         }
         ("ms-test-alarm", _) => {
-            note.detection = Some(detected(
-                Source::Arbitration,
-                &[Some(true), Some(false), Some(true)],
-            ));
-            find(
-                &mut note,
-                Source::Agreement,
-                2,
-                "He was sent home.",
-                "He was kept in.",
-            );
+            note.detection =
+                Some(detected(Source::Arbitration, &[Some(true), Some(false), Some(true)]));
+            find(&mut note, Source::Agreement, 2, "He was sent home.", "He was kept in.");
         }
         ("ms-test-elsewhere", _) => {
             note.detection = Some(agreed(true));
@@ -260,10 +249,7 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
     let mut calls = Vec::new();
     let mut call = |agent: &str, purpose: &str, record: Value, text: String| {
         let mut call = called(&note.item, agent, purpose);
-        call.messages = vec![Message {
-            role: "user".into(),
-            content: asked.clone(),
-        }];
+        call.messages = vec![Message { role: "user".into(), content: asked.clone() }];
         if record.get("flag") == Some(&Value::Null) {
             call.parse = Parse::Fallback;
         }
@@ -274,34 +260,18 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
     };
     let said =
         |words: &str| format!("<think>{THOUGHT}</think>\n{words}\n<confidence>86</confidence>");
-    for (agent, flag) in note
-        .detection
-        .iter()
-        .flat_map(|one| one.agents.iter().zip(&one.flags))
-    {
+    for (agent, flag) in note.detection.iter().flat_map(|one| one.agents.iter().zip(&one.flags)) {
         let label = match flag {
             Some(true) => "INCORRECT",
             Some(false) => "CORRECT",
             None => "I cannot say.",
         };
-        call(
-            agent,
-            "detection",
-            json!({"flag": flag, "confidence": 0.86}),
-            said(label),
-        );
+        call(agent, "detection", json!({"flag": flag, "confidence": 0.86}), said(label));
     }
-    for (agent, opinion) in note
-        .localisation
-        .iter()
-        .flat_map(|one| one.agents.iter().zip(&one.opinions))
+    for (agent, opinion) in
+        note.localisation.iter().flat_map(|one| one.agents.iter().zip(&one.opinions))
     {
-        call(
-            agent,
-            "localisation",
-            json!({"result": opinion, "confidence": 0.9}),
-            said(opinion),
-        );
+        call(agent, "localisation", json!({"result": opinion, "confidence": 0.9}), said(opinion));
     }
     if let Some(correction) = &note.correction {
         call(

@@ -35,10 +35,7 @@ fn equal_records_give_equal_bytes_in_any_order() {
     let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
     items.reverse();
     calls.reverse();
-    assert_eq!(
-        page,
-        shown(&contents_of(plan.clone(), items.clone(), calls.clone()))
-    );
+    assert_eq!(page, shown(&contents_of(plan.clone(), items.clone(), calls.clone())));
 }
 
 #[test]
@@ -46,9 +43,8 @@ fn cases_follow_the_plan_run_by_run() {
     let (plan, ..) = records();
     let page = page();
     let ids = (1..=2).flat_map(|run| plan.dataset.items.iter().map(move |id| (run, id)));
-    let places: Vec<_> = ids
-        .map(|(run, id)| page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap())
-        .collect();
+    let places: Vec<_> =
+        ids.map(|(run, id)| page.find(&format!("id=\"ward/{run}/{id}\"")).unwrap()).collect();
     assert!(places.is_sorted());
 }
 
@@ -70,10 +66,8 @@ fn a_shard_says_that_it_is_one() {
     assert!(!page().contains(said));
     let whole = plan.dataset.items.len();
     let (plan, _) = plan.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
-    let items: Vec<AnswerLine> = items
-        .into_iter()
-        .filter(|item| plan.dataset.items.contains(&item.item))
-        .collect();
+    let items: Vec<AnswerLine> =
+        items.into_iter().filter(|item| plan.dataset.items.contains(&item.item)).collect();
     let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
     assert!(page.contains(said) && page.contains(&format!("of its {whole} items")));
 }
@@ -94,12 +88,7 @@ fn what_models_write_stays_text() {
         "structured_reasoning": {"elimination": [{"dx_or_option": hostile, "why_not": hostile}, hostile]},
         "counterfactual_check": hostile, "debate_moves": {"challenge": hostile}, (hostile): hostile,
     });
-    let mut victim = item(
-        hostile,
-        Some(hostile),
-        vec![round(0, [hostile, "A", "A"])],
-        hostile,
-    );
+    let mut victim = item(hostile, Some(hostile), vec![round(0, [hostile, "A", "A"])], hostile);
     victim.rationale = hostile.into();
     victim.rounds[0].brief = hostile.into();
     victim.rounds[0].labels = vec![hostile.into()];
@@ -109,14 +98,7 @@ fn what_models_write_stays_text() {
         assert_eq!(page.matches(markup).count(), count, "{markup}");
         assert_eq!(clean.matches(markup).count(), count, "{markup}");
     }
-    for broken in [
-        "<img",
-        "</template",
-        "\u{202E}",
-        "\0",
-        "\u{1b}",
-        "' onerror",
-    ] {
+    for broken in ["<img", "</template", "\u{202E}", "\0", "\u{1b}", "' onerror"] {
         assert!(!page.contains(broken), "{broken:?}");
     }
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;]]&gt;"));
@@ -131,11 +113,7 @@ fn rows_carry_what_filters_read() {
         (1, "ward-002", "right changed wrong-to-right"),
         (1, "ward-003", "wrong changed right-to-wrong"),
         (2, "ward-003", "right disagreement"),
-        (
-            1,
-            "ward-004",
-            "wrong changed right-to-wrong disagreement tie",
-        ),
+        (1, "ward-004", "wrong changed right-to-wrong disagreement tie"),
         (1, "ward-005", "wrong error"),
         (1, "ward-006", "right fallback repaired"),
         (1, "ward-007", ""),
@@ -152,19 +130,10 @@ fn rows_carry_what_filters_read() {
 fn the_table_counts_errors_as_wrong() {
     let page = page();
     // Run 1: 3 of 7 graded, run 2: 4 of 7; the deviation is the sample's.
-    for figure in [
-        "0.4286",
-        "0.5714",
-        "<b class=\"big\">0.5000</b>",
-        "± 0.1010",
-        "n = 2 runs",
-    ] {
+    for figure in ["0.4286", "0.5714", "<b class=\"big\">0.5000</b>", "± 0.1010", "n = 2 runs"] {
         assert!(page.contains(figure), "{figure}");
     }
-    let lone = page_of(
-        item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"),
-        &[],
-    );
+    let lone = page_of(item("x", Some("A"), vec![round(0, ["A", "A", "A"])], "A"), &[]);
     assert!(lone.contains("n = 1 run, so no standard deviation"));
     assert!(lone.contains("1 of 16 planned cases"));
 }
@@ -174,10 +143,7 @@ fn an_error_without_calls_is_shown() {
     let page = page();
     let case = case_of(&page, 1, "ward-005");
     assert!(case.contains("the prompt has 9214 tokens"));
-    assert!(
-        case.contains("<p class=\"stem\" dir=\"auto\">"),
-        "the question is there all the same"
-    );
+    assert!(case.contains("<p class=\"stem\" dir=\"auto\">"), "the question is there all the same");
     assert!(case.contains("counts as wrong, gold is “D”"));
 }
 
@@ -206,10 +172,7 @@ fn a_fallback_shows_its_text_and_its_emptiness() {
     fallback.parse = Parse::Fallback;
     fallback.text = "<think>well</think> B it is".into();
     fallback.record = json!({"answer": "B", "confidence": 0});
-    let page = page_of(
-        item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"),
-        &[fallback],
-    );
+    let page = page_of(item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"), &[fallback]);
     assert!(page.contains("could not be read from this reply; the answer alone was taken"));
     assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));
 }
@@ -225,12 +188,7 @@ fn panels_of_other_sizes_and_unknown_agents_are_shown() {
     assert_eq!(page.matches("<article class=\"card\">").count(), 3);
     let mut five = records().0;
     five.panel.extend_from_within(..2);
-    let split = item(
-        "x",
-        Some("A"),
-        vec![round(0, ["A", "B", "C", "D", "E"])],
-        "A",
-    );
+    let split = item("x", Some("A"), vec![round(0, ["A", "B", "C", "D", "E"])], "A");
     let page = shown(&contents_of(five, vec![split], Vec::new()));
     assert!(page.contains("panel of 5"));
 }
@@ -238,10 +196,7 @@ fn panels_of_other_sizes_and_unknown_agents_are_shown() {
 #[test]
 fn a_system_prompt_stands_in_the_page_once() {
     let page = page();
-    assert_eq!(
-        page.matches("You are sym, in the initial stage.").count(),
-        1
-    );
+    assert_eq!(page.matches("You are sym, in the initial stage.").count(), 1);
     assert_eq!(page.matches("You are sym, in the debate stage.").count(), 1);
 }
 

@@ -67,9 +67,7 @@ fn text(script: &Script) -> ItemText {
     ItemText::Question(QuestionText {
         item: script.id.clone(),
         question: script.stem.clone(),
-        options: options
-            .map(|(letter, (text, ..))| (letter, text.clone()))
-            .collect(),
+        options: options.map(|(letter, (text, ..))| (letter, text.clone())).collect(),
         answer: script.gold.clone(),
         image: None,
     })
@@ -78,10 +76,7 @@ fn text(script: &Script) -> ItemText {
 fn play(script: &Script, run: u32, calls: &mut Vec<CallLine>) -> AnswerLine {
     let mut rounds: Vec<RoundLine> = Vec::new();
     for (number, said) in script.rounds.iter().enumerate() {
-        let mut round = round(
-            number as u32,
-            said.each_ref().map(|(answer, _)| answer.as_str()),
-        );
+        let mut round = round(number as u32, said.each_ref().map(|(answer, _)| answer.as_str()));
         round.confidences = said.iter().map(|(_, confidence)| *confidence).collect();
         round.weights = round.confidences.iter().map(|&c| recalibrate(c)).collect();
         if let Some(before) = rounds.last() {
@@ -103,20 +98,13 @@ fn play(script: &Script, run: u32, calls: &mut Vec<CallLine>) -> AnswerLine {
     if error.is_some() {
         rounds.clear();
     }
-    let answer = rounds
-        .last()
-        .map_or(String::new(), |round| round.aggregate.clone());
+    let answer = rounds.last().map_or(String::new(), |round| round.aggregate.clone());
     let mut item = item(&script.id, script.gold.as_deref(), rounds, &answer);
     item.run = run;
     item.error = error.map(String::from);
     item.tie = script.id == "ward-004";
     item.team_confidence = item.rounds.last().map_or(0.0, |last| {
-        let supporting = || {
-            last.answers
-                .iter()
-                .zip(&last.weights)
-                .filter(|(a, _)| **a == answer)
-        };
+        let supporting = || last.answers.iter().zip(&last.weights).filter(|(a, _)| **a == answer);
         supporting().map(|(_, weight)| weight).sum::<f64>() / supporting().count() as f64
     });
     item
@@ -186,9 +174,7 @@ fn record(script: &Script, answer: &str, confidence: f64, round: u32) -> Value {
         byte => 1 + (byte * 7 + answer.len() + round as usize) % 4,
     };
     let chosen = letters().find(|(letter, _)| letter == answer);
-    let support = chosen.map_or(String::new(), |(_, (text, pro, _))| {
-        format!("{text}: {pro}.")
-    });
+    let support = chosen.map_or(String::new(), |(_, (text, pro, _))| format!("{text}: {pro}."));
     let options: Vec<Value> = letters()
         .map(|(letter, (_, pro, con))| json!({"option": letter, "pros": pro, "cons": con, "fit_score": fit(&letter)}))
         .collect();

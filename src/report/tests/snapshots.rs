@@ -22,10 +22,7 @@ fn a_note() -> Contents {
     let mut contents = notes::records();
     contents.items.records.truncate(1);
     let first = contents.items.records[0].item().to_owned();
-    contents
-        .calls
-        .records
-        .retain(|call| call.item == first && call.run == 1);
+    contents.calls.records.retain(|call| call.item == first && call.run == 1);
     contents
 }
 
@@ -41,10 +38,7 @@ fn the_page_of_a_note() {
 
 #[test]
 fn the_tables_of_a_run() {
-    for (kind, contents) in [
-        ("questions", questions::contents()),
-        ("notes", notes::records()),
-    ] {
+    for (kind, contents) in [("questions", questions::contents()), ("notes", notes::records())] {
         let tables = tables(&contents, &Scoring::default()).unwrap();
         let tables: Vec<String> = tables.iter().map(|table| table.markdown()).collect();
         insta::assert_snapshot!(format!("tables of {kind}"), tables.join("\n"));

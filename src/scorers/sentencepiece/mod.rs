@@ -108,9 +108,7 @@ impl Pieces {
 
     /// The ids of a text's pieces; characters in no piece are one unknown, however many stand together, or bytes.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        let text = self
-            .normalizer
-            .normalize(text, |text| self.user_defined(text));
+        let text = self.normalizer.normalize(text, |text| self.user_defined(text));
         let mut ids: Vec<u32> = Vec::new();
         let mut after_unknown = false;
         for (piece, id) in self.best_path(&text) {
@@ -129,10 +127,7 @@ impl Pieces {
     /// The longest user-defined symbol that a text begins with, in bytes.
     fn user_defined(&self, text: &str) -> Option<usize> {
         let is_one = |id: u32| self.kinds[id as usize] == Kind::UserDefined;
-        self.matches(text)
-            .filter(|&(_, id)| is_one(id))
-            .map(|(length, _)| length)
-            .last()
+        self.matches(text).filter(|&(_, id)| is_one(id)).map(|(length, _)| length).last()
     }
 
     /// The pieces that a text begins with and that match text, the shortest first: bytes and id.
@@ -161,11 +156,7 @@ impl Pieces {
                 let place = &mut best[start + length];
                 let score = score + so_far;
                 if place.is_none_or(|step| score > step.score) {
-                    *place = Some(Step {
-                        from: start,
-                        id,
-                        score,
-                    });
+                    *place = Some(Step { from: start, id, score });
                 }
             };
             let mut alone = false;
@@ -179,11 +170,7 @@ impl Pieces {
                 alone |= length == letter.len_utf8();
             }
             if !alone {
-                offer(
-                    letter.len_utf8(),
-                    self.unknown,
-                    self.least - UNKNOWN_PENALTY,
-                );
+                offer(letter.len_utf8(), self.unknown, self.least - UNKNOWN_PENALTY);
             }
         }
         let mut path = Vec::new();
@@ -203,9 +190,7 @@ fn read_piece(message: &[u8]) -> Result<(String, f32, Kind), String> {
     for field in Fields(message) {
         match field? {
             (1, Value::Bytes(bytes)) => {
-                text = str::from_utf8(bytes)
-                    .map_err(|error| error.to_string())?
-                    .to_owned();
+                text = str::from_utf8(bytes).map_err(|error| error.to_string())?.to_owned();
             }
             (2, Value::Four(bytes)) => score = f32::from_le_bytes(bytes),
             (3, Value::Number(number)) => {

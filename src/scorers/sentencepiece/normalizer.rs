@@ -101,10 +101,7 @@ impl Table {
         let (units, odd) = trie.as_chunks::<4>();
         let units: Vec<u32> = units.iter().copied().map(u32::from_le_bytes).collect();
         let is_whole = odd.is_empty() && !units.is_empty();
-        is_whole.then(|| Self {
-            units,
-            replacements: replacements.to_vec(),
-        })
+        is_whole.then(|| Self { units, replacements: replacements.to_vec() })
     }
 
     /// The replacement of the longest entry that `text` begins with, and that entry's length.
@@ -128,8 +125,7 @@ impl Table {
         let replacement = self.replacements.get(usize::try_from(value).ok()?..)?;
         let end = replacement.iter().position(|&byte| byte == 0)?;
         let replacement = str::from_utf8(&replacement[..end]).ok()?;
-        text.is_char_boundary(length)
-            .then(|| (replacement.to_owned(), length))
+        text.is_char_boundary(length).then(|| (replacement.to_owned(), length))
     }
 }
 
@@ -160,11 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_no_table_is_refused() {
-        for bytes in [
-            &b"\x04\x00"[..],
-            b"\x08\x00\x00\x00abcd",
-            b"\x03\x00\x00\x00abc",
-        ] {
+        for bytes in [&b"\x04\x00"[..], b"\x08\x00\x00\x00abcd", b"\x03\x00\x00\x00abc"] {
             assert!(!Normalizer::default().set_table(bytes), "{bytes:?}");
         }
         assert!(Normalizer::default().set_table(b""));

@@ -31,10 +31,9 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> Reading {
     let (number, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let number = number.trim_end_matches(['.', ':', ')']);
     match number.parse() {
-        Ok(sentence_id) if sentence_id < sentences => Reading::Wrong {
-            sentence_id,
-            correction: rest.trim().to_owned(),
-        },
+        Ok(sentence_id) if sentence_id < sentences => {
+            Reading::Wrong { sentence_id, correction: rest.trim().to_owned() }
+        }
         _ => Reading::Unreadable,
     }
 }
@@ -44,10 +43,7 @@ impl Reading {
     pub fn record(&self) -> (Value, Parse) {
         match self {
             Reading::Correct => (json!({"flag": false}), Parse::Ok),
-            Reading::Wrong {
-                sentence_id,
-                correction,
-            } => {
+            Reading::Wrong { sentence_id, correction } => {
                 let record = json!({
                     "flag": true,
                     "sentence_id": sentence_id,
@@ -76,19 +72,8 @@ mod tests {
         assert_eq!(read("2. Give\nB.", 3, false), wrong(2, "Give\nB."));
         assert_eq!(read("<think>0 no</think>1 Yes", 3, false), wrong(1, "Yes"));
         assert_eq!(read("0", 3, false), wrong(0, ""));
-        for unreadable in [
-            "3 Too far.",
-            "-1",
-            "",
-            "The text is correct",
-            "INCORRECT",
-            "1.5 x",
-        ] {
-            assert_eq!(
-                read(unreadable, 3, false),
-                Reading::Unreadable,
-                "{unreadable}"
-            );
+        for unreadable in ["3 Too far.", "-1", "", "The text is correct", "INCORRECT", "1.5 x"] {
+            assert_eq!(read(unreadable, 3, false), Reading::Unreadable, "{unreadable}");
         }
     }
 

@@ -29,10 +29,7 @@ impl BaseLlm {
     /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<BaseLlm, PromptError> {
         let name = format!("base_llm/prompt-{}.txt", settings.prompt);
-        Ok(BaseLlm {
-            settings: settings.clone(),
-            prompt: prompts.get(&name, &[])?.to_owned(),
-        })
+        Ok(BaseLlm { settings: settings.clone(), prompt: prompts.get(&name, &[])?.to_owned() })
     }
 }
 
@@ -64,11 +61,7 @@ impl System for BaseLlm {
             flags: vec![flag],
             confidences: vec![None],
         });
-        if let Reading::Wrong {
-            sentence_id,
-            correction,
-        } = reading
-        {
+        if let Reading::Wrong { sentence_id, correction } = reading {
             record.sentence = note.sentences[sentence_id].clone();
             record.sentence_id = Some(sentence_id);
             record.exact_sentence_id = Some(sentence_id);
@@ -132,14 +125,8 @@ mod tests {
             check(&protocol, &note(), script)
         };
         let (record, calls) = ask(["1 Beta agonists were given.", "never"]);
-        assert_eq!(
-            (record.flag, record.sentence_id, calls.len()),
-            (Some(true), Some(1), 1)
-        );
-        assert_eq!(
-            record.correction.as_deref(),
-            Some("Beta agonists were given.")
-        );
+        assert_eq!((record.flag, record.sentence_id, calls.len()), (Some(true), Some(1), 1));
+        assert_eq!(record.correction.as_deref(), Some("Beta agonists were given."));
         assert!(calls[0].messages[0].content.contains("\n1 Beta blockers"));
         let (record, calls) = ask(["hm", "CORRECT"]);
         assert_eq!((record.flag, calls.len()), (Some(false), 2));

@@ -25,11 +25,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            prompt: 1,
-            release_compat: false,
-            decoding: Decoding::default(),
-        }
+        Settings { prompt: 1, release_compat: false, decoding: Decoding::default() }
     }
 }
 

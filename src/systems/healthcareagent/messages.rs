@@ -70,11 +70,7 @@ impl Messages {
                 fill(&self.considerations, &values) + "\n\n"
             }
         };
-        self.about(
-            question,
-            &self.preliminary,
-            &[("considerations", &considerations)],
-        )
+        self.about(question, &self.preliminary, &[("considerations", &considerations)])
     }
 
     /// The critique that is this one of [`CRITIQUES`]; it is shown the draft, and neither question nor options.
@@ -85,10 +81,8 @@ impl Messages {
 
     /// The critiques as one text, from those in the order of [`CRITIQUES`].
     pub fn feedback(&self, critiques: &[String]) -> String {
-        let values: Vec<(&str, &str)> = CRITIQUES
-            .into_iter()
-            .zip(critiques.iter().map(String::as_str))
-            .collect();
+        let values: Vec<(&str, &str)> =
+            CRITIQUES.into_iter().zip(critiques.iter().map(String::as_str)).collect();
         fill(&self.feedback, &values)
     }
 
@@ -100,10 +94,7 @@ impl Messages {
 
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {
         let options = option_lines(question);
-        let values = [
-            ("question", question.question.as_str()),
-            ("options", &options),
-        ];
+        let values = [("question", question.question.as_str()), ("options", &options)];
         messages(&self.system, fill(template, &[&values, more].concat()))
     }
 }

@@ -85,10 +85,7 @@ pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Conclusion,
     let object = |value: &Value| value.is_object().then(|| text(&value["explanation"]));
     let partial = json_object::read(completion, finish_reason, object);
     let conclusion = match partial {
-        Some((explanation, _)) => Conclusion {
-            explanation,
-            answer: String::new(),
-        },
+        Some((explanation, _)) => Conclusion { explanation, answer: String::new() },
         None => Conclusion {
             explanation: String::new(),
             answer: match answer_field(said(completion), "answer") {
@@ -124,20 +121,11 @@ mod tests {
         };
         assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE".into(), Parse::Ok));
         assert_eq!(plan(" inquiry\n"), ("INQUIRY".into(), Parse::Ok));
-        assert_eq!(
-            plan("I choose INQUIRY."),
-            ("INQUIRY".into(), Parse::Repaired)
-        );
-        assert_eq!(
-            plan("DIAGNOSE, no INQUIRY"),
-            ("INQUIRY".into(), Parse::Repaired)
-        );
+        assert_eq!(plan("I choose INQUIRY."), ("INQUIRY".into(), Parse::Repaired));
+        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("INQUIRY".into(), Parse::Repaired));
         assert_eq!(plan("Hm."), ("DIAGNOSE".into(), Parse::Fallback));
         assert_eq!(plan(""), ("DIAGNOSE".into(), Parse::Fallback));
-        assert_eq!(
-            plan("<think>INQUIRY?</think>DIAGNOSE"),
-            ("DIAGNOSE".into(), Parse::Ok)
-        );
+        assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE".into(), Parse::Ok));
     }
 
     #[test]
@@ -152,10 +140,7 @@ mod tests {
             read(r#"Sure: {"questions": ["How long?", "How strong?",]}"#),
             (both.clone(), Parse::Repaired)
         );
-        assert_eq!(
-            read(r#"{"questions": "How long?\nHow strong?"}"#),
-            (both, Parse::Ok)
-        );
+        assert_eq!(read(r#"{"questions": "How long?\nHow strong?"}"#), (both, Parse::Ok));
         assert_eq!(read(r#"{"questions": 3}"#), (vec![], Parse::Fallback));
         assert_eq!(read("How long?"), (vec![], Parse::Fallback));
     }
@@ -197,10 +182,7 @@ mod tests {
     #[test]
     fn a_critique_is_all_of_its_text() {
         let (record, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
-        assert_eq!(
-            (record["feedback"].as_str(), parse),
-            (Some("Add a {warning}."), Parse::Ok)
-        );
+        assert_eq!((record["feedback"].as_str(), parse), (Some("Add a {warning}."), Parse::Ok));
         assert_eq!(critique(" ", STOP).1, Parse::Fallback);
         assert_eq!(critique("Add", FinishReason::Length).1, Parse::Fallback);
     }

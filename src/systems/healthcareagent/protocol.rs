@@ -32,10 +32,7 @@ impl HealthcareAgent {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn new(decoding: &Decoding, prompts: &PromptSet) -> Result<HealthcareAgent, PromptError> {
-        Ok(HealthcareAgent {
-            decoding: decoding.clone(),
-            messages: Messages::new(prompts)?,
-        })
+        Ok(HealthcareAgent { decoding: decoding.clone(), messages: Messages::new(prompts)? })
     }
 }
 
@@ -48,13 +45,8 @@ impl System for HealthcareAgent {
         let concluded = self.concluded(question);
 
         let messages = self.messages.preliminary(question, &follow_ups);
-        let ask = self.ask(
-            0,
-            Stage::Initial,
-            "preliminary",
-            messages,
-            form::record(concluded.clone()),
-        );
+        let ask =
+            self.ask(0, Stage::Initial, "preliminary", messages, form::record(concluded.clone()));
         let call = case.ask(ask, &read_conclusion)?;
         let draft = said(&call.text);
         let first: Conclusion = value(&call)?;
@@ -66,10 +58,8 @@ impl System for HealthcareAgent {
             self.ask(1, Stage::Aside, purpose, messages, passage)
         });
         let critiques = case.ask_all(critiques.collect(), &parse::critique)?;
-        let critiques: Vec<String> = critiques
-            .iter()
-            .map(|call| said(&call.text).to_owned())
-            .collect();
+        let critiques: Vec<String> =
+            critiques.iter().map(|call| said(&call.text).to_owned()).collect();
         let feedback = self.messages.feedback(&critiques);
 
         let messages = self.messages.last(question, draft, &feedback);
@@ -144,19 +134,13 @@ impl HealthcareAgent {
     /// The fields of the draft and of the final answer.
     fn concluded(&self, question: &Question) -> Vec<(&'static str, Value)> {
         let explanation = form::string(STEPS * self.decoding.record_chars);
-        vec![
-            ("explanation", explanation),
-            ("answer", form::answer(question)),
-        ]
+        vec![("explanation", explanation), ("answer", form::answer(question))]
     }
 
     /// No tokenizer needs more tokens than bytes, and nothing that is asked for is longer than an explanation with its answer.
     fn max_tokens(&self) -> Option<usize> {
         let explanation = form::string(STEPS * self.decoding.record_chars);
-        let record = vec![
-            ("explanation", explanation),
-            ("answer", form::choice(&["A"])),
-        ];
+        let record = vec![("explanation", explanation), ("answer", form::choice(&["A"]))];
         self.decoding.bound(form::longest(&form::root(record)))
     }
 }
@@ -194,11 +178,7 @@ mod tests {
             };
             text.to_owned()
         });
-        answer(
-            &SystemConfig::named("healthcareagent").unwrap(),
-            &question(5),
-            script,
-        )
+        answer(&SystemConfig::named("healthcareagent").unwrap(), &question(5), script)
     }
 
     fn user<'a>(calls: &'a [CallLine], purpose: &str) -> &'a str {
@@ -214,16 +194,12 @@ mod tests {
             let (item, calls) = run(plan, LAST);
             assert_eq!(item.calls as usize, calls.len());
             let calls = calls.into_iter();
-            calls
-                .map(|call| (call.purpose, call.stage, call.round))
-                .collect()
+            calls.map(|call| (call.purpose, call.stage, call.round)).collect()
         };
         let (aside, first, last) = (Stage::Aside, Stage::Initial, Stage::Final);
         let expected = |steps: &[(&str, Stage, u32)]| -> Vec<(String, Stage, u32)> {
             let steps = steps.iter();
-            steps
-                .map(|(purpose, stage, round)| (purpose.to_string(), *stage, *round))
-                .collect()
+            steps.map(|(purpose, stage, round)| (purpose.to_string(), *stage, *round)).collect()
         };
         let reviewed = [
             ("preliminary", first, 0),
@@ -235,11 +211,7 @@ mod tests {
         let diagnosed = [&[("planner", aside, 0)], &reviewed[..]].concat();
         assert_eq!(purposes("DIAGNOSE"), expected(&diagnosed));
         assert_eq!(purposes("Who knows?"), expected(&diagnosed));
-        let inquired = [
-            &[("planner", aside, 0), ("inquiry", aside, 0)],
-            &reviewed[..],
-        ]
-        .concat();
+        let inquired = [&[("planner", aside, 0), ("inquiry", aside, 0)], &reviewed[..]].concat();
         assert_eq!(purposes("INQUIRY"), expected(&inquired));
     }
 
@@ -259,10 +231,7 @@ mod tests {
         for purpose in CRITIQUES {
             let shown = user(&calls, purpose);
             assert!(shown.contains(DRAFT), "{shown}");
-            assert!(
-                !shown.contains("Which one") && !shown.contains("option A"),
-                "{shown}"
-            );
+            assert!(!shown.contains("Which one") && !shown.contains("option A"), "{shown}");
         }
     }
 
@@ -285,39 +254,18 @@ mod tests {
             .rounds
             .iter()
             .map(|round| {
-                (
-                    round.round,
-                    round.stage,
-                    round.answers.join(","),
-                    round.aggregate.as_str(),
-                )
+                (round.round, round.stage, round.answers.join(","), round.aggregate.as_str())
             })
             .collect();
         assert_eq!(
             rounds,
-            [
-                (0, Stage::Initial, "C".to_owned(), "C"),
-                (1, Stage::Final, "B".to_owned(), "B")
-            ]
+            [(0, Stage::Initial, "C".to_owned(), "C"), (1, Stage::Final, "B".to_owned(), "B")]
         );
-        assert_eq!(
-            (item.answer.as_str(), item.correct, item.rounds_run),
-            ("B", Some(true), 1)
-        );
-        assert_eq!(
-            (item.rationale.as_str(), item.team_confidence),
-            ("see a doctor", 1.0)
-        );
+        assert_eq!((item.answer.as_str(), item.correct, item.rounds_run), ("B", Some(true), 1));
+        assert_eq!((item.rationale.as_str(), item.team_confidence), ("see a doctor", 1.0));
         let last = calls.last().unwrap();
-        assert_eq!(
-            last.record,
-            json!({"explanation": "see a doctor", "answer": "B"})
-        );
-        assert!(
-            calls
-                .iter()
-                .all(|call| call.agent == "doctor" && call.record.is_object())
-        );
+        assert_eq!(last.record, json!({"explanation": "see a doctor", "answer": "B"}));
+        assert!(calls.iter().all(|call| call.agent == "doctor" && call.record.is_object()));
     }
 
     #[test]

@@ -31,10 +31,7 @@ impl MdAgents {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MdAgents, PromptError> {
-        Ok(MdAgents {
-            settings: settings.clone(),
-            messages: Messages::new(prompts)?,
-        })
+        Ok(MdAgents { settings: settings.clone(), messages: Messages::new(prompts)? })
     }
 }
 
@@ -109,10 +106,7 @@ impl MdAgents {
 
         let step = self.opinion_step(case, Stage::Initial, "opinion");
         let asks = experts.iter().enumerate().map(|(at, expert)| {
-            let values = [
-                ("role", expert.role.as_str()),
-                ("expertise", &expert.expertise),
-            ];
+            let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
             let messages = fill_case(&self.messages.opinion, case.item, &values);
             step.ask(at % AGENTS, format!("expert-{}", at + 1), messages)
         });
@@ -123,10 +117,7 @@ impl MdAgents {
             let values = [
                 ("role", expert.role.as_str()),
                 ("answer", &field(&call.record, "answer")),
-                (
-                    "explanation",
-                    &truncate(&explanation, self.settings.truncate_chars),
-                ),
+                ("explanation", &truncate(&explanation, self.settings.truncate_chars)),
             ];
             fill(&self.messages.opinion_block, &values)
         });
@@ -154,10 +145,8 @@ impl MdAgents {
         stage: Stage,
         purpose: &'static str,
     ) -> Step {
-        let fields = vec![
-            ("explanation", self.settings.decoding.string()),
-            ("answer", answer(case.item)),
-        ];
+        let fields =
+            vec![("explanation", self.settings.decoding.string()), ("answer", answer(case.item))];
         self.record_step(stage, purpose, fields)
     }
 
@@ -172,12 +161,7 @@ impl MdAgents {
 
     /// Everything is round 0: nobody answers twice.
     pub(super) fn step(&self, stage: Stage, purpose: &'static str, shape: Shape) -> Step {
-        Step {
-            stage,
-            round: 0,
-            purpose,
-            shape,
-        }
+        Step { stage, round: 0, purpose, shape }
     }
 
     /// Reads a record with an answer.
@@ -202,10 +186,7 @@ pub(super) fn fill_case(
     more: &[(&str, &str)],
 ) -> Vec<Message> {
     let options = option_lines(question);
-    let case = [
-        ("question", question.question.as_str()),
-        ("options", &options),
-    ];
+    let case = [("question", question.question.as_str()), ("options", &options)];
     templates.fill(&[&case, more].concat())
 }
 

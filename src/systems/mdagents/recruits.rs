@@ -34,27 +34,14 @@ pub struct Member {
 }
 
 /// MedAgentBoard's, where no expert could be read.
-const DEFAULT_EXPERTS: [&str; EXPERTS] = [
-    "Internal Medicine",
-    "Radiologist",
-    "Surgeon",
-    "Pathologist",
-    "Pharmacist",
-];
+const DEFAULT_EXPERTS: [&str; EXPERTS] =
+    ["Internal Medicine", "Radiologist", "Surgeon", "Pathologist", "Pharmacist"];
 
 /// MedAgentBoard's, where no team could be read: goal, lead, assistant.
 const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
-    (
-        "Initial Assessment Team (IAT)",
-        "Emergency Physician",
-        "Radiologist",
-    ),
+    ("Initial Assessment Team (IAT)", "Emergency Physician", "Radiologist"),
     ("Diagnostic Team", "Cardiologist", "Neurologist"),
-    (
-        "Final Review and Decision Team (FRDT)",
-        "Senior Consultant",
-        "Clinical Pharmacist",
-    ),
+    ("Final Review and Decision Team (FRDT)", "Senior Consultant", "Clinical Pharmacist"),
 ];
 
 /// Reads the experts of a reply, the first [`EXPERTS`] that have a role.
@@ -85,10 +72,7 @@ pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
 /// Who assesses first comes first, who reviews last comes last, and the others keep their order.
 fn turn(goal: &str) -> u8 {
     let goal = goal.to_lowercase();
-    let names = |word: &str| {
-        goal.split(|c: char| !c.is_alphanumeric())
-            .any(|w| w == word)
-    };
+    let names = |word: &str| goal.split(|c: char| !c.is_alphanumeric()).any(|w| w == word);
     // As words: "iat" is also in "pediatrics" and "psychiatry".
     match () {
         () if goal.contains("initial assessment") || names("iat") => 0,
@@ -114,20 +98,14 @@ fn team((at, value): (usize, &Value)) -> Option<Team> {
     let mut members: Vec<Member> = elements(&value["members"]).filter_map(member).collect();
     let marked = members.iter().position(|member| member.is_lead);
     let named = |member: &Member| member.role.to_lowercase().contains("lead");
-    let lead = marked
-        .or_else(|| members.iter().position(named))
-        .unwrap_or(0);
+    let lead = marked.or_else(|| members.iter().position(named)).unwrap_or(0);
     members.get_mut(..=lead)?.rotate_right(1);
     members.truncate(MEMBERS);
     for (at, member) in members.iter_mut().enumerate() {
         member.is_lead = at == 0;
     }
     let group_id = or(field(value, "group_id"), &format!("Group {}", at + 1));
-    Some(Team {
-        goal: or(field(value, "goal"), &format!("Goal of {group_id}")),
-        group_id,
-        members,
-    })
+    Some(Team { goal: or(field(value, "goal"), &format!("Goal of {group_id}")), group_id, members })
 }
 
 fn member(value: &Value) -> Option<Member> {
@@ -136,11 +114,7 @@ fn member(value: &Value) -> Option<Member> {
         Value::String(word) => matches!(word.trim().to_lowercase().as_str(), "true" | "yes"),
         other => *other == true,
     };
-    Some(Member {
-        expertise: or(field(value, "expertise"), &role),
-        is_lead,
-        role,
-    })
+    Some(Member { expertise: or(field(value, "expertise"), &role), is_lead, role })
 }
 
 /// The role of an object, or a plain text.
@@ -169,11 +143,8 @@ fn default_experts() -> Vec<Expert> {
 }
 
 fn default_teams() -> Vec<Team> {
-    let member = |role: &str, is_lead| Member {
-        role: role.to_owned(),
-        expertise: role.to_owned(),
-        is_lead,
-    };
+    let member =
+        |role: &str, is_lead| Member { role: role.to_owned(), expertise: role.to_owned(), is_lead };
     let teams = DEFAULT_TEAMS.iter().enumerate();
     teams
         .map(|(at, (goal, lead, assistant))| Team {
@@ -190,18 +161,12 @@ mod tests {
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
         let (record, parse) = read_experts(text, FinishReason::Stop);
-        (
-            serde_json::from_value(record["experts"].clone()).unwrap(),
-            parse,
-        )
+        (serde_json::from_value(record["experts"].clone()).unwrap(), parse)
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
         let (record, parse) = read_teams(text, FinishReason::Stop);
-        (
-            serde_json::from_value(record["teams"].clone()).unwrap(),
-            parse,
-        )
+        (serde_json::from_value(record["teams"].clone()).unwrap(), parse)
     }
 
     #[test]
@@ -211,29 +176,18 @@ mod tests {
         let (read, parse) = experts(text);
         assert_eq!(parse, Parse::Ok);
         assert_eq!(read.len(), 2);
-        assert_eq!(
-            (read[0].expertise.as_str(), read[0].hierarchy.as_str()),
-            ("kidneys", "Lead")
-        );
+        assert_eq!((read[0].expertise.as_str(), read[0].hierarchy.as_str()), ("kidneys", "Lead"));
         assert_eq!(
             (read[1].expertise.as_str(), read[1].hierarchy.as_str()),
             ("Surgeon", "Independent")
         );
         let seven: Vec<String> = (0..7).map(|at| format!("Expert {at}")).collect();
-        assert_eq!(
-            experts(&json!({"experts": seven}).to_string()).0.len(),
-            EXPERTS
-        );
+        assert_eq!(experts(&json!({"experts": seven}).to_string()).0.len(), EXPERTS);
     }
 
     #[test]
     fn where_no_expert_is_named_the_usual_ones_come() {
-        for text in [
-            "Ask a surgeon.",
-            r#"{"experts": []}"#,
-            r#"{"experts": "Surgeon"}"#,
-            "",
-        ] {
+        for text in ["Ask a surgeon.", r#"{"experts": []}"#, r#"{"experts": "Surgeon"}"#, ""] {
             let (read, parse) = experts(text);
             let roles: Vec<&str> = read.iter().map(|expert| expert.role.as_str()).collect();
             assert_eq!(
@@ -258,37 +212,21 @@ mod tests {
         let groups: Vec<&str> = read.iter().map(|team| team.group_id.as_str()).collect();
         assert_eq!(groups, ["Group 4", "P", "R"]);
         let roles = |team: &Team| -> Vec<String> {
-            team.members
-                .iter()
-                .map(|member| member.role.clone())
-                .collect()
+            team.members.iter().map(|member| member.role.clone()).collect()
         };
-        assert_eq!(
-            roles(&read[0]),
-            ["Emergency physician", "Triage nurse", "Radiologist"]
-        );
+        assert_eq!(roles(&read[0]), ["Emergency physician", "Triage nurse", "Radiologist"]);
         assert_eq!(roles(&read[1]), ["Team lead", "Nurse"]);
-        let leads = read
-            .iter()
-            .flat_map(|team| &team.members)
-            .filter(|m| m.is_lead);
+        let leads = read.iter().flat_map(|team| &team.members).filter(|m| m.is_lead);
         assert_eq!(leads.count(), 3);
     }
 
     #[test]
     fn where_no_team_is_named_the_usual_ones_come() {
-        for text in [
-            "Two teams.",
-            r#"{"teams": [{"goal": "IAT"}]}"#,
-            r#"{"teams": {}}"#,
-        ] {
+        for text in ["Two teams.", r#"{"teams": [{"goal": "IAT"}]}"#, r#"{"teams": {}}"#] {
             let (read, parse) = teams(text);
             assert_eq!((read, parse), (default_teams(), Parse::Fallback), "{text}");
         }
-        let turns: Vec<u8> = default_teams()
-            .iter()
-            .map(|team| turn(&team.goal))
-            .collect();
+        let turns: Vec<u8> = default_teams().iter().map(|team| turn(&team.goal)).collect();
         assert_eq!(turns, [0, 1, 2]);
     }
 }

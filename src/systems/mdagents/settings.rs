@@ -37,11 +37,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            truncate_chars: 200,
-            mab_compat: false,
-            decoding: Decoding::default(),
-        }
+        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
     }
 }
 
@@ -77,10 +73,7 @@ mod tests {
     fn agents_sit_on_the_panels_models_and_the_others_on_the_first() {
         let seats = config::Settings::seats(&Settings::default());
         let seat = |at: usize| (seats[at].agent.as_str(), seats[at].model);
-        assert_eq!(
-            [seat(0), seat(1), seat(2)],
-            [("agent-1", 0), ("agent-2", 1), ("agent-3", 2)]
-        );
+        assert_eq!([seat(0), seat(1), seat(2)], [("agent-1", 0), ("agent-2", 1), ("agent-3", 2)]);
         assert_eq!(seat(MODERATOR), ("moderator", 0));
         assert_eq!(seat(RECRUITER), ("recruiter", 0));
         assert_eq!(seats.len(), 5);

@@ -53,10 +53,7 @@ impl MdAgents {
         ]);
         let fields = vec![("teams", array(team, TEAMS, TEAMS))];
         let step = self.record_step(Stage::Aside, "recruitment", fields);
-        let counts = [
-            ("count", &*TEAMS.to_string()),
-            ("members", &*MEMBERS.to_string()),
-        ];
+        let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = fill_case(&self.messages.teams, case.item, &counts);
         let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_teams)?;
         part(&call, "teams")
@@ -75,10 +72,7 @@ impl MdAgents {
             self.ask_member(case, &step, &self.messages.request, (at, 0), team, &more)
         });
         let calls = case.ask_all(asks.collect(), &read_passage)?;
-        Ok(calls
-            .iter()
-            .map(|call| field(&call.record, "text"))
-            .collect())
+        Ok(calls.iter().map(|call| field(&call.record, "text")).collect())
     }
 
     /// What every assistant reports to its lead, team by team.
@@ -88,25 +82,13 @@ impl MdAgents {
         teams: &[Team],
         requests: &[String],
     ) -> Result<Vec<Vec<String>>, PanelError> {
-        let step = self.step(
-            Stage::Aside,
-            "investigation",
-            self.settings.decoding.passage(),
-        );
+        let step = self.step(Stage::Aside, "investigation", self.settings.decoding.passage());
         let templates = &self.messages.investigation;
-        let asks = teams
-            .iter()
-            .zip(requests)
-            .enumerate()
-            .flat_map(|(at, (team, request))| {
-                let more = [
-                    ("request", request.as_str()),
-                    ("lead", &team.members[0].role),
-                ];
-                let ask =
-                    |member| self.ask_member(case, &step, templates, (at, member), team, &more);
-                (1..team.members.len()).map(ask).collect::<Vec<_>>()
-            });
+        let asks = teams.iter().zip(requests).enumerate().flat_map(|(at, (team, request))| {
+            let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
+            let ask = |member| self.ask_member(case, &step, templates, (at, member), team, &more);
+            (1..team.members.len()).map(ask).collect::<Vec<_>>()
+        });
         let calls = case.ask_all(asks.collect(), &read_passage)?;
         let mut reports = calls.iter().map(|call| field(&call.record, "text"));
         let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
@@ -123,21 +105,16 @@ impl MdAgents {
     ) -> Result<Vec<CallLine>, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "report");
         let asks = teams.iter().enumerate().map(|(at, team)| {
-            let reported = assistants(team)
-                .zip(&investigations[at])
-                .map(|(one, report)| {
-                    let values = [("role", one.role.as_str()), ("report", report)];
-                    fill(&self.messages.investigation_block, &values)
-                });
+            let reported = assistants(team).zip(&investigations[at]).map(|(one, report)| {
+                let values = [("role", one.role.as_str()), ("report", report)];
+                fill(&self.messages.investigation_block, &values)
+            });
             let reported: Vec<String> = reported.collect();
             let reported = match reported.is_empty() {
                 true => "No assistants were assigned.".to_owned(),
                 false => reported.join("\n"),
             };
-            let more = [
-                ("request", requests[at].as_str()),
-                ("investigations", &reported),
-            ];
+            let more = [("request", requests[at].as_str()), ("investigations", &reported)];
             self.ask_member(case, &step, &self.messages.report, (at, 0), team, &more)
         });
         case.ask_all(asks.collect(), &self.reader())

@@ -62,13 +62,7 @@ impl System for Harness {
             let opinions = self.analyse(&case, round, &specialties)?;
             if round == 1 {
                 let answers = letters(&opinions);
-                rounds.push(round_line(
-                    0,
-                    Stage::Initial,
-                    doctors(),
-                    answers,
-                    String::new(),
-                ));
+                rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
             }
             synthesis = self.synthesise(&case, round, &specialties, &opinions)?;
             let reviews = self.review(&case, round, &specialties, &synthesis)?;
@@ -130,12 +124,7 @@ impl Harness {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
-        let step = Step {
-            stage,
-            round,
-            purpose: "analysis",
-            shape: self.opinion_shape(case.item),
-        };
+        let step = Step { stage, round, purpose: "analysis", shape: self.opinion_shape(case.item) };
         let options = option_lines(case.item);
         let asks = specialties.iter().enumerate().map(|(doctor, specialty)| {
             let values = [
@@ -160,9 +149,7 @@ impl Harness {
             stage: Stage::Aside,
             round,
             purpose: "synthesis",
-            shape: self
-                .decoding
-                .record(vec![("explanation", self.decoding.string())]),
+            shape: self.decoding.record(vec![("explanation", self.decoding.string())]),
         };
         let opinion = |(doctor, (specialty, call)): (usize, (&String, &CallLine))| {
             let values = [
@@ -254,10 +241,7 @@ fn read_opinion(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
 /// An answer in it is left out.
 fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     let reply = Reply::read(text, finish_reason, "explanation");
-    (
-        json!({"explanation": reply.prose("explanation")}),
-        reply.parse,
-    )
+    (json!({"explanation": reply.prose("explanation")}), reply.parse)
 }
 
 fn read_review(text: &str, finish_reason: FinishReason) -> (Value, Parse) {

@@ -128,9 +128,7 @@ impl System for Original {
             return Vec::new();
         };
         let prompts = self.domain_prompts(question).into_iter();
-        prompts
-            .map(|messages| Opening::new(GATHERER, messages))
-            .collect()
+        prompts.map(|messages| Opening::new(GATHERER, messages)).collect()
     }
 }
 
@@ -138,14 +136,8 @@ impl Original {
     /// What the gatherer is asked: the fields for the question, and those for its options.
     fn domain_prompts(&self, question: &Question) -> [Vec<Message>; 2] {
         let options = option_lines(question);
-        let values = [
-            ("question", question.question.as_str()),
-            ("options", &options),
-        ];
-        [
-            self.question_domains.fill(&values),
-            self.option_domains.fill(&values),
-        ]
+        let values = [("question", question.question.as_str()), ("options", &options)];
+        [self.question_domains.fill(&values), self.option_domains.fill(&values)]
     }
 
     /// The experts on the question and those on its options.
@@ -156,10 +148,8 @@ impl Original {
             let regex = format!("Medical Field: {name}( \\| {name}){{{others}}}");
             self.step(Stage::Aside, 0, purpose, regex, DOMAINS_TOKENS)
         };
-        let steps = [
-            step("question-domains", QUESTION_EXPERTS),
-            step("option-domains", OPTION_EXPERTS),
-        ];
+        let steps =
+            [step("question-domains", QUESTION_EXPERTS), step("option-domains", OPTION_EXPERTS)];
         let asks = self.domain_prompts(case.item).into_iter().zip(&steps);
         let asks = asks.map(|(messages, step)| step.ask(GATHERER, "gatherer", messages));
         let calls = case.ask_all(asks.collect(), &read_domains)?;
@@ -212,20 +202,11 @@ impl Original {
             purpose: "analysis",
             shape: self.prose(ANALYSIS_TOKENS),
         };
-        let calls = self.ask_experts(
-            case,
-            experts.iter(),
-            &step,
-            templates,
-            values,
-            &read_analysis,
-        )?;
+        let calls =
+            self.ask_experts(case, experts.iter(), &step, templates, values, &read_analysis)?;
         let analysed = experts.iter().zip(&calls).map(|(expert, call)| {
             let analysis = field(&call.record, "text");
-            fill(
-                &self.analysed,
-                &[("domain", &expert.domain), ("analysis", &analysis)],
-            )
+            fill(&self.analysed, &[("domain", &expert.domain), ("analysis", &analysis)])
         });
         Ok(analysed.collect::<Vec<_>>().join("\n\n"))
     }
@@ -240,14 +221,8 @@ impl Original {
         let regex =
             format!("Key Knowledge: (?s:.{{1,{chars}}})\nTotal Analysis: (?s:.{{1,{chars}}})");
         let step = self.step(Stage::Aside, 0, "report", regex, REPORT_TOKENS);
-        let values = [
-            ("question_analyses", on_question),
-            ("option_analyses", on_options),
-        ];
-        let call = case.ask(
-            step.ask(META, "meta", self.report.fill(&values)),
-            &read_report,
-        )?;
+        let values = [("question_analyses", on_question), ("option_analyses", on_options)];
+        let call = case.ask(step.ask(META, "meta", self.report.fill(&values)), &read_report)?;
         Ok(self.report_of(case.item, &call))
     }
 
@@ -264,9 +239,7 @@ impl Original {
             stage: Stage::Aside,
             round,
             purpose: "vote",
-            shape: self
-                .decoding
-                .within(form::word(&["YES", "NO"]), VOTE_TOKENS),
+            shape: self.decoding.within(form::word(&["YES", "NO"]), VOTE_TOKENS),
         };
         let votes =
             self.ask_experts(case, experts.iter(), &step, &self.vote, &values, &read_vote)?;
@@ -279,10 +252,7 @@ impl Original {
         let calls = self.ask_experts(case, speakers, &step, &self.advice, &values, &read_advice)?;
         let advised = against.iter().zip(&calls).map(|(expert, call)| {
             let advice = field(&call.record, "text");
-            fill(
-                &self.advised,
-                &[("domain", &expert.domain), ("advice", &advice)],
-            )
+            fill(&self.advised, &[("domain", &expert.domain), ("advice", &advice)])
         });
         Ok(advised.collect::<Vec<_>>().join("\n\n"))
     }
@@ -297,10 +267,7 @@ impl Original {
         let regex = format!("Total Analysis: (?s:.{{1,{}}})", self.decoding.record_chars);
         let step = self.step(Stage::Aside, round, "revision", regex, REPORT_TOKENS);
         let values = [("report", report), ("advice", advice)];
-        let call = case.ask(
-            step.ask(META, "meta", self.revision.fill(&values)),
-            &read_report,
-        )?;
+        let call = case.ask(step.ask(META, "meta", self.revision.fill(&values)), &read_report)?;
         Ok(self.report_of(case.item, &call))
     }
 

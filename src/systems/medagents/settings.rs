@@ -46,11 +46,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            form: Form::Harness,
-            max_rounds: 3,
-            decoding: Decoding::default(),
-        }
+        Settings { form: Form::Harness, max_rounds: 3, decoding: Decoding::default() }
     }
 }
 
@@ -93,12 +89,7 @@ mod tests {
     fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
         let seats = config::Settings::seats(&Settings::default());
         let names: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
-        assert_eq!(
-            names,
-            [
-                "doctor-1", "doctor-2", "doctor-3", "gatherer", "meta", "decision"
-            ]
-        );
+        assert_eq!(names, ["doctor-1", "doctor-2", "doctor-3", "gatherer", "meta", "decision"]);
         let models: Vec<usize> = seats.iter().map(|seat| seat.model).collect();
         assert_eq!(models, [0, 1, 2, 0, 0, 0]);
         assert_eq!(names[GATHERER], "gatherer");

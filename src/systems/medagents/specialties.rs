@@ -87,9 +87,6 @@ mod tests {
         let unread = (UNREAD.map(String::from).to_vec(), Parse::Fallback);
         assert_eq!(specialties("Pediatrics, Genetics"), unread);
         let (record, parse) = read(r#"{"fields": ["Genetics"]}"#, FinishReason::Length);
-        assert_eq!(
-            (record, parse),
-            (json!({"fields": UNREAD}), Parse::Fallback)
-        );
+        assert_eq!((record, parse), (json!({"fields": UNREAD}), Parse::Fallback));
     }
 }

@@ -48,10 +48,7 @@ pub fn read_report(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
     let analysis = marked.unwrap_or(text);
-    (
-        json!({"text": analysis}),
-        parse(marked.is_some(), finish_reason),
-    )
+    (json!({"text": analysis}), parse(marked.is_some(), finish_reason))
 }
 
 /// The first "yes" or "no" anywhere, in other words too; who says neither agrees: `{"agree": …}`.
@@ -66,9 +63,7 @@ pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
 /// What stands behind `Revisions:`; without it, all there is.
 pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
     let text = without_thinking(text).trim();
-    let marked = text
-        .split_once(ADVICE_MARK)
-        .map(|(_, advice)| advice.trim());
+    let marked = text.split_once(ADVICE_MARK).map(|(_, advice)| advice.trim());
     let parse = parse(marked.is_some(), finish_reason);
     (json!({"text": marked.unwrap_or(text)}), parse)
 }
@@ -124,10 +119,7 @@ mod tests {
 
     #[test]
     fn domains_stand_behind_the_last_colon() {
-        let (record, parse) = stop(
-            read_domains,
-            "Sure: Medical Field: Cardiology | Nephrology | ",
-        );
+        let (record, parse) = stop(read_domains, "Sure: Medical Field: Cardiology | Nephrology | ");
         assert_eq!(
             (domains(&record, 5), parse),
             (vec!["Cardiology".into(), "Nephrology |".into()], Parse::Ok)
@@ -137,30 +129,16 @@ mod tests {
         assert_eq!(parse, Parse::Fallback);
         assert_eq!(domains(&none, 2), [GENERAL, GENERAL]);
         let (prose, parse) = stop(read_domains, "Cardiology");
-        assert_eq!(
-            (domains(&prose, 5), parse),
-            (vec!["Cardiology".into()], Parse::Fallback)
-        );
+        assert_eq!((domains(&prose, 5), parse), (vec!["Cardiology".into()], Parse::Fallback));
     }
 
     #[test]
     fn a_sentence_that_was_cut_short_goes_and_so_does_a_disclaimer() {
-        let text = |text: &str| {
-            stop(read_analysis, text).0["text"]
-                .as_str()
-                .unwrap()
-                .to_owned()
-        };
-        assert_eq!(
-            text("Fever of 38.5 degrees. It points to an inf"),
-            "Fever of 38.5 degrees."
-        );
+        let text = |text: &str| stop(read_analysis, text).0["text"].as_str().unwrap().to_owned();
+        assert_eq!(text("Fever of 38.5 degrees. It points to an inf"), "Fever of 38.5 degrees.");
         assert_eq!(text("Fever. Rash."), "Fever. Rash.");
         assert_eq!(text("Only one, and cut"), "Only one, and cut");
-        assert_eq!(
-            text("Well. As an AI language model, I think Ä fits."),
-            "I think Ä fits."
-        );
+        assert_eq!(text("Well. As an AI language model, I think Ä fits."), "I think Ä fits.");
         assert_eq!(text("<think>no.</think> Rash."), "Rash.");
         assert_eq!(stop(read_analysis, " ").1, Parse::Fallback);
         let cut = read_analysis("Fever. Ra", FinishReason::Length);
@@ -170,22 +148,10 @@ mod tests {
     #[test]
     fn a_report_is_what_its_mark_says() {
         let marked = "Key Knowledge: k\nTotal Analysis: the whole\nTotal Analysis: again";
-        assert_eq!(
-            stop(read_report, marked),
-            (json!({"text": "the whole"}), Parse::Ok)
-        );
-        assert_eq!(
-            stop(read_report, "prose"),
-            (json!({"text": "prose"}), Parse::Fallback)
-        );
-        assert_eq!(
-            stop(read_advice, "Revisions: more"),
-            (json!({"text": "more"}), Parse::Ok)
-        );
-        assert_eq!(
-            stop(read_advice, "more"),
-            (json!({"text": "more"}), Parse::Fallback)
-        );
+        assert_eq!(stop(read_report, marked), (json!({"text": "the whole"}), Parse::Ok));
+        assert_eq!(stop(read_report, "prose"), (json!({"text": "prose"}), Parse::Fallback));
+        assert_eq!(stop(read_advice, "Revisions: more"), (json!({"text": "more"}), Parse::Ok));
+        assert_eq!(stop(read_advice, "more"), (json!({"text": "more"}), Parse::Fallback));
     }
 
     #[test]

@@ -23,10 +23,7 @@ impl MedGuards {
         case: &Case<'_, Note>,
         record: &mut NoteLine,
     ) -> Result<(), PanelError> {
-        let prompt = (
-            self.texts.do_all(case.item),
-            self.texts.everything(case.item),
-        );
+        let prompt = (self.texts.do_all(case.item), self.texts.everything(case.item));
         let compat = self.settings.release_compat;
         let call = self.ask_combined(case, "det1", detection::PURPOSE, prompt, &|text, _| {
             let flag = flag(&outside(text), compat);
@@ -38,11 +35,7 @@ impl MedGuards {
                 "correction": correction(text, "correction", compat),
                 "confidence": located["confidence"],
             });
-            let parse = if flag.is_some() {
-                parse
-            } else {
-                Parse::Fallback
-            };
+            let parse = if flag.is_some() { parse } else { Parse::Fallback };
             (record, parse)
         })?;
         let flag = call.record["flag"].as_bool();
@@ -110,16 +103,8 @@ impl MedGuards {
         (prompt, shape): (Vec<Message>, Shape),
         read: &dyn Fn(&str, FinishReason) -> (Value, Parse),
     ) -> Result<CallLine, PanelError> {
-        let step = Step {
-            stage: Stage::Final,
-            round: 0,
-            purpose,
-            shape,
-        };
-        case.ask(
-            step.ask(self.seat(agent)?, agent, prompt),
-            &|text, finish| read(text, finish),
-        )
+        let step = Step { stage: Stage::Final, round: 0, purpose, shape };
+        case.ask(step.ask(self.seat(agent)?, agent, prompt), &|text, finish| read(text, finish))
     }
 
     fn placed(&self, note: &Note, call: &CallLine) -> Localised {

@@ -16,11 +16,7 @@ pub const PURPOSE: &str = crate::record::NoteStage::Detection.name();
 impl MedGuards {
     /// One agent's word.
     pub(super) fn detect_alone(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
-        let ask = self.detector(
-            Stage::Final,
-            "det1",
-            self.texts.detect(Prompt::A, case.item),
-        )?;
+        let ask = self.detector(Stage::Final, "det1", self.texts.detect(Prompt::A, case.item))?;
         let call = self.ask_flag(case, ask)?;
         Ok(self.detection(Source::Single, &[call]))
     }
@@ -34,10 +30,8 @@ impl MedGuards {
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_flag(text, compat))?;
-        let flags: Vec<Option<bool>> = calls
-            .iter()
-            .map(|call| call.record["flag"].as_bool())
-            .collect();
+        let flags: Vec<Option<bool>> =
+            calls.iter().map(|call| call.record["flag"].as_bool()).collect();
         if flags[0].is_some() && flags[0] == flags[1] {
             return Ok(self.detection(Source::Agreement, &calls));
         }
@@ -57,12 +51,7 @@ impl MedGuards {
     }
 
     fn detector(&self, stage: Stage, agent: &str, prompt: Vec<Message>) -> Result<Ask, PanelError> {
-        let step = Step {
-            stage,
-            round: 0,
-            purpose: PURPOSE,
-            shape: self.texts.label(),
-        };
+        let step = Step { stage, round: 0, purpose: PURPOSE, shape: self.texts.label() };
         Ok(step.ask(self.seat(agent)?, agent, prompt))
     }
 
@@ -75,14 +64,8 @@ impl MedGuards {
         DetectionLine {
             source,
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
-            flags: calls
-                .iter()
-                .map(|call| call.record["flag"].as_bool())
-                .collect(),
-            confidences: calls
-                .iter()
-                .map(|call| call.record["confidence"].as_f64())
-                .collect(),
+            flags: calls.iter().map(|call| call.record["flag"].as_bool()).collect(),
+            confidences: calls.iter().map(|call| call.record["confidence"].as_f64()).collect(),
         }
     }
 }

@@ -54,18 +54,8 @@ impl MedGuards {
     pub(super) fn locate(&self, case: &Case<'_, Note>) -> Result<Localised, PanelError> {
         let note = case.item;
         let asks = vec![
-            self.locator(
-                note,
-                Stage::Initial,
-                "loc1",
-                self.texts.locate(Prompt::A, note),
-            )?,
-            self.locator(
-                note,
-                Stage::Initial,
-                "loc2",
-                self.texts.locate(Prompt::B, note),
-            )?,
+            self.locator(note, Stage::Initial, "loc1", self.texts.locate(Prompt::A, note))?,
+            self.locator(note, Stage::Initial, "loc2", self.texts.locate(Prompt::B, note))?,
         ];
         let compat = self.settings.release_compat;
         let mut calls = case.ask_all(asks, &|text, _| read_located(text, compat))?;
@@ -97,9 +87,7 @@ impl MedGuards {
             Source::Vote => {
                 let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
                 let shared = majority(&places).flatten();
-                places
-                    .iter()
-                    .position(|place| place.is_some() && *place == shared)
+                places.iter().position(|place| place.is_some() && *place == shared)
             }
             _ => Some(2),
         };
@@ -113,9 +101,7 @@ impl MedGuards {
         let sentence_id = match (&located, self.settings.localisation) {
             (Located::Said(words), Localisation::Soft) => {
                 let found = align(&note.sentences, words, note.language, self.settings.aligner);
-                found
-                    .or(compat.then_some(Match::FIRST))
-                    .map(|found| found.index)
+                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
             }
             (Located::Said(number), Localisation::Hard) => {
                 let number = number.trim_end_matches('.').parse().ok();
@@ -126,10 +112,7 @@ impl MedGuards {
         if sentence_id.is_none() && located != Located::Nothing {
             located = Located::Malformed;
         }
-        Opinion {
-            located,
-            sentence_id,
-        }
+        Opinion { located, sentence_id }
     }
 
     fn locator(
@@ -139,12 +122,7 @@ impl MedGuards {
         agent: &str,
         prompt: Vec<Message>,
     ) -> Result<Ask, PanelError> {
-        let step = Step {
-            stage,
-            round: 0,
-            purpose: PURPOSE,
-            shape: self.texts.result(note),
-        };
+        let step = Step { stage, round: 0, purpose: PURPOSE, shape: self.texts.result(note) };
         Ok(step.ask(self.seat(agent)?, agent, prompt))
     }
 
@@ -167,10 +145,7 @@ pub(super) fn localised(
             agents: calls.iter().map(|call| call.agent.clone()).collect(),
             opinions: opinions.iter().map(|one| one.located.words()).collect(),
             sentence_ids: opinions.iter().map(|one| one.sentence_id).collect(),
-            confidences: calls
-                .iter()
-                .map(|call| call.record["confidence"].as_f64())
-                .collect(),
+            confidences: calls.iter().map(|call| call.record["confidence"].as_f64()).collect(),
         },
         opinion: opinions[chosen].clone(),
     }

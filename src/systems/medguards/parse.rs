@@ -25,10 +25,7 @@ pub fn thought(text: &str) -> String {
 pub fn confidence(text: &str) -> Option<f64> {
     let number = section(text, "confidence")?.trim().trim_end_matches('%');
     let is_short = (1..=3).contains(&number.len()) && !number.starts_with('+');
-    let number = number
-        .parse::<u32>()
-        .ok()
-        .filter(|number| is_short && *number <= 100)?;
+    let number = number.parse::<u32>().ok().filter(|number| is_short && *number <= 100)?;
     Some(f64::from(number) / 100.0)
 }
 
@@ -200,10 +197,7 @@ mod tests {
         assert_eq!(flag("I cannot help with that."), None);
         assert_eq!(flag("incorrectly, uncorrected, correctness"), None);
         assert_eq!(flag("<think>INCORRECT, and then it was cut"), None);
-        assert_eq!(
-            flag("opened elsewhere: INCORRECT</think> CORRECT"),
-            Some(false)
-        );
+        assert_eq!(flag("opened elsewhere: INCORRECT</think> CORRECT"), Some(false));
         assert_eq!(flag("<confidence>CORRECT</confidence>"), None);
         assert_eq!(flag(""), None);
     }
@@ -259,10 +253,7 @@ mod tests {
         assert_eq!(located("<result>a\nb</result>"), Located::Malformed);
         assert_eq!(located("NAN"), Located::Malformed);
         assert_eq!(located("<result>NAN</result>"), Located::Nothing);
-        assert_eq!(
-            located("<result>nan</result>"),
-            Located::Said("nan".to_owned())
-        );
+        assert_eq!(located("<result>nan</result>"), Located::Said("nan".to_owned()));
     }
 
     #[test]
@@ -272,10 +263,7 @@ mod tests {
             correction("<think>x</think><result> Give B. </result>"),
             Some("Give B.".to_owned())
         );
-        assert_eq!(
-            correction("Give B.\n<confidence>70</confidence>"),
-            Some("Give B.".to_owned())
-        );
+        assert_eq!(correction("Give B.\n<confidence>70</confidence>"), Some("Give B.".to_owned()));
         assert_eq!(correction("<result>NAN</result>"), None);
         assert_eq!(correction("<result>cut sho"), None);
         assert_eq!(correction(""), None);

@@ -24,10 +24,7 @@ impl MedGuards {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedGuards, PromptError> {
-        Ok(MedGuards {
-            settings: settings.clone(),
-            texts: Texts::new(settings, prompts)?,
-        })
+        Ok(MedGuards { settings: settings.clone(), texts: Texts::new(settings, prompts)? })
     }
 }
 
@@ -85,9 +82,7 @@ impl System for MedGuards {
             }
         };
         let openings = prompts.into_iter().enumerate();
-        openings
-            .map(|(member, messages)| Opening::new(member, messages))
-            .collect()
+        openings.map(|(member, messages)| Opening::new(member, messages)).collect()
     }
 }
 
@@ -99,9 +94,7 @@ impl MedGuards {
     pub(super) fn seat(&self, agent: &str) -> Result<usize, PanelError> {
         let mut seats = self.settings.seats().into_iter();
         let seat = seats.position(|seat| seat.agent == agent);
-        seat.ok_or_else(|| PanelError::NoSeat {
-            agent: agent.to_owned(),
-        })
+        seat.ok_or_else(|| PanelError::NoSeat { agent: agent.to_owned() })
     }
 
     fn correct_what_was_located(
@@ -118,10 +111,7 @@ impl MedGuards {
 
     /// A note whose error nobody could place stays flagged.
     pub(super) fn take_place(&self, note: &Note, record: &mut NoteLine, place: Localised) {
-        let Localised {
-            record: localisation,
-            opinion,
-        } = place;
+        let Localised { record: localisation, opinion } = place;
         record.localisation = Some(localisation);
         record.sentence_id = opinion.sentence_id;
         if let Some(id) = opinion.sentence_id {

@@ -133,9 +133,7 @@ impl config::Settings for Settings {
             .iter()
             .chain(&LOCATORS[..locators])
             .chain(&CORRECTORS[..correctors]);
-        slots
-            .map(|&(agent, model)| Seat::new(agent, model))
-            .collect()
+        slots.map(|&(agent, model)| Seat::new(agent, model)).collect()
     }
 
     fn max_calls(&self) -> u32 {
@@ -179,18 +177,12 @@ mod tests {
     #[test]
     fn a_structure_has_as_many_slots_as_agents() {
         for structure in Structure::ALL {
-            let settings = Settings {
-                structure,
-                ..Settings::default()
-            };
+            let settings = Settings { structure, ..Settings::default() };
             assert_eq!(settings.seats().len() as u32, structure.agents());
         }
         let seats = Settings::default().seats();
         let names: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
-        assert_eq!(
-            names,
-            ["det1", "det2", "det3", "loc1", "loc2", "loc3", "corr1"]
-        );
+        assert_eq!(names, ["det1", "det2", "det3", "loc1", "loc2", "loc3", "corr1"]);
         let models: Vec<usize> = seats.iter().map(|seat| seat.model).collect();
         assert_eq!(models, [0, 1, 2, 0, 1, 2, 2]);
     }

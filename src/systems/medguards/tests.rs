@@ -10,16 +10,11 @@ use crate::systems::scripted::{WRONG, check, note};
 /// What each agent says; an agent who is not named must not be asked.
 fn run(settings: &[&str], said: &[(&str, &str)]) -> (NoteLine, Vec<CallLine>) {
     let protocol = SystemConfig::parse("medguards", settings).unwrap();
-    let said: Vec<(String, String)> = said
-        .iter()
-        .map(|(agent, text)| (agent.to_string(), text.to_string()))
-        .collect();
+    let said: Vec<(String, String)> =
+        said.iter().map(|(agent, text)| (agent.to_string(), text.to_string())).collect();
     let script = Script::new(move |key, _| {
         let found = said.iter().find(|(agent, _)| *agent == key.agent);
-        found
-            .unwrap_or_else(|| panic!("{key} was not expected"))
-            .1
-            .clone()
+        found.unwrap_or_else(|| panic!("{key} was not expected")).1.clone()
     });
     check(&protocol, &note(), script)
 }
@@ -78,14 +73,8 @@ fn agreement_everywhere_costs_five_calls() {
     );
     assert_eq!(agents(&calls), ["det1", "det2", "loc1", "loc2", "corr1"]);
     assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)));
-    assert_eq!(
-        (record.sentence.as_str(), record.exact_sentence_id),
-        (WRONG, Some(1))
-    );
-    assert_eq!(
-        record.correction.unwrap(),
-        "Beta agonists were given for the attack."
-    );
+    assert_eq!((record.sentence.as_str(), record.exact_sentence_id), (WRONG, Some(1)));
+    assert_eq!(record.correction.unwrap(), "Beta agonists were given for the attack.");
     assert_eq!(record.confidence, Some(0.95));
     let localisation = record.localisation.unwrap();
     assert_eq!(localisation.source, Source::Agreement);
@@ -94,9 +83,10 @@ fn agreement_everywhere_costs_five_calls() {
     assert!(prompt(&calls, "loc1").starts_with("You are Agent A,"));
     assert!(prompt(&calls, "loc2").starts_with("You are Agent B,"));
     let correction = prompt(&calls, "corr1");
-    assert!(correction.ends_with(&format!(
-        "Predicted Erroneous Sentence: {WRONG}. Corrected Sentence:"
-    )));
+    assert!(
+        correction
+            .ends_with(&format!("Predicted Erroneous Sentence: {WRONG}. Corrected Sentence:"))
+    );
     assert!(calls.iter().all(|call| call.parse == Parse::Ok));
 }
 
@@ -124,10 +114,7 @@ fn two_who_differ_are_arbitrated_at_both_stages() {
     assert!(arbiter.starts_with(
         "You are a medical expert reviewing the clinical text and two junior doctors."
     ));
-    assert!(arbiter.contains(&format!(
-        "Original Text:\n\n{}\n\nAgent1 OUTPUT:\n\n",
-        note().text
-    )));
+    assert!(arbiter.contains(&format!("Original Text:\n\n{}\n\nAgent1 OUTPUT:\n\n", note().text)));
     assert!(arbiter.contains("<think>because</think>\nCORRECT\n<confidence>90</confidence>"));
     let arbiter = prompt(&calls, "loc3");
     assert!(arbiter.contains(
@@ -159,12 +146,7 @@ fn the_four_switches_take_reasons_and_confidence_from_the_arbiters() {
         ]
     };
     assert_eq!(shown(&[]), [true; 4]);
-    let keys = [
-        "det_reasoning",
-        "det_confidence",
-        "loc_reasoning",
-        "loc_confidence",
-    ];
+    let keys = ["det_reasoning", "det_confidence", "loc_reasoning", "loc_confidence"];
     for (which, key) in keys.into_iter().enumerate() {
         let mut expected = [true; 4];
         expected[which] = false;
@@ -186,12 +168,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     assert_eq!(calls[0].parse, Parse::Fallback);
 
     let mut all = base.to_vec();
-    all.extend([
-        ("loc1", refusal),
-        ("loc2", refusal),
-        ("loc3", &said),
-        ("corr1", refusal),
-    ]);
+    all.extend([("loc1", refusal), ("loc2", refusal), ("loc3", &said), ("corr1", refusal)]);
     let (record, calls) = run(&[], &all);
     assert_eq!((record.sentence_id, calls.len()), (Some(1), 7));
     assert!(prompt(&calls, "loc3").contains("Agent A Opinion:\nERROR\n"));
@@ -199,11 +176,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     assert_eq!(record.correction.as_deref(), Some(refusal));
 
     let mut all = base.to_vec();
-    all.extend([
-        ("loc1", none.as_str()),
-        ("loc2", refusal),
-        ("loc3", refusal),
-    ]);
+    all.extend([("loc1", none.as_str()), ("loc2", refusal), ("loc3", refusal)]);
     let (record, _) = run(&[], &all);
     assert_eq!((record.flag, record.sentence_id), (Some(true), None));
     let localisation = record.localisation.unwrap();
@@ -214,12 +187,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
 #[test]
 fn both_nan_is_agreement_and_nothing_is_corrected() {
     let (wrong, none) = (label("INCORRECT", 80), result("NAN", 80));
-    let said = [
-        ("det1", wrong.as_str()),
-        ("det2", &wrong),
-        ("loc1", &none),
-        ("loc2", "NAN"),
-    ];
+    let said = [("det1", wrong.as_str()), ("det2", &wrong), ("loc1", &none), ("loc2", "NAN")];
     let (record, calls) = run(&[], &said);
     assert_eq!(calls.len(), 4);
     assert_eq!((record.flag, record.sentence_id), (Some(true), None));
@@ -244,10 +212,7 @@ fn malformed_tags_are_mended_or_told() {
         ],
     );
     assert_eq!(record.detection.unwrap().confidences, [None, Some(0.8)]);
-    assert_eq!(
-        (record.sentence_id, record.exact_sentence_id),
-        (Some(1), None)
-    );
+    assert_eq!((record.sentence_id, record.exact_sentence_id), (Some(1), None));
     assert_eq!((record.correction, calls[4].parse), (None, Parse::Fallback));
 }
 
@@ -300,10 +265,7 @@ fn hard_localisation_takes_numbers_of_numbered_sentences() {
         ("corr1", &fixed),
     ];
     let (record, calls) = run(&["localisation=hard"], &said);
-    assert_eq!(
-        (record.sentence_id, record.exact_sentence_id),
-        (Some(1), Some(1))
-    );
+    assert_eq!((record.sentence_id, record.exact_sentence_id), (Some(1), Some(1)));
     assert_eq!(record.sentence, WRONG);
     let localisation = record.localisation.unwrap();
     assert_eq!(localisation.sentence_ids, [Some(1), None, Some(1)]);

@@ -82,11 +82,7 @@ impl Texts {
         let [first, second] = said.map(opinion);
         let opinions = fill(
             &self.detection_opinions,
-            &[
-                ("full_text", &note.text),
-                ("first", &first),
-                ("second", &second),
-            ],
+            &[("full_text", &note.text), ("first", &first), ("second", &second)],
         );
         before_note(&self.detection_arbiter, &opinions)
     }
@@ -139,29 +135,21 @@ impl Texts {
         };
         let [first, second] = said;
         let [first_meant, second_meant] = meant;
-        let opinions = [
-            (AGENT_A, opinion(first, first_meant)),
-            (AGENT_B, opinion(second, second_meant)),
-        ];
+        let opinions =
+            [(AGENT_A, opinion(first, first_meant)), (AGENT_B, opinion(second, second_meant))];
         let opinions = opinions.map(|(name, opinion)| {
             let values = [("agent_name", name), ("opinion", &opinion)];
             fill(&self.localisation_opinion, &values)
         });
         let prompt = fill(
             &self.localisation_arbiter,
-            &[
-                ("full_text", &self.report(note)),
-                ("partner_opinion", &opinions.join("\n\n")),
-            ],
+            &[("full_text", &self.report(note)), ("partner_opinion", &opinions.join("\n\n"))],
         );
         messages("", self.with_numbers(prompt))
     }
 
     pub fn correct(&self, note: &Note, sentence: &str) -> Vec<Message> {
-        let values = [
-            ("full_text", note.text.as_str()),
-            ("error_sentence", sentence),
-        ];
+        let values = [("full_text", note.text.as_str()), ("error_sentence", sentence)];
         messages("", fill(&self.correction, &values))
     }
 

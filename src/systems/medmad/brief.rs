@@ -33,9 +33,7 @@ impl BriefTemplate {
         Ok(BriefTemplate {
             head: head.to_string(),
             body: prompts.get("medmad/brief-body.txt", &[])?.to_string(),
-            instructions: prompts
-                .get("medmad/brief-instructions.txt", &[])?
-                .to_string(),
+            instructions: prompts.get("medmad/brief-instructions.txt", &[])?.to_string(),
             counterfactual: settings.counterfactual,
             truncate_chars: settings.truncate_chars,
         })
@@ -71,10 +69,7 @@ impl BriefTemplate {
             ("first_step", step(0)),
             ("second_step", step(1)),
             ("eliminations", eliminations.join("; ")),
-            (
-                "final_support",
-                cut(&record.structured_reasoning.final_support),
-            ),
+            ("final_support", cut(&record.structured_reasoning.final_support)),
             ("if_chose_other", if_chose_other),
             ("risk_check", cut(&record.debate_moves.risk_check)),
         ];
@@ -90,11 +85,7 @@ impl BriefTemplate {
             letter => letter,
         };
         let (label, confidence) = (label.to_string(), decimal(record.confidence));
-        let values = [
-            ("label", label.as_str()),
-            ("answer", answer),
-            ("confidence", &confidence),
-        ];
+        let values = [("label", label.as_str()), ("answer", answer), ("confidence", &confidence)];
         fill(&self.head, &values)
     }
 
@@ -121,10 +112,8 @@ impl BriefTemplate {
 
 /// The template's lines, without those that have a placeholder whose text is empty.
 fn filled_lines(template: &str, values: &[(&str, String)]) -> Vec<String> {
-    let values: Vec<(&str, &str)> = values
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
+    let values: Vec<(&str, &str)> =
+        values.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let has_gap = |line: &str| {
         let mut empty = values.iter().filter(|(_, value)| value.is_empty());
         empty.any(|(name, _)| has_placeholder(line, name))
@@ -189,10 +178,7 @@ mod tests {
     }
 
     fn minimal_record(answer: &str) -> Record {
-        Record {
-            answer: answer.into(),
-            ..Record::default()
-        }
+        Record { answer: answer.into(), ..Record::default() }
     }
 
     #[test]

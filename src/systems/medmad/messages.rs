@@ -26,16 +26,10 @@ impl Messages {
     /// [`PromptError`] where an overridden prompt lost a placeholder, or the entry that a switch replaces.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<Messages, PromptError> {
         let text = |name: &str, placeholders: &[&str]| -> Result<String, PromptError> {
-            Ok(prompts
-                .get(&format!("medmad/{name}.txt"), placeholders)?
-                .to_string())
+            Ok(prompts.get(&format!("medmad/{name}.txt"), placeholders)?.to_string())
         };
         let mut messages = Messages {
-            roles: [
-                text("role-sym", &[])?,
-                text("role-ddx", &[])?,
-                text("role-guide", &[])?,
-            ],
+            roles: [text("role-sym", &[])?, text("role-ddx", &[])?, text("role-guide", &[])?],
             schema: text("schema", &[])?,
             initial_system: text("initial-system", &[])?,
             initial_user: text("initial-user", &["question", "options"])?,
@@ -80,10 +74,7 @@ impl Messages {
 
 fn fill_question(template: &str, question: &Question) -> String {
     let options = option_lines(question);
-    let values = [
-        ("question", question.question.as_str()),
-        ("options", &options),
-    ];
+    let values = [("question", question.question.as_str()), ("options", &options)];
     fill(template, &values)
 }
 
@@ -101,14 +92,9 @@ fn replace_entry(
         lines.iter().position(|line| line.starts_with(&label))
     };
     let Some(first) = line_of(entry) else {
-        return Err(PromptError::NoEntry {
-            name: format!("medmad/{name}.txt"),
-            entry,
-        });
+        return Err(PromptError::NoEntry { name: format!("medmad/{name}.txt"), entry });
     };
-    let end = line_of(entry + 1)
-        .filter(|next| *next > first)
-        .unwrap_or(first + 1);
+    let end = line_of(entry + 1).filter(|next| *next > first).unwrap_or(first + 1);
     lines.splice(first..end, replacement.lines());
     let replaced = lines.join("\n");
     *text = replaced;
@@ -122,10 +108,7 @@ mod tests {
     use crate::systems::scripted::settings;
 
     fn question(text: &str, options: &[&str]) -> Question {
-        let choice = |(letter, text): (char, &&str)| Choice {
-            letter,
-            text: text.to_string(),
-        };
+        let choice = |(letter, text): (char, &&str)| Choice { letter, text: text.to_string() };
         Question {
             id: "q".into(),
             question: text.into(),
@@ -142,10 +125,7 @@ mod tests {
     #[test]
     fn the_initial_messages_are_spelled_as_in_c3() {
         let sent = messages(&[]).initial(Role::Sym, &question("Which drug?", &["Aspirin", "None"]));
-        assert_eq!(
-            (sent[0].role.as_str(), sent[1].role.as_str()),
-            ("system", "user")
-        );
+        assert_eq!((sent[0].role.as_str(), sent[1].role.as_str()), ("system", "user"));
         let system = &sent[0].content;
         assert!(system.starts_with(
             "You are a symptom-oriented GP for MCQs. Anchor on timeline, pattern, and red flags.\n\
@@ -179,11 +159,7 @@ If unsure between top options, pick the safest guideline-aligned one.";
     fn the_debate_messages_are_spelled_as_in_c4() {
         let case = question("Which drug?", &["Aspirin", "None"]);
         let sent = messages(&[]).debate(Role::Guide, &case, 2, "THE BRIEF");
-        assert!(
-            sent[0]
-                .content
-                .starts_with("You are a safety- and evidence-first GP.")
-        );
+        assert!(sent[0].content.starts_with("You are a safety- and evidence-first GP."));
         assert!(sent[0].content.ends_with(
             "\n\nYou are in Med_MAD_v0 debate. Adjust if persuaded, otherwise defend with specifics.\n\
              Keep debate fields minimal and stick to one final option letter."
@@ -222,10 +198,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
     fn the_papers_ablation_changes_one_line() {
         let case = question("q", &["x", "y"]);
         let (on, paper) = (messages(&[]), messages(&["counterfactual=paper"]));
-        assert_eq!(
-            on.initial(Role::Ddx, &case),
-            paper.initial(Role::Ddx, &case)
-        );
+        assert_eq!(on.initial(Role::Ddx, &case), paper.initial(Role::Ddx, &case));
         let on = on.debate(Role::Ddx, &case, 1, "");
         let paper = paper.debate(Role::Ddx, &case, 1, "");
         assert_eq!(on[0], paper[0]);
@@ -253,9 +226,7 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
         assert!(initial[0].content.contains("wins)\n}\n7. 'debate_moves'"));
         assert!(initial[1].content.contains("head-to-head\n5. Only then"));
         assert!(
-            debate[1]
-                .content
-                .contains("\n4. Make your final decision based on evidence.\nKeep")
+            debate[1].content.contains("\n4. Make your final decision based on evidence.\nKeep")
         );
     }
 
@@ -269,9 +240,6 @@ Keep it concise: one final option letter, brief CoT, targeted challenges.";
         assert!(Messages::new(&prompts, &Settings::default()).is_ok());
         let settings = settings(&["counterfactual=paper"]);
         let error = Messages::new(&prompts, &settings).unwrap_err();
-        assert!(
-            matches!(error, PromptError::NoEntry { entry: 4, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, PromptError::NoEntry { entry: 4, .. }), "{error}");
     }
 }

@@ -22,21 +22,14 @@ pub fn parse(text: &str, finish_reason: FinishReason) -> (Record, Parse) {
 /// The minimal record: the value after `"answer":`, else any letter of the text (App. B.2).
 fn minimal(text: &str) -> Record {
     if let Some(letter) = answer_field(text, "answer") {
-        return Record {
-            answer: letter.to_string(),
-            ..Record::default()
-        };
+        return Record { answer: letter.to_string(), ..Record::default() };
     }
     let answer = normalise_answer(text);
     let notes = match answer.as_str() {
         "" => Vec::new(),
         _ => vec![Note::AnswerFromText],
     };
-    Record {
-        answer,
-        notes,
-        ..Record::default()
-    }
+    Record { answer, notes, ..Record::default() }
 }
 
 #[cfg(test)]
@@ -78,10 +71,7 @@ mod tests {
         let thought = "<think>\nIt could be {\"answer\": \"A\"}.\n</think>\n\n";
         assert_eq!(parsed(&format!("{thought}{GOOD}")), parsed(GOOD));
         assert_eq!(parsed(&format!("so A </think>{GOOD}")), parsed(GOOD));
-        assert_eq!(
-            answer("<think> A or B, I think C"),
-            ("".into(), Parse::Fallback)
-        );
+        assert_eq!(answer("<think> A or B, I think C"), ("".into(), Parse::Fallback));
         let quoting = GOOD.replace("\"m\"", "\"</think>\"");
         assert_eq!(answer(&quoting), ("B".into(), Parse::Ok));
     }

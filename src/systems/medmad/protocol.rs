@@ -46,15 +46,10 @@ impl System for MedMad {
             Letters::AToJ => task.question()?.with_any_letter(),
         };
         let question = case.item;
-        let mut records = self.ask(&case, 0, |agent| {
-            self.messages.initial(self.settings.roles[agent], question)
-        })?;
+        let mut records = self
+            .ask(&case, 0, |agent| self.messages.initial(self.settings.roles[agent], question))?;
         let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
-        let last = if self.settings.samples > 1 {
-            0
-        } else {
-            self.settings.t_max
-        };
+        let last = if self.settings.samples > 1 { 0 } else { self.settings.t_max };
         for round in 1..=last {
             if consensus(&answers(&records)) {
                 break;
@@ -63,8 +58,7 @@ impl System for MedMad {
             let order = permutation(case.seed("labels", round), case.panel.members.len());
             let brief = self.brief.write(&records, &order);
             records = self.ask(&case, round, |agent| {
-                self.messages
-                    .debate(self.settings.roles[agent], question, round, &brief)
+                self.messages.debate(self.settings.roles[agent], question, round, &brief)
             })?;
             rounds.push(self.round_line(&case, round, &records, &order, brief));
         }
@@ -148,10 +142,7 @@ impl MedMad {
         RoundLine {
             labels: order.iter().map(|&agent| agents[agent].clone()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
-            weights: weights
-                .into_iter()
-                .map(|tenths| f64::from(tenths) / 10.0)
-                .collect(),
+            weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
             aggregate: vote.answer,
             ..round_line(round, stage, gave.collect(), answers.collect(), brief)
         }
@@ -159,10 +150,7 @@ impl MedMad {
 }
 
 fn answers(records: &[Record]) -> Vec<&str> {
-    records
-        .iter()
-        .map(|record| record.answer.as_str())
-        .collect()
+    records.iter().map(|record| record.answer.as_str()).collect()
 }
 
 fn read(text: &str, finish_reason: FinishReason) -> (Value, Parse) {

@@ -145,17 +145,13 @@ fn structured_reasoning(value: &Value) -> StructuredReasoning {
 
 fn elimination(key: &str, entry: &Value) -> Elimination {
     let (dx_or_option, why_not) = match entry {
-        Value::Object(object) => (
-            object.get("dx_or_option").map_or(key.to_string(), text),
-            text(&entry["why_not"]),
-        ),
+        Value::Object(object) => {
+            (object.get("dx_or_option").map_or(key.to_string(), text), text(&entry["why_not"]))
+        }
         plain if key.is_empty() => (text(plain), String::new()),
         plain => (key.to_string(), text(plain)),
     };
-    Elimination {
-        dx_or_option,
-        why_not,
-    }
+    Elimination { dx_or_option, why_not }
 }
 
 fn counterfactual_check(value: &Value) -> Option<CounterfactualCheck> {
@@ -179,10 +175,7 @@ fn entries<'a>(value: &'a Value, own_key: &str) -> Vec<(&'a str, &'a Value)> {
     match value {
         Value::Array(list) => list.iter().map(|entry| ("", entry)).collect(),
         Value::Object(object) if object.contains_key(own_key) => vec![("", value)],
-        Value::Object(object) => object
-            .iter()
-            .map(|(key, entry)| (key.as_str(), entry))
-            .collect(),
+        Value::Object(object) => object.iter().map(|(key, entry)| (key.as_str(), entry)).collect(),
         _ => Vec::new(),
     }
 }
@@ -191,11 +184,9 @@ fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
         Value::Array(list) => list.iter().map(text).collect(),
-        other => text(other)
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(String::from)
-            .collect(),
+        other => {
+            text(other).lines().filter(|line| !line.trim().is_empty()).map(String::from).collect()
+        }
     }
 }
 
@@ -268,18 +259,10 @@ mod tests {
         assert_eq!(confidence(json!(1)), (1.0, vec![]));
         assert_eq!(confidence(json!(" 0.9 ")), (0.9, vec![]));
         assert_eq!(confidence(json!(95)), (1.0, vec![Note::ConfidenceClamped]));
-        assert_eq!(
-            confidence(json!(-0.1)),
-            (0.0, vec![Note::ConfidenceClamped])
-        );
-        for odd in [
-            json!("high"),
-            json!(null),
-            json!("NaN"),
-            json!("inf"),
-            json!([0.9]),
-            json!(true),
-        ] {
+        assert_eq!(confidence(json!(-0.1)), (0.0, vec![Note::ConfidenceClamped]));
+        for odd in
+            [json!("high"), json!(null), json!("NaN"), json!("inf"), json!([0.9]), json!(true)]
+        {
             assert_eq!(confidence(odd), (0.0, vec![Note::ConfidenceNotNumeric]));
         }
         assert!(confidence(json!(-0.0)).0.is_sign_positive());
@@ -304,10 +287,7 @@ mod tests {
             .iter()
             .map(|analysis| (analysis.option.as_str(), analysis.fit_score))
             .collect();
-        assert_eq!(
-            options,
-            [("A", Some(4.0)), ("B", Some(2.0)), ("vague", None)]
-        );
+        assert_eq!(options, [("A", Some(4.0)), ("B", Some(2.0)), ("vague", None)]);
         assert_eq!(record.option_analysis[0].pros, "x; y");
         let reasoning = record.structured_reasoning;
         assert_eq!(reasoning.key_clues, ["one clue"]);
@@ -326,11 +306,8 @@ mod tests {
             "option_analysis": [{"option": "B: aspirin", "fit_score": 4.5}, "C is wrong", "Aspirin"],
             "structured_reasoning": {"elimination": ["C: no fever", {"dx_or_option": "D"}]}
         }));
-        let options: Vec<_> = record
-            .option_analysis
-            .iter()
-            .map(|analysis| analysis.option.as_str())
-            .collect();
+        let options: Vec<_> =
+            record.option_analysis.iter().map(|analysis| analysis.option.as_str()).collect();
         assert_eq!(options, ["B", "C", "Aspirin"]);
         let eliminated: Vec<_> = record
             .structured_reasoning

@@ -25,10 +25,7 @@ pub fn schema(letters: &[char], settings: &Settings) -> Value {
             ("fit_score", json!({"enum": [1, 2, 3, 4, 5]})),
         ])
     };
-    let elimination = object(vec![
-        ("dx_or_option", string.clone()),
-        ("why_not", string.clone()),
-    ]);
+    let elimination = object(vec![("dx_or_option", string.clone()), ("why_not", string.clone())]);
     let option_analysis = json!({
         "type": "array",
         "prefixItems": letters.iter().map(option).collect::<Vec<_>>(),
@@ -109,9 +106,8 @@ mod tests {
         let mut text = Vec::new();
         while !matcher.is_stopped() {
             let mask = matcher.compute_mask().unwrap();
-            let allowed: Vec<u8> = (0..=255)
-                .filter(|byte| mask.is_allowed(u32::from(*byte)))
-                .collect();
+            let allowed: Vec<u8> =
+                (0..=255).filter(|byte| mask.is_allowed(u32::from(*byte))).collect();
             let byte = choose(&allowed);
             matcher.consume_token(u32::from(byte)).unwrap();
             text.push(byte);
@@ -161,14 +157,8 @@ mod tests {
         for round in 0..12 {
             let (letters, settings) = match round % 3 {
                 0 => (&LETTERS[..2], settings(&["record_chars=4"])),
-                1 => (
-                    &LETTERS[..4],
-                    settings(&["record_chars=6", "analysis_first=on"]),
-                ),
-                _ => (
-                    &LETTERS[..10],
-                    settings(&["record_chars=3", "counterfactual=strict"]),
-                ),
+                1 => (&LETTERS[..4], settings(&["record_chars=6", "analysis_first=on"])),
+                _ => (&LETTERS[..10], settings(&["record_chars=3", "counterfactual=strict"])),
             };
             let schema = schema(letters, &settings);
             let text = walk(&schema, |allowed| {
@@ -186,15 +176,9 @@ mod tests {
             assert_eq!(keys, fields);
             let (record, parse) = parse(&text, FinishReason::Stop);
             assert_eq!((parse, record.notes), (Parse::Ok, vec![]), "{text}");
-            let options: Vec<_> = record
-                .option_analysis
-                .iter()
-                .map(|one| one.option.clone())
-                .collect();
-            assert_eq!(
-                options,
-                letters.iter().map(char::to_string).collect::<Vec<_>>()
-            );
+            let options: Vec<_> =
+                record.option_analysis.iter().map(|one| one.option.clone()).collect();
+            assert_eq!(options, letters.iter().map(char::to_string).collect::<Vec<_>>());
         }
     }
 
@@ -202,12 +186,7 @@ mod tests {
     fn the_order_is_the_papers_or_the_analysis_first() {
         let fields = |pairs: &[&str]| -> Vec<String> {
             let schema = schema(&LETTERS[..3], &settings(pairs));
-            schema["properties"]
-                .as_object()
-                .unwrap()
-                .keys()
-                .cloned()
-                .collect()
+            schema["properties"].as_object().unwrap().keys().cloned().collect()
         };
         let order = [
             "cot",

@@ -159,9 +159,7 @@ mod roles {
             Some([first, second, third]) => Ok([*first, *second, *third]),
             _ => {
                 let known = Role::ALL.map(Role::name).join(", ");
-                Err(D::Error::custom(format!(
-                    "expected one or {AGENTS} of {known}"
-                )))
+                Err(D::Error::custom(format!("expected one or {AGENTS} of {known}")))
             }
         }
     }

@@ -34,10 +34,7 @@ pub fn weights(records: &[Record], confidence: bool) -> Vec<u32> {
 /// The supporters' reasons, a line each: `final_support`, else the first two steps of `cot`, cut at
 /// `truncate_chars` (App. B.4).
 pub fn rationale(records: &[Record], answer: &str, truncate_chars: usize) -> String {
-    let answers: Vec<&str> = records
-        .iter()
-        .map(|record| record.answer.as_str())
-        .collect();
+    let answers: Vec<&str> = records.iter().map(|record| record.answer.as_str()).collect();
     let reasons: Vec<String> = supporters(&answers, answer)
         .into_iter()
         .map(|agent| reason(&records[agent], truncate_chars))
@@ -89,10 +86,7 @@ mod tests {
 
     #[test]
     fn without_confidence_every_vote_counts_alike() {
-        let records = [0.99, 0.1].map(|confidence| Record {
-            confidence,
-            ..Record::default()
-        });
+        let records = [0.99, 0.1].map(|confidence| Record { confidence, ..Record::default() });
         assert_eq!(weights(&records, false), [10, 10]);
         assert_eq!(weights(&records, true), [9, 1]);
     }
@@ -113,16 +107,10 @@ mod tests {
             record("C", "safer", &[]),
             record("B", " ", &["first", "second", "third"]),
         ];
-        assert_eq!(
-            rationale(&records, "B", 200),
-            "fits the fever\nfirst second"
-        );
+        assert_eq!(rationale(&records, "B", 200), "fits the fever\nfirst second");
         assert_eq!(rationale(&records, "B", 5), "fits the fever\nfirst…");
         assert_eq!(rationale(&records, "C", 200), "safer");
-        assert_eq!(
-            rationale(&records, "E", 200),
-            "fits the fever\nsafer\nfirst second"
-        );
+        assert_eq!(rationale(&records, "E", 200), "fits the fever\nsafer\nfirst second");
         assert_eq!(rationale(&[record("", "", &[])], "", 200), "");
     }
 }

@@ -33,8 +33,7 @@ impl Messages {
 
     pub fn initial(&self, question: &Question) -> Vec<Message> {
         let options = option_lines(question);
-        self.initial
-            .fill(&[("question", &question.question), ("options", &options)])
+        self.initial.fill(&[("question", &question.question), ("options", &options)])
     }
 
     pub fn discussion(&self, question: &Question, groups: &str) -> Vec<Message> {
@@ -54,18 +53,14 @@ impl Messages {
                 letters.push(&opinion.answer);
             }
         }
-        let groups: Vec<String> = letters
-            .into_iter()
-            .map(|letter| self.group(letter, opinions))
-            .collect();
+        let groups: Vec<String> =
+            letters.into_iter().map(|letter| self.group(letter, opinions)).collect();
         groups.join("\n\n")
     }
 
     fn group(&self, letter: &str, opinions: &[Opinion]) -> String {
-        let supporters: Vec<&Opinion> = opinions
-            .iter()
-            .filter(|opinion| opinion.answer == letter)
-            .collect();
+        let supporters: Vec<&Opinion> =
+            opinions.iter().filter(|opinion| opinion.answer == letter).collect();
         let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
         let explanations: Vec<String> = supporters
             .iter()
@@ -74,10 +69,7 @@ impl Messages {
         let values = [
             ("answer", if letter.is_empty() { "none" } else { letter }),
             ("supporters", &supporters.len().to_string()),
-            (
-                "confidence",
-                &format!("{:.2}", sum / supporters.len() as f64),
-            ),
+            ("confidence", &format!("{:.2}", sum / supporters.len() as f64)),
             ("explanations", &explanations.join("\n")),
         ];
         fill(&self.group, &values)
@@ -90,10 +82,7 @@ mod tests {
 
     #[test]
     fn answers_are_grouped_by_letter_in_the_order_they_came() {
-        let settings = Settings {
-            truncate_chars: 6,
-            ..Settings::default()
-        };
+        let settings = Settings { truncate_chars: 6, ..Settings::default() };
         let messages = Messages::new(&PromptSet::embedded(), &settings).unwrap();
         let opinion = |answer: &str, confidence, reasoning: &str| Opinion {
             answer: answer.into(),

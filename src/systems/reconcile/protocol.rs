@@ -27,10 +27,7 @@ impl Reconcile {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Reconcile, PromptError> {
-        Ok(Reconcile {
-            settings: settings.clone(),
-            messages: Messages::new(prompts, settings)?,
-        })
+        Ok(Reconcile { settings: settings.clone(), messages: Messages::new(prompts, settings)? })
     }
 }
 
@@ -70,9 +67,7 @@ impl System for Reconcile {
             return Vec::new();
         };
         let agents = 0..Settings::agents().len();
-        agents
-            .map(|agent| Opening::new(agent, self.messages.initial(question)))
-            .collect()
+        agents.map(|agent| Opening::new(agent, self.messages.initial(question))).collect()
     }
 }
 
@@ -202,10 +197,7 @@ mod tests {
         assert_eq!(item.rounds[1].answers, ["D", "B", "E"]);
         assert_eq!(item.rounds[1].weights, [0.5, 0.5, 0.1]);
         assert_eq!(item.rounds[0].aggregate, "A");
-        assert_eq!(
-            (item.answer.as_str(), item.tie, item.calls),
-            ("D", true, 12)
-        );
+        assert_eq!((item.answer.as_str(), item.tie, item.calls), ("D", true, 12));
     }
 
     #[test]

@@ -28,11 +28,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            max_rounds: 3,
-            truncate_chars: 500,
-            decoding: Decoding::default(),
-        }
+        Settings { max_rounds: 3, truncate_chars: 500, decoding: Decoding::default() }
     }
 }
 

@@ -24,10 +24,8 @@ pub fn weight_tenths(confidence: f64) -> u32 {
 
 /// The weights and what they come to; empty answers have no vote, and of equal sums the first seen wins.
 pub fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
-    let weights: Vec<u32> = opinions
-        .iter()
-        .map(|opinion| weight_tenths(opinion.confidence))
-        .collect();
+    let weights: Vec<u32> =
+        opinions.iter().map(|opinion| weight_tenths(opinion.confidence)).collect();
     let answers: Vec<&str> = opinions.iter().map(|o| o.answer.as_str()).collect();
     let vote = vote(&answers, &weights);
     (weights, vote)
@@ -35,13 +33,9 @@ pub fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
 
 /// Whether those that gave an answer gave the same one, and somebody did.
 pub fn consensus(opinions: &[Opinion]) -> bool {
-    let mut given = opinions
-        .iter()
-        .map(|opinion| &opinion.answer)
-        .filter(|answer| !answer.is_empty());
-    given
-        .next()
-        .is_some_and(|first| given.all(|answer| answer == first))
+    let mut given =
+        opinions.iter().map(|opinion| &opinion.answer).filter(|answer| !answer.is_empty());
+    given.next().is_some_and(|first| given.all(|answer| answer == first))
 }
 
 #[cfg(test)]
@@ -81,23 +75,11 @@ mod tests {
             let (_, vote) = weighted_vote(&opinions(given));
             (vote.answer, vote.tie)
         };
-        assert_eq!(
-            won(&[("A", 1.0), ("B", 0.8), ("B", 0.7)]),
-            ("A".into(), false)
-        );
-        assert_eq!(
-            won(&[("B", 0.8), ("A", 0.9), ("B", 0.7)]),
-            ("B".into(), true)
-        );
-        assert_eq!(
-            won(&[("", 1.0), ("C", 0.1), ("", 1.0)]),
-            ("C".into(), false)
-        );
+        assert_eq!(won(&[("A", 1.0), ("B", 0.8), ("B", 0.7)]), ("A".into(), false));
+        assert_eq!(won(&[("B", 0.8), ("A", 0.9), ("B", 0.7)]), ("B".into(), true));
+        assert_eq!(won(&[("", 1.0), ("C", 0.1), ("", 1.0)]), ("C".into(), false));
         assert_eq!(won(&[("", 1.0), ("", 0.1)]), (String::new(), false));
-        assert_eq!(
-            won(&[("J", 0.9), ("A", 0.1), ("A", 0.1)]),
-            ("J".into(), false)
-        );
+        assert_eq!(won(&[("J", 0.9), ("A", 0.1), ("A", 0.1)]), ("J".into(), false));
     }
 
     #[test]

@@ -53,10 +53,7 @@ impl Messages {
     /// What the model is asked. The examples are those of the dataset, by its name, or else MedQA's.
     pub fn of(&self, dataset: &str, question: &Question) -> Vec<Message> {
         let options = option_lines(question);
-        let values = [
-            ("question", question.question.as_str()),
-            ("options", &options),
-        ];
+        let values = [("question", question.question.as_str()), ("options", &options)];
         let user = fill(&self.user, &values);
         let user = match &self.few_shot {
             None => user,
@@ -65,10 +62,7 @@ impl Messages {
                     true => &few_shot.pubmedqa,
                     false => &few_shot.medqa,
                 };
-                fill(
-                    &few_shot.frame,
-                    &[("zero_shot", &user), ("examples", examples)],
-                )
+                fill(&few_shot.frame, &[("zero_shot", &user), ("examples", examples)])
             }
         };
         messages(&self.system, user)
@@ -81,14 +75,9 @@ mod tests {
     use crate::systems::scripted::question;
 
     fn user(method: Method, dataset: &str) -> String {
-        let messages = Messages::new(
-            &PromptSet::embedded(),
-            &Settings {
-                method,
-                ..Settings::default()
-            },
-        )
-        .unwrap();
+        let messages =
+            Messages::new(&PromptSet::embedded(), &Settings { method, ..Settings::default() })
+                .unwrap();
         let sent = messages.of(dataset, &question(3));
         let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
         assert_eq!(roles, ["system", "user"]);
@@ -117,18 +106,12 @@ mod tests {
         let answers = |dataset| -> Vec<String> {
             let user = user(Method::FewShot, dataset);
             let lines = user.lines();
-            lines
-                .filter_map(|line| line.strip_prefix("Answer: "))
-                .map(str::to_owned)
-                .collect()
+            lines.filter_map(|line| line.strip_prefix("Answer: ")).map(str::to_owned).collect()
         };
         assert_eq!(answers("medqa"), ["E", "A"]);
         assert_eq!(answers("pubmedqa"), ["B", "A"]);
         assert_eq!(answers("mmlu-pro"), ["E", "A"]);
-        assert_eq!(
-            user(Method::FewShot, "mmlu-pro"),
-            user(Method::FewShot, "medqa")
-        );
+        assert_eq!(user(Method::FewShot, "mmlu-pro"), user(Method::FewShot, "medqa"));
         let nitrofurantoin = |dataset| user(Method::FewShot, dataset).contains("E: Nitrofurantoin");
         assert!(nitrofurantoin("medqa") && !nitrofurantoin("pubmedqa"));
     }

@@ -68,12 +68,7 @@ fn read_letter(completion: &str, finish_reason: FinishReason) -> Reading {
         (_, 1) => Parse::Repaired,
         _ => Parse::Fallback,
     };
-    Reading {
-        answer,
-        written: written.to_owned(),
-        thought: None,
-        parse,
-    }
+    Reading { answer, written: written.to_owned(), thought: None, parse }
 }
 
 /// A record, as it stands or repaired; else what the text's lines say; else, unless the harness is followed, any letter (B.2).
@@ -97,12 +92,7 @@ fn read_thought(completion: &str, finish_reason: FinishReason, mab_compat: bool)
         None if of_line.is_empty() => normalise_answer(said),
         None => of_line,
     };
-    Reading {
-        answer,
-        written,
-        thought: Some(thought),
-        parse: Parse::Fallback,
-    }
+    Reading { answer, written, thought: Some(thought), parse: Parse::Fallback }
 }
 
 /// Thought and answer of an object with an `Answer`; the harness takes objects without one too.
@@ -145,11 +135,7 @@ mod tests {
     const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
 
     fn read(method: Method, mab_compat: bool, text: &str) -> Reading {
-        let settings = Settings {
-            method,
-            mab_compat,
-            ..Settings::default()
-        };
+        let settings = Settings { method, mab_compat, ..Settings::default() };
         parse(text, FinishReason::Stop, &settings, &LETTERS)
     }
 
@@ -183,28 +169,18 @@ mod tests {
 
     #[test]
     fn thinking_is_cut_from_a_letter() {
-        assert_eq!(
-            letter("<think>A or C?</think>\n\nE"),
-            ("E".into(), Parse::Ok)
-        );
+        assert_eq!(letter("<think>A or C?</think>\n\nE"), ("E".into(), Parse::Ok));
         assert_eq!(letter("<think>A or"), ("".into(), Parse::Fallback));
     }
 
     #[test]
     fn what_max_tokens_cut_is_a_fallback() {
-        for (method, text) in [
-            (Method::ZeroShot, "B"),
-            (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#),
-        ] {
-            let settings = Settings {
-                method,
-                ..Settings::default()
-            };
+        for (method, text) in
+            [(Method::ZeroShot, "B"), (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#)]
+        {
+            let settings = Settings { method, ..Settings::default() };
             let reading = parse(text, FinishReason::Length, &settings, &LETTERS);
-            assert_eq!(
-                (reading.answer.as_str(), reading.parse),
-                ("B", Parse::Fallback)
-            );
+            assert_eq!((reading.answer.as_str(), reading.parse), ("B", Parse::Fallback));
         }
     }
 
@@ -212,10 +188,7 @@ mod tests {
     fn a_thought_is_read_by_either_spelling_of_its_keys() {
         let expected = ("t".to_owned(), "B".to_owned(), Parse::Ok);
         assert_eq!(thought(r#"{"Thought": "t", "Answer": "B"}"#), expected);
-        assert_eq!(
-            thought(r#"{"thought": "t", "answer": "(b) option B"}"#),
-            expected
-        );
+        assert_eq!(thought(r#"{"thought": "t", "answer": "(b) option B"}"#), expected);
         assert_eq!(
             thought("```json\n{\"Thought\": \"t\", \"Answer\": \"B\",}\n```"),
             ("t".into(), "B".into(), Parse::Repaired)

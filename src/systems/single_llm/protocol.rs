@@ -38,10 +38,7 @@ impl SingleLlm {
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<SingleLlm, PromptError> {
-        Ok(SingleLlm {
-            settings: settings.clone(),
-            messages: Messages::new(prompts, settings)?,
-        })
+        Ok(SingleLlm { settings: settings.clone(), messages: Messages::new(prompts, settings)? })
     }
 }
 
@@ -93,10 +90,7 @@ impl SingleLlm {
     /// The fields of a reasoned answer, as the prompt spells them.
     fn thought(&self, question: &Question) -> Vec<(&'static str, Value)> {
         vec![
-            (
-                "Thought",
-                form::string(STEPS * self.settings.decoding.record_chars),
-            ),
+            ("Thought", form::string(STEPS * self.settings.decoding.record_chars)),
             ("Answer", form::answer(question)),
         ]
     }
@@ -121,11 +115,7 @@ fn verdict(readings: &[Counted], mab_compat: bool) -> Verdict {
         }
         false => {
             let answers = readings.iter().map(|one| one.answer.as_str());
-            most_common(
-                &answers
-                    .filter(|answer| !answer.is_empty())
-                    .collect::<Vec<_>>(),
-            )
+            most_common(&answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>())
         }
     };
     let supporters = || readings.iter().filter(|one| one.answer == answer);
@@ -178,13 +168,9 @@ mod tests {
 
     #[test]
     fn every_method_makes_as_many_calls_as_it_has_samples() {
-        for (name, calls) in [
-            ("zero-shot", 1),
-            ("few-shot", 1),
-            ("cot", 1),
-            ("self-consistency", 5),
-            ("cot-sc", 3),
-        ] {
+        for (name, calls) in
+            [("zero-shot", 1), ("few-shot", 1), ("cot", 1), ("self-consistency", 5), ("cot-sc", 3)]
+        {
             let protocol = SystemConfig::named(name).unwrap();
             let (item, made) = answer(&protocol, &question(5), Script::new(|_, _| "B".into()));
             assert_eq!((item.calls, made.len()), (calls, calls as usize), "{name}");
@@ -201,10 +187,7 @@ mod tests {
     fn samples_are_draws_of_one_prompt() {
         let (_, calls) = run("cot-sc", &[], &["B", "B", "B"]);
         for call in &calls {
-            assert_eq!(
-                (call.stage, call.purpose.as_str()),
-                (Stage::Initial, "initial")
-            );
+            assert_eq!((call.stage, call.purpose.as_str()), (Stage::Initial, "initial"));
             assert_eq!(call.messages, calls[0].messages);
         }
     }
@@ -258,24 +241,15 @@ mod tests {
         let (item, calls) = run("self-consistency", &["mab_compat=on"], &said);
         assert_eq!((item.answer.as_str(), item.tie), ("A", false));
         assert_eq!(item.rounds[0].answers, ["B", "B", "B", "A", "A"]);
-        assert_eq!(
-            (item.rounds[0].aggregate.as_str(), item.team_confidence),
-            ("A", 0.4)
-        );
+        assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("A", 0.4));
         assert_eq!(calls[3].record["answer"], "A");
     }
 
     #[test]
     fn the_harness_lets_empty_answers_vote() {
         let said = ["{}", "{}", r#"{"Answer": "B"}"#];
-        assert_eq!(
-            vote("cot-sc", &["mab_compat=on"], &said),
-            ("".into(), false)
-        );
-        assert_eq!(
-            vote("cot-sc", &["mab_compat=on"], &["x", "y"]),
-            ("".into(), false)
-        );
+        assert_eq!(vote("cot-sc", &["mab_compat=on"], &said), ("".into(), false));
+        assert_eq!(vote("cot-sc", &["mab_compat=on"], &["x", "y"]), ("".into(), false));
     }
 
     #[test]
@@ -283,14 +257,9 @@ mod tests {
         let (_, calls) = run("few-shot", &[], &["B"]);
         assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
         let prompts = PromptSet::embedded();
-        let system = SingleLlm::new(
-            &Settings {
-                method: Method::FewShot,
-                ..Settings::default()
-            },
-            &prompts,
-        )
-        .unwrap();
+        let system =
+            SingleLlm::new(&Settings { method: Method::FewShot, ..Settings::default() }, &prompts)
+                .unwrap();
         let item = question(3).into();
         let opening = |dataset| system.opening(dataset, &item).remove(0);
         assert_eq!(opening("medqa").member, 0);

@@ -7,22 +7,13 @@ use crate::hub::{Authority, Card, Status, fetch, resolve, verify};
 
 const DEBERTA: &str = "microsoft/deberta-xlarge-mnli";
 
-const DEBERTA_TEXTS: [&str; 5] = [
-    "README.md",
-    "config.json",
-    "vocab.json",
-    "merges.txt",
-    "tokenizer_config.json",
-];
+const DEBERTA_TEXTS: [&str; 5] =
+    ["README.md", "config.json", "vocab.json", "merges.txt", "tokenizer_config.json"];
 
 /// An encoder's repository with other files than its card's, at another commit; no sum of the card is at stake.
 fn encoder(id: &'static str, files: &[&'static str]) -> FakeHub {
     let named = |name: &&'static str| (*name, [name.as_bytes(); 20].concat());
-    FakeHub::serve(Repository {
-        id,
-        files: files.iter().map(named).collect(),
-        faults: Vec::new(),
-    })
+    FakeHub::serve(Repository { id, files: files.iter().map(named).collect(), faults: Vec::new() })
 }
 
 #[test]
@@ -33,12 +24,7 @@ fn an_encoder_is_fetched_by_its_cards_list_and_verified_where_there_is_no_hub() 
     let (pickle, tensors) = (weights("pytorch_model.bin"), weights("model.safetensors"));
     let bleurt = ["config.json", "spm.model", "pytorch_model.bin", "README.md"];
     for (member, id, served, wanted) in [
-        (
-            "all-minilm-l6-v2",
-            "sentence-transformers/all-MiniLM-L6-v2",
-            &minilm[..],
-            7,
-        ),
+        ("all-minilm-l6-v2", "sentence-transformers/all-MiniLM-L6-v2", &minilm[..], 7),
         ("deberta-xlarge-mnli", DEBERTA, &pickle, 5),
         ("deberta-xlarge-mnli", DEBERTA, &tensors, 5),
         ("bleurt-20", "lucadiliello/BLEURT-20", &bleurt, 3),
@@ -61,27 +47,18 @@ fn an_encoder_is_fetched_by_its_cards_list_and_verified_where_there_is_no_hub() 
         let checks = verify(&carried).unwrap();
         assert_eq!(checks.len(), wanted, "{checks:?}");
         let is_recorded = |status: &Status| *status == Status::Ok(Authority::Provenance);
-        assert!(
-            checks.iter().all(|check| is_recorded(&check.status)),
-            "{checks:?}"
-        );
+        assert!(checks.iter().all(|check| is_recorded(&check.status)), "{checks:?}");
 
         let weights = carried.files.weights[0].clone();
         fs_err::write(&weights, "changed").unwrap();
         let checks = verify(&carried).unwrap();
-        let wrong: Vec<_> = checks
-            .iter()
-            .filter(|check| !is_recorded(&check.status))
-            .collect();
+        let wrong: Vec<_> = checks.iter().filter(|check| !is_recorded(&check.status)).collect();
         assert_eq!(wrong.len(), 1);
         assert!(matches!(wrong[0].status, Status::Mismatch { .. }));
         fs_err::remove_file(&weights).unwrap();
         let error = resolve(to.to_str().unwrap(), &options).unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.contains("model.safetensors") && text.contains("pytorch_model.bin"),
-            "{text}"
-        );
+        assert!(text.contains("model.safetensors") && text.contains("pytorch_model.bin"), "{text}");
     }
 }
 
@@ -99,10 +76,7 @@ fn an_encoder_lands_in_the_cache_with_its_subfolders() {
     assert_eq!(found.named_files(), fetched.named_files());
     let error = resolve("all-minilm-l6-v2", &options).unwrap_err();
     let hint = error.hint().unwrap();
-    assert!(
-        hint.contains("models fetch all-minilm-l6-v2 --to DIR"),
-        "{hint}"
-    );
+    assert!(hint.contains("models fetch all-minilm-l6-v2 --to DIR"), "{hint}");
 }
 
 #[test]
@@ -110,31 +84,17 @@ fn a_file_that_an_encoders_repository_lacks_is_named() {
     let hub = encoder(DEBERTA, &DEBERTA_TEXTS);
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("to");
-    let error = fetch(
-        "deberta-xlarge-mnli@main",
-        Some(&to),
-        &options(&hub, folder.path()),
-    );
+    let error = fetch("deberta-xlarge-mnli@main", Some(&to), &options(&hub, folder.path()));
     let text = error.unwrap_err().to_string();
-    assert!(
-        text.contains("pytorch_model.bin") && text.contains(DEBERTA),
-        "{text}"
-    );
+    assert!(text.contains("pytorch_model.bin") && text.contains(DEBERTA), "{text}");
 }
 
 #[test]
 fn a_card_checks_the_sums_of_its_own_commit_alone() {
-    let hub = encoder(
-        DEBERTA,
-        &[&DEBERTA_TEXTS[..], &["pytorch_model.bin"]].concat(),
-    );
+    let hub = encoder(DEBERTA, &[&DEBERTA_TEXTS[..], &["pytorch_model.bin"]].concat());
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("to");
-    let fetched = fetch(
-        "deberta-xlarge-mnli@main",
-        Some(&to),
-        &options(&hub, folder.path()),
-    );
+    let fetched = fetch("deberta-xlarge-mnli@main", Some(&to), &options(&hub, folder.path()));
     let mut fetched = fetched.unwrap();
     // As if the very commit of the card had brought these bytes.
     fetched.revision = fetched.card.map(|card| card.revision.clone());
@@ -142,10 +102,7 @@ fn a_card_checks_the_sums_of_its_own_commit_alone() {
     let status = |name| status_of(&checks, name);
     assert!(matches!(
         status("pytorch_model.bin"),
-        Status::Mismatch {
-            authority: Authority::Card,
-            ..
-        }
+        Status::Mismatch { authority: Authority::Card, .. }
     ));
     assert_eq!(*status("vocab.json"), Status::Ok(Authority::Provenance));
 }

@@ -35,21 +35,14 @@ fn a_fetch_that_was_killed_is_taken_up_by_the_next() {
     let blob = fs_err::canonicalize(whole.directory.join(SHARD)).unwrap();
     fs_err::remove_file(whole.directory.join(SHARD)).unwrap();
     fs_err::rename(&blob, incomplete(&blob)).unwrap();
-    let part = fs_err::OpenOptions::new()
-        .write(true)
-        .open(incomplete(&blob))
-        .unwrap();
+    let part = fs_err::OpenOptions::new().write(true).open(incomplete(&blob)).unwrap();
     part.set_len(999).unwrap();
     drop(part);
 
     hub.requests();
     let again = resolve(REPOSITORY, &options).unwrap();
     assert_eq!(read(&again.directory, SHARD), bytes_of(SHARD));
-    assert!(
-        hub.requests()
-            .iter()
-            .any(|request| request.header("range") == Some("bytes=999-"))
-    );
+    assert!(hub.requests().iter().any(|request| request.header("range") == Some("bytes=999-")));
 }
 
 #[test]
@@ -61,10 +54,7 @@ fn a_server_that_ignores_ranges_starts_the_file_anew() {
     let file = folder.path().join("to").join(SHARD);
     let mut sum = crate::hub::digest::Sum::default();
     sum.update(&bytes_of(SHARD));
-    let part = folder
-        .path()
-        .join("to")
-        .join(format!("{SHARD}.{}.incomplete", sum.finish()));
+    let part = folder.path().join("to").join(format!("{SHARD}.{}.incomplete", sum.finish()));
     fs_err::remove_file(&file).unwrap();
     fs_err::write(&part, "half of something").unwrap();
 
@@ -78,10 +68,7 @@ fn a_wrong_sum_deletes_the_file_and_is_an_error() {
     let hub = with(SHARD, Fault::Lie);
     let cache = tempfile::tempdir().unwrap();
     let error = fetch(REPOSITORY, None, &options(&hub, cache.path())).unwrap_err();
-    assert!(
-        matches!(&error, HubError::WrongSum { file, .. } if file == SHARD),
-        "{error}"
-    );
+    assert!(matches!(&error, HubError::WrongSum { file, .. } if file == SHARD), "{error}");
     assert_eq!(error.blame(), Blame::Artefact);
     assert_eq!(leftovers(cache.path(), ".incomplete"), 0);
     assert_eq!(leftovers(cache.path(), SHARD), 0);
@@ -112,13 +99,9 @@ fn a_download_that_falls_silent_gives_up_and_keeps_what_arrived() {
     let error = fetch(REPOSITORY, None, &options).unwrap_err();
     assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
     let blobs = cache.path().join("models--org--tiny/blobs");
-    let part = fs_err::read_dir(blobs)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let part = part.filter(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "incomplete")
-    });
+    let part = fs_err::read_dir(blobs).unwrap().map(|entry| entry.unwrap().path());
+    let part =
+        part.filter(|path| path.extension().is_some_and(|extension| extension == "incomplete"));
     let part: Vec<_> = part.map(|path| fs_err::read(path).unwrap()).collect();
     assert_eq!(part, [&bytes_of(SHARD)[..4096]]);
 }

@@ -126,20 +126,8 @@ macro_rules! by_queries {
 /// `scores[query][at + key] = scale · query · key` for a page's keys, in columns.
 #[inline(always)]
 fn score<L: Lanes>(queries: &mut Queries, columns: &[f32], scale: f32, at: usize) {
-    let Queries {
-        count,
-        transposed,
-        scores,
-        ..
-    } = queries;
-    by_queries!(score_page::<L>(
-        *count,
-        columns,
-        (&*transposed, *count),
-        scale,
-        at,
-        &mut *scores
-    ));
+    let Queries { count, transposed, scores, .. } = queries;
+    by_queries!(score_page::<L>(*count, columns, (&*transposed, *count), scale, at, &mut *scores));
 }
 
 /// The scores of `H` queries from `first` on, `V` vectors of keys at a time. Gives `H`.
@@ -225,20 +213,8 @@ fn weigh<L: Lanes>(scores: &mut [f32]) -> (f32, f32) {
 /// chunk.
 #[inline(always)]
 fn add_values<L: Lanes>(queries: &mut Queries, values: &[f32], seen: Range<usize>, at: usize) {
-    let Queries {
-        count,
-        scores,
-        chunk_sums,
-        ..
-    } = queries;
-    by_queries!(add_page::<L>(
-        *count,
-        values,
-        seen.clone(),
-        &*scores,
-        at,
-        &mut *chunk_sums
-    ));
+    let Queries { count, scores, chunk_sums, .. } = queries;
+    by_queries!(add_page::<L>(*count, values, seen.clone(), &*scores, at, &mut *chunk_sums));
 }
 
 /// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.

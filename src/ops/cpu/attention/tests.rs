@@ -27,24 +27,15 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
     let mut pages = KvPages::new(1, count as usize, case.kv_heads, case.head_dim).unwrap();
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
     let rope = Rope::new(&vec![0.0; case.head_dim / 2], case.length);
-    let shape = AttentionShape {
-        heads: case.heads,
-        scale: 0.3,
-        window: case.window,
-    };
+    let shape = AttentionShape { heads: case.heads, scale: 0.3, window: case.window };
     let mut outputs = Vec::new();
     for start in (0..case.length).step_by(step) {
-        let positions: Vec<u32> = (start..case.length.min(start + step))
-            .map(|p| p as u32)
-            .collect();
+        let positions: Vec<u32> =
+            (start..case.length.min(start + step)).map(|p| p as u32).collect();
         let zeros = vec![0; positions.len()];
         let tables = [table.as_slice()];
-        let rows = Rows {
-            tokens: &zeros,
-            positions: &positions,
-            sequences: &zeros,
-            tables: &tables,
-        };
+        let rows =
+            Rows { tokens: &zeros, positions: &positions, sequences: &zeros, tables: &tables };
         let mut qkv = Buffer::default();
         qkv.reshape(positions.len(), width);
         for (row, &position) in positions.iter().enumerate() {
@@ -63,9 +54,7 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
 fn exact(case: &Case, position: usize) -> Vec<f64> {
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
     let at = |position: usize, k: usize| f64::from(value(position * width + k));
-    let first = case
-        .window
-        .map_or(0, |window| (position + 1).saturating_sub(window));
+    let first = case.window.map_or(0, |window| (position + 1).saturating_sub(window));
     let mut out = Vec::new();
     for head in 0..case.heads {
         let kv_head = head / (case.heads / case.kv_heads);
@@ -83,10 +72,8 @@ fn exact(case: &Case, position: usize) -> Vec<f64> {
         let total: f64 = weights.iter().sum();
         for d in 0..case.head_dim {
             let offset = (case.heads + case.kv_heads + kv_head) * case.head_dim + d;
-            let sum: f64 = (first..=position)
-                .zip(&weights)
-                .map(|(key, w)| w * at(key, offset))
-                .sum();
+            let sum: f64 =
+                (first..=position).zip(&weights).map(|(key, w)| w * at(key, offset)).sum();
             out.push(sum / total);
         }
     }
@@ -96,51 +83,18 @@ fn exact(case: &Case, position: usize) -> Vec<f64> {
 #[test]
 fn equals_the_formula_and_itself_however_it_is_fed() {
     let cases = [
-        Case {
-            heads: 2,
-            kv_heads: 1,
-            head_dim: 8,
-            length: 70,
-            window: None,
-        },
-        Case {
-            heads: 4,
-            kv_heads: 2,
-            head_dim: 20,
-            length: 300,
-            window: Some(33),
-        },
-        Case {
-            heads: 1,
-            kv_heads: 1,
-            head_dim: 16,
-            length: 530,
-            window: None,
-        },
-        Case {
-            heads: 2,
-            kv_heads: 2,
-            head_dim: 4,
-            length: 530,
-            window: Some(1),
-        },
-        Case {
-            heads: 1,
-            kv_heads: 1,
-            head_dim: 4,
-            length: 600,
-            window: Some(280),
-        },
+        Case { heads: 2, kv_heads: 1, head_dim: 8, length: 70, window: None },
+        Case { heads: 4, kv_heads: 2, head_dim: 20, length: 300, window: Some(33) },
+        Case { heads: 1, kv_heads: 1, head_dim: 16, length: 530, window: None },
+        Case { heads: 2, kv_heads: 2, head_dim: 4, length: 530, window: Some(1) },
+        Case { heads: 1, kv_heads: 1, head_dim: 4, length: 600, window: Some(280) },
     ];
     for case in &cases {
         let last = case.length.div_ceil(PAGE) as u32 - 1;
         let whole = run(case, case.length, Isa::detect(), |page| page);
         for (position, row) in whole.iter().enumerate() {
             for (y, exact) in row.iter().zip(exact(case, position)) {
-                assert!(
-                    (f64::from(*y) - exact).abs() < 2e-5,
-                    "{position}: {y}, not {exact}"
-                );
+                assert!((f64::from(*y) - exact).abs() < 2e-5, "{position}: {y}, not {exact}");
             }
         }
         assert_eq!(run(case, 1, Isa::detect(), |page| last - page), whole);
@@ -160,15 +114,9 @@ fn head_norms_come_before_the_turn() {
     };
     let mut qkv = Buffer::default();
     qkv.reshape(1, 12);
-    qkv.row_mut(0)
-        .copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
+    qkv.row_mut(0).copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
     let table = [0u32];
-    let rows = Rows {
-        tokens: &[0],
-        positions: &[3],
-        sequences: &[0],
-        tables: &[&table],
-    };
+    let rows = Rows { tokens: &[0], positions: &[3], sequences: &[0], tables: &[&table] };
     cpu.rotate_and_store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
     let (sine, cosine) = 3.0f32.sin_cos();
     let close = |a: f32, b: f32| (a - b).abs() < 1e-6;

@@ -18,10 +18,7 @@ pub struct Signed {
     magnitudes: (__m256i, __m256i),
 }
 
-#[expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "the same for every block: see the type"
-)]
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Dots for Avx2Dots {
     type Floats = Avx2;
     type Weights = Signed;
@@ -36,10 +33,7 @@ impl Dots for Avx2Dots {
                 _mm256_xor_si256(_mm256_loadu_si256(from.cast()), offset),
                 _mm256_xor_si256(_mm256_loadu_si256(from.add(32).cast()), offset),
             );
-            Signed {
-                weights,
-                magnitudes: (_mm256_abs_epi8(weights.0), _mm256_abs_epi8(weights.1)),
-            }
+            Signed { weights, magnitudes: (_mm256_abs_epi8(weights.0), _mm256_abs_epi8(weights.1)) }
         }
     }
     #[inline(always)]
@@ -48,23 +42,14 @@ impl Dots for Avx2Dots {
             let first = _mm256_loadu_si256(from.cast());
             let second = _mm256_loadu_si256(from.add(32).cast());
             let mask = _mm256_set1_epi8(15);
-            let lower = (
-                _mm256_and_si256(first, mask),
-                _mm256_and_si256(second, mask),
-            );
+            let lower = (_mm256_and_si256(first, mask), _mm256_and_si256(second, mask));
             let upper = (
                 _mm256_and_si256(_mm256_srli_epi16::<4>(first), mask),
                 _mm256_and_si256(_mm256_srli_epi16::<4>(second), mask),
             );
             [
-                Signed {
-                    weights: lower,
-                    magnitudes: lower,
-                },
-                Signed {
-                    weights: upper,
-                    magnitudes: upper,
-                },
+                Signed { weights: lower, magnitudes: lower },
+                Signed { weights: upper, magnitudes: upper },
             ]
         }
     }

@@ -10,10 +10,7 @@ use crate::ops::cpu::lanes::Avx512;
 #[derive(Clone, Copy)]
 pub struct Avx512Dots(__m512i);
 
-#[expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "the same for every block: see the type"
-)]
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Dots for Avx512Dots {
     type Floats = Avx512;
     type Weights = __m512i;
@@ -29,10 +26,7 @@ impl Dots for Avx512Dots {
         unsafe {
             let both = _mm512_loadu_si512(from.cast());
             let mask = _mm512_set1_epi8(15);
-            [
-                _mm512_and_si512(both, mask),
-                _mm512_and_si512(_mm512_srli_epi16::<4>(both), mask),
-            ]
+            [_mm512_and_si512(both, mask), _mm512_and_si512(_mm512_srli_epi16::<4>(both), mask)]
         }
     }
     #[inline(always)]

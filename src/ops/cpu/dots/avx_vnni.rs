@@ -10,10 +10,7 @@ use crate::ops::cpu::lanes::Avx2;
 #[derive(Clone, Copy)]
 pub struct AvxVnniDots(__m256i, __m256i);
 
-#[expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "the same for every block: see the type"
-)]
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Dots for AvxVnniDots {
     type Floats = Avx2;
     type Weights = (__m256i, __m256i);
@@ -22,12 +19,7 @@ impl Dots for AvxVnniDots {
 
     #[inline(always)]
     unsafe fn load_bytes(from: *const u8) -> Self::Weights {
-        unsafe {
-            (
-                _mm256_loadu_si256(from.cast()),
-                _mm256_loadu_si256(from.add(32).cast()),
-            )
-        }
+        unsafe { (_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())) }
     }
     #[inline(always)]
     unsafe fn load_nibbles(from: *const u8) -> [Self::Weights; 2] {
@@ -35,10 +27,7 @@ impl Dots for AvxVnniDots {
             let (first, second) = Self::load_bytes(from);
             let mask = _mm256_set1_epi8(15);
             [
-                (
-                    _mm256_and_si256(first, mask),
-                    _mm256_and_si256(second, mask),
-                ),
+                (_mm256_and_si256(first, mask), _mm256_and_si256(second, mask)),
                 (
                     _mm256_and_si256(_mm256_srli_epi16::<4>(first), mask),
                     _mm256_and_si256(_mm256_srli_epi16::<4>(second), mask),

@@ -23,10 +23,7 @@ impl Dots for PortableDots {
     unsafe fn load_nibbles(from: *const u8) -> [[i8; STEP_BYTES]; 2] {
         // SAFETY: the caller vouches for 64 readable bytes.
         let bytes = unsafe { from.cast::<[u8; STEP_BYTES]>().read() };
-        [
-            bytes.map(|byte| (byte & 15).cast_signed()),
-            bytes.map(|byte| (byte >> 4).cast_signed()),
-        ]
+        [bytes.map(|byte| (byte & 15).cast_signed()), bytes.map(|byte| (byte >> 4).cast_signed())]
     }
     #[inline(always)]
     fn prefetch(_: *const u8) {}

@@ -7,15 +7,9 @@ use super::Lanes;
 /// Two registers. Only code behind [`super::vectorised!`] makes values of it, after [`super::Isa::detect`] found the
 /// instructions; that, and the callers' word for the pointers, is what every unsafe block here stands on.
 #[derive(Clone, Copy)]
-pub struct Avx2(
-    pub(in crate::ops::cpu) __m256,
-    pub(in crate::ops::cpu) __m256,
-);
+pub struct Avx2(pub(in crate::ops::cpu) __m256, pub(in crate::ops::cpu) __m256);
 
-#[expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "the same for every block: see the type"
-)]
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Lanes for Avx2 {
     const TILES: usize = 1;
     const ROWS: usize = 4;
@@ -85,67 +79,32 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_add_ps(self.0, other.0),
-                _mm256_add_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_add_ps(self.0, other.0), _mm256_add_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_sub_ps(self.0, other.0),
-                _mm256_sub_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_sub_ps(self.0, other.0), _mm256_sub_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_mul_ps(self.0, other.0),
-                _mm256_mul_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_mul_ps(self.0, other.0), _mm256_mul_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_div_ps(self.0, other.0),
-                _mm256_div_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_div_ps(self.0, other.0), _mm256_div_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_max_ps(self.0, other.0),
-                _mm256_max_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_max_ps(self.0, other.0), _mm256_max_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        unsafe {
-            Avx2(
-                _mm256_min_ps(self.0, other.0),
-                _mm256_min_ps(self.1, other.1),
-            )
-        }
+        unsafe { Avx2(_mm256_min_ps(self.0, other.0), _mm256_min_ps(self.1, other.1)) }
     }
     #[inline(always)]
     fn round(self) -> Self {
         const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-        unsafe {
-            Avx2(
-                _mm256_round_ps::<NEAREST>(self.0),
-                _mm256_round_ps::<NEAREST>(self.1),
-            )
-        }
+        unsafe { Avx2(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
     }
     #[inline(always)]
     fn power_of_two(self) -> Self {

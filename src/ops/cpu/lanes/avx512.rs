@@ -9,10 +9,7 @@ use super::Lanes;
 #[derive(Clone, Copy)]
 pub struct Avx512(pub(in crate::ops::cpu) __m512);
 
-#[expect(
-    clippy::undocumented_unsafe_blocks,
-    reason = "the same for every block: see the type"
-)]
+#[expect(clippy::undocumented_unsafe_blocks, reason = "the same for every block: see the type")]
 impl Lanes for Avx512 {
     const TILES: usize = 2;
     const ROWS: usize = 12;

@@ -95,9 +95,7 @@ pub trait Lanes: Copy {
     /// The largest lane.
     #[inline(always)]
     fn maximum(self) -> f32 {
-        self.to_array()
-            .into_iter()
-            .fold(f32::NEG_INFINITY, f32::max)
+        self.to_array().into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
 }
 
@@ -112,14 +110,8 @@ pub fn exp<L: Lanes>(x: L) -> L {
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     // eʳ on |r| ≤ ln 2 / 2: the Taylor series to r⁷, whose remainder is below 2⁻²⁷.
-    const COEFFICIENTS: [f32; 6] = [
-        1.0 / 5040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-    ];
+    const COEFFICIENTS: [f32; 6] =
+        [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5];
     let bounded = x.max(L::splat(LOWEST)).min(L::splat(HIGHEST));
     let whole = bounded.mul(L::splat(std::f32::consts::LOG2_E)).round();
     let rest = whole.fma(L::splat(-LN2_HIGH), bounded);
@@ -240,11 +232,7 @@ mod tests {
             transpose(isa, &from, &mut to);
             for (index, value) in to.into_iter().enumerate() {
                 let (row, column) = (index / 32, index % 32);
-                let expected = if column < 16 {
-                    from[column * 20 + row]
-                } else {
-                    -1.0
-                };
+                let expected = if column < 16 { from[column * 20 + row] } else { -1.0 };
                 assert_eq!(value, expected, "{isa:?}, row {row}, column {column}");
             }
         }
@@ -260,19 +248,15 @@ mod tests {
 
     #[test]
     fn exp_is_accurate_and_the_same_on_every_instruction_set() {
-        let inputs: Vec<f32> = (0..16 * 4096)
-            .map(|i| -100.0 + i as f32 * (188.0 / 65536.0))
-            .collect();
+        let inputs: Vec<f32> =
+            (0..16 * 4096).map(|i| -100.0 + i as f32 * (188.0 / 65536.0)).collect();
         let mut reference = inputs.clone();
         exp_all(Isa::Portable, &mut reference);
         for isa in Isa::available() {
             let mut values = inputs.clone();
             exp_all(isa, &mut values);
             assert!(
-                values
-                    .iter()
-                    .zip(&reference)
-                    .all(|(a, b)| a.to_bits() == b.to_bits()),
+                values.iter().zip(&reference).all(|(a, b)| a.to_bits() == b.to_bits()),
                 "{}",
                 isa.name()
             );

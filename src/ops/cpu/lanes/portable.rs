@@ -52,9 +52,7 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
-        Portable(std::array::from_fn(|lane| {
-            self.0[lane].mul_add(factor.0[lane], addend.0[lane])
-        }))
+        Portable(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], addend.0[lane])))
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -87,19 +85,12 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn power_of_two(self) -> Self {
-        Portable(
-            self.0
-                .map(|whole| f32::from_bits(((whole as i32 + 127) as u32) << 23)),
-        )
+        Portable(self.0.map(|whole| f32::from_bits(((whole as i32 + 127) as u32) << 23)))
     }
     #[inline(always)]
     fn zero_below(self, bound: Self, value: Self) -> Self {
         Portable(std::array::from_fn(|lane| {
-            if self.0[lane] < bound.0[lane] {
-                0.0
-            } else {
-                value.0[lane]
-            }
+            if self.0[lane] < bound.0[lane] { 0.0 } else { value.0[lane] }
         }))
     }
     #[inline(always)]

@@ -79,14 +79,8 @@ mod tests {
     use candle_core::quantized::{GgmlDType, QTensor};
     use candle_core::{Device, Tensor};
 
-    const Q8: Precision = Precision {
-        stored: StoredType::F32,
-        quantisation: Quantisation::Q8_0,
-    };
-    const Q4: Precision = Precision {
-        quantisation: Quantisation::Q4K,
-        ..Q8
-    };
+    const Q8: Precision = Precision { stored: StoredType::F32, quantisation: Quantisation::Q8_0 };
+    const Q4: Precision = Precision { quantisation: Quantisation::Q4K, ..Q8 };
 
     /// Weight `k` of a block's column, before any scale.
     fn value(tiles: &Tiles, at: usize, lane: usize, k: usize) -> i32 {
@@ -164,9 +158,7 @@ mod tests {
 
     /// The weights of one output as they come back.
     fn read_back(matrix: &Matrix, output: usize) -> Vec<f32> {
-        (0..matrix.inputs)
-            .map(|k| matrix.weight(output, k))
-            .collect()
+        (0..matrix.inputs).map(|k| matrix.weight(output, k)).collect()
     }
 
     fn square_error(exact: &[f32], rounded: &[f32]) -> f64 {
@@ -189,9 +181,7 @@ mod tests {
         // Outliers, a block of one sign, one of one value, one of zeros.
         values[5] = 9.0;
         values[700] = -30.0;
-        values[1024..1056]
-            .iter_mut()
-            .for_each(|x| *x = x.abs() + 1.0);
+        values[1024..1056].iter_mut().for_each(|x| *x = x.abs() + 1.0);
         values[1056..1088].fill(-0.7);
         values[1088..1120].fill(0.0);
         let (q8, q4) = (pack(&values, inputs, Q8), pack(&values, inputs, Q4));

@@ -28,10 +28,7 @@ pub struct Q8_0 {
 impl Q8_0 {
     /// Room for `blocks` blocks of sixteen columns.
     pub fn zeroed(blocks: usize) -> io::Result<Q8_0> {
-        Ok(Q8_0 {
-            values: Slab::zeroed(blocks * VALUES)?,
-            scales: Slab::zeroed(blocks * LANES)?,
-        })
+        Ok(Q8_0 { values: Slab::zeroed(blocks * VALUES)?, scales: Slab::zeroed(blocks * LANES)? })
     }
 
     /// The block `at`'s weight `k` of column `lane`.
@@ -94,10 +91,7 @@ impl Format for Q8_0 {
 
     #[inline(always)]
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
-        let from = self
-            .values
-            .as_ptr()
-            .wrapping_add(at * VALUES + step * STEP_BYTES);
+        let from = self.values.as_ptr().wrapping_add(at * VALUES + step * STEP_BYTES);
         D::prefetch(from);
         D::prefetch(from.wrapping_add(4 * STEP_BYTES));
     }

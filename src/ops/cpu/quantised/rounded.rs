@@ -73,21 +73,15 @@ fn round_block<L: Lanes>(values: &[f32; BLOCK]) -> Block {
     const SHIFT: f32 = 12_582_912.0;
     let inverse = L::splat(127.0 / largest);
     let mut bytes = [0i8; BLOCK];
-    for (bytes, group) in bytes
-        .as_chunks_mut::<LANES>()
-        .0
-        .iter_mut()
-        .zip(values.as_chunks::<LANES>().0)
+    for (bytes, group) in
+        bytes.as_chunks_mut::<LANES>().0.iter_mut().zip(values.as_chunks::<LANES>().0)
     {
         let shifted = L::from_array(group).mul(inverse).add(L::splat(SHIFT));
         for (byte, value) in bytes.iter_mut().zip(shifted.to_array()) {
             *byte = value.to_bits() as i8;
         }
     }
-    let mut block = Block {
-        scale: largest / 127.0,
-        ..Block::default()
-    };
+    let mut block = Block { scale: largest / 127.0, ..Block::default() };
     for (word, four) in block.words.iter_mut().zip(bytes.as_chunks::<4>().0) {
         *word = i32::from_le_bytes(four.map(i8::cast_unsigned));
     }
@@ -104,9 +98,7 @@ mod tests {
 
     fn bytes(block: &Block) -> Vec<i8> {
         let words = block.words.iter();
-        words
-            .flat_map(|word| word.to_le_bytes().map(u8::cast_signed))
-            .collect()
+        words.flat_map(|word| word.to_le_bytes().map(u8::cast_signed)).collect()
     }
 
     #[test]

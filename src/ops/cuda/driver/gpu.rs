@@ -39,11 +39,7 @@ impl Gpu {
             check(sys::cuDeviceGet(&raw mut device, ordinal as i32))?;
             check(sys::cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             check(sys::cuCtxSetCurrent(context))?;
-            check(sys::cuDeviceGetName(
-                name.as_mut_ptr(),
-                name.len() as i32,
-                device,
-            ))?;
+            check(sys::cuDeviceGetName(name.as_mut_ptr(), name.len() as i32, device))?;
         }
         let attribute = |attribute| {
             let mut value = 0;
@@ -69,9 +65,7 @@ impl Gpu {
         Ok(Gpu {
             ordinal,
             // SAFETY: the driver ends the name with a zero.
-            name: unsafe { std::ffi::CStr::from_ptr(name.as_ptr()) }
-                .to_string_lossy()
-                .into_owned(),
+            name: unsafe { std::ffi::CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned(),
             capability: (major, minor),
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?
                 as usize,
@@ -95,10 +89,7 @@ impl Gpu {
     }
 
     pub fn failed(&self, reason: String) -> OpsError {
-        OpsError::Device {
-            device: format!("cuda:{}", self.ordinal),
-            reason,
-        }
+        OpsError::Device { device: format!("cuda:{}", self.ordinal), reason }
     }
 }
 

@@ -59,13 +59,7 @@ impl Stream {
     }
 
     pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
-        let Launch {
-            function,
-            grid: [x, y, z],
-            threads,
-            shared_bytes,
-            early,
-        } = launch;
+        let Launch { function, grid: [x, y, z], threads, shared_bytes, early } = launch;
         if x * y * z == 0 {
             return;
         }
@@ -93,12 +87,7 @@ impl Stream {
         // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
         let launched = unsafe {
             let pointers = pointers.as_mut_ptr();
-            sys::cuLaunchKernelEx(
-                &raw const config,
-                function.0,
-                pointers,
-                std::ptr::null_mut(),
-            )
+            sys::cuLaunchKernelEx(&raw const config, function.0, pointers, std::ptr::null_mut())
         };
         self.note(launched);
     }

@@ -41,53 +41,33 @@ impl Stream {
         }
         // SAFETY: the driver gave so many bytes.
         unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
-        Ok(Pinned {
-            pointer: pointer.cast(),
-            bytes,
-            stream: self.clone(),
-        })
+        Ok(Pinned { pointer: pointer.cast(), bytes, stream: self.clone() })
     }
 
     /// Copies `bytes` to `offset` of `region`, and waits.
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
-        assert!(
-            offset + bytes.len() <= region.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
         let to = region.address() + offset as u64;
         // SAFETY: both ends have so many bytes, and the source is read when the stream has come so far. On this
         // stream, for no other waits for what it does.
         let done = unsafe {
             let from = bytes.as_ptr().cast();
-            check(sys::cuMemcpyHtoDAsync_v2(
-                to,
-                from,
-                bytes.len(),
-                self.0.stream,
-            ))
-            .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
+            check(sys::cuMemcpyHtoDAsync_v2(to, from, bytes.len(), self.0.stream))
+                .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
         };
         self.keep(done);
     }
 
     /// Starts to copy the first `bytes` of `pinned` to `region`; [`Stream::await_upload`] before they change.
     pub fn upload(&self, pinned: &Pinned, region: &Region, bytes: usize) {
-        assert!(
-            bytes <= pinned.bytes && bytes <= region.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and outlive the copy: whoever drops them synchronises first.
         let started = unsafe {
             let from = pinned.pointer.cast_const().cast();
-            check(sys::cuMemcpyHtoDAsync_v2(
-                region.address(),
-                from,
-                bytes,
-                self.0.stream,
-            ))
-            .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
+            check(sys::cuMemcpyHtoDAsync_v2(region.address(), from, bytes, self.0.stream))
+                .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
         };
         self.keep(started);
     }
@@ -109,21 +89,13 @@ impl Stream {
         pinned: &mut Pinned,
         bytes: usize,
     ) -> Result<(), OpsError> {
-        assert!(
-            bytes <= pinned.bytes && bytes <= region.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and the call ends after the copy.
         let done = unsafe {
             let to = pinned.pointer.cast();
-            check(sys::cuMemcpyDtoHAsync_v2(
-                to,
-                region.address(),
-                bytes,
-                self.0.stream,
-            ))
-            .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
+            check(sys::cuMemcpyDtoHAsync_v2(to, region.address(), bytes, self.0.stream))
+                .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
         };
         self.keep(done);
         self.told()
@@ -131,10 +103,7 @@ impl Stream {
 
     /// Copies inside the GPU.
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
-        assert!(
-            bytes <= from.bytes() && bytes <= to.bytes(),
-            "a copy beyond its region"
-        );
+        assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes.
         let started = unsafe {

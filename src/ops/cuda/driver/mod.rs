@@ -43,14 +43,10 @@ impl Stream {
     /// # Errors
     /// When there is no driver, no GPU of that number, or none of this build's kernels runs on it.
     pub fn open(ordinal: usize, without: Without) -> Result<Stream, OpsError> {
-        let missing = |reason: String| OpsError::NoDevice {
-            device: format!("cuda:{ordinal}"),
-            reason,
-        };
+        let missing =
+            |reason: String| OpsError::NoDevice { device: format!("cuda:{ordinal}"), reason };
         if !is_driver_there() {
-            return Err(missing(
-                "no NVIDIA driver (libcuda) is installed".to_owned(),
-            ));
+            return Err(missing("no NVIDIA driver (libcuda) is installed".to_owned()));
         }
         let gpu = Arc::new(Gpu::open(ordinal).map_err(missing)?);
         Stream::on(gpu, without)
@@ -88,13 +84,7 @@ impl Stream {
                 .and_then(|()| check(sys::cuEventCreate(&raw mut copied, no_timing)))
         };
         made.map_err(|reason| gpu.failed(reason))?;
-        Ok(Stream(Arc::new(Inner {
-            gpu,
-            stream,
-            copied,
-            without,
-            failure: OnceLock::new(),
-        })))
+        Ok(Stream(Arc::new(Inner { gpu, stream, copied, without, failure: OnceLock::new() })))
     }
 
     /// `cuda sm_90`: what decides the bits.
@@ -107,12 +97,7 @@ impl Stream {
     pub fn describe(&self) -> String {
         let gpu = &self.0.gpu;
         let gibibytes = self.free_bytes() as f64 / f64::from(1 << 30);
-        format!(
-            "cuda:{}: {}, {}, {gibibytes:.1} GiB free",
-            gpu.ordinal,
-            gpu.name,
-            self.kind()
-        )
+        format!("cuda:{}: {}, {}, {gibibytes:.1} GiB free", gpu.ordinal, gpu.name, self.kind())
     }
 
     pub fn multiprocessors(&self) -> usize {

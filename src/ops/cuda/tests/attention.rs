@@ -38,11 +38,7 @@ impl Case {
     }
 
     fn page_shape(&self) -> PageShape {
-        PageShape {
-            layers: 2,
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-        }
+        PageShape { layers: 2, kv_heads: self.kv_heads, head_dim: self.head_dim }
     }
 
     /// Every row's attention, computed in steps of so many rows, on new pages.
@@ -85,19 +81,11 @@ impl Case {
             let room = |width| ops.buffer(count, width, Numbers::Narrow).unwrap();
             let mut queries = room(self.heads() * self.head_dim.next_multiple_of(32));
             let mut out = room(self.heads() * self.head_dim);
-            let mut stage = ops
-                .stage(page_shape, self.heads(), sequences.limits())
-                .unwrap();
+            let mut stage = ops.stage(page_shape, self.heads(), sequences.limits()).unwrap();
             ops.compute(sequences.step(rows, &tables), &[], &mut stage, |step| {
-                let to = LayerPages {
-                    pages: &mut *pages,
-                    layer: 1,
-                };
+                let to = LayerPages { pages: &mut *pages, layer: 1 };
                 ops.rotate_and_store(&mut qkv, &mut queries, None, &rope, step, to);
-                let from = LayerPages {
-                    pages: &*pages,
-                    layer: 1,
-                };
+                let from = LayerPages { pages: &*pages, layer: 1 };
                 ops.attention(&queries, shape, step, from, &mut out);
             });
             all.extend(ops.numbers(&out, count, Numbers::Narrow));
@@ -112,15 +100,12 @@ fn cases() -> impl Iterator<Item = Case> {
     let windows = [None, Some(40), Some(300)];
     let dims = [16, 64, 128, 256].into_iter().enumerate();
     dims.flat_map(move |(first, head_dim)| {
-        windows
-            .into_iter()
-            .enumerate()
-            .map(move |(second, window)| Case {
-                group: [1, 2, 4][(first + second) % 3],
-                kv_heads: if head_dim == 256 { 1 } else { 2 },
-                head_dim,
-                window,
-            })
+        windows.into_iter().enumerate().map(move |(second, window)| Case {
+            group: [1, 2, 4][(first + second) % 3],
+            kv_heads: if head_dim == 256 { 1 } else { 2 },
+            head_dim,
+            window,
+        })
     })
 }
 
@@ -145,10 +130,7 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
         let found = case.run(&gpu, &sequences, &qkv, &at_once);
         for (index, (found, exact)) in found.iter().zip(&exact).enumerate() {
             let off = HALF_STEP * (magnitudes[index] + exact.abs()) + 2e-5;
-            assert!(
-                (found - exact).abs() <= off,
-                "{case:?}, {index}: {found}, not {exact}"
-            );
+            assert!((found - exact).abs() <= off, "{case:?}, {index}: {found}, not {exact}");
         }
     }
 }

@@ -15,25 +15,13 @@ pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 2
 const MOST_ROWS: usize = 260;
 /// An H200; and so few multiprocessors that every size is called large and no kernel is split, by warps and warpgroups.
 pub const ROOMS: [Room; 3] = [
-    Room {
-        multiprocessors: 132,
-        warpgroups: false,
-    },
-    Room {
-        multiprocessors: 1,
-        warpgroups: false,
-    },
-    Room {
-        multiprocessors: 1,
-        warpgroups: true,
-    },
+    Room { multiprocessors: 132, warpgroups: false },
+    Room { multiprocessors: 1, warpgroups: false },
+    Room { multiprocessors: 1, warpgroups: true },
 ];
 
-pub const EPILOGUES: [Epilogue; 3] = [
-    Epilogue::Plain,
-    Epilogue::Gated(Activation::Silu),
-    Epilogue::Gated(Activation::GeluTanh),
-];
+pub const EPILOGUES: [Epilogue; 3] =
+    [Epilogue::Plain, Epilogue::Gated(Activation::Silu), Epilogue::Gated(Activation::GeluTanh)];
 
 /// A layer's weights packed for each epilogue, and inputs for it.
 pub struct Layer {
@@ -138,35 +126,29 @@ fn finish(epilogue: Epilogue, products: &[(f64, f64)]) -> Vec<(f64, f64)> {
         return products.to_vec();
     };
     let (gates, ups) = products.split_at(products.len() / 2);
-    let gated = gates
-        .iter()
-        .zip(ups)
-        .map(|((gate, gate_off), (up, up_off))| {
-            let inner = match activation {
-                Activation::Silu => *gate,
-                Activation::GeluTanh => {
-                    let root = (2.0 / std::f64::consts::PI).sqrt();
-                    2.0 * root * (gate + 0.044715 * gate.powi(3))
-                }
-            };
-            let activated = gate / (1.0 + (-inner).exp());
-            let value = activated * up;
-            // Neither activation is steeper than 1.13. A few operations in f32 follow, and the rounding to bf16.
-            let from_sums = 1.13 * gate_off * up.abs() + activated.abs() * up_off;
-            let from_gate = 1e-6 * (1.0 + value.abs());
-            let off = from_sums + from_gate + f64::from(HALF_STEP) * value.abs();
-            (value, off)
-        });
+    let gated = gates.iter().zip(ups).map(|((gate, gate_off), (up, up_off))| {
+        let inner = match activation {
+            Activation::Silu => *gate,
+            Activation::GeluTanh => {
+                let root = (2.0 / std::f64::consts::PI).sqrt();
+                2.0 * root * (gate + 0.044715 * gate.powi(3))
+            }
+        };
+        let activated = gate / (1.0 + (-inner).exp());
+        let value = activated * up;
+        // Neither activation is steeper than 1.13. A few operations in f32 follow, and the rounding to bf16.
+        let from_sums = 1.13 * gate_off * up.abs() + activated.abs() * up_off;
+        let from_gate = 1e-6 * (1.0 + value.abs());
+        let off = from_sums + from_gate + f64::from(HALF_STEP) * value.abs();
+        (value, off)
+    });
     gated.collect()
 }
 
 fn assert_near(found: &[f32], expected: &[(f64, f64)], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (index, (found, (value, off))) in found.iter().zip(expected).enumerate() {
-        assert!(
-            (f64::from(*found) - value).abs() <= *off,
-            "{what}, {index}: {found}, not {value}"
-        );
+        assert!((f64::from(*found) - value).abs() <= *off, "{what}, {index}: {found}, not {value}");
     }
 }
 
@@ -181,9 +163,7 @@ fn check(kept: Quantisation) {
         for epilogue in EPILOGUES {
             let all = layer.multiply(&gpu, epilogue);
             let rows = exact.chunks_exact(shape.0);
-            let expected: Vec<_> = rows
-                .flat_map(|products| finish(epilogue, products))
-                .collect();
+            let expected: Vec<_> = rows.flat_map(|products| finish(epilogue, products)).collect();
             let what = format!("{kept} {shape:?} {epilogue:?}");
             assert_near(&all, &expected, &what);
             let width = all.len() / MOST_ROWS;

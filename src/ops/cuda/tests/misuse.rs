@@ -18,12 +18,7 @@ fn complaint(work: impl FnOnce()) -> String {
 /// positions.
 fn step(gpu: &Cuda, rows: usize, logit_rows: usize, tables: &[&[u32]]) {
     let zeros = vec![0; rows];
-    let step = Rows {
-        tokens: &zeros,
-        positions: &zeros,
-        sequences: &zeros,
-        tables,
-    };
+    let step = Rows { tokens: &zeros, positions: &zeros, sequences: &zeros, tables };
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(20, 4, 64)).unwrap();
     gpu.compute(step, &vec![0; logit_rows], &mut stage, |_| {});
 }
@@ -73,18 +68,11 @@ fn draws_have_to_fit_their_drawer() {
 fn heads_that_no_kernel_takes_are_an_error() {
     let gpu = gpu();
     for (head_dim, heads, kv_heads) in [(96, 4, 2), (512, 1, 1), (64, 17, 1)] {
-        let shape = PageShape {
-            head_dim,
-            kv_heads,
-            ..SMALL_PAGES
-        };
+        let shape = PageShape { head_dim, kv_heads, ..SMALL_PAGES };
         let error = gpu.stage(shape, heads, limits(1, 1, 32)).unwrap_err();
         let words = error.to_string();
         let expected = format!("{heads} heads of {head_dim} numbers over {kv_heads} of keys");
-        assert!(
-            matches!(error, OpsError::Device { .. }) && words.contains(&expected),
-            "{words}"
-        );
+        assert!(matches!(error, OpsError::Device { .. }) && words.contains(&expected), "{words}");
     }
 }
 

@@ -31,18 +31,10 @@ const KEPT: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantis
 const HALF_STEP: f32 = 1.0 / 256.0;
 
 /// Of stages whose steps attend to nothing.
-const SMALL_PAGES: PageShape = PageShape {
-    layers: 1,
-    kv_heads: 1,
-    head_dim: 32,
-};
+const SMALL_PAGES: PageShape = PageShape { layers: 1, kv_heads: 1, head_dim: 32 };
 
 fn limits(rows: usize, logit_rows: usize, positions: usize) -> StepLimits {
-    StepLimits {
-        rows,
-        logit_rows,
-        positions,
-    }
+    StepLimits { rows, logit_rows, positions }
 }
 
 /// What tests do with activations beside a decoder's operations.
@@ -99,10 +91,7 @@ impl Host for Cuda {
         let rows = halves.chunks_exact(buffer.stride);
         let numbers = rows.flat_map(|row| {
             let (row, padding) = row.split_at(buffer.width);
-            assert!(
-                padding.iter().all(|number| number.to_bits() == 0),
-                "padding is written"
-            );
+            assert!(padding.iter().all(|number| number.to_bits() == 0), "padding is written");
             row.iter().copied()
         });
         numbers.collect()
@@ -115,9 +104,7 @@ fn halves(gpu: &Cuda, region: &super::Region, first: usize, count: usize) -> Vec
     let mut back = gpu.stream.pin(bytes).unwrap();
     gpu.stream.download(region, &mut back, bytes).unwrap();
     let halves = back.bytes()[2 * first..bytes].as_chunks::<2>().0.iter();
-    halves
-        .map(|half| bf16::from_le_bytes(*half).to_f32())
-        .collect()
+    halves.map(|half| bf16::from_le_bytes(*half).to_f32()).collect()
 }
 
 /// The GPU of this build, or the emulated one.
@@ -145,10 +132,7 @@ fn round(number: f32) -> f32 {
 }
 
 fn bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect()
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 fn bits(numbers: &[f32]) -> Vec<u32> {
@@ -156,16 +140,11 @@ fn bits(numbers: &[f32]) -> Vec<u32> {
 }
 
 fn largest(numbers: &[f32]) -> f32 {
-    numbers
-        .iter()
-        .fold(0.0, |largest, number| largest.max(number.abs()))
+    numbers.iter().fold(0.0, |largest, number| largest.max(number.abs()))
 }
 
 fn kept_as(quantisation: Quantisation) -> Precision {
-    Precision {
-        stored: StoredType::Bf16,
-        quantisation,
-    }
+    Precision { stored: StoredType::Bf16, quantisation }
 }
 
 /// Weights `[outputs][inputs]` as products see them: rounded as the format does, by the CPU's own packing, and then

@@ -50,11 +50,7 @@ pub fn add_norm<B: Host>(ops: &B, width: usize, (post, next): (bool, bool)) -> [
     let [post, next] =
         [(post, 3), (next, 4)].map(|(is_there, seed)| is_there.then(|| vector(seed)));
     let mut normed = ops.hold(&vec![0.0; 7 * width], width, Numbers::Narrow);
-    let norms = BranchNorms {
-        post: post.as_ref(),
-        next: next.as_ref(),
-        epsilon: EPSILON,
-    };
+    let norms = BranchNorms { post: post.as_ref(), next: next.as_ref(), epsilon: EPSILON };
     ops.add_norm(&mut residual, &branch, norms, &mut normed);
     [(&residual, Numbers::Wide), (&normed, Numbers::Narrow)]
         .map(|(buffer, kind)| ops.numbers(buffer, 7, kind))
@@ -99,12 +95,8 @@ fn the_rows_that_give_logits_are_gathered() {
     fn run<B: Host>(ops: &B, rows: usize, logit_rows: &[usize], read: usize) -> Vec<f32> {
         let width = 96;
         let numbers = vec![0; rows];
-        let step = Rows {
-            tokens: &numbers,
-            positions: &numbers,
-            sequences: &numbers,
-            tables: &[&[0]],
-        };
+        let step =
+            Rows { tokens: &numbers, positions: &numbers, sequences: &numbers, tables: &[&[0]] };
         let x = ops.hold(&inputs(rows, width, 1), width, Numbers::Wide);
         let weight = ops.vector(noise(width, 2)).unwrap();
         let mut out = ops.hold(&vec![1.0; 16 * width], width, Numbers::Narrow);
@@ -116,11 +108,7 @@ fn the_rows_that_give_logits_are_gathered() {
     }
     let gpu = gpu();
     let cpu = Cpu::new(1).unwrap();
-    for (rows, logit_rows) in [
-        (9, &[8, 0, 3][..]),
-        (1, &[0][..]),
-        (70, &[69, 1, 0, 33, 2][..]),
-    ] {
+    for (rows, logit_rows) in [(9, &[8, 0, 3][..]), (1, &[0][..]), (70, &[69, 1, 0, 33, 2][..])] {
         let count = logit_rows.len();
         let found = run(&gpu, rows, logit_rows, count);
         let exact = run(&cpu, rows, logit_rows, count);

@@ -5,14 +5,8 @@ use crate::ops::Rows;
 use crate::ops::cuda::Matrix;
 
 /// Outputs and inputs: whole tiles, and parts of them; blocks of 256 inputs, and parts of them.
-const SHAPES: [(usize, usize); 6] = [
-    (16, 32),
-    (24, 32),
-    (50, 40),
-    (272, 160),
-    (37, 520),
-    (16, 1152),
-];
+const SHAPES: [(usize, usize); 6] =
+    [(16, 32), (24, 32), (50, 40), (272, 160), (37, 520), (16, 1152)];
 
 /// Rows of very different size, one of them all zeros.
 fn weights(outputs: usize, inputs: usize) -> Vec<f32> {
@@ -28,15 +22,8 @@ fn weights(outputs: usize, inputs: usize) -> Vec<f32> {
 fn embed_all(gpu: &Cuda, table: &Matrix, scale: f32) -> Vec<f32> {
     let tokens: Vec<u32> = (0..table.outputs as u32).collect();
     let zeros = vec![0; table.outputs];
-    let rows = Rows {
-        tokens: &tokens,
-        positions: &zeros,
-        sequences: &zeros,
-        tables: &[&[0]],
-    };
-    let mut stage = gpu
-        .stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32))
-        .unwrap();
+    let rows = Rows { tokens: &tokens, positions: &zeros, sequences: &zeros, tables: &[&[0]] };
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32)).unwrap();
     let room = gpu.buffer(table.outputs, table.inputs, Numbers::Wide);
     let mut out = room.unwrap();
     gpu.compute(rows, &[], &mut stage, |step| {
@@ -80,10 +67,7 @@ fn gates_and_ups_lie_eight_by_eight() {
     for kept in KEPT {
         let packed = gpu.pack_gated(&parts, inputs, kept_as(kept)).unwrap();
         // The table ends where its last group of eight features does.
-        let table = Matrix {
-            outputs: features.next_multiple_of(8) * 2,
-            ..packed
-        };
+        let table = Matrix { outputs: features.next_multiple_of(8) * 2, ..packed };
         let found = embed_all(&gpu, &table, 1.0);
         let mut expected = vec![0.0; found.len()];
         for (half, part) in [&gate, &up].into_iter().enumerate() {

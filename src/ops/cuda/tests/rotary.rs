@@ -17,11 +17,7 @@ impl Case {
     }
 
     fn page_shape(&self) -> PageShape {
-        PageShape {
-            layers: 2,
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-        }
+        PageShape { layers: 2, kv_heads: self.kv_heads, head_dim: self.head_dim }
     }
 
     /// What operations leave as queries, row after row, and the pages whose second layer they wrote. Prompts are one
@@ -29,36 +25,23 @@ impl Case {
     fn run<B: Host>(&self, ops: &B, sequences: &Sequences) -> (Vec<f32>, B::Pages) {
         let numbers = noise(sequences.rows() * self.width(), 1);
         let vector = |seed| ops.vector(noise(self.head_dim, seed)).unwrap();
-        let norms = self.has_norms.then(|| HeadNorms {
-            query: vector(2),
-            key: vector(3),
-            epsilon: 1e-6,
-        });
+        let norms =
+            self.has_norms.then(|| HeadNorms { query: vector(2), key: vector(3), epsilon: 1e-6 });
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
         let positions = sequences.limits().positions;
-        let rope = ops
-            .rope(&frequencies.collect::<Vec<_>>(), positions)
-            .unwrap();
+        let rope = ops.rope(&frequencies.collect::<Vec<_>>(), positions).unwrap();
         let mut pages = ops.pages(self.page_shape(), sequences.pages()).unwrap();
         let tables = sequences.tables();
         let mut all = Vec::new();
-        for rows in [
-            0..sequences.rows() - 9,
-            sequences.rows() - 9..sequences.rows(),
-        ] {
+        for rows in [0..sequences.rows() - 9, sequences.rows() - 9..sequences.rows()] {
             let numbers = &numbers[rows.start * self.width()..rows.end * self.width()];
             let mut qkv = ops.hold(numbers, self.width(), Numbers::Wide);
             let width = self.heads * self.head_dim.next_multiple_of(32);
             let mut queries = ops.buffer(rows.len(), width, Numbers::Narrow).unwrap();
-            let mut stage = ops
-                .stage(self.page_shape(), self.heads, sequences.limits())
-                .unwrap();
+            let mut stage = ops.stage(self.page_shape(), self.heads, sequences.limits()).unwrap();
             let step = sequences.step(rows.clone(), &tables);
             ops.compute(step, &[], &mut stage, |step| {
-                let to = LayerPages {
-                    pages: &mut pages,
-                    layer: 1,
-                };
+                let to = LayerPages { pages: &mut pages, layer: 1 };
                 ops.rotate_and_store(&mut qkv, &mut queries, norms.as_ref(), &rope, step, to);
             });
             all.extend(ops.numbers(&queries, rows.len(), Numbers::Narrow));
@@ -88,12 +71,7 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         (256, 3, 1, true),
         (256, 4, 2, false),
     ] {
-        let case = Case {
-            heads,
-            kv_heads,
-            head_dim,
-            has_norms,
-        };
+        let case = Case { heads, kv_heads, head_dim, has_norms };
         let what = format!("{heads} heads of {head_dim} over {kv_heads}");
         // The CPU leaves keys and values behind the queries.
         let (exact, _) = case.run(&cpu, &sequences);
@@ -102,9 +80,7 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         let [mut queries, mut exact_queries] = [Vec::new(), Vec::new()];
         let [mut key_places, mut value_places] = [Vec::new(), Vec::new()];
         let [mut keys, mut values] = [Vec::new(), Vec::new()];
-        let rows = found
-            .chunks_exact(heads * dim)
-            .zip(exact.chunks_exact(case.width()));
+        let rows = found.chunks_exact(heads * dim).zip(exact.chunks_exact(case.width()));
         for ((found, exact), (page, slot)) in rows.zip(sequences.slots()) {
             for head in found.chunks_exact(dim) {
                 let (head, padding) = head.split_at(head_dim);
@@ -128,17 +104,9 @@ fn heads_are_turned_as_on_the_cpu_and_lie_where_attention_looks() {
         let [first, second] = [0, numbers].map(|first| {
             [&pages.keys, &pages.values].map(|pool| halves(&gpu, pool, first, numbers))
         });
-        assert!(
-            first.iter().all(|pool| largest(pool) == 0.0),
-            "{what}: another layer's"
-        );
+        assert!(first.iter().all(|pool| largest(pool) == 0.0), "{what}: another layer's");
         let [key_pool, value_pool] = second;
         assert_pool(key_pool, &key_places, &keys, &format!("{what}, keys"));
-        assert_pool(
-            value_pool,
-            &value_places,
-            &values,
-            &format!("{what}, values"),
-        );
+        assert_pool(value_pool, &value_places, &values, &format!("{what}, values"));
     }
 }

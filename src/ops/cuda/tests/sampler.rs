@@ -31,14 +31,9 @@ pub fn logits(vocabulary: usize, row: u64) -> Vec<f32> {
     logits.iter_mut().for_each(|logit| *logit *= 4.0);
     match row % 5 {
         0 | 1 => {}
-        2 => logits
-            .iter_mut()
-            .for_each(|logit| *logit = logit.round() / 2.0),
+        2 => logits.iter_mut().for_each(|logit| *logit = logit.round() / 2.0),
         3 => logits.fill(-1.5),
-        _ => logits
-            .iter_mut()
-            .step_by(3)
-            .for_each(|logit| *logit = f32::NEG_INFINITY),
+        _ => logits.iter_mut().step_by(3).for_each(|logit| *logit = f32::NEG_INFINITY),
     }
     logits
 }
@@ -77,9 +72,8 @@ fn check(vocabulary: usize, rows: u64) {
     for first in (0..rows).step_by(ROWS) {
         // The last step has fewer.
         let requests = requests(vocabulary, first..rows.min(first + ROWS as u64));
-        let numbers: Vec<f32> = (0..requests.len() as u64)
-            .flat_map(|row| logits(vocabulary, first + row))
-            .collect();
+        let numbers: Vec<f32> =
+            (0..requests.len() as u64).flat_map(|row| logits(vocabulary, first + row)).collect();
         let mut held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
         let found = gpu.draw(&mut held, &requests, &mut stage).unwrap();
         let mut held = cpu.hold(&numbers, vocabulary, Numbers::Wide);
@@ -87,10 +81,7 @@ fn check(vocabulary: usize, rows: u64) {
         assert_eq!(found.len(), requests.len());
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let order = &requests[row];
-            assert_eq!(
-                found.token, expected.token,
-                "row {row} of {first}: {order:?}"
-            );
+            assert_eq!(found.token, expected.token, "row {row} of {first}: {order:?}");
             tokens += usize::from(found.token.is_some());
             let Some(order) = order else {
                 assert_eq!(*found, Drawn::default());
@@ -98,11 +89,7 @@ fn check(vocabulary: usize, rows: u64) {
             };
             let unchanged = &numbers[row * vocabulary..][..vocabulary];
             let kept = order.keep_logits.then(|| bits(unchanged));
-            assert_eq!(
-                found.logits.as_deref().map(bits),
-                kept,
-                "row {row} of {first}"
-            );
+            assert_eq!(found.logits.as_deref().map(bits), kept, "row {row} of {first}");
             let forbids_all = order.allowed.iter().all(|word| *word == 0);
             assert!(!forbids_all || found.token.is_none());
         }

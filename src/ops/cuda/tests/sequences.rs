@@ -37,9 +37,7 @@ impl Sequences {
         Sequences {
             positions,
             sequences,
-            tables: counts
-                .map(|count| shuffled.by_ref().take(count).collect())
-                .collect(),
+            tables: counts.map(|count| shuffled.by_ref().take(count).collect()).collect(),
         }
     }
 
@@ -56,11 +54,7 @@ impl Sequences {
     /// The most that a step of them holds; each sequence gives a row of logits.
     pub fn limits(&self) -> StepLimits {
         let longest = self.tables.iter().map(Vec::len).max().unwrap_or(0);
-        StepLimits {
-            rows: self.rows(),
-            logit_rows: self.tables.len(),
-            positions: longest * PAGE,
-        }
+        StepLimits { rows: self.rows(), logit_rows: self.tables.len(), positions: longest * PAGE }
     }
 
     pub fn tables(&self) -> Vec<&[u32]> {

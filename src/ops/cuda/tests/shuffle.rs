@@ -40,12 +40,7 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
     let gpu = gpu();
     let sequences = Sequences::new(&[290, 40], 3);
     for head_dim in [32, 64, 128, 256] {
-        let case = attention::Case {
-            group: 4,
-            kv_heads: 1,
-            head_dim,
-            window: Some(100),
-        };
+        let case = attention::Case { group: 4, kv_heads: 1, head_dim, window: Some(100) };
         let qkv = case.qkv(&sequences);
         let steps = [sequences.rows() - 6, 6];
         assert_same(&gpu, &format!("heads of {head_dim}"), || {
@@ -65,9 +60,7 @@ fn norms_and_draws_do_not_depend_on_the_order_of_threads() {
     }
     let vocabulary = 5000;
     let requests = sampler::requests(vocabulary, 0..40);
-    let numbers: Vec<f32> = (0..40)
-        .flat_map(|row| sampler::logits(vocabulary, row))
-        .collect();
+    let numbers: Vec<f32> = (0..40).flat_map(|row| sampler::logits(vocabulary, row)).collect();
     assert_same(&gpu, "draws", || {
         let mut stage = gpu.stage(SMALL_PAGES, 1, limits(40, 40, 32)).unwrap();
         let mut logits = gpu.hold(&numbers, vocabulary, Numbers::Wide);

@@ -51,10 +51,7 @@ pub fn write(
     image: Option<&str>,
     forms: Forms,
 ) -> Result<Vec<u8>, RemoteError> {
-    let last_user = request
-        .messages
-        .iter()
-        .rposition(|message| message.role == "user");
+    let last_user = request.messages.iter().rposition(|message| message.role == "user");
     let turns = request.messages.iter().enumerate().map(|(index, message)| {
         let shown = image.filter(|_| Some(index) == last_user);
         Turn {
@@ -109,9 +106,7 @@ fn format_of(schema: &str, forms: Forms) -> Result<Option<Value>, RemoteError> {
 }
 
 fn unsendable(error: serde_json::Error) -> RemoteError {
-    RemoteError::Schema {
-        reason: error.to_string(),
-    }
+    RemoteError::Schema { reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -121,18 +116,12 @@ mod tests {
     use crate::record::Message;
 
     fn message(role: &str, content: &str) -> Message {
-        Message {
-            role: role.to_owned(),
-            content: content.to_owned(),
-        }
+        Message { role: role.to_owned(), content: content.to_owned() }
     }
 
     fn request() -> RemoteRequest {
         RemoteRequest {
-            messages: vec![
-                message("system", "You are a doctor."),
-                message("user", "Which?"),
-            ],
+            messages: vec![message("system", "You are a doctor."), message("user", "Which?")],
             seed: 1 << 40 | 7,
             ..RemoteRequest::default()
         }
@@ -168,17 +157,11 @@ mod tests {
 
     #[test]
     fn limits_and_thinking_are_sent_where_they_are_set() {
-        let request = RemoteRequest {
-            max_tokens: Some(512),
-            thinking: Some(false),
-            ..request()
-        };
+        let request = RemoteRequest { max_tokens: Some(512), thinking: Some(false), ..request() };
         let text =
             String::from_utf8(write("m", &request, None, Forms::default()).unwrap()).unwrap();
-        for part in [
-            r#""max_tokens":512,"#,
-            r#""chat_template_kwargs":{"enable_thinking":false}"#,
-        ] {
+        for part in [r#""max_tokens":512,"#, r#""chat_template_kwargs":{"enable_thinking":false}"#]
+        {
             assert!(text.contains(part), "{text}");
         }
         let forms = after(&request, &["max_tokens", "chat_template_kwargs", "seed"]);
@@ -226,10 +209,7 @@ mod tests {
 
     #[test]
     fn a_regex_or_grammar_goes_the_way_of_vllm() {
-        let with = |grammar| RemoteRequest {
-            grammar: Some(grammar),
-            ..request()
-        };
+        let with = |grammar| RemoteRequest { grammar: Some(grammar), ..request() };
         let regex = with(Grammar::Regex("[AB]".to_owned()));
         assert_eq!(
             written(&regex, Forms::default())["structured_outputs"],

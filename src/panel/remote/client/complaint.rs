@@ -49,29 +49,21 @@ impl Complaint {
             Value::Null => None,
             other => Some(other.to_string()),
         };
-        let message = error
-            .as_str()
-            .map(str::to_owned)
-            .or_else(|| text("message"));
+        let message = error.as_str().map(str::to_owned).or_else(|| text("message"));
         let message = message.unwrap_or_else(|| value.to_string());
         Complaint::new(status, &message, text("code"), text("param"))
     }
 
     fn of_detail(status: u16, detail: &Value) -> Complaint {
         let Some(first) = detail.get(0) else {
-            let message = detail
-                .as_str()
-                .map_or_else(|| detail.to_string(), str::to_owned);
+            let message = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
             return Complaint::new(status, &message, None, None);
         };
         // As in ["body", "response_format", "type"].
         let place = first.get("loc").and_then(Value::as_array);
         let place = place.into_iter().flatten().filter_map(Value::as_str);
         let place: Vec<&str> = place.filter(|part| *part != "body").collect();
-        let said = first
-            .get("msg")
-            .and_then(Value::as_str)
-            .unwrap_or("is wrong");
+        let said = first.get("msg").and_then(Value::as_str).unwrap_or("is wrong");
         let message = format!("{}: {said}", place.join("."));
         let parameter = place.first().map(|&part| part.to_owned());
         Complaint::new(status, &message, None, parameter)
@@ -83,21 +75,15 @@ impl Complaint {
         code: Option<String>,
         parameter: Option<String>,
     ) -> Complaint {
-        let whole: String = message
-            .chars()
-            .map(|char| if char.is_control() { ' ' } else { char })
-            .collect();
+        let whole: String =
+            message.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
         let whole = whole.trim().to_owned();
         let short = ellipsis(&whole, MESSAGE_CHARS);
         Complaint {
             status,
             code,
             parameter,
-            message: if short.is_empty() {
-                "no reason given".to_owned()
-            } else {
-                short
-            },
+            message: if short.is_empty() { "no reason given".to_owned() } else { short },
             whole,
         }
     }
@@ -140,19 +126,12 @@ mod tests {
             r#"{"error": {"message": "Unsupported", "type": "t", "param": "response_format.type", "code": "c"}}"#,
         );
         assert_eq!(
-            (
-                openai.message.as_str(),
-                openai.code.as_deref(),
-                openai.parameter.as_deref()
-            ),
+            (openai.message.as_str(), openai.code.as_deref(), openai.parameter.as_deref()),
             ("Unsupported", Some("c"), Some("response_format.type"))
         );
         let vllm =
             read(r#"{"object": "error", "message": "too long", "param": null, "code": 400}"#);
-        assert_eq!(
-            (vllm.message.as_str(), vllm.code.as_deref()),
-            ("too long", Some("400"))
-        );
+        assert_eq!((vllm.message.as_str(), vllm.code.as_deref()), ("too long", Some("400")));
         assert_eq!(read(r#"{"error": "bare"}"#).message, "bare");
         let fastapi = read(
             r#"{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": "the prompt"}]}"#,
@@ -161,10 +140,7 @@ mod tests {
         assert_eq!(fastapi.parameter.as_deref(), Some("seed"));
         assert_eq!(read(r#"{"detail": "Not Found"}"#).message, "Not Found");
         assert_eq!(read(r#"{"detail": []}"#).message, "[]");
-        assert_eq!(
-            read("<h1>Bad\nGateway</h1>").message,
-            "<h1>Bad Gateway</h1>"
-        );
+        assert_eq!(read("<h1>Bad\nGateway</h1>").message, "<h1>Bad Gateway</h1>");
         assert_eq!(read("").message, "no reason given");
         assert_eq!(read(r#"{"odd": 1}"#).message, r#"{"odd":1}"#);
     }
@@ -187,8 +163,6 @@ mod tests {
     fn an_exhausted_quota_is_not_waited_for() {
         let limited = |body: &str| Complaint::read(429, body.as_bytes()).is_transient();
         assert!(limited("slow down"));
-        assert!(!limited(
-            r#"{"error": {"message": "pay", "code": "insufficient_quota"}}"#
-        ));
+        assert!(!limited(r#"{"error": {"message": "pay", "code": "insufficient_quota"}}"#));
     }
 }

@@ -116,10 +116,8 @@ fn answer(mut stream: TcpStream, act: impl Fn(&Request) -> Act, log: &Sender<Req
         }
         Act::Close => Ok(()),
         Act::Answer(status, headers, body) => {
-            let headers: String = headers
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}\r\n"))
-                .collect();
+            let headers: String =
+                headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
             let length = body.len();
             send(&format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
@@ -127,10 +125,7 @@ fn answer(mut stream: TcpStream, act: impl Fn(&Request) -> Act, log: &Sender<Req
         }
         Act::Half(body) => {
             let half = &body[..body.len() / 2];
-            send(&format!(
-                "{head}content-length: {}\r\n\r\n{half}",
-                body.len()
-            ))
+            send(&format!("{head}content-length: {}\r\n\r\n{half}", body.len()))
         }
         Act::Chunked { body, is_complete } => {
             let (first, second) = body.split_at(body.len() / 2);
@@ -165,9 +160,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    let length = headers
-        .get("content-length")
-        .map_or(0, |length| length.parse().unwrap());
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some(Request {

@@ -45,10 +45,9 @@ impl Parameter {
                 "a `json_object` with its schema",
                 "no schema, so that its text is unconstrained",
             ],
-            Parameter::Grammar => &[
-                "`structured_outputs`",
-                "no grammar, so that its text is unconstrained",
-            ],
+            Parameter::Grammar => {
+                &["`structured_outputs`", "no grammar, so that its text is unconstrained"]
+            }
             Parameter::Length => &["`max_tokens`", "`max_completion_tokens`"],
             Parameter::Thinking => &["`chat_template_kwargs`", "nothing about thinking"],
         }
@@ -84,11 +83,8 @@ impl Parameter {
             400 | 422 => complaint.blames(names),
             // A validator that crashes: only a word that no other trouble has counts.
             500 | 501 => {
-                let names: Vec<&str> = names
-                    .iter()
-                    .copied()
-                    .filter(|name| name.contains('_'))
-                    .collect();
+                let names: Vec<&str> =
+                    names.iter().copied().filter(|name| name.contains('_')).collect();
                 complaint.blames(&names)
             }
             _ => false,
@@ -118,12 +114,10 @@ impl Forms {
 
     /// Whether a grammar goes with `request` in these forms.
     pub fn constrain(self, request: &RemoteRequest) -> bool {
-        [Parameter::Schema, Parameter::Grammar]
-            .into_iter()
-            .any(|parameter| {
-                let last = parameter.forms().len() - 1;
-                parameter.is_in(request) && usize::from(self.get(parameter)) < last
-            })
+        [Parameter::Schema, Parameter::Grammar].into_iter().any(|parameter| {
+            let last = parameter.forms().len() - 1;
+            parameter.is_in(request) && usize::from(self.get(parameter)) < last
+        })
     }
 
     fn departure(self, parameter: Parameter, address: &Address) -> String {
@@ -135,9 +129,7 @@ impl Forms {
 
 impl Known {
     pub fn forms(&self) -> Forms {
-        Forms(std::array::from_fn(|index| {
-            self.0[index].load(Ordering::Relaxed)
-        }))
+        Forms(std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed)))
     }
 
     /// Remembers forms that worked; says what is new in them.
@@ -147,8 +139,7 @@ impl Known {
             self.0[*parameter as usize].fetch_max(form, Ordering::Relaxed) < form
         };
         let new = ALL.into_iter().filter(is_new);
-        new.map(|parameter| forms.departure(parameter, address))
-            .collect()
+        new.map(|parameter| forms.departure(parameter, address)).collect()
     }
 }
 
@@ -216,10 +207,7 @@ mod tests {
             ]
         );
         assert_eq!(known.learn(forms, &address), Vec::<String>::new());
-        assert_eq!(
-            known.learn(Forms::default(), &address),
-            Vec::<String>::new()
-        );
+        assert_eq!(known.learn(Forms::default(), &address), Vec::<String>::new());
         assert_eq!(known.forms(), forms);
     }
 }

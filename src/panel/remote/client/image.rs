@@ -11,17 +11,11 @@ const MOST_BYTES: u64 = 20 << 20;
 
 /// Turns an item's image, a path or an address, into what `image_url` holds.
 pub fn address(image: &str) -> Result<String, RemoteError> {
-    if ["http://", "https://", "data:"]
-        .iter()
-        .any(|scheme| image.starts_with(scheme))
-    {
+    if ["http://", "https://", "data:"].iter().any(|scheme| image.starts_with(scheme)) {
         return Ok(image.to_owned());
     }
     let path = Path::new(image);
-    let fail = |reason: String| RemoteError::Image {
-        path: path.to_owned(),
-        reason,
-    };
+    let fail = |reason: String| RemoteError::Image { path: path.to_owned(), reason };
     let extension = path.extension().and_then(|extension| extension.to_str());
     let kind = match extension.unwrap_or_default().to_ascii_lowercase().as_str() {
         "jpg" | "jpeg" => "jpeg",
@@ -30,17 +24,12 @@ pub fn address(image: &str) -> Result<String, RemoteError> {
         "gif" => "gif",
         _ => return Err(fail("it is no .png, .jpg, .jpeg, .webp or .gif".to_owned())),
     };
-    let size = fs_err::metadata(path)
-        .map_err(|error| fail(error.to_string()))?
-        .len();
+    let size = fs_err::metadata(path).map_err(|error| fail(error.to_string()))?.len();
     if size > MOST_BYTES {
         return Err(fail(format!("it has {size} bytes, more than {MOST_BYTES}")));
     }
     let bytes = fs_err::read(path).map_err(|error| fail(error.to_string()))?;
-    Ok(format!(
-        "data:image/{kind};base64,{}",
-        STANDARD.encode(bytes)
-    ))
+    Ok(format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)))
 }
 
 #[cfg(test)]
@@ -52,10 +41,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scan.PNG");
         fs_err::write(&path, b"\x89PNG!").unwrap();
-        assert_eq!(
-            address(path.to_str().unwrap()).unwrap(),
-            "data:image/png;base64,iVBORyE="
-        );
+        assert_eq!(address(path.to_str().unwrap()).unwrap(), "data:image/png;base64,iVBORyE=");
         for kept in ["https://host/scan", "data:image/png;base64,AA=="] {
             assert_eq!(address(kept).unwrap(), kept);
         }
@@ -65,10 +51,7 @@ mod tests {
     fn what_is_no_image_costs_its_item() {
         for image in ["/nowhere/scan.png", "notes.txt", "scan"] {
             let error = address(image).unwrap_err();
-            assert!(
-                error.concerns_item() && error.to_string().contains(image),
-                "{error}"
-            );
+            assert!(error.concerns_item() && error.to_string().contains(image), "{error}");
         }
     }
 }

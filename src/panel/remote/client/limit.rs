@@ -49,9 +49,7 @@ impl Limit {
         while !stop.load(Ordering::Relaxed) {
             match self.permits.1.recv_timeout(PATIENCE) {
                 Ok(()) => {
-                    let permit = Permit {
-                        back: self.permits.0.clone(),
-                    };
+                    let permit = Permit { back: self.permits.0.clone() };
                     let start = self.advance(|next| (next, next + self.interval))?;
                     let is_over =
                         retry::sleep(start.saturating_duration_since(Instant::now()), stop);
@@ -119,10 +117,7 @@ mod tests {
                     })
                 })
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         starts.sort();
         for (index, at) in starts.iter().enumerate() {

@@ -48,9 +48,7 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
             return Err(Defect::Filtered(message));
         }
         Some(reason @ ("abort" | "error")) => {
-            return Err(Defect::Broken(format!(
-                "the answer's finish_reason is {reason}"
-            )));
+            return Err(Defect::Broken(format!("the answer's finish_reason is {reason}")));
         }
         Some("length" | "max_tokens") => FinishReason::Length,
         // Servers have more words for an end that was not forced.
@@ -76,10 +74,7 @@ pub fn read(answer: &Value) -> Result<Reply, Defect> {
 /// `None` where the server says neither.
 fn answered_by(answer: &Value) -> Option<AnsweredBy> {
     let own = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-    let answered_by = AnsweredBy {
-        model: own("model"),
-        fingerprint: own("system_fingerprint"),
-    };
+    let answered_by = AnsweredBy { model: own("model"), fingerprint: own("system_fingerprint") };
     (answered_by.model.is_some() || answered_by.fingerprint.is_some()).then_some(answered_by)
 }
 
@@ -100,9 +95,7 @@ fn content(content: Option<&Value>) -> Result<String, Defect> {
 fn usage(answer: &Value) -> Usage {
     let count = |path: &str| {
         let number = answer.pointer(path).and_then(Value::as_u64);
-        number
-            .and_then(|number| usize::try_from(number).ok())
-            .unwrap_or(0)
+        number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
     };
     Usage {
         prompt_tokens: count("/usage/prompt_tokens"),
@@ -117,12 +110,8 @@ pub fn served(list: &Value, model: &str) -> Served {
     let Some(models) = list.get("data").and_then(Value::as_array) else {
         return Served::default();
     };
-    let found = models
-        .iter()
-        .find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
-    Served {
-        is_listed: Some(found.is_some()),
-    }
+    let found = models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
+    Served { is_listed: Some(found.is_some()) }
 }
 
 #[cfg(test)]
@@ -181,18 +170,12 @@ mod tests {
             {"type": "text", "text": "!"},
         ]});
         assert_eq!(text(parts), "B!");
-        assert_eq!(
-            text(json!({"content": null, "reasoning_content": "hm"})),
-            ""
-        );
+        assert_eq!(text(json!({"content": null, "reasoning_content": "hm"})), "");
     }
 
     #[test]
     fn a_refusals_words_are_its_text() {
-        let refused = read(&with(
-            json!({"content": null, "refusal": "I cannot."}),
-            json!("stop"),
-        ));
+        let refused = read(&with(json!({"content": null, "refusal": "I cannot."}), json!("stop")));
         let refused = refused.unwrap();
         assert_eq!(refused.finish_reason, FinishReason::Refusal);
         assert_eq!(refused.text, "I cannot.");
@@ -203,22 +186,11 @@ mod tests {
     #[test]
     fn reasons_to_end_are_stop_or_length_or_no_answer() {
         let end = |reason: Value| read(&with(json!({"content": "B"}), reason));
-        for reason in [
-            json!("stop"),
-            json!("eos"),
-            json!("tool_calls"),
-            Value::Null,
-        ] {
+        for reason in [json!("stop"), json!("eos"), json!("tool_calls"), Value::Null] {
             assert_eq!(end(reason).unwrap().finish_reason, FinishReason::Stop);
         }
-        assert_eq!(
-            end(json!("length")).unwrap().finish_reason,
-            FinishReason::Length
-        );
-        assert!(matches!(
-            end(json!("content_filter")),
-            Err(Defect::Filtered(_))
-        ));
+        assert_eq!(end(json!("length")).unwrap().finish_reason, FinishReason::Length);
+        assert!(matches!(end(json!("content_filter")), Err(Defect::Filtered(_))));
         assert!(matches!(end(json!("abort")), Err(Defect::Broken(_))));
     }
 

@@ -58,15 +58,8 @@ mod tests {
     #[test]
     fn a_pause_doubles_up_to_a_minute_and_depends_on_the_seed_alone() {
         let second = Duration::from_secs(1);
-        for (attempt, most) in [
-            (1, 1),
-            (2, 2),
-            (3, 4),
-            (6, 32),
-            (7, 60),
-            (40, 60),
-            (u32::MAX, 60),
-        ] {
+        for (attempt, most) in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (40, 60), (u32::MAX, 60)]
+        {
             for seed in 0..100 {
                 let pause = backoff(seed, attempt, second);
                 let most = Duration::from_secs(most);

@@ -37,10 +37,8 @@ fn options() -> RemoteOptions {
 }
 
 fn key(address: &Address) -> Option<ApiKey> {
-    ApiKey::from_lookup(address, |name| {
-        (name == WARDROUND_API_KEY).then(|| OsString::from(SECRET))
-    })
-    .unwrap()
+    ApiKey::from_lookup(address, |name| (name == WARDROUND_API_KEY).then(|| OsString::from(SECRET)))
+        .unwrap()
 }
 
 fn open(server: &FakeServer, options: RemoteOptions) -> RemoteModel {
@@ -51,10 +49,7 @@ fn open(server: &FakeServer, options: RemoteOptions) -> RemoteModel {
 
 fn request() -> RemoteRequest {
     RemoteRequest {
-        messages: vec![Message {
-            role: "user".to_owned(),
-            content: "Which?".to_owned(),
-        }],
+        messages: vec![Message { role: "user".to_owned(), content: "Which?".to_owned() }],
         seed: 11,
         ..RemoteRequest::default()
     }
@@ -86,14 +81,8 @@ fn a_completion_is_asked_for_and_read() {
     let requests = server.requests();
     assert_eq!(requests.len(), 1);
     let sent = &requests[0];
-    assert_eq!(
-        (sent.method.as_str(), sent.path.as_str()),
-        ("POST", "/v1/chat/completions")
-    );
-    assert_eq!(
-        sent.header("authorization"),
-        Some(&*format!("Bearer {SECRET}"))
-    );
+    assert_eq!((sent.method.as_str(), sent.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {SECRET}")));
     assert_eq!(sent.header("content-type"), Some("application/json"));
     assert_eq!(sent.body["model"], "org/m");
     assert_eq!(sent.body["seed"], 11);
@@ -110,10 +99,7 @@ fn without_a_key_none_is_sent() {
 #[test]
 fn a_chunked_answer_is_read_whole() {
     let body = json!({"choices": [{"message": {"content": "Bé"}}]}).to_string();
-    let server = FakeServer::play(vec![Act::Chunked {
-        body,
-        is_complete: true,
-    }]);
+    let server = FakeServer::play(vec![Act::Chunked { body, is_complete: true }]);
     assert_eq!(ask(&server).unwrap().text, "Bé");
 }
 
@@ -125,10 +111,7 @@ fn the_key_is_in_no_error_and_no_debug_form() {
         let model = open(&server, options());
         let error = model.complete(&request(), &GO).unwrap_err();
         let shown = format!("{error} {error:?} {:?} {model:?}", error.hint());
-        assert!(
-            shown.contains("bad key ***") && !shown.contains(SECRET),
-            "{shown}"
-        );
+        assert!(shown.contains("bad key ***") && !shown.contains(SECRET), "{shown}");
     }
     let server = FakeServer::play(vec![ok(json!({"error": {"code": 401, "message": SECRET}}))]);
     let error = ask(&server).unwrap_err();
@@ -142,16 +125,10 @@ fn nothing_is_sent_where_it_is_forbidden() {
         (OfflineReason::Flag, "--offline"),
         (OfflineReason::Variable("HF_HUB_OFFLINE"), "HF_HUB_OFFLINE"),
     ] {
-        let options = RemoteOptions {
-            offline: Some(reason),
-            ..options()
-        };
+        let options = RemoteOptions { offline: Some(reason), ..options() };
         let error = RemoteModel::open(&address(&server), options).unwrap_err();
         assert!(matches!(error, RemoteError::Forbidden { .. }), "{error}");
-        assert!(
-            error.to_string().contains(said) && !error.concerns_item(),
-            "{error}"
-        );
+        assert!(error.to_string().contains(said) && !error.concerns_item(), "{error}");
     }
     assert!(server.requests().is_empty());
 }
@@ -163,10 +140,7 @@ fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     let served = open(&server, options()).look_up(&GO).unwrap();
     assert_eq!(served.is_listed, Some(true));
     let asked = server.requests();
-    assert_eq!(
-        (asked[1].method.as_str(), asked[1].path.as_str()),
-        ("GET", "/v1/models")
-    );
+    assert_eq!((asked[1].method.as_str(), asked[1].path.as_str()), ("GET", "/v1/models"));
     assert!(asked[1].header("authorization").is_some());
 
     let none = FakeServer::play(vec![status(404, "")]);
@@ -180,18 +154,12 @@ fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
 fn an_image_is_shown_and_one_that_is_missing_costs_its_item_without_a_request() {
     let server = FakeServer::play(vec![said("B")]);
     let model = open(&server, options());
-    let shown = RemoteRequest {
-        image: Some("https://host/scan.png".to_owned()),
-        ..request()
-    };
+    let shown = RemoteRequest { image: Some("https://host/scan.png".to_owned()), ..request() };
     model.complete(&shown, &GO).unwrap();
     let parts = &server.requests()[0].body["messages"][0]["content"];
     assert_eq!(parts[0]["image_url"]["url"], "https://host/scan.png");
     assert_eq!(parts[1]["text"], "Which?");
-    let missing = RemoteRequest {
-        image: Some("/nowhere/scan.png".to_owned()),
-        ..request()
-    };
+    let missing = RemoteRequest { image: Some("/nowhere/scan.png".to_owned()), ..request() };
     let error = model.complete(&missing, &GO).unwrap_err();
     assert!(matches!(error, RemoteError::Image { .. }), "{error}");
     assert!(server.requests().is_empty());

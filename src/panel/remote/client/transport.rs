@@ -56,26 +56,17 @@ impl Transport {
             .timeout_global(Some(options.timeout))
             .build()
             .new_agent();
-        Transport {
-            agent,
-            key: options.key.clone(),
-            most_bytes: options.most_bytes,
-        }
+        Transport { agent, key: options.key.clone(), most_bytes: options.most_bytes }
     }
 
     /// Posts a body of JSON, or asks without one.
     pub fn send(&self, url: &str, body: Option<&[u8]>) -> Result<Answer, Failure> {
-        let bearer = self
-            .key
-            .as_ref()
-            .map(|key| format!("Bearer {}", key.secret()));
+        let bearer = self.key.as_ref().map(|key| format!("Bearer {}", key.secret()));
         let response = match (body, bearer) {
             (None, None) => self.agent.get(url).call(),
-            (None, Some(bearer)) => self
-                .agent
-                .get(url)
-                .header(header::AUTHORIZATION, bearer)
-                .call(),
+            (None, Some(bearer)) => {
+                self.agent.get(url).header(header::AUTHORIZATION, bearer).call()
+            }
             (Some(body), bearer) => {
                 let request = self
                     .agent
@@ -101,11 +92,7 @@ impl Transport {
         let status = response.status().as_u16();
         let limited = response.body_mut().with_config().limit(self.most_bytes);
         let body = limited.read_to_vec().map_err(lost)?;
-        Ok(Answer {
-            status,
-            retry_after,
-            body,
-        })
+        Ok(Answer { status, retry_after, body })
     }
 
     /// Takes the key out of a text that a server wrote: some repeat what they were sent.

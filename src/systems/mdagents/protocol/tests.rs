@@ -39,9 +39,7 @@ fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLi
 }
 
 fn user<'a>(calls: &'a [CallLine], agent: &str, purpose: &str) -> &'a str {
-    let call = calls
-        .iter()
-        .find(|c| c.agent == agent && c.purpose == purpose);
+    let call = calls.iter().find(|c| c.agent == agent && c.purpose == purpose);
     &call.unwrap().messages[1].content
 }
 
@@ -66,35 +64,17 @@ fn what_is_no_complexity_is_intermediate() {
         let (record, parse) = read_complexity(text, FinishReason::Stop);
         (field(&record, "complexity"), parse)
     };
-    assert_eq!(
-        level(r#"{"complexity": " Basic"}"#),
-        ("basic".into(), Parse::Ok)
-    );
-    assert_eq!(
-        level("Complexity: advanced"),
-        ("advanced".into(), Parse::Fallback)
-    );
-    for text in [
-        "basic",
-        r#"{"complexity": 3}"#,
-        r#"{"complexity": "basic or not"}"#,
-        "",
-    ] {
-        assert_eq!(
-            level(text),
-            ("intermediate".into(), Parse::Fallback),
-            "{text}"
-        );
+    assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic".into(), Parse::Ok));
+    assert_eq!(level("Complexity: advanced"), ("advanced".into(), Parse::Fallback));
+    for text in ["basic", r#"{"complexity": 3}"#, r#"{"complexity": "basic or not"}"#, ""] {
+        assert_eq!(level(text), ("intermediate".into(), Parse::Fallback), "{text}");
     }
 }
 
 #[test]
 fn a_basic_question_has_one_answer_and_no_decision() {
     let (item, calls) = run(|key| usual(key, "basic"));
-    assert_eq!(
-        (calls[1].agent.as_str(), calls[1].stage),
-        ("agent-1", Stage::Initial)
-    );
+    assert_eq!((calls[1].agent.as_str(), calls[1].stage), ("agent-1", Stage::Initial));
     assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 1.0));
     assert_eq!(item.rounds[0].answers, ["B"]);
     assert_eq!(item.rationale, "for B");
@@ -109,10 +89,7 @@ fn experts_speak_for_themselves_and_the_moderator_decides() {
         _ => usual(key, "intermediate"),
     });
     let round = &item.rounds[0];
-    assert_eq!(
-        round.agents,
-        ["expert-1", "expert-2", "expert-3", "expert-4", "expert-5"]
-    );
+    assert_eq!(round.agents, ["expert-1", "expert-2", "expert-3", "expert-4", "expert-5"]);
     assert_eq!(round.answers, ["A", "E", "B", "A", "E"]);
     // Two of each: the first stands for round 0, and the decision for the case.
     assert_eq!((round.aggregate.as_str(), item.answer.as_str()), ("A", "D"));
@@ -138,10 +115,7 @@ fn teams_work_apart_and_report_in_order() {
         ("report", "team-2-lead") => said("C"),
         _ => usual(key, "advanced"),
     });
-    assert_eq!(
-        item.rounds[0].agents,
-        ["team-1-lead", "team-2-lead", "team-3-lead"]
-    );
+    assert_eq!(item.rounds[0].agents, ["team-1-lead", "team-2-lead", "team-3-lead"]);
     assert_eq!(item.rounds[0].answers, ["B", "C", "B"]);
     assert_eq!(item.team_confidence, 2.0 / 3.0);
     let decision = user(&calls, "moderator", "decision");
@@ -155,14 +129,7 @@ fn teams_work_apart_and_report_in_order() {
     assert!(report.contains("P2: team-2-assistant-1 found it\nP3: team-2-assistant-2 found it"));
     assert!(!report.contains("team-1"));
     let count = |stage| calls.iter().filter(|call| call.stage == stage).count();
-    assert_eq!(
-        (
-            count(Stage::Initial),
-            count(Stage::Final),
-            count(Stage::Aside)
-        ),
-        (3, 1, 11)
-    );
+    assert_eq!((count(Stage::Initial), count(Stage::Final), count(Stage::Aside)), (3, 1, 11));
 }
 
 #[test]
@@ -204,10 +171,7 @@ fn the_harness_clean_up_is_a_switch() {
 #[test]
 fn silence_stops_nothing_and_is_wrong() {
     let (item, calls) = run(|_| String::new());
-    assert_eq!(
-        (item.answer.as_str(), item.correct, item.calls),
-        ("", Some(false), 8)
-    );
+    assert_eq!((item.answer.as_str(), item.correct, item.calls), ("", Some(false), 8));
     assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
     assert!(user(&calls, "moderator", "decision").contains("Pathologist\nAnswer: \n"));
 }

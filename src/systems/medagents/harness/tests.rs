@@ -15,10 +15,7 @@ fn review(agree: &str, answer: &str) -> String {
 fn usual(key: &CallKey, agreed: u32) -> String {
     match key.purpose.as_str() {
         "specialties" => r#"{"fields": ["Genetics", "Neurology"]}"#.into(),
-        "synthesis" => format!(
-            r#"{{"explanation": "report {}", "answer": "E"}}"#,
-            key.round
-        ),
+        "synthesis" => format!(r#"{{"explanation": "report {}", "answer": "E"}}"#, key.round),
         "review" if key.round >= agreed => review("yes", "B"),
         "review" => review("no", "C"),
         _ => said("B"),
@@ -42,10 +39,7 @@ fn a_consultation_takes_9_16_or_23_calls() {
         let (item, _) = run(move |key| usual(key, agreed));
         (item.calls, item.rounds_run)
     };
-    assert_eq!(
-        [counts(1), counts(2), counts(3)],
-        [(9, 1), (16, 2), (23, 3)]
-    );
+    assert_eq!([counts(1), counts(2), counts(3)], [(9, 1), (16, 2), (23, 3)]);
     // Nobody has to agree in the last round.
     assert_eq!(counts(4), (23, 3));
     assert_eq!(SystemConfig::named("medagents").unwrap().max_calls(), 23);
@@ -53,12 +47,10 @@ fn a_consultation_takes_9_16_or_23_calls() {
 
 #[test]
 fn one_who_does_not_agree_keeps_the_consultation_going() {
-    let (item, _) = run(
-        |key| match (key.purpose.as_str(), key.agent.as_str(), key.round) {
-            ("review", "doctor-3", 1) => review("no", "B"),
-            _ => usual(key, 1),
-        },
-    );
+    let (item, _) = run(|key| match (key.purpose.as_str(), key.agent.as_str(), key.round) {
+        ("review", "doctor-3", 1) => review("no", "B"),
+        _ => usual(key, 1),
+    });
     assert_eq!(item.calls, 16);
 }
 
@@ -66,21 +58,14 @@ fn one_who_does_not_agree_keeps_the_consultation_going() {
 fn stages_are_initial_then_reviews_then_the_decision() {
     let (item, calls) = run(|key| usual(key, 2));
     let stages: Vec<(u32, Stage)> = item.rounds.iter().map(|r| (r.round, r.stage)).collect();
-    assert_eq!(
-        stages,
-        [(0, Stage::Initial), (1, Stage::Round), (2, Stage::Round)]
-    );
+    assert_eq!(stages, [(0, Stage::Initial), (1, Stage::Round), (2, Stage::Round)]);
     let count = |stage| calls.iter().filter(|call| call.stage == stage).count();
     assert_eq!(count(Stage::Initial), 3);
     assert_eq!(count(Stage::Round), 6);
     assert_eq!(count(Stage::Final), 1);
     // The gatherer, two reports, and the analyses that were drawn again.
     assert_eq!(count(Stage::Aside), 6);
-    assert!(
-        of(&calls, "analysis", 2)
-            .iter()
-            .all(|call| call.stage == Stage::Aside)
-    );
+    assert!(of(&calls, "analysis", 2).iter().all(|call| call.stage == Stage::Aside));
     assert_eq!(item.rounds[1].answers, ["C", "C", "C"]);
     assert_eq!(item.rounds[2].brief, "report 2");
 }
@@ -95,14 +80,8 @@ fn nobody_is_shown_more_than_their_part() {
     }
     // An answer in the report goes no further.
     assert!(calls.iter().all(|call| !text(call).contains("\"E\"")));
-    let first: Vec<_> = of(&calls, "analysis", 0)
-        .iter()
-        .map(|c| c.messages.clone())
-        .collect();
-    let again: Vec<_> = of(&calls, "analysis", 2)
-        .iter()
-        .map(|c| c.messages.clone())
-        .collect();
+    let first: Vec<_> = of(&calls, "analysis", 0).iter().map(|c| c.messages.clone()).collect();
+    let again: Vec<_> = of(&calls, "analysis", 2).iter().map(|c| c.messages.clone()).collect();
     assert_eq!(first, again);
     let decision = &of(&calls, "decision", 2)[0];
     assert!(text(decision).contains("report 2") && text(decision).contains(&question));
@@ -118,10 +97,7 @@ fn the_decision_is_the_answer_whatever_the_doctors_say() {
         _ => usual(key, 1),
     });
     assert_eq!((item.answer.as_str(), item.correct), ("D", Some(false)));
-    assert_eq!(
-        (item.rounds[0].aggregate.as_str(), item.team_confidence),
-        ("B", 0.0)
-    );
+    assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("B", 0.0));
     assert_eq!(item.rationale, "for D");
     let (split, _) = run(|key| match (key.purpose.as_str(), key.agent.as_str()) {
         ("analysis", "doctor-1") => said("E"),

@@ -31,9 +31,7 @@ fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLi
 }
 
 fn user<'a>(calls: &'a [CallLine], purpose: &str, round: u32) -> &'a str {
-    let call = calls
-        .iter()
-        .find(|c| c.purpose == purpose && c.round == round);
+    let call = calls.iter().find(|c| c.purpose == purpose && c.round == round);
     &call.unwrap().messages.last().unwrap().content
 }
 
@@ -43,10 +41,7 @@ fn agreement_at_once_takes_18_calls_and_lasting_dissent_56() {
     assert_eq!(calls(|_, _| false), 18);
     assert_eq!(calls(|_, _| true), 56);
     // Two against it in the first vote: their advice, a revision, and the second vote.
-    assert_eq!(
-        calls(|agent, round| round == 1 && agent.starts_with("option")),
-        28
-    );
+    assert_eq!(calls(|agent, round| round == 1 && agent.starts_with("option")), 28);
 }
 
 #[test]
@@ -85,11 +80,7 @@ fn the_report_goes_round_without_its_key_knowledge_and_is_revised_by_advice() {
     let (item, calls) =
         run(|key| usual(key, |agent, round| round == 1 && agent == "option-expert-2"));
     assert!(user(&calls, "vote", 1).contains("Total Analysis: first report"));
-    assert!(
-        calls
-            .iter()
-            .all(|call| !call.messages.last().unwrap().content.contains("secret"))
-    );
+    assert!(calls.iter().all(|call| !call.messages.last().unwrap().content.contains("secret")));
     let revision = user(&calls, "revision", 1);
     assert!(revision.contains("Advice of an expert in G2: option-expert-2 asks for more"));
     assert!(user(&calls, "vote", 2).contains("Total Analysis: revision 1"));
@@ -104,10 +95,7 @@ fn the_report_goes_round_without_its_key_knowledge_and_is_revised_by_advice() {
 #[test]
 fn option_experts_read_the_analyses_of_the_question() {
     let (_, calls) = run(|key| usual(key, |_, _| false));
-    let expert = calls
-        .iter()
-        .find(|call| call.agent == "option-expert-1")
-        .unwrap();
+    let expert = calls.iter().find(|call| call.agent == "option-expert-1").unwrap();
     let user = &expert.messages[1].content;
     assert!(user.contains("Analysis of question-expert-1.") && user.contains("E: option E"));
 }

@@ -18,16 +18,8 @@ fn every_structure_asks_its_agents() {
     let cases: [Expected<'_>; 6] = [
         (1, &[("det1", &everything)], "Better."),
         (2, &[("det1", &place), ("corr1", &fixed)], "Better."),
-        (
-            3,
-            &[("det1", &wrong), ("loc1", &place), ("corr1", &fixed)],
-            "Better.",
-        ),
-        (
-            3,
-            &[("det1", &wrong), ("det2", &wrong), ("loc1", &combined)],
-            "Better.",
-        ),
+        (3, &[("det1", &wrong), ("loc1", &place), ("corr1", &fixed)], "Better."),
+        (3, &[("det1", &wrong), ("det2", &wrong), ("loc1", &combined)], "Better."),
         (
             5,
             &[
@@ -64,22 +56,11 @@ fn every_structure_asks_its_agents() {
         let (record, calls) = run(&[&format!("agents={}", structure.agents())], said);
         assert_eq!(calls.len() as u32, count, "{structure:?}");
         assert!(count <= structure.agents());
-        assert_eq!(
-            (record.flag, record.sentence_id),
-            (Some(true), Some(1)),
-            "{structure:?}"
-        );
-        assert_eq!(
-            record.correction.as_deref(),
-            Some(correction),
-            "{structure:?}"
-        );
+        assert_eq!((record.flag, record.sentence_id), (Some(true), Some(1)), "{structure:?}");
+        assert_eq!(record.correction.as_deref(), Some(correction), "{structure:?}");
         assert!(record.detection.is_some() && record.localisation.is_some());
         let first = prompt(&calls, "det1");
-        assert!(
-            first.contains(&note().text) && !first.contains('{'),
-            "{first}"
-        );
+        assert!(first.contains(&note().text) && !first.contains('{'), "{first}");
     }
 }
 
@@ -95,16 +76,9 @@ fn a_combined_answer_may_find_nothing_or_be_unreadable() {
     let (record, _) = run(&["agents=2"], &[("det1", "no idea")]);
     assert_eq!(record.flag, None);
     let wrong = label("INCORRECT", 80);
-    let said = [
-        ("det1", wrong.as_str()),
-        ("det2", &wrong),
-        ("loc1", "no idea"),
-    ];
+    let said = [("det1", wrong.as_str()), ("det2", &wrong), ("loc1", "no idea")];
     let (record, _) = run(&["agents=4"], &said);
-    assert_eq!(
-        (record.flag, record.sentence_id, record.correction),
-        (Some(true), None, None)
-    );
+    assert_eq!((record.flag, record.sentence_id, record.correction), (Some(true), None, None));
 }
 
 #[test]

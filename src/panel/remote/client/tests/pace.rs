@@ -23,11 +23,7 @@ fn no_more_requests_are_under_way_than_allowed() {
             _ => said(request.body["messages"][0]["content"].as_str().unwrap()),
         }
     });
-    let four = RemoteOptions {
-        max_in_flight: 4,
-        attempts: 20,
-        ..options()
-    };
+    let four = RemoteOptions { max_in_flight: 4, attempts: 20, ..options() };
     let model = open(&server, four);
     thread::scope(|scope| {
         for number in 0..24 {
@@ -35,10 +31,7 @@ fn no_more_requests_are_under_way_than_allowed() {
             scope.spawn(move || {
                 let content = format!("question {number}");
                 let request = RemoteRequest {
-                    messages: vec![Message {
-                        role: "user".to_owned(),
-                        content: content.clone(),
-                    }],
+                    messages: vec![Message { role: "user".to_owned(), content: content.clone() }],
                     seed: number,
                     ..RemoteRequest::default()
                 };
@@ -68,10 +61,7 @@ fn the_rate_limit_counts_every_attempt() {
     let mut starts: Vec<Instant> = server.requests().iter().map(|request| request.at).collect();
     starts.sort();
     assert_eq!(starts.len(), 6);
-    assert!(
-        starts[5] - starts[0] >= Duration::from_millis(3 * 30),
-        "{starts:?}"
-    );
+    assert!(starts[5] - starts[0] >= Duration::from_millis(3 * 30), "{starts:?}");
 }
 
 #[test]

@@ -19,22 +19,13 @@ fn with_schema() -> RemoteRequest {
 fn what_another_attempt_would_not_better_ends_the_run_at_once() {
     let quota = r#"{"error": {"message": "pay first", "code": "insufficient_quota"}}"#;
     for (act, said) in [
-        (
-            status(401, r#"{"error": {"message": "no such key"}}"#),
-            "denies access (HTTP 401)",
-        ),
+        (status(401, r#"{"error": {"message": "no such key"}}"#), "denies access (HTTP 401)"),
         (status(403, ""), "denies access (HTTP 403)"),
         (status(429, quota), "pay first"),
-        (
-            status(404, "nothing here"),
-            "no such model or place (HTTP 404)",
-        ),
+        (status(404, "nothing here"), "no such model or place (HTTP 404)"),
         (status(307, ""), "no such model or place (HTTP 307)"),
         (
-            status(
-                400,
-                r#"{"error": {"message": "what?", "code": "model_not_found"}}"#,
-            ),
+            status(400, r#"{"error": {"message": "what?", "code": "model_not_found"}}"#),
             "no such model",
         ),
     ] {
@@ -82,21 +73,9 @@ fn a_redirect_does_not_carry_the_key_away() {
 #[test]
 fn an_answer_without_end_is_cut_off() {
     let server = FakeServer::play(vec![Act::Endless(1 << 20)]);
-    let short = RemoteOptions {
-        most_bytes: 10_000,
-        ..options()
-    };
+    let short = RemoteOptions { most_bytes: 10_000, ..options() };
     let error = open(&server, short).complete(&request(), &GO).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            RemoteError::TooLong {
-                most_bytes: 10_000,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, RemoteError::TooLong { most_bytes: 10_000, .. }), "{error}");
     assert!(error.concerns_item());
     assert_eq!(server.requests().len(), 1);
 }
@@ -106,10 +85,7 @@ fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
     // As a server that knows neither `json_schema` nor `seed`, and says so in two ways.
     let server = FakeServer::serve(|request, _| {
         if request.body.get("seed").is_some() {
-            return status(
-                400,
-                r#"{"error": {"message": "Unrecognized argument: seed"}}"#,
-            );
+            return status(400, r#"{"error": {"message": "Unrecognized argument: seed"}}"#);
         }
         match request.body["response_format"]["type"].as_str() {
             Some("json_schema") => status(
@@ -129,11 +105,7 @@ fn a_parameter_that_is_refused_is_left_out_from_then_on_and_said_once() {
         "{:?}",
         first.notes
     );
-    assert!(
-        first.notes[1].contains("sending a `json_object`"),
-        "{:?}",
-        first.notes
-    );
+    assert!(first.notes[1].contains("sending a `json_object`"), "{:?}", first.notes);
     server.requests();
 
     let second = model.complete(&with_schema(), &GO).unwrap();
@@ -149,15 +121,9 @@ fn a_server_without_any_schema_is_asked_freely_and_the_completion_says_so() {
         Some(_) => status(400, "response_format is not supported"),
         None => said("B"),
     });
-    let completion = open(&server, options())
-        .complete(&with_schema(), &GO)
-        .unwrap();
+    let completion = open(&server, options()).complete(&with_schema(), &GO).unwrap();
     assert!(!completion.is_constrained);
-    assert!(
-        completion.notes[0].contains("text is unconstrained"),
-        "{:?}",
-        completion.notes
-    );
+    assert!(completion.notes[0].contains("text is unconstrained"), "{:?}", completion.notes);
 }
 
 #[test]

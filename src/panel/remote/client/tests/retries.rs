@@ -37,10 +37,7 @@ fn what_may_pass_is_tried_again() {
         ok(json!({"error": {"code": 429, "message": "upstream"}})),
         Act::Close,
         Act::Half(whole.clone()),
-        Act::Chunked {
-            body: whole,
-            is_complete: false,
-        },
+        Act::Chunked { body: whole, is_complete: false },
     ] {
         let completion = second_after(act.clone());
         assert_eq!(completion.attempts, 2, "{act:?}");
@@ -50,20 +47,14 @@ fn what_may_pass_is_tried_again() {
 #[test]
 fn what_does_not_pass_costs_the_item_and_says_why() {
     for (act, said) in [
-        (
-            status(500, r#"{"error": {"message": "out of memory"}}"#),
-            "HTTP 500: out of memory",
-        ),
+        (status(500, r#"{"error": {"message": "out of memory"}}"#), "HTTP 500: out of memory"),
         (status(429, "slow down"), "HTTP 429: slow down"),
         (status(200, "not JSON"), "not JSON"),
         (ok(json!({"choices": []})), "choices are empty"),
         (Act::Close, "3 attempts"),
     ] {
         let (error, requests) = always(act);
-        assert!(
-            matches!(error, RemoteError::Exhausted { attempts: 3, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, RemoteError::Exhausted { attempts: 3, .. }), "{error}");
         assert!(error.to_string().contains(said), "{error}");
         assert!(error.concerns_item() && error.hint().unwrap().contains("wardround resume"));
         assert_eq!(requests, 3);
@@ -78,10 +69,7 @@ fn a_dead_endpoint_costs_the_item() {
     let address = Address::parse(&format!("openai:m@http://127.0.0.1:{port}")).unwrap();
     let model = RemoteModel::open(&address, options()).unwrap();
     let error = model.complete(&request(), &GO).unwrap_err();
-    assert!(
-        matches!(error, RemoteError::Exhausted { attempts: 3, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, RemoteError::Exhausted { attempts: 3, .. }), "{error}");
     assert!(error.to_string().contains(&port.to_string()), "{error}");
     assert!(model.look_up(&GO).is_err());
 }
@@ -89,10 +77,7 @@ fn a_dead_endpoint_costs_the_item() {
 #[test]
 fn a_silent_endpoint_times_out_and_is_asked_again() {
     let server = FakeServer::play(vec![Act::Hang, said("B")]);
-    let brief = RemoteOptions {
-        timeout: Duration::from_millis(300),
-        ..options()
-    };
+    let brief = RemoteOptions { timeout: Duration::from_millis(300), ..options() };
     let start = Instant::now();
     let completion = open(&server, brief).complete(&request(), &GO).unwrap();
     assert_eq!(completion.attempts, 2);
@@ -118,21 +103,14 @@ fn a_pause_that_the_server_asks_for_is_kept_by_everybody() {
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
     for later in &requests[1..] {
-        assert!(
-            later.at - start >= Duration::from_millis(800),
-            "{requests:?}"
-        );
+        assert!(later.at - start >= Duration::from_millis(800), "{requests:?}");
     }
 }
 
 #[test]
 fn milliseconds_are_a_pause_too() {
     let server = FakeServer::play(vec![
-        Act::Answer(
-            503,
-            vec![("retry-after-ms", "120".to_owned())],
-            String::new(),
-        ),
+        Act::Answer(503, vec![("retry-after-ms", "120".to_owned())], String::new()),
         said("B"),
     ]);
     ask(&server).unwrap();
@@ -143,16 +121,9 @@ fn milliseconds_are_a_pause_too() {
 #[test]
 fn a_pause_beyond_patience_is_not_waited_for() {
     let until = "Fri, 31 Dec 2100 23:59:59 GMT";
-    let act = Act::Answer(
-        429,
-        vec![("retry-after", until.to_owned())],
-        "tomorrow".to_owned(),
-    );
+    let act = Act::Answer(429, vec![("retry-after", until.to_owned())], "tomorrow".to_owned());
     let (error, requests) = always(act);
-    assert!(
-        matches!(error, RemoteError::Exhausted { attempts: 1, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, RemoteError::Exhausted { attempts: 1, .. }), "{error}");
     assert!(error.to_string().contains("(1 attempt)"), "{error}");
     assert_eq!(requests, 1);
 }
