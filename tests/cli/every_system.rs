@@ -46,12 +46,17 @@ fn cases(page: &str) -> String {
     entities.iter().fold(text, |text, (entity, char)| text.replace(entity, char))
 }
 
-/// Lines of the system's prompts that no item and no answer has.
+/// Lines of the system's prompts that no item and no answer has, nor MED-MAD's brief, of which a case shows every word: it is what an
+/// agent was told of the others.
 fn instructions(folder: &str) -> Vec<String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts").join(folder);
     let mut lines = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let path = file.unwrap().path();
+        if path.ends_with("medmad/brief-instructions.txt") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
         let long = text.lines().filter(|line| line.len() > 60 && !line.contains('{'));
         lines.extend(long.map(|line| line.trim().to_owned()));
     }

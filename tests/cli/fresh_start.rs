@@ -20,7 +20,7 @@ fn a_demo_runs_tells_a_debate_and_leaves_a_private_run_directory() {
         "accuracy   ",
         "calls      ",
         "The debate on demo-",
-        "Options:\n    A: ",
+        "\n    A: ",
         "  round 0\n    sym    says ",
         "    the vote: ",
         "  the team says ",
@@ -169,7 +169,10 @@ fn a_setting_that_is_unknown_or_out_of_range_is_named() {
     for (pair, parts) in [
         (
             "tmax=1",
-            ["there is no setting tmax", "hint: the system's settings are t_max, confidence"],
+            [
+                "there is no setting tmax",
+                "hint: the system's settings are analysis_first, confidence",
+            ],
         ),
         ("t_max", ["\"t_max\" is not key=value", "hint: write --set t_max=2"]),
         ("t_max=-1", ["setting t_max: \"-1\" is not a whole number", "from 0 to 100"]),

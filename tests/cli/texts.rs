@@ -161,9 +161,10 @@ fn what_is_no_text_or_chat_is_refused() {
     let scratch = Scratch::new();
     scratch.model(Family::Llama);
     let lines = "\"fine\"\nno quotes\n";
-    scratch
-        .wardround_reading(lines, "tokenize --model llama")
-        .refused(2, &["line 2 of stdin is not a JSON string", "hint: write each text in quotes"]);
+    scratch.wardround_reading(lines, "tokenize --model llama").refused(
+        2,
+        &["line 2 of stdin is not a JSON string", "hint: write one quoted JSON string per line"],
+    );
     scratch.write("one.json", r#"{"role": "user"}"#);
     scratch
         .wardround("tokenize --model llama --messages one.json")
