@@ -157,21 +157,52 @@ def repaired(text):
     return None
 
 
-def read_text(text, finish_reason):
-    """The answer, the confidence, and how they were read."""
+def without_thinking(text):
     text = text.lstrip()
     if not text.startswith("{"):
         if "</think>" in text:
             text = text.split("</think>", 1)[1]
         elif text.startswith("<think>"):
             text = ""
-    text = text.strip()
+    return text
+
+
+def read_text(text, finish_reason):
+    """The answer, the confidence, and how they were read."""
+    text = without_thinking(text).strip()
     if finish_reason != "length":
         for how, record in (("ok", loads(text)), ("repaired", repaired(text))):
             if record is not None:
                 return normalised_answer(plain(record["answer"])), confidence_of(record.get("confidence")), how
     field = re.search(r'"answer"\s*:\s*"?([A-J])', text)
     return field.group(1) if field else normalised_answer(text), 0.0, "fallback"
+
+
+REFUSALS = (
+    "i can't help",
+    "i cannot help",
+    "i can't assist",
+    "i cannot assist",
+    "i can't answer",
+    "i cannot answer",
+    "i'm unable to",
+    "i am unable to",
+    "i'm sorry, but i",
+    "i am sorry, but i",
+    "sorry, but i can",
+    "i must decline",
+)
+
+
+def judge(text, finish_reason, answer, how, letters):
+    """The answer that counts, how the text was read, and the letter that the item has not. `letters` is None where any counts."""
+    text = without_thinking(text).strip().lower().replace("\u2019", "'")
+    refuses = letters is not None and answer in ("", "I") and text.startswith(REFUSALS)
+    if finish_reason == "refusal" or how == "fallback" and refuses:
+        return "", "refused", None
+    if letters is not None and answer and answer not in letters:
+        return "", "fallback", answer
+    return answer, how, None
 
 
 # From three records to one answer (Appendix B.3, B.4, B.8).
@@ -249,9 +280,11 @@ def check_item(item, calls, agents, settings):
     expect(f"{where}: correct", item["correct"], None if item["gold"] is None else chosen == item["gold"])
 
 
-def read_call(call):
+def read_call(call, letters):
     where = f"call {call['seq']} ({call['agent']}, round {call['round']}, item {call['item']}, run {call['run']})"
     answer, confidence, how = read_text(call["text"], call["finish_reason"])
+    answer, how, other = judge(call["text"], call["finish_reason"], answer, how, letters)
+    expect(f"{where}: record.not_an_option", call["record"].get("not_an_option"), other)
     expect(f"{where}: parse", call["parse"], how)
     expect(f"{where}: record.answer", call["record"]["answer"], answer)
     expect(f"{where}: record.confidence", call["record"]["confidence"], confidence)
@@ -277,7 +310,7 @@ def check_results(results, plan, outcomes, calls, heads):
     expect("results: ties", results["ties"], sum(item["tie"] for item in outcomes.values()))
     for name in ("prompt", "cached", "completion", "forced"):
         expect(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in calls))
-    for how in ("ok", "repaired", "fallback"):
+    for how in ("ok", "repaired", "fallback", "refused"):
         expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
 
     per_run = []
@@ -317,13 +350,17 @@ def check(directory):
     agents = agents_of(roles)
     expect("plan: agents of the panel", [member["agent"] for member in plan["panel"]], agents)
 
+    dataset = [json.loads(line) for line in texts.splitlines()]
+    any_letter = plan["settings"]["letters"] == "a-j"
+    letters = {one["item"]: None if any_letter else list(one["options"]) for one in dataset}
+
     records, keys = {}, set()
     for call in calls:
         key = (call["run"], call["item"], call["agent"], call["round"], call["purpose"], call["sample"])
         if key in keys:
             raise Difference(f"call {call['seq']}: {key} comes twice")
         keys.add(key)
-        records.setdefault((call["run"], call["item"]), []).append(read_call(call))
+        records.setdefault((call["run"], call["item"]), []).append(read_call(call, letters[call["item"]]))
 
     # An item that errored may have been tried again: its last line counts.
     outcomes = {(item["run"], item["item"]): item for item in items}
