@@ -22,7 +22,7 @@ use wardround::model::{Config, Family, WantedType};
 use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
-use wardround::panel::{Member, Panel, PanelError};
+use wardround::panel::{DecodingMode, Member, Panel, PanelError};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
 use wardround::systems::medmad::settings::Settings;
@@ -343,7 +343,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         members: config.seats().into_iter().map(|seat| member(seat.agent)).collect(),
         recorder: Box::new(calls),
         run_seed: 1,
-        free: false,
+        decoding: DecodingMode::Grammar,
         ignore_eos: false,
         thinking: false,
         max_tokens: None,

@@ -193,7 +193,7 @@ impl PanelReport {
             "{} on {}, {} text, seed {}, {} in flight, batches of {}\n{}\n\n| the panel | |\n| --- | ---: |\n",
             plan.system,
             plan.dataset.name,
-            if plan.free { "free" } else { "constrained" },
+            plan.decoding.adjective(),
             plan.seed,
             plan.engine.max_in_flight,
             plan.engine.max_batch,

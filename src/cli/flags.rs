@@ -4,36 +4,29 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::options::{HubFlags, MachineFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
-
-/// How completions are decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DecodingChoice {
-    /// A grammar constrains every completion to what the system reads
-    Constrained,
-    /// Free text, as in the papers
-    Text,
-}
+use crate::panel::DecodingMode;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DecodingFlags {
-    /// How completions are decoded [default: constrained]
+    /// How completions are decoded [default: grammar; of recipes text]
     #[arg(long, value_enum)]
-    pub decoding: Option<DecodingChoice>,
+    pub decoding: Option<DecodingMode>,
     /// Short for --decoding text
     #[arg(long, conflicts_with = "decoding")]
     pub free: bool,
 }
 
 impl DecodingFlags {
-    pub fn is_free(self) -> bool {
-        self.free || self.decoding == Some(DecodingChoice::Text)
+    /// `None` where the flags do not say.
+    pub fn mode(self) -> Option<DecodingMode> {
+        self.decoding.or(self.free.then_some(DecodingMode::Text))
     }
 }
 
@@ -81,7 +74,7 @@ impl PanelFlags {
             spec.panel = self.panel;
         }
         spec.seed = self.seed.unwrap_or(spec.seed);
-        spec.free = self.decoding.is_free();
+        spec.decoding = self.decoding.mode().unwrap_or(spec.decoding);
         spec.prompts = self.prompts;
     }
 }

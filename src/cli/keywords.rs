@@ -15,7 +15,7 @@ use crate::data::{self, Format, Item, ItemKind, NoteError};
 use crate::experiment::models::Models;
 use crate::experiment::private_file;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
-use crate::panel::{Member, Panel, PanelError};
+use crate::panel::{DecodingMode, Member, Panel, PanelError};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
 use crate::systems::case::{Case, messages};
@@ -84,7 +84,7 @@ impl Keywords {
             // What is kept is the file.
             recorder: Box::new(channel().0),
             run_seed: self.seed.unwrap_or(DEFAULT_SEED),
-            free: false,
+            decoding: DecodingMode::Grammar,
             thinking: decoding.thinking,
             max_tokens: decoding.max_tokens,
             ignore_eos: false,

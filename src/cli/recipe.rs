@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{DecodingChoice, ExecutionFlags, PanelFlags};
+use super::flags::{ExecutionFlags, PanelFlags};
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{interrupt, report};
@@ -21,6 +21,7 @@ use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::DEFAULT_SEED;
+use crate::panel::DecodingMode;
 use crate::report::recipe::tables::markdown;
 use crate::systems::settings::pairs;
 
@@ -31,7 +32,7 @@ pub struct RecipeVerb {
     /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Short for --decoding constrained: a table of its own, for recipes decode free text, as the papers do
+    /// Short for --decoding grammar: a table of its own, for recipes decode free text, as the papers do
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
     /// Run this many items of each dataset, from the beginning of its list
@@ -55,6 +56,9 @@ pub struct RecipeVerb {
     /// The recipe's folder; cells that are there already are kept [default: wardround-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Take cells that another version of wardround wrote
+    #[arg(long)]
+    allow_version: bool,
     /// Say what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -70,6 +74,7 @@ impl RecipeVerb {
             hardware: self.execution.machine.hardware(),
             max_in_flight: self.execution.max_in_flight(),
             hub: self.execution.hub.options(self.execution.quiet)?,
+            allow_version: self.allow_version,
         };
         if self.dry_run {
             return announce(&recipe, &recipe.resolve()?);
@@ -81,8 +86,10 @@ impl RecipeVerb {
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
         let mut recipe = Recipe::find(&self.name)?;
         recipe.runs = self.runs.unwrap_or(recipe.runs);
-        let decoding = self.panel.decoding.decoding;
-        recipe.free = !self.constrained && decoding != Some(DecodingChoice::Constrained);
+        recipe.decoding = match self.constrained {
+            true => DecodingMode::Grammar,
+            false => self.panel.decoding.mode().unwrap_or(DecodingMode::Text),
+        };
         if !self.panel.panel.is_empty() {
             recipe.panel = self.panel.panel.clone();
         }
@@ -184,8 +191,8 @@ pub fn write_cells<'a>(
 }
 
 fn announce(recipe: &RecipeRun, resolved: &ResolvedRecipe<'_>) -> Result<(), Failure> {
-    let (title, free) = (&recipe.manifest.recipe.title, recipe.manifest.recipe.free);
-    let text = if free { "free" } else { "constrained" };
+    let Recipe { title, decoding, .. } = &recipe.manifest.recipe;
+    let text = decoding.adjective();
     console::say(format!("recipe     {title}, {text} text"))?;
     let mut all = 0;
     for (cell, run) in &resolved.cells {

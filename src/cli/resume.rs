@@ -30,7 +30,7 @@ pub struct Resume {
     encoder: Option<PathBuf>,
     #[command(flatten)]
     scorers: ScorerFlags,
-    /// Go on with a run that another version of wardround began; results.json then lists both
+    /// Go on with what another version of wardround began; versions.json then lists both
     #[arg(long)]
     allow_version: bool,
 }
@@ -44,6 +44,7 @@ impl Resume {
                 hardware: self.execution.machine.hardware(),
                 max_in_flight: self.execution.max_in_flight(),
                 hub: self.execution.hub.options(self.execution.quiet)?,
+                allow_version: self.allow_version,
             };
             let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };
             return output.run(&recipe, &self.execution);
@@ -58,8 +59,7 @@ impl Resume {
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
-        run.check_promise(&path, &plan, self.allow_version)?;
-        let begun = Directory::resume(&self.directory, &run.plan, &run.texts)?;
+        let begun = Directory::resume(&self.directory, &run.plan, &run.texts, self.allow_version)?;
         let mut driver = Driver::new(models.start()?, self.execution.observer());
         driver.stop = interrupt::watch();
         summary::finish(&driver.execute(run, begun, &self.directory)?)

@@ -63,7 +63,7 @@ pub struct Run {
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
-    /// Run the plan of another version of wardround
+    /// Run the plan of another version of wardround; the new plan names it
     #[arg(long, requires = "plan")]
     allow_version: bool,
     /// Say what would run, and run nothing
@@ -111,7 +111,9 @@ impl Run {
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         if let Some((path, plan)) = &promised {
-            run.check_promise(path, plan, allow_version)?;
+            run.plan.keep_to(plan, path, allow_version)?;
+            let is_other = plan.version != run.plan.version;
+            run.plan.repeats_version = is_other.then(|| plan.version.clone());
         }
         if let Some(part) = later {
             run = run.shard(part)?;

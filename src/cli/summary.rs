@@ -11,7 +11,7 @@ use crate::console;
 use crate::experiment::driver::{Executed, refuse_errors};
 use crate::experiment::models::Models;
 use crate::experiment::plan::Plan;
-use crate::experiment::results::Results;
+use crate::experiment::results::{ParseCounts, Results};
 use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
@@ -49,10 +49,14 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         tell_notes(figures)?;
     }
     let tokens = &results.tokens;
+    let ParseCounts { ok, repaired, fallback, refused, not_an_option } = results.parse;
     console::say(format!(
-        "calls      {} ({} ok, {} repaired, {} fallback)",
-        results.calls, results.parse.ok, results.parse.repaired, results.parse.fallback
+        "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused)",
+        results.calls
     ))?;
+    if not_an_option > 0 {
+        console::say(format!("answers    {not_an_option} named a letter that is no option"))?;
+    }
     console::say(format!(
         "tokens     {} prompt ({} cached), {} completion ({} forced)",
         tokens.prompt, tokens.cached, tokens.completion, tokens.forced
@@ -123,11 +127,7 @@ pub fn announce(run: &Run, models: &Models) -> Result<(), Failure> {
     let plan = &run.plan;
     let calls = u64::from(run.protocol.max_calls());
     let items = run.items.len() as u64;
-    console::say(format!(
-        "system     {}, {} text",
-        plan.system,
-        if plan.free { "free" } else { "constrained" }
-    ))?;
+    console::say(format!("system     {}, {} text", plan.system, plan.decoding.adjective()))?;
     console::say(format!(
         "dataset    {} ({}), {}, {}",
         plan.dataset.name,

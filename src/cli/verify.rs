@@ -25,6 +25,10 @@ impl Verify {
         console::say(format!("plan   {}", heads.plan))?;
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
         console::say(format!("items  {} ({} lines)", heads.items, heads.item_lines))?;
+        if let [_, _, ..] = verified.contents.versions[..] {
+            let versions = verified.contents.versions.join(", ");
+            console::say(format!("note   versions {versions} of wardround wrote the run"))?;
+        }
         for path in &verified.torn {
             console::say(format!(
                 "note   the last line of {} is cut short; `wardround resume` drops it",

@@ -8,7 +8,7 @@ use super::error::{Defect, RunError};
 use super::link::Link;
 use super::plan::{self, Plan};
 use super::results::Heads;
-use super::texts;
+use super::{texts, versions};
 use crate::digest;
 use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine};
 
@@ -17,6 +17,8 @@ use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, 
 pub struct Contents {
     pub path: PathBuf,
     pub plan: Plan,
+    /// The versions of wardround that wrote the run, in their order.
+    pub versions: Vec<String>,
     /// Lower-case hex over the bytes of plan.toml: the anchor of both chains.
     pub plan_sha256: String,
     /// Every item as it was put, by its id.
@@ -45,6 +47,7 @@ impl Contents {
         Ok(Contents {
             path: path.to_owned(),
             texts: texts::read(path, &plan.dataset)?,
+            versions: versions::read(path, &plan.version)?,
             plan,
             plan_sha256,
             calls,

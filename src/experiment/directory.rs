@@ -15,8 +15,7 @@ use super::link::Link;
 use super::plan::{self, Plan};
 use super::private_file;
 use super::results::{self, Heads};
-use super::texts;
-use super::verify;
+use super::{texts, verify, versions};
 use crate::console;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText};
 
@@ -61,11 +60,13 @@ impl Directory {
     /// Takes up the run in `path`, which must hold an equal plan (`Plan::differences`), and gives what it has done.
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
-    /// off. A results.json is removed, for it would not cover the lines to come.
+    /// off. A results.json is removed, for it would not cover the lines to come. Where another version wrote the run and
+    /// `allow_version` lets this one go on with it, versions.json names both.
     pub fn resume(
         path: &Path,
         plan: &Plan,
         texts: &[ItemText],
+        allow_version: bool,
     ) -> Result<(Directory, Finished), RunError> {
         if fs_err::exists(path)? && is_vacant(path)? {
             return Ok((Directory::create(path, plan, texts)?, Finished::default()));
@@ -77,14 +78,12 @@ impl Directory {
         lock(&calls, path)?;
         let items = open_log(&path.join(ItemLine::FILE))?;
 
-        let contents = Contents::read(path)?;
+        let mut contents = Contents::read(path)?;
         let results = verify::check_results(&contents)?;
-        let differences = contents.plan.differences(plan)?;
-        if !differences.is_empty() {
-            return Err(RunError::PlanDiffers {
-                path: path.to_owned(),
-                differences: differences.iter().map(ToString::to_string).collect(),
-            });
+        plan.keep_to(&contents.plan, &path.join(plan::FILE), allow_version)?;
+        if !contents.versions.contains(&plan.version) {
+            contents.versions.push(plan.version.clone());
+            versions::write(path, &contents.versions)?;
         }
         if results.is_some() {
             fs_err::remove_file(path.join(results::FILE))?;

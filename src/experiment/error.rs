@@ -21,10 +21,14 @@ pub enum RunError {
     Busy { path: PathBuf },
     #[error("{} is not a plan: {reason}", path.display())]
     UnreadablePlan { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
     #[error("the plan cannot be written as TOML: {reason}")]
     UnwritablePlan { reason: String },
-    #[error("{} holds another plan: {}", path.display(), differences.join("; "))]
+    #[error("{}: inputs changed since the plan was written: {}", path.display(), differences.join("; "))]
     PlanDiffers { path: PathBuf, differences: Vec<String> },
+    #[error("{}: another version of wardround wrote the plan: {difference}", path.display())]
+    OtherVersion { path: PathBuf, difference: String },
     #[error(
         "{} was changed: its sha256 is {found}, line 1 of {} was chained to {expected}",
         path.display(),
@@ -98,12 +102,14 @@ impl Diagnosis for RunError {
         match self {
             RunError::NotEmpty { .. }
             | RunError::Busy { .. }
-            | RunError::PlanDiffers { .. }
+            | RunError::OtherVersion { .. }
             | RunError::EmptyShard { .. }
             | RunError::UnwritablePlan { .. } => Blame::Usage,
             RunError::NoPlan { .. }
             | RunError::Missing { .. }
             | RunError::UnreadablePlan { .. }
+            | RunError::Unreadable { .. }
+            | RunError::PlanDiffers { .. }
             | RunError::PlanChanged { .. }
             | RunError::TextsChanged { .. }
             | RunError::Schema { .. }
@@ -126,12 +132,16 @@ impl Diagnosis for RunError {
             RunError::NoPlan { .. } => "name a directory that `run --out` wrote",
             RunError::Busy { .. } => "wait for it to end, or choose another `--out`",
             RunError::PlanDiffers { .. } => {
-                "resume with the settings it began with, or choose another `--out`"
+                "use the files and settings it began with, or choose another `--out`"
+            }
+            RunError::OtherVersion { .. } => {
+                "use that version, or give --allow-version: answers may then differ"
             }
             RunError::Schema { .. } | RunError::BadLine { defect: Defect::Schema { .. }, .. } => {
                 "read the run with the version of wardround that wrote it, or run it again into another `--out`"
             }
             RunError::Missing { .. }
+            | RunError::Unreadable { .. }
             | RunError::TextsChanged { .. }
             | RunError::PlanChanged { .. }
             | RunError::BadLine { .. }

@@ -11,6 +11,7 @@ use super::log::Log;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
 use super::texts;
+use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, QuestionText, RoundLine, SCHEMA,
     SamplingLine, Stage, Usage,
@@ -44,12 +45,13 @@ pub fn plan() -> Plan {
     Plan {
         schema: SCHEMA,
         version: "0.1.0".to_owned(),
+        repeats_version: None,
         created_at: "2026-03-01T09:30:00Z".to_owned(),
         system: "medmad".to_owned(),
         synthetic: true,
         seed: 42,
         runs: 2,
-        free: false,
+        decoding: DecodingMode::Grammar,
         prompts_sha256: "5".repeat(64),
         prompts: None,
         settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),

@@ -11,8 +11,8 @@ use super::driver::Executed;
 use super::error::RunError;
 use super::plan::{self, Plan};
 use super::shard::{Shard, ShardPlan};
-use super::texts;
 use super::verify::read_finished;
+use super::{texts, versions};
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::ItemText;
 
@@ -83,8 +83,14 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
     let whole = whole_plan(directories)?;
     let (mut calls, mut items, mut elapsed_ms) = (Vec::new(), Vec::new(), 0);
     let mut known = BTreeMap::new();
+    let mut versions = vec![whole.version.clone()];
     for path in directories {
         let (contents, results) = read_finished(path)?;
+        for version in contents.versions {
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
         known.extend(contents.texts);
         calls.extend(contents.calls.records);
         items.extend(contents.items.records);
@@ -115,6 +121,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
     }
     directory.items.commit()?;
     drop(directory);
+    versions::write(out, &versions)?;
     Ok(Executed { contents: Contents::read(out)?, elapsed_ms })
 }
 

@@ -33,6 +33,7 @@ pub mod shard;
 pub mod spec;
 pub mod texts;
 pub mod verify;
+pub mod versions;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

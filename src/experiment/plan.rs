@@ -13,6 +13,7 @@ use super::texts;
 use crate::digest::sha256;
 use crate::engine::Sampling;
 use crate::ops::FAST;
+use crate::panel::DecodingMode;
 use crate::panel::backbone::Description;
 use crate::record::{ItemText, SCHEMA};
 
@@ -27,6 +28,9 @@ pub struct Plan {
     pub schema: u32,
     /// The version of wardround that wrote the plan.
     pub version: String,
+    /// The version whose plan this run repeats, where it is another; not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats_version: Option<String>,
     /// When, in UTC (RFC 3339); not compared.
     pub created_at: String,
     pub system: String,
@@ -34,8 +38,7 @@ pub struct Plan {
     pub synthetic: bool,
     pub seed: u64,
     pub runs: u32,
-    /// Whether completions are free text (the papers' setting) rather than constrained by a grammar.
-    pub free: bool,
+    pub decoding: DecodingMode,
     /// Over the system's prompts, as they were after any override.
     pub prompts_sha256: String,
     /// The directory that overrides prompts, if one was given.
@@ -259,13 +262,41 @@ impl Plan {
         Ok(difference::differences(&self.comparable()?, &other.comparable()?))
     }
 
+    /// Refuses to do `planned`, which the file `path` holds, by this plan, where they differ; in their versions alone they may where
+    /// `allow_version` says so.
+    ///
+    /// # Errors
+    /// The differences.
+    pub fn keep_to(
+        &self,
+        planned: &Plan,
+        path: &Path,
+        allow_version: bool,
+    ) -> Result<(), RunError> {
+        let path = path.to_owned();
+        let (version, others): (Vec<_>, Vec<_>) = planned
+            .differences(self)?
+            .into_iter()
+            .partition(|difference| difference.field == "version");
+        if !others.is_empty() {
+            let differences = others.iter().map(ToString::to_string).collect();
+            return Err(RunError::PlanDiffers { path, differences });
+        }
+        match version.first() {
+            Some(difference) if !allow_version => {
+                Err(RunError::OtherVersion { path, difference: difference.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn comparable(&self) -> Result<Value, RunError> {
         let mut plan = difference::as_json(self)
             .map_err(|error| RunError::UnwritablePlan { reason: error.to_string() })?;
         if let Value::Object(fields) = &mut plan {
-            fields.shift_remove("created_at");
-            fields.shift_remove("host");
-            fields.shift_remove("prompts");
+            for name in ["created_at", "host", "prompts", "repeats_version"] {
+                fields.shift_remove(name);
+            }
             let members = fields.get_mut("panel").and_then(Value::as_array_mut);
             for member in members.into_iter().flatten() {
                 remove(member, "path");

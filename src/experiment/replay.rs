@@ -55,7 +55,7 @@ pub fn replay(
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
     let plan = contents.path.join(plan::FILE);
-    run.check_promise(&plan, &contents.plan, asked.allow_version)?;
+    run.plan.keep_to(&contents.plan, &plan, asked.allow_version)?;
 
     let (sender, calls) = channel();
     let started = run.start(&models.start()?, Box::new(sender), stop.clone(), |_| {})?;

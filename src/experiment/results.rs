@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::clock;
 use super::contents::Contents;
 use super::error::RunError;
-use super::private_file;
+use super::{private_file, versions};
 use crate::digest::sha256;
-use crate::record::{ItemKey, ItemLine, Parse, SCHEMA};
+use crate::record::{ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -25,6 +25,8 @@ pub struct Results {
     pub schema: u32,
     /// The version of wardround that computed the figures.
     pub version: String,
+    /// The versions that wrote the plan and the logs, in their order.
+    pub versions: Vec<String>,
     pub system: String,
     pub dataset: String,
     /// Questions or notes, with and without gold.
@@ -70,6 +72,8 @@ pub struct ParseCounts {
     pub fallback: usize,
     /// Calls that the model declined.
     pub refused: usize,
+    /// Of the fallbacks, those that answered with a letter that the item has not.
+    pub not_an_option: usize,
 }
 
 /// The sha256 of plan.toml, and each log's last hash with its count of lines.
@@ -125,10 +129,12 @@ impl Results {
                 Parse::Fallback => parse.fallback += 1,
                 Parse::Refused => parse.refused += 1,
             }
+            parse.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
         }
         Ok(Results {
             schema: SCHEMA,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: versions::THIS.to_owned(),
+            versions: contents.versions.clone(),
             system: plan.system.clone(),
             dataset: plan.dataset.name.clone(),
             n_items: plan.dataset.items.len(),
@@ -233,6 +239,7 @@ mod tests {
         log.call(repaired).unwrap();
         let mut fallback = call("q1", 0, "ddx");
         fallback.parse = Parse::Fallback;
+        fallback.record[NOT_AN_OPTION] = "J".into();
         log.call(fallback).unwrap();
         log.item(failed_item("q1", 0)).unwrap();
         log.item(failed_item("q2", 0)).unwrap();
@@ -244,7 +251,9 @@ mod tests {
         log.finish().unwrap();
         let results = write_results(out.path(), 1).unwrap();
         assert_eq!(results.n_errors, 1);
-        assert_eq!((results.parse.repaired, results.parse.fallback), (1, 1));
+        let parse =
+            ParseCounts { repaired: 1, fallback: 1, not_an_option: 1, ..Default::default() };
+        assert_eq!(results.parse, parse);
         assert_eq!(results.heads.item_lines, 7);
     }
 

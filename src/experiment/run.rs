@@ -9,7 +9,7 @@ use super::models::Models;
 use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::shard::Shard;
 use super::spec::Spec;
-use super::texts;
+use super::{texts, versions};
 use crate::data::{self, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::panel::recorder::Recorder;
@@ -65,13 +65,14 @@ impl Spec {
             members.map(|(seat, &model)| models.plan(model, &seat.agent, thinking)).collect();
         let plan = Plan {
             schema: SCHEMA,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: versions::THIS.to_owned(),
+            repeats_version: None,
             created_at: clock::utc_now(),
             system: self.protocol.name().to_owned(),
             synthetic: seated.iter().all(|&model| models.is_synthetic(model)),
             seed: self.seed,
             runs: self.runs,
-            free: self.free,
+            decoding: self.decoding,
             prompts_sha256: prompts.sha256(self.protocol.prompts()),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
             settings: self.protocol.to_table(),
@@ -141,37 +142,6 @@ pub struct Started {
 }
 
 impl Run {
-    /// Errors unless this run is the one that `promised`, the plan in the file `path`, says; `allow_version`: though another
-    /// version of wardround wrote it.
-    ///
-    /// # Errors
-    /// The differences.
-    pub fn check_promise(
-        &self,
-        path: &Path,
-        promised: &Plan,
-        allow_version: bool,
-    ) -> Result<(), Failure> {
-        let differences = promised.differences(&self.plan)?;
-        let (version, others): (Vec<_>, Vec<_>) =
-            differences.iter().partition(|difference| difference.field == "version");
-        let path = path.display();
-        if !others.is_empty() {
-            let list: Vec<String> = others.iter().map(ToString::to_string).collect();
-            return Err(Failure::mismatch(format!(
-                "{path}: inputs changed since the plan was written: {}",
-                list.join("; ")
-            )));
-        }
-        match version.first() {
-            Some(difference) if !allow_version => Err(Failure::usage(
-                format!("{path}: another version of wardround wrote the plan: {difference}"),
-                "use that version, or give --allow-version: answers may then differ",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// The directory of the run where none was named: new, and named after the run.
     pub fn default_directory(&self) -> PathBuf {
         let plan = &self.plan;
@@ -213,7 +183,7 @@ impl Run {
             members: members.collect(),
             recorder,
             run_seed: self.plan.seed,
-            free: self.plan.free,
+            decoding: self.plan.decoding,
             thinking: self.protocol.decoding().thinking,
             max_tokens: self.protocol.decoding().max_tokens,
             ignore_eos: false,

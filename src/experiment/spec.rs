@@ -15,6 +15,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
+use crate::panel::DecodingMode;
 use crate::systems::{Seat, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
@@ -36,8 +37,7 @@ pub struct Spec {
     /// Seats that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
     pub seed: u64,
-    /// Whether completions are free text; else a grammar constrains them.
-    pub free: bool,
+    pub decoding: DecodingMode,
     /// A directory of prompts that override the built-in ones.
     pub prompts: Option<PathBuf>,
     pub hardware: Hardware,
@@ -68,7 +68,7 @@ impl Spec {
             slots: BTreeMap::new(),
             protocol,
             seed: DEFAULT_SEED,
-            free: false,
+            decoding: DecodingMode::default(),
             prompts: None,
             hardware: Hardware::default(),
             max_in_flight: None,
@@ -115,7 +115,7 @@ impl Spec {
             panel: Vec::new(),
             slots: plan.panel.iter().map(slot).collect(),
             seed: plan.seed,
-            free: plan.free,
+            decoding: plan.decoding,
             prompts: plan.prompts.clone().map(PathBuf::from),
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),

@@ -2,6 +2,7 @@
 
 mod answer;
 pub mod backbone;
+mod decoding;
 mod error;
 pub mod generation;
 pub mod memory;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use self::answer::Answer;
 use self::backbone::Backbone;
+pub use self::decoding::DecodingMode;
 pub use self::error::PanelError;
 use self::recorder::Recorder;
 pub use self::responder::Responder;
@@ -32,8 +34,7 @@ pub struct Panel {
     pub members: Vec<Member>,
     pub recorder: Box<dyn Recorder>,
     pub run_seed: u64,
-    /// Whether completions are free text; else a grammar holds.
-    pub free: bool,
+    pub decoding: DecodingMode,
     pub thinking: bool,
     /// What the user bounds completions by; a remote member is sent no other bound.
     pub max_tokens: Option<usize>,
@@ -63,7 +64,7 @@ pub struct Call {
     pub messages: Vec<Message>,
     /// A file or an address; only a remote member can be shown one.
     pub image: Option<String>,
-    /// What the text looks like; it holds unless the panel is free. `None`: any text.
+    /// What the text looks like; it holds under [`DecodingMode::Grammar`]. `None`: any text.
     pub grammar: Option<Grammar>,
     /// `None`: as many as the context leaves.
     pub max_tokens: Option<usize>,

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::answer::{Answer, sampling_line};
 use super::backbone::Backbone;
 use super::responder::{Responder, Waiting};
-use super::{Call, Panel, PanelError};
+use super::{Call, DecodingMode, Panel, PanelError};
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
 use crate::panel::seed::call_seed;
 
@@ -54,6 +54,14 @@ impl Responder for Backbone {
 }
 
 impl Panel {
+    /// What constrains the text of `call`, if anything does.
+    pub(super) fn grammar(&self, call: &Call) -> Option<Grammar> {
+        match self.decoding {
+            DecodingMode::Grammar => call.grammar.clone(),
+            DecodingMode::Text => None,
+        }
+    }
+
     /// What `backbone` is asked for `call`.
     ///
     /// # Errors
@@ -66,8 +74,7 @@ impl Panel {
         if room == 0 {
             return Err(PanelError::PromptTooLong { prompt: tokens.len(), context });
         }
-        let grammar = call.grammar.clone().filter(|_| !self.free);
-        let constraint = grammar.map(|grammar| Constraint {
+        let constraint = self.grammar(call).map(|grammar| Constraint {
             grammar,
             after: backbone.think_end.filter(|_| self.thinking),
         });

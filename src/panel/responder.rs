@@ -50,7 +50,7 @@ impl Responder for RemoteModel {
             image: call.image.clone(),
             max_tokens,
             seed,
-            grammar: call.grammar.clone().filter(|_| !panel.free),
+            grammar: panel.grammar(call),
             thinking: Some(panel.thinking),
         };
         let sent = self.send(request, panel.stop.clone());

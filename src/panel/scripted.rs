@@ -50,7 +50,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
             .collect(),
         recorder: Box::new(sender),
         run_seed: 7,
-        free: true,
+        decoding: super::DecodingMode::Text,
         thinking: false,
         max_tokens: None,
         ignore_eos: false,

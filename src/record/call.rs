@@ -35,6 +35,9 @@ pub enum Parse {
     Refused,
 }
 
+/// Where a call's record keeps a letter that the item has not, which is no answer.
+pub const NOT_AN_OPTION: &str = "not_an_option";
+
 /// What a call is to the item: the diagnostics of MED-MAD B.7 compare like with like by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ mod note;
 mod text;
 
 pub use answer::{AnswerLine, RoundLine};
-pub use call::{CallKey, CallLine, Parse, Stage};
+pub use call::{CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
 pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
 pub use grammar::Grammar;
 pub use item::{ItemKey, ItemLine};

@@ -11,8 +11,8 @@ use crate::panel::seed::call_seed;
 use crate::panel::{Call, Panel, PanelError, Reader};
 use crate::record::Grammar;
 use crate::record::{
-    AnswerLine, CallKey, CallLine, FinishReason, GoldLine, ItemLine, Message, NoteLine, Parse,
-    RoundLine, Stage,
+    AnswerLine, CallKey, CallLine, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION,
+    NoteLine, Parse, RoundLine, Stage,
 };
 
 /// What a system works on: a question, or a note. It asks the panel and counts its calls.
@@ -207,7 +207,7 @@ impl<'a, T> Case<'a, T> {
             return (record, Parse::Refused);
         }
         if is_other {
-            record["not_an_option"] = record["answer"].take();
+            record[NOT_AN_OPTION] = record["answer"].take();
             record["answer"] = "".into();
             return (record, Parse::Fallback);
         }

@@ -69,7 +69,7 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
         )
     };
     let recipe = format!(
-        "title = \"Sweep\"\ntext = \"Rounds.\"\nruns = 1\nfree = false\npanel = [\"gemma3\", \"llama\", \"qwen3\"]\n\
+        "title = \"Sweep\"\ntext = \"Rounds.\"\nruns = 1\ndecoding = \"grammar\"\npanel = [\"gemma3\", \"llama\", \"qwen3\"]\n\
          analyses = [\"netgain\", \"sweep\", \"correlated-errors\"]\n\
          [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n{}{}",
         method(0),
@@ -103,6 +103,27 @@ fn with_python_cells_share_the_calls_that_they_have_in_common() {
 }
 
 #[test]
+fn a_cell_of_another_version_is_taken_only_where_that_is_allowed() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let panel = scratch.panel();
+    scratch.write(
+        "one.toml",
+        "title = \"One\"\ntext = \"One.\"\nruns = 1\ndecoding = \"grammar\"\npanel = [\"llama\"]\nanalyses = []\n\
+         [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
+         [[method]]\nname = \"cot\"\nlabel = \"CoT\"\ngroup = \"one\"\nsystem = \"cot\"\nsettings = { record_chars = 8 }\n",
+    );
+    let run = format!("recipe one.toml --data-dir . --constrained --panel {panel} --out one");
+    scratch.wardround(&run).succeeded();
+    crate::tampering::age(&scratch.path("one/cells/cot-own"));
+    for verb in [run.as_str(), "resume one"] {
+        let told = ["cells/cot-own/plan.toml", "version is \"0.0.9\" against", "--allow-version"];
+        scratch.wardround(verb).refused(2, &told);
+        scratch.wardround(format!("{verb} --allow-version")).succeeded();
+    }
+}
+
+#[test]
 fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     let scratch = Scratch::new();
     let panel = scratch.panel();
@@ -121,7 +142,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch
         .wardround("recipe table1 --data-dir . --ids ids.txt")
         .refused(2, &["unexpected argument '--ids'"]);
-    let recipe = "title = \"One\"\ntext = \"x\"\nruns = 1\nfree = false\npanel = [\"llama\"]\nanalyses = []\n\
+    let recipe = "title = \"One\"\ntext = \"x\"\nruns = 1\ndecoding = \"grammar\"\npanel = [\"llama\"]\nanalyses = []\n\
                   [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
                   [[method]]\nname = \"alone\"\nlabel = \"Alone\"\ngroup = \"g\"\nsystem = \"zero-shot\"\n";
     scratch.write("one.toml", recipe);

@@ -145,7 +145,7 @@ fn with_python_a_recipe_on_arabic_notes_has_no_figure_of_english_stems() {
     let recipe = r#"title = "Own notes"
 text = "Alone and guarded."
 runs = 2
-free = false
+decoding = "grammar"
 panel = ["gemma3"]
 analyses = []
 [[dataset]]

@@ -168,14 +168,24 @@ fn a_run_of_another_version_goes_on_only_where_that_is_allowed() {
     let scratch = Scratch::new();
     scratch.questions(1);
     scratch.run_one("out", "").succeeded();
-    let plan = std::fs::read_to_string(scratch.path("out/plan.toml")).unwrap();
-    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
-    let old = plan.replacen(&version, "version = \"0.0.9\"", 1);
-    assert!(old != plan);
-    scratch.write("old.toml", old);
-    let again = scratch.wardround("run --plan old.toml --out again");
-    let told = ["version is \"0.0.9\" against", "hint: ", "--allow-version"];
-    again.refused(2, &told);
-    scratch.wardround("run --plan old.toml --out again --allow-version").succeeded();
+    crate::tampering::age(&scratch.path("out"));
+    for verb in ["replay out", "run --plan out/plan.toml --out again", "resume out"] {
+        let told = ["out/plan.toml", "version is \"0.0.9\" against", "hint: ", "--allow-version"];
+        scratch.wardround(verb).refused(2, &told);
+        scratch.wardround(format!("{verb} --allow-version")).succeeded();
+    }
     assert_equal_runs(&scratch.path("out"), &scratch.path("again"));
+    let this = env!("CARGO_PKG_VERSION");
+    let results = std::fs::read_to_string(scratch.path("out/results.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    assert_eq!(results["versions"], serde_json::json!(["0.0.9", this]));
+    let verified = scratch.wardround("verify out");
+    let told = format!("versions 0.0.9, {this} of wardround wrote the run\n");
+    assert!(verified.succeeded().stdout.contains(&told));
+    let plan = std::fs::read_to_string(scratch.path("again/plan.toml")).unwrap();
+    assert!(plan.contains("repeats_version = \"0.0.9\"\n"), "{plan}");
+    // It is written down once, and the run goes on as any other that was written by both.
+    scratch.wardround("resume out").refused(2, &["--allow-version"]);
+    scratch.wardround("resume out --allow-version").succeeded();
+    scratch.wardround("verify out").succeeded();
 }

@@ -136,7 +136,7 @@ fn recipes_run_in_shards_and_merge_cell_by_cell() {
 title = "Mine"
 text = "Two settings of one system."
 runs = 2
-free = false
+decoding = "grammar"
 panel = ["gemma3", "llama", "qwen3"]
 analyses = ["netgain", "paired-first"]
 [[dataset]]

@@ -184,6 +184,14 @@ pub fn seal_anew(contents: &Contents, out: &Path) {
     wardround::analysis::results::write(&Contents::read(out).unwrap(), 1).unwrap();
 }
 
+/// Makes the run in `out` one that version 0.0.9 wrote.
+pub fn age(out: &Path) {
+    let mut contents = Contents::read(out).unwrap();
+    contents.plan.version = "0.0.9".to_owned();
+    contents.plan_sha256 = contents.plan.save(&out.join("plan.toml")).unwrap();
+    seal_anew(&contents, out);
+}
+
 fn write_logs(contents: &Contents, out: &Path) {
     let sealed = sealed_lines::<CallLine>(&contents.calls.records, &contents.plan_sha256);
     std::fs::write(out.join(CallLine::FILE), sealed).unwrap();

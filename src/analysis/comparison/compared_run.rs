@@ -42,7 +42,7 @@ fn making(plan: &Plan) -> Vec<String> {
         format!("{} {}", plan.system, settings.join(" ")),
         format!(
             "{} text, {} runs, seed {}, wardround {} on {}",
-            if plan.free { "free" } else { "constrained" },
+            plan.decoding.adjective(),
             plan.runs,
             plan.seed,
             plan.version,

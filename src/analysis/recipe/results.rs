@@ -19,6 +19,7 @@ use crate::experiment::error::RunError;
 use crate::experiment::private_file;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
+use crate::panel::DecodingMode;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";
@@ -203,9 +204,9 @@ impl RecipeResults {
 }
 
 fn decoding(recipe: &Recipe) -> &'static str {
-    match recipe.free {
-        true => "free text, as in the paper",
-        false => "text under a grammar, unlike the paper's",
+    match recipe.decoding {
+        DecodingMode::Text => "free text, as in the paper",
+        DecodingMode::Grammar => "text under a grammar, unlike the paper's",
     }
 }
 

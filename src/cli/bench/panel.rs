@@ -21,8 +21,8 @@ use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
 use crate::experiment::run::{Started, host};
 use crate::experiment::spec::Spec;
-use crate::panel::PanelError;
 use crate::panel::backbone::Description;
+use crate::panel::{DecodingMode, PanelError};
 use crate::synth::Shape;
 use crate::systems::in_flight::run_all;
 use crate::systems::{SystemConfig, Task};
@@ -64,7 +64,7 @@ pub struct PanelBench {
 impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
         let (format, quiet, ignore_eos) = (self.format, self.execution.quiet, self.ignore_eos);
-        if ignore_eos && !self.panel.decoding.is_free() {
+        if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
         let spec = self.spec()?;

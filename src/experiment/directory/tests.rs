@@ -62,7 +62,7 @@ fn what_exists_is_left_alone() {
     assert_eq!(error.blame(), Blame::Usage);
     assert_eq!(mode(&out), 0o755);
 
-    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(error, RunError::NoPlan { .. }), "{error}");
     let error = error_of(Directory::create(&out.join("thesis.tex"), &plan(), &texts(&ITEMS)));
     assert!(error.to_string().contains("thesis.tex"), "{error}");
@@ -83,7 +83,7 @@ fn a_creation_that_was_cut_off_starts_over() {
     fs_err::write(out.join("calls.jsonl"), "").unwrap();
     fs_err::write(out.join("dataset.jsonl"), "half").unwrap();
     fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
-    let (_, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
+    let (_, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
     assert!(finished.calls.is_empty());
     assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
 }
@@ -97,7 +97,7 @@ fn a_resumed_run_gets_what_is_done_and_goes_on() {
     log.item(failed_item("q2", 0)).unwrap();
     let before = log.finish().unwrap();
 
-    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
+    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
     assert_eq!(directory.heads(), before);
     let done = call("q1", 0, "sym");
     assert_eq!(finished.calls.len(), 1);
@@ -134,7 +134,7 @@ fn a_torn_tail_is_cut_off_and_the_call_made_again() {
     file.write_all(b"{\"dataset\":\"med").unwrap();
     let items_before = fs_err::read(&items).unwrap();
 
-    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
+    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
     assert_eq!(finished.calls.len(), 11);
     assert_eq!(finished.items.len(), 6);
     assert!(fs_err::read(&log).unwrap().ends_with(b"\"}\n"));
@@ -154,7 +154,7 @@ fn any_other_damage_is_left_as_it_is() {
     let log = out.join("calls.jsonl");
     let changed = fs_err::read_to_string(&log).unwrap().replacen("0.85", "0.95", 1);
     fs_err::write(&log, &changed).unwrap();
-    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(&error, RunError::BadLine { path, line: 1, .. } if *path == log), "{error}");
     assert_eq!(error.blame(), Blame::Artefact);
     assert_eq!(fs_err::read_to_string(&log).unwrap(), changed);
@@ -167,11 +167,11 @@ fn a_finished_run_that_was_cut_does_not_resume() {
     let log = out.join("items.jsonl");
     let whole = fs_err::read(&log).unwrap();
     fs_err::write(&log, &whole[..whole.len() - 9]).unwrap();
-    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(error, RunError::BadLine { line: 6, defect: Defect::Torn, .. }), "{error}");
 
     fs_err::write(&log, &whole).unwrap();
-    Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
+    Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
     assert!(!fs_err::exists(out.join("results.json")).unwrap());
 }
 
@@ -180,7 +180,7 @@ fn a_missing_log_is_not_made_anew() {
     let (_scratch, out) = scratch();
     write_unfinished(&out);
     fs_err::remove_file(out.join("items.jsonl")).unwrap();
-    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(error, RunError::Missing { .. }), "{error}");
     assert!(!fs_err::exists(out.join("items.jsonl")).unwrap());
 }
@@ -192,20 +192,46 @@ fn another_plan_does_not_resume() {
     let mut other = plan();
     other.seed = 43;
     other.engine.max_batch = 1;
-    let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS), false));
     assert_eq!(
         error.to_string(),
-        format!("{} holds another plan: seed is 42 against 43", out.display())
+        format!(
+            "{}/plan.toml: inputs changed since the plan was written: seed is 42 against 43",
+            out.display()
+        )
     );
-    assert_eq!(error.blame(), Blame::Usage);
+    assert_eq!(error.blame(), Blame::Artefact);
+}
+
+#[test]
+fn every_version_that_wrote_a_run_is_kept() {
+    let (_scratch, out) = scratch();
+    write_unfinished(&out);
+    let mut other = plan();
+    for (version, known) in [("0.2.0", 2), ("0.3.0", 3), ("0.2.0", 3)] {
+        other.version = version.to_owned();
+        let error = error_of(Directory::resume(&out, &other, &texts(&ITEMS), false));
+        let told = format!("version is \"0.1.0\" against \"{version}\"");
+        assert!(error.to_string().contains(&told), "{error}");
+        assert!(error.hint().unwrap().contains("--allow-version"));
+        Directory::resume(&out, &other, &texts(&ITEMS), true).unwrap();
+        let versions = Contents::read(&out).unwrap().versions;
+        assert_eq!(versions, ["0.1.0", "0.2.0", "0.3.0"][..known]);
+    }
+    let results = write_results(&out, 1).unwrap();
+    assert_eq!(results.versions.len(), 3);
+    // What the results say of it is checked against the file.
+    fs_err::remove_file(out.join("versions.json")).unwrap();
+    let error = verify::verify(&out, None).unwrap_err();
+    assert!(matches!(error, RunError::BadLine { .. }), "{error}");
 }
 
 #[test]
 fn one_process_writes_at_a_time() {
     let (_scratch, out) = scratch();
     let first = Directory::create(&out, &plan(), &texts(&ITEMS)).unwrap();
-    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS)));
+    let error = error_of(Directory::resume(&out, &plan(), &texts(&ITEMS), false));
     assert!(matches!(error, RunError::Busy { .. }), "{error}");
     drop(first);
-    Directory::resume(&out, &plan(), &texts(&ITEMS)).unwrap();
+    Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NoteColumn, RecipeError};
 use crate::data::Format;
+use crate::panel::DecodingMode;
 
 macro_rules! embed {
     ($($name:literal),+ $(,)?) => {
@@ -65,8 +66,7 @@ pub struct Recipe {
     pub text: String,
     /// Independent runs over the same items.
     pub runs: u32,
-    /// Whether completions are free text, as in the papers.
-    pub free: bool,
+    pub decoding: DecodingMode,
     /// The models that methods take theirs from, in the order of the systems' roles.
     pub panel: Vec<String>,
     pub analyses: Vec<Analysis>,
@@ -309,7 +309,7 @@ mod tests {
             ("name = \"medqa\"", "name = \"mmlu-pro\"", "two of [[dataset]] are named mmlu-pro"),
             ("ids = \"medqa-100\"", "ids = \"medqa-9\"", "no list of ids medqa-9"),
             ("runs = 3", "runs = 0", "may not be empty"),
-            ("free = true", "fre = true", "unknown field"),
+            ("decoding = ", "decodin = ", "unknown field"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
         ];
         for (from, to, expected) in cases {

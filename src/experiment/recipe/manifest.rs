@@ -97,7 +97,7 @@ impl RecipeManifest {
                 ("settings", settings(begun)),
                 ("runs", begun.recipe.runs.to_string()),
                 ("panel", begun.recipe.panel.join(",")),
-                ("free", begun.recipe.free.to_string()),
+                ("decoding", format!("{} text", begun.recipe.decoding.adjective())),
             ]
         };
         let pairs = facts(found).into_iter().zip(facts(self));

@@ -30,6 +30,8 @@ pub struct RecipeRun {
     pub hardware: Hardware,
     pub max_in_flight: Option<usize>,
     pub hub: HubOptions,
+    /// Whether other versions of wardround may have written cells that are there.
+    pub allow_version: bool,
 }
 
 /// A recipe with everything resolved.
@@ -86,7 +88,7 @@ impl RecipeRun {
             slots: cell.slots.clone(),
             protocol: cell.protocol.clone(),
             seed: manifest.seed,
-            free: manifest.recipe.free,
+            decoding: manifest.recipe.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
             hardware: self.hardware.clone(),
             max_in_flight: self.max_in_flight,
@@ -114,12 +116,12 @@ impl RecipeRun {
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
             let directory = cell.directory(&self.out);
             calls.enter(&cell.dataset.name);
-            let contents = match finished_run(&directory, &run)? {
+            let contents = match finished_run(&directory, &run, self.allow_version)? {
                 Some(contents) => contents,
                 None => {
                     let (method, dataset) = (&cell.method.label, &cell.dataset.label);
                     observer.heading(&format!("cell {number} of {total}: {method} on {dataset}"));
-                    let begun = begin(&directory, &run)?;
+                    let begun = begin(&directory, &run, self.allow_version)?;
                     if let Some(models) = unloaded.take() {
                         driver.models = models.start()?;
                     }
@@ -176,12 +178,16 @@ impl Shared {
 }
 
 /// The run in `directory`, where it is finished without errors and by this plan.
-fn finished_run(directory: &Path, run: &Run) -> Result<Option<Contents>, Failure> {
+fn finished_run(
+    directory: &Path,
+    run: &Run,
+    allow_version: bool,
+) -> Result<Option<Contents>, Failure> {
     if !fs_err::exists(directory.join(results::FILE))? {
         return Ok(None);
     }
     let contents = Contents::read(directory)?;
-    run.check_promise(&directory.join(plan::FILE), &contents.plan, true)?;
+    run.plan.keep_to(&contents.plan, &directory.join(plan::FILE), allow_version)?;
     let outcomes = contents.outcomes();
     let has_errors = outcomes.values().any(|item| item.error().is_some());
     drop(outcomes);
@@ -189,8 +195,12 @@ fn finished_run(directory: &Path, run: &Run) -> Result<Option<Contents>, Failure
 }
 
 /// Takes up a cell where it stopped; one that was never begun begins.
-fn begin(directory: &Path, run: &Run) -> Result<(Directory, Finished), RunError> {
-    match Directory::resume(directory, &run.plan, &run.texts) {
+fn begin(
+    directory: &Path,
+    run: &Run,
+    allow_version: bool,
+) -> Result<(Directory, Finished), RunError> {
+    match Directory::resume(directory, &run.plan, &run.texts, allow_version) {
         Err(RunError::NoPlan { .. }) => {
             let directory = Directory::create(directory, &run.plan, &run.texts)?;
             Ok((directory, Finished::default()))

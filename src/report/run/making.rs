@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::experiment::contents::Contents;
 use crate::experiment::plan::{MemberPlan, Plan};
 
 #[derive(Serialize)]
@@ -12,6 +13,8 @@ pub struct Making<'a> {
     settings: Vec<String>,
     thinking: &'static str,
     memory_gib: String,
+    /// Those that wrote the run.
+    versions: String,
 }
 
 #[derive(Serialize)]
@@ -22,10 +25,12 @@ struct Member<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub fn new(plan: &'a Plan) -> Making<'a> {
+    pub fn new(contents: &'a Contents) -> Making<'a> {
+        let plan = &contents.plan;
         let settings = plan.settings.iter();
         Making {
             plan,
+            versions: contents.versions.join(", then "),
             members: plan.panel.iter().map(Member::new).collect(),
             settings: settings.map(|(name, value)| format!("{name} = {value}")).collect(),
             thinking: thinking(&plan.panel),

@@ -2,6 +2,7 @@
 
 use crate::data::Format;
 use crate::experiment::plan::Plan;
+use crate::panel::DecodingMode;
 use crate::record::Language;
 use crate::record::NoteLine;
 
@@ -38,9 +39,9 @@ fn models(plan: &Plan) -> Option<String> {
     let mut names: Vec<&str> = plan.panel.iter().map(|one| one.backbone.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let text = match plan.free {
-        true => "unconstrained decoding",
-        false => "decoding constrained by a grammar",
+    let text = match plan.decoding {
+        DecodingMode::Text => "unconstrained decoding",
+        DecodingMode::Grammar => "decoding constrained by a grammar",
     };
     (!names.is_empty()).then(|| {
         let models = names.join(", ");

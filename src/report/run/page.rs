@@ -101,7 +101,7 @@ impl<'a> Page<'a> {
             },
             shows,
             heads: heads(kind, &items),
-            making: Making::new(plan),
+            making: Making::new(contents),
             runs: items.iter().map(|item| item.run()).collect(),
             planned: plan.dataset.items.len() * plan.runs as usize,
             filters: Flag::all(kind).iter().map(filter).collect(),

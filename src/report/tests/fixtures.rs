@@ -121,7 +121,7 @@ pub fn plan() -> Plan {
     };
     let plan = json!({
         "schema": 1, "version": "0.1.0", "created_at": "2026-11-02T09:00:00Z", "system": "medmad", "synthetic": false,
-        "seed": 7, "runs": 2, "free": false, "prompts_sha256": "5a".repeat(32), "prompts": null,
+        "seed": 7, "runs": 2, "decoding": "grammar", "prompts_sha256": "5a".repeat(32), "prompts": null,
         "settings": {"t_max": 3, "confidence": true, "counterfactual": "paper"},
         "dataset": {"name": "ward", "format": "mcq", "path": "/data/ward.jsonl", "sha256": "77".repeat(32),
             "items_sha256": "88".repeat(32), "items": []},
@@ -141,6 +141,7 @@ pub fn contents(
 ) -> Contents {
     let mut contents = Contents {
         path: "run".into(),
+        versions: vec![plan.version.clone()],
         plan,
         plan_sha256: String::new(),
         texts: texts.into_iter().map(|text| (text.item().to_owned(), text)).collect(),
