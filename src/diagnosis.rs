@@ -87,6 +87,11 @@ impl Failure {
         Failure::complaint(Blame::Artefact, message.into(), None)
     }
 
+    /// The same, of one thing among several.
+    pub fn about(self, what: &str) -> Failure {
+        Failure::complaint(self.blame(), format!("{what}: {self}"), self.hint())
+    }
+
     fn complaint(blame: Blame, message: String, hint: Option<String>) -> Failure {
         Failure::from(Complaint { blame, message, hint })
     }

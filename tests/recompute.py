@@ -157,15 +157,19 @@ def repaired(text):
     return None
 
 
-def read_text(text, finish_reason):
-    """The answer, the confidence, and how they were read."""
+def without_thinking(text):
     text = text.lstrip()
     if not text.startswith("{"):
         if "</think>" in text:
             text = text.split("</think>", 1)[1]
         elif text.startswith("<think>"):
             text = ""
-    text = text.strip()
+    return text
+
+
+def read_text(text, finish_reason):
+    """The answer, the confidence, and how they were read."""
+    text = without_thinking(text).strip()
     if finish_reason != "length":
         for how, record in (("ok", loads(text)), ("repaired", repaired(text))):
             if record is not None:
@@ -190,20 +194,11 @@ REFUSALS = (
 )
 
 
-def refuses(text):
-    text = text.lstrip()
-    if not text.startswith("{"):
-        if "</think>" in text:
-            text = text.split("</think>", 1)[1]
-        elif text.startswith("<think>"):
-            text = ""
-    return text.strip().lower().replace("\u2019", "'").startswith(REFUSALS)
-
-
-def checked(answer, how, call, letters):
-    """The answer, how it was read, and the letter that is no option; without `letters` every letter is one."""
-    declines = letters is not None and answer in ("", "I") and refuses(call["text"])
-    if call["finish_reason"] == "refusal" or how == "fallback" and declines:
+def judge(text, finish_reason, answer, how, letters):
+    """The answer that counts, how the text was read, and the letter that the item has not. `letters` is None where any counts."""
+    text = without_thinking(text).strip().lower().replace("\u2019", "'")
+    refuses = letters is not None and answer in ("", "I") and text.startswith(REFUSALS)
+    if finish_reason == "refusal" or how == "fallback" and refuses:
         return "", "refused", None
     if letters is not None and answer and answer not in letters:
         return "", "fallback", answer
@@ -288,9 +283,9 @@ def check_item(item, calls, agents, settings):
 def read_call(call, letters):
     where = f"call {call['seq']} ({call['agent']}, round {call['round']}, item {call['item']}, run {call['run']})"
     answer, confidence, how = read_text(call["text"], call["finish_reason"])
-    answer, how, other = checked(answer, how, call, letters)
-    expect(f"{where}: parse", call["parse"], how)
+    answer, how, other = judge(call["text"], call["finish_reason"], answer, how, letters)
     expect(f"{where}: record.not_an_option", call["record"].get("not_an_option"), other)
+    expect(f"{where}: parse", call["parse"], how)
     expect(f"{where}: record.answer", call["record"]["answer"], answer)
     expect(f"{where}: record.confidence", call["record"]["confidence"], confidence)
     return {
@@ -357,17 +352,17 @@ def check(directory):
     agents = agents_of(roles)
     expect("plan: agents of the panel", [member["agent"] for member in plan["panel"]], agents)
 
-    letters = {}
-    if plan["settings"]["letters"] != "a-j":
-        texts = map(json.loads, texts.decode().splitlines())
-        letters = {text["item"]: set(text["options"]) for text in texts}
+    dataset = [json.loads(line) for line in texts.splitlines()]
+    any_letter = plan["settings"]["letters"] == "a-j"
+    letters = {one["item"]: None if any_letter else list(one["options"]) for one in dataset}
+
     records, keys = {}, set()
     for call in calls:
         key = (call["run"], call["item"], call["agent"], call["round"], call["purpose"], call["sample"])
         if key in keys:
             raise Difference(f"call {call['seq']}: {key} comes twice")
         keys.add(key)
-        records.setdefault((call["run"], call["item"]), []).append(read_call(call, letters.get(call["item"])))
+        records.setdefault((call["run"], call["item"]), []).append(read_call(call, letters[call["item"]]))
 
     # An item that errored may have been tried again: its last line counts.
     outcomes = {(item["run"], item["item"]): item for item in items}

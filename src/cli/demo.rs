@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::options::QuietFlag;
 use super::progress::Terminal;
-use super::{interrupt, summary, synthetic};
+use super::synthetic::SyntheticModels;
+use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
@@ -22,18 +24,16 @@ pub struct Demo {
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where the synthetic models are kept [default: the user's cache]
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// Write no progress to stderr
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    models: SyntheticModels,
+    #[command(flatten)]
+    progress: QuietFlag,
 }
 
 impl Demo {
     pub fn run(self) -> Result<(), Failure> {
-        let models = self.models.unwrap_or_else(synthetic::cache_directory);
-        let panel = synthetic::panel(&models, Shape::Tiny, self.quiet)?;
+        let quiet = self.progress.quiet;
+        let panel = self.models.panel(Shape::Tiny, quiet)?;
         let out = self.out.unwrap_or_else(free_name);
         let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
         let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
@@ -43,7 +43,7 @@ impl Demo {
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
         let directory = Directory::create(&out, &run.plan, &run.texts)?;
-        let observer = Arc::new(Terminal::new(self.quiet));
+        let observer = Arc::new(Terminal::new(quiet));
         let mut driver = Driver::new(models.start()?, observer);
         driver.stop = interrupt::watch();
         let executed = driver.execute(run, (directory, Finished::default()), &out)?;

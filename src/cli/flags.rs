@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{HubFlags, MachineFlags};
+use super::options::{HubFlags, MachineFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
+use crate::hub::HubOptions;
 use crate::panel::DecodingMode;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -89,12 +90,15 @@ pub struct ExecutionFlags {
     pub max_in_flight: Option<u16>,
     #[command(flatten)]
     pub hub: HubFlags,
-    /// Write no progress to stderr
-    #[arg(long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub progress: QuietFlag,
 }
 
 impl ExecutionFlags {
+    pub fn hub_options(&self) -> Result<HubOptions, Failure> {
+        self.hub.options(self.progress.quiet)
+    }
+
     pub fn max_in_flight(&self) -> Option<usize> {
         self.max_in_flight.map(usize::from)
     }
@@ -103,12 +107,12 @@ impl ExecutionFlags {
     pub fn apply(&self, spec: &mut Spec) -> Result<(), Failure> {
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = self.max_in_flight();
-        spec.hub = self.hub.options(self.quiet)?;
+        spec.hub = self.hub_options()?;
         Ok(())
     }
 
     pub fn observer(&self) -> Arc<Terminal> {
-        Arc::new(Terminal::new(self.quiet))
+        Arc::new(Terminal::new(self.progress.quiet))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::HubFlags;
+use super::options::{HubFlags, QuietFlag};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, Card, HubError, HubOptions, Kind, Status};
@@ -40,9 +40,8 @@ struct Fetch {
     /// Branch, tag or commit [default: the card's]
     #[arg(long, value_name = "REVISION")]
     revision: Option<String>,
-    /// Print no progress
-    #[arg(long, env = "WARDROUND_QUIET")]
-    quiet: bool,
+    #[command(flatten)]
+    progress: QuietFlag,
     #[command(flatten)]
     hub: HubFlags,
 }
@@ -110,7 +109,7 @@ fn list(options: &HubOptions) -> Result<(), Failure> {
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
-        let mut options = self.hub.options(self.quiet)?;
+        let mut options = self.hub.options(self.progress.quiet)?;
         options.revision = self.revision;
         let checkpoint = hub::fetch(&self.model, self.to.as_deref(), &options)?;
         Ok(console::say(checkpoint.directory.display().to_string())?)

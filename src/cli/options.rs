@@ -36,6 +36,14 @@ impl HubFlags {
     }
 }
 
+/// What every verb that shows progress takes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct QuietFlag {
+    /// Print no progress
+    #[arg(long, env = "WARDROUND_QUIET")]
+    pub quiet: bool,
+}
+
 /// Weights of the metrics that compare texts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScorerFlags {

@@ -73,7 +73,7 @@ impl RecipeVerb {
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.execution.machine.hardware(),
             max_in_flight: self.execution.max_in_flight(),
-            hub: self.execution.hub.options(self.execution.quiet)?,
+            hub: self.execution.hub_options()?,
             allow_version: self.allow_version,
         };
         if self.dry_run {

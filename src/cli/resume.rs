@@ -43,7 +43,7 @@ impl Resume {
                 out: self.directory,
                 hardware: self.execution.machine.hardware(),
                 max_in_flight: self.execution.max_in_flight(),
-                hub: self.execution.hub.options(self.execution.quiet)?,
+                hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
             let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };

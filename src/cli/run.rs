@@ -159,7 +159,7 @@ impl Run {
 
 /// The spec that gives `plan` again, on models that may lie elsewhere now.
 pub fn again(plan: &Plan, execution: &ExecutionFlags, panel: Vec<String>) -> Result<Spec, Failure> {
-    let hub = execution.hub.options(execution.quiet)?;
+    let hub = execution.hub_options()?;
     let mut spec = Spec::from_plan(plan, execution.machine.hardware(), hub)?;
     if !panel.is_empty() {
         spec.panel = panel;

@@ -15,6 +15,7 @@ use crate::experiment::results::{ParseCounts, Results};
 use crate::experiment::run::Run;
 use crate::model::available_memory;
 use crate::ops::PAGE;
+use crate::panel::PanelError;
 use crate::panel::memory::{describe, gibibytes};
 use crate::record::Source;
 
@@ -182,9 +183,14 @@ fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), F
         for opening in system.opening(&run.plan.dataset.name, item) {
             // A remote member's tokens are counted where it is.
             if let Some(description) = models.descriptions.get(run.models[opening.member]) {
-                let count = description.tokenise(&opening.messages, thinking)?.len();
-                sum += count;
-                longest = longest.max(count);
+                let of_item = |error| Failure::from(error).about(&format!("item {}", item.id()));
+                let tokens = description.tokenise(&opening.messages, thinking);
+                let (prompt, context) = (tokens.map_err(of_item)?.len(), description.context);
+                if prompt >= context {
+                    return Err(of_item(PanelError::PromptTooLong { prompt, context }));
+                }
+                sum += prompt;
+                longest = longest.max(prompt);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the command line says, kept word for word in `snapshots/`; INSTA_UPDATE=always takes what it says now.
 
+use std::collections::BTreeSet;
+
 use clap::{Command, CommandFactory, Parser};
 use insta::{Settings, assert_snapshot};
 
@@ -46,6 +48,47 @@ fn help() {
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
         keep(&name.replace(' ', "-"), &text.join("\n"));
     }
+}
+
+/// The variables that a text names, those of the hub's own too.
+fn variables(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|char: char| !char.is_ascii_uppercase() && char != '_');
+    let is_name = |word: &&str| ["WARDROUND_", "HF_"].iter().any(|own| word.starts_with(own));
+    words.filter(is_name).map(|word| word.trim_end_matches('_')).collect()
+}
+
+#[test]
+fn every_environment_variable_is_documented_and_means_one_flag() {
+    // What a machine sets, and nothing that a run asks for: it would say more on one verb than on another.
+    let machine = [
+        ("device", "WARDROUND_DEVICE"),
+        ("encoder", "WARDROUND_ENCODER"),
+        ("models", "WARDROUND_SYNTH_MODELS"),
+        ("offline", "WARDROUND_OFFLINE"),
+        ("quiet", "WARDROUND_QUIET"),
+        ("scorers", "WARDROUND_SCORERS"),
+        ("threads", "WARDROUND_THREADS"),
+    ];
+    let mut found = BTreeSet::new();
+    for (verb, command) in all() {
+        for argument in command.get_arguments() {
+            let variable = argument.get_env().map(|name| name.to_str().unwrap());
+            let flag = argument.get_long().unwrap_or_default();
+            let own = machine.iter().find(|(name, _)| *name == flag).map(|(_, own)| *own);
+            assert_eq!(variable, own, "--{flag} of {verb}");
+            found.extend(variable.map(str::to_owned));
+        }
+    }
+    assert_eq!(found.len(), machine.len(), "{found:?}");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/running.md");
+    let page = fs_err::read_to_string(page).unwrap();
+    let (help, page) = (variables(super::ENVIRONMENT), variables(&page));
+    for (flag, name) in machine {
+        let line = super::ENVIRONMENT.lines().find(|line| line.trim_start().starts_with(name));
+        assert!(line.unwrap().contains(&format!("(--{flag})")), "{name}");
+    }
+    let undocumented: Vec<_> = help.difference(&page).collect();
+    assert!(undocumented.is_empty(), "docs/running.md lacks {undocumented:?}");
 }
 
 /// What a mistake leads to: its message, its hint and the exit code.

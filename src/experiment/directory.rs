@@ -16,7 +16,6 @@ use super::plan::{self, Plan};
 use super::private_file;
 use super::results::{self, Heads};
 use super::{texts, verify, versions};
-use crate::console;
 use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText};
 
 /// Both logs, open at their ends; `Log::start` takes it.
@@ -24,6 +23,8 @@ pub struct Directory {
     pub(super) plan_sha256: String,
     pub(super) calls: Appender<CallLine>,
     pub(super) items: Appender<ItemLine>,
+    /// What the user should know of it.
+    pub(super) notice: Option<String>,
 }
 
 /// What a resumed run need not do again. An item whose last line has an error is not among the items.
@@ -45,7 +46,7 @@ impl Directory {
 
         let open = |name: &str| log_options().create(true).mode(0o600).open(path.join(name));
         let calls = open(CallLine::FILE)?;
-        lock(&calls, path)?;
+        let notice = lock(&calls, path)?;
         let items = open(ItemLine::FILE)?;
         private_file::write(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
         // The plan comes last: where it stands, all the others do.
@@ -53,6 +54,7 @@ impl Directory {
         Ok(Directory {
             calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
             items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
+            notice,
             plan_sha256,
         })
     }
@@ -75,7 +77,7 @@ impl Directory {
             return Err(RunError::NoPlan { path: path.to_owned() });
         }
         let calls = open_log(&path.join(CallLine::FILE))?;
-        lock(&calls, path)?;
+        let notice = lock(&calls, path)?;
         let items = open_log(&path.join(ItemLine::FILE))?;
 
         let mut contents = Contents::read(path)?;
@@ -92,6 +94,7 @@ impl Directory {
             plan_sha256: contents.plan_sha256,
             calls: Appender::behind(calls, &contents.calls)?,
             items: Appender::behind(items, &contents.items)?,
+            notice,
         };
         let records = contents.calls.records.into_iter();
         let calls = records.map(|record| (record.key(), record)).collect();
@@ -124,19 +127,16 @@ fn open_log(path: &Path) -> Result<File, RunError> {
     Ok(log_options().open(path)?)
 }
 
-/// Keeps other writers out until the file is closed, be it by a kill.
-fn lock(calls: &File, path: &Path) -> Result<(), RunError> {
+/// Keeps other writers out until the file is closed, be it by a kill. Some network file systems have no locks: they forgo the guard,
+/// not the run, and the user is told.
+fn lock(calls: &File, path: &Path) -> Result<Option<String>, RunError> {
     match calls.try_lock() {
+        Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Err(RunError::Busy { path: path.to_owned() }),
-        // Some network file systems have no locks: they forgo the guard, not the run.
-        Err(TryLockError::Error(error)) => {
-            console::note(format!(
-                "note: {} cannot be locked ({error}): let no other process write to it",
-                path.display()
-            ));
-            Ok(())
-        }
-        Ok(()) => Ok(()),
+        Err(TryLockError::Error(error)) => Ok(Some(format!(
+            "{} cannot be locked ({error}): let no other process write to it",
+            path.display()
+        ))),
     }
 }
 

@@ -85,7 +85,7 @@ impl Driver {
         out: &Path,
     ) -> Result<Executed, Failure> {
         let began = Instant::now();
-        for notice in &run.notices {
+        for notice in run.notices.iter().chain(&directory.notice) {
             self.observer.note(notice);
         }
         let log = Log::start(directory)?;

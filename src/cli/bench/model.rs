@@ -1,6 +1,5 @@
 //! `bench`: llama-bench's tests of one model.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,8 +10,8 @@ use crate::bench::output::OutputFormat;
 use crate::bench::trial::Trial;
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
-use crate::cli::options::{ComputeFlags, HubFlags};
-use crate::cli::synthetic;
+use crate::cli::options::{ComputeFlags, HubFlags, QuietFlag};
+use crate::cli::synthetic::SyntheticModels;
 use crate::console;
 use crate::experiment::run;
 use crate::hub::resolve;
@@ -34,9 +33,8 @@ pub struct ModelBench {
     /// Size of the synthetic model
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
-    /// Directory of synthetic models [default: the user's cache]
-    #[arg(long, env = "WARDROUND_SYNTH_MODELS", value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: SyntheticModels,
     /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(short, long, value_delimiter = ',', default_value = "512", value_name = "P,P")]
     prompt_tokens: Vec<u32>,
@@ -65,9 +63,8 @@ pub struct ModelBench {
     compute: ComputeFlags,
     #[command(flatten)]
     hub: HubFlags,
-    /// Print no progress
-    #[arg(long, env = "WARDROUND_QUIET")]
-    quiet: bool,
+    #[command(flatten)]
+    progress: QuietFlag,
 }
 
 impl ModelBench {
@@ -153,21 +150,19 @@ impl ModelBench {
     }
 
     fn describe(&self, machine: Machine, positions: usize) -> Result<Description, Failure> {
-        let synthetic = self.synth.map(|family| {
-            let root = self.models.clone();
-            let root = root.unwrap_or_else(synthetic::cache_directory);
-            synthetic::checkpoint(&root, family, self.shape, self.quiet)
-        });
+        let synthetic = self
+            .synth
+            .map(|family| self.models.checkpoint(family, self.shape, self.progress.quiet));
         let name = match synthetic.transpose()? {
             Some(directory) => directory.display().to_string(),
             None => self.model.clone().unwrap_or_default(),
         };
-        let checkpoint = resolve(&name, &self.hub.options(self.quiet)?)?;
+        let checkpoint = resolve(&name, &self.hub.options(self.progress.quiet)?)?;
         Ok(Description::read(checkpoint, self.compute.weights(), machine, positions)?)
     }
 
     fn note(&self, line: &str) {
-        if !self.quiet {
+        if !self.progress.quiet {
             console::note(line);
         }
     }

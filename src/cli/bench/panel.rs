@@ -15,7 +15,7 @@ use crate::cli::exit::Failure;
 use crate::cli::flags::{ExecutionFlags, PanelFlags, slots};
 use crate::cli::options::SubsetFlags;
 use crate::cli::progress::Progress;
-use crate::cli::synthetic;
+use crate::cli::synthetic::SyntheticModels;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
 use crate::engine::EngineStats;
@@ -40,9 +40,8 @@ pub struct PanelBench {
     /// The synthetic models' sizes
     #[arg(long, value_enum, default_value = "tiny")]
     shape: Shape,
-    /// Where synthetic models are kept [default: the user's cache]
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: SyntheticModels,
     /// The questions [default: eight of our own]
     #[arg(long, value_name = "FILE", requires = "data_format")]
     data: Option<PathBuf>,
@@ -63,7 +62,8 @@ pub struct PanelBench {
 
 impl PanelBench {
     pub fn run(self) -> Result<(), Failure> {
-        let (format, quiet, ignore_eos) = (self.format, self.execution.quiet, self.ignore_eos);
+        let (format, quiet, ignore_eos) =
+            (self.format, self.execution.progress.quiet, self.ignore_eos);
         if ignore_eos && self.panel.decoding.mode() != Some(DecodingMode::Text) {
             return Err(Failure::usage("--ignore-eos needs free text", "give --decoding text"));
         }
@@ -119,8 +119,7 @@ impl PanelBench {
         if self.synth {
             let settings = format!("record_chars={SYNTHETIC_RECORD_CHARS}");
             self.panel.set.insert(0, settings);
-            let root = self.models.unwrap_or_else(synthetic::cache_directory);
-            self.panel.panel = synthetic::panel(&root, self.shape, self.execution.quiet)?;
+            self.panel.panel = self.models.panel(self.shape, self.execution.progress.quiet)?;
         }
         let (data, format) = match (self.data, self.data_format) {
             (Some(data), Some(format)) => (data, format),

@@ -226,6 +226,17 @@ fn every_version_that_wrote_a_run_is_kept() {
     assert!(matches!(error, RunError::BadLine { .. }), "{error}");
 }
 
+/// A path's handle (`O_PATH`) has no locks, as on some network file systems.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_system_without_locks_is_told_and_written_to() {
+    const O_PATH: i32 = 0o10_000_000;
+    let handle = OpenOptions::new().read(true).custom_flags(O_PATH).open("/dev/null").unwrap();
+    let notice = lock(&handle, Path::new("runs/first")).unwrap().unwrap();
+    assert!(notice.starts_with("runs/first cannot be locked ("), "{notice}");
+    assert!(notice.ends_with("let no other process write to it"), "{notice}");
+}
+
 #[test]
 fn one_process_writes_at_a_time() {
     let (_scratch, out) = scratch();
