@@ -26,6 +26,8 @@ pub enum Flag {
     Fallback,
     /// A call's record was read after its JSON was repaired.
     Repaired,
+    /// The model declined in a call, and no answer was taken from its text.
+    Refused,
     Tie,
     /// The note has an error, and was called correct.
     MissedError,
@@ -40,73 +42,71 @@ pub enum Flag {
     Error,
 }
 
+/// A flag as pages show it.
+pub struct Shown {
+    pub flag: Flag,
+    /// The items that can have it; both kinds where it says none.
+    kind: Option<ItemKind>,
+    /// In the list of filters.
+    pub label: &'static str,
+    /// The badge of a case's row; `None` for what the row shows otherwise.
+    badge: Option<Badge>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Badge {
+    /// A class of the page's style; may be empty.
+    colour: &'static str,
+    words: &'static str,
+}
+
+const fn both(flag: Flag, label: &'static str) -> Shown {
+    Shown { flag, kind: None, label, badge: None }
+}
+
+const fn question(flag: Flag, label: &'static str) -> Shown {
+    Shown { kind: Some(ItemKind::Questions), ..both(flag, label) }
+}
+
+const fn note(flag: Flag, label: &'static str) -> Shown {
+    Shown { kind: Some(ItemKind::Notes), ..both(flag, label) }
+}
+
+impl Shown {
+    const fn badge(self, colour: &'static str, words: &'static str) -> Shown {
+        Shown { badge: Some(Badge { colour, words }), ..self }
+    }
+}
+
+/// Every flag, in the order in which pages list them.
+static FLAGS: [Shown; 17] = [
+    both(Flag::Wrong, "wrong"),
+    both(Flag::Right, "right"),
+    question(Flag::Changed, "changed after round 0"),
+    question(Flag::RightToWrong, "flipped right → wrong"),
+    question(Flag::WrongToRight, "flipped wrong → right"),
+    question(Flag::SameWrong, "same wrong first answer").badge("wrong", "same wrong"),
+    question(Flag::Disagreement, "disagreement at the end").badge("", "split"),
+    question(Flag::Fallback, "parse fallback").badge("caution", "fallback"),
+    question(Flag::Repaired, "parse repaired").badge("caution", "repaired"),
+    note(Flag::MissedError, "missed errors").badge("wrong", "missed error"),
+    note(Flag::FalseAlarm, "false alarms").badge("wrong", "false alarm"),
+    note(Flag::WrongSentence, "wrong sentence").badge("caution", "wrong sentence"),
+    note(Flag::Arbitrated, "arbitrated"),
+    note(Flag::Unreadable, "unreadable").badge("caution", "unreadable"),
+    both(Flag::Refused, "refused").badge("caution", "refused"),
+    both(Flag::Error, "failed").badge("wrong", "failed"),
+    question(Flag::Tie, "ties").badge("caution", "tie"),
+];
+
 impl Flag {
     /// The flags that items of a kind can have, in the order in which pages list them.
-    pub fn all(kind: ItemKind) -> &'static [Flag] {
-        use Flag::*;
-        match kind {
-            ItemKind::Questions => &[
-                Wrong,
-                Right,
-                Changed,
-                RightToWrong,
-                WrongToRight,
-                SameWrong,
-                Disagreement,
-                Fallback,
-                Repaired,
-                Error,
-                Tie,
-            ],
-            ItemKind::Notes => &[
-                Wrong,
-                Right,
-                MissedError,
-                FalseAlarm,
-                WrongSentence,
-                Arbitrated,
-                Unreadable,
-                Error,
-            ],
-        }
+    pub fn all(kind: ItemKind) -> impl Iterator<Item = &'static Shown> {
+        FLAGS.iter().filter(move |one| one.kind.is_none_or(|own| own == kind))
     }
 
-    pub fn label(self) -> &'static str {
-        match self {
-            Flag::Wrong => "wrong",
-            Flag::Right => "right",
-            Flag::Changed => "changed after round 0",
-            Flag::RightToWrong => "flipped right → wrong",
-            Flag::WrongToRight => "flipped wrong → right",
-            Flag::SameWrong => "same wrong first answer",
-            Flag::Disagreement => "disagreement at the end",
-            Flag::Fallback => "parse fallback",
-            Flag::Repaired => "parse repaired",
-            Flag::Tie => "ties",
-            Flag::MissedError => "missed errors",
-            Flag::FalseAlarm => "false alarms",
-            Flag::WrongSentence => "wrong sentence",
-            Flag::Arbitrated => "arbitrated",
-            Flag::Unreadable => "unreadable",
-            Flag::Error => "failed",
-        }
-    }
-
-    /// The badge of a case's row: its colour and its words; `None` for what the row shows otherwise.
-    pub fn badge(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Flag::SameWrong => Some(("wrong", "same wrong")),
-            Flag::Disagreement => Some(("", "split")),
-            Flag::Fallback => Some(("caution", "fallback")),
-            Flag::Repaired => Some(("caution", "repaired")),
-            Flag::Tie => Some(("caution", "tie")),
-            Flag::MissedError => Some(("wrong", "missed error")),
-            Flag::FalseAlarm => Some(("wrong", "false alarm")),
-            Flag::WrongSentence => Some(("caution", "wrong sentence")),
-            Flag::Unreadable => Some(("caution", "unreadable")),
-            Flag::Error => Some(("wrong", "failed")),
-            _ => None,
-        }
+    pub fn badge(self) -> Option<Badge> {
+        FLAGS.iter().find(|one| one.flag == self)?.badge
     }
 
     /// Every flag of an item, in the order of [`Flag::all`]. An item that failed counts as wrong where there is a gold answer.
@@ -137,6 +137,7 @@ impl Flag {
             Flag::Disagreement => last.is_some_and(|round| !unanimous(&round.answers)),
             Flag::Fallback => parsed(Parse::Fallback),
             Flag::Repaired => parsed(Parse::Repaired),
+            Flag::Refused => parsed(Parse::Refused),
             Flag::Error => error,
             Flag::Tie => item.tie,
             _ => false,
@@ -154,7 +155,7 @@ impl Flag {
             note.localisation.as_ref().map(|stage| stage.source),
         ];
         let by_third = |source: Source| matches!(source, Source::Arbitration | Source::Vote);
-        let unread = calls.iter().any(|call| call.parse == Parse::Fallback);
+        let parsed = |parse| calls.iter().any(|call| call.parse == parse);
         choose(ItemKind::Notes, |flag| match flag {
             Flag::Wrong => gold.is_some() && !verdict.is_detected,
             Flag::Right => gold.is_some() && verdict.is_detected,
@@ -162,7 +163,10 @@ impl Flag {
             Flag::FalseAlarm => has_error == Some(false) && said == Some(true),
             Flag::WrongSentence => found && !verdict.is_located,
             Flag::Arbitrated => sources.into_iter().flatten().any(by_third),
-            Flag::Unreadable => unread || note.flag.is_none() && note.error.is_none(),
+            Flag::Unreadable => {
+                parsed(Parse::Fallback) || note.flag.is_none() && note.error.is_none()
+            }
+            Flag::Refused => parsed(Parse::Refused),
             Flag::Error => note.error.is_some(),
             _ => false,
         })
@@ -170,7 +174,7 @@ impl Flag {
 }
 
 fn choose(kind: ItemKind, is: impl Fn(&Flag) -> bool) -> Vec<Flag> {
-    Flag::all(kind).iter().copied().filter(is).collect()
+    Flag::all(kind).map(|one| one.flag).filter(is).collect()
 }
 
 fn same_wrong_at_first(item: &AnswerLine) -> bool {
@@ -237,6 +241,26 @@ mod tests {
         assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Repaired, Flag::Tie]);
         repaired.parse = Parse::Fallback;
         assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Fallback, Flag::Tie]);
+    }
+
+    #[test]
+    fn a_refused_call_is_flagged_whatever_the_item() {
+        let mut refused = call("x", "sym", 0);
+        refused.parse = Parse::Refused;
+        let answered = item("x", None, vec![round(0, ["A", "A", "A"])], "A");
+        assert_eq!(Flag::of_answer(&answered, &[&refused]), [Flag::Refused]);
+        let mut said = note("x");
+        said.flag = Some(false);
+        assert_eq!(Flag::of_note(&said, &[&refused]), [Flag::Refused]);
+        let shown = |kind| Flag::all(kind).any(|one| one.label == "refused");
+        assert!(shown(ItemKind::Questions) && shown(ItemKind::Notes));
+        assert_eq!(Flag::Refused.badge().unwrap().words, "refused");
+    }
+
+    #[test]
+    fn every_flag_of_an_item_is_shown_once() {
+        let names: Vec<Flag> = FLAGS.iter().map(|one| one.flag).collect();
+        assert!((1..names.len()).all(|place| !names[..place].contains(&names[place])));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::experiment::plan::MemberPlan;
 use crate::record::{CallLine, ItemLine, ItemText};
 use crate::text::ellipsis;
 use correction::Correction;
-use flag::Flag;
+use flag::{Badge, Flag};
 use prompts::Prompts;
 use step::Step;
 use text::Text;
@@ -49,8 +49,7 @@ pub struct Case<'a> {
     id: &'a str,
     pub run: u32,
     pub flags: Vec<Flag>,
-    /// Colours and words.
-    badges: Vec<(&'static str, &'static str)>,
+    badges: Vec<Badge>,
     verdict: Verdict,
     excerpt: String,
     text: Option<Text<'a>>,
@@ -172,10 +171,6 @@ impl<'a> Case<'a> {
             error: item.error(),
             elsewhere: elsewhere.collect(),
         }
-    }
-
-    pub fn has(&self, flag: Flag) -> bool {
-        self.flags.contains(&flag)
     }
 }
 

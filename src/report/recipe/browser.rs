@@ -112,10 +112,7 @@ impl Browser {
         let answers = calls.filter(answering).count();
         let cut = (TEXTS / answers.max(1)).clamp(CUT[0], CUT[1]);
         let mut browser = Browser {
-            flags: Flag::all(ItemKind::Questions)
-                .iter()
-                .map(|&flag| (flag, flag.label()))
-                .collect(),
+            flags: Flag::all(ItemKind::Questions).map(|one| (one.flag, one.label)).collect(),
             cut,
             datasets: recipe.dataset.iter().map(|dataset| questions(dataset, cells)).collect(),
             methods: recipe.method.iter().map(|one| one.label.clone()).collect(),
@@ -175,9 +172,9 @@ impl Browser {
         panel: &[MemberPlan],
         pool: &mut Pool,
     ) -> Item {
-        let all = Flag::all(ItemKind::Questions).iter().enumerate();
+        let all = Flag::all(ItemKind::Questions).enumerate();
         let own = Flag::of_answer(item, calls);
-        let flags = all.map(|(bit, flag)| u32::from(own.contains(flag)) << bit);
+        let flags = all.map(|(bit, flag)| u32::from(own.contains(&flag.flag)) << bit);
         let groups = rounds(item, calls, panel);
         let rounds =
             groups.iter().filter_map(|group| Some(self.round(group.record?, &group.calls, pool)));

@@ -11,7 +11,7 @@ use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
 use crate::record::{CallLine, ItemLine};
-use crate::report::item::flag::Flag;
+use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::{Prompt, Prompts};
 use crate::report::item::{Case, Source};
 
@@ -76,10 +76,10 @@ impl<'a> Page<'a> {
             Case::new(&source, &mut prompts)
         };
         let cases: Vec<Case> = items.iter().map(case).collect();
-        let filter = |&flag: &Flag| Filter {
-            flag,
-            label: flag.label(),
-            count: cases.iter().filter(|case| case.has(flag)).count(),
+        let filter = |one: &Shown| Filter {
+            flag: one.flag,
+            label: one.label,
+            count: cases.iter().filter(|case| case.flags.contains(&one.flag)).count(),
         };
         let (noun, shows) = match kind {
             ItemKind::Questions => (
@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
             making: Making::new(contents),
             runs: items.iter().map(|item| item.run()).collect(),
             planned: plan.dataset.items.len() * plan.runs as usize,
-            filters: Flag::all(kind).iter().map(filter).collect(),
+            filters: Flag::all(kind).map(filter).collect(),
             cases,
             prompts: prompts.into_vec(),
         }

@@ -8,33 +8,43 @@ use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::{Call, Cost};
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::experiment::contents::Contents;
-use crate::record::{AnswerLine, CallLine, Parse};
+use crate::record::{AnswerLine, CallLine, Parse, Usage};
 use crate::report::figure::{Key, Lane, Panel, Row as Bars, Rows};
 use crate::report::item::flag::Flag;
 use crate::report::table::{Cell, Column, Kind, Row, Table};
 use crate::report::tables::{calibration as reliability, costs};
 
-/// The columns of the table of accuracy after the run's number.
-const COLUMNS: [&str; 19] = [
-    "accuracy",
-    "round 0",
-    "items",
-    "graded",
-    "right",
-    "errors",
-    "wrong → right",
-    "right → wrong",
-    "ties",
-    "mean rounds",
-    "calls",
-    "prompt tokens",
-    "cached tokens",
-    "completion tokens",
-    "forced tokens",
-    "parse ok",
-    "parse repaired",
-    "parse fallback",
-    "call seconds",
+/// A column of the table of accuracy after the run's number, and what a row has of it.
+struct Figure {
+    label: &'static str,
+    of: fn(&Tally<'_>) -> Cell,
+}
+
+const fn figure(label: &'static str, of: fn(&Tally<'_>) -> Cell) -> Figure {
+    Figure { label, of }
+}
+
+static FIGURES: [Figure; 20] = [
+    figure("accuracy", |one| Cell::share(one.accuracy())),
+    figure("round 0", |one| Cell::share(one.at_first())),
+    figure("items", |one| Cell::Count(one.items.len())),
+    figure("graded", |one| Cell::Count(one.graded())),
+    figure("right", |one| Cell::Count(one.having(Flag::Right))),
+    figure("errors", |one| Cell::Count(one.having(Flag::Error))),
+    figure("wrong → right", |one| Cell::Count(one.having(Flag::WrongToRight))),
+    figure("right → wrong", |one| Cell::Count(one.having(Flag::RightToWrong))),
+    figure("ties", |one| Cell::Count(one.having(Flag::Tie))),
+    figure("mean rounds", |one| one.mean_rounds()),
+    figure("calls", |one| Cell::Count(one.calls.len())),
+    figure("prompt tokens", |one| Cell::Count(one.tokens(|usage| usage.prompt_tokens))),
+    figure("cached tokens", |one| Cell::Count(one.tokens(|usage| usage.cached_tokens))),
+    figure("completion tokens", |one| Cell::Count(one.tokens(|usage| usage.completion_tokens))),
+    figure("forced tokens", |one| Cell::Count(one.tokens(|usage| usage.forced_tokens))),
+    figure("parse ok", |one| Cell::Count(one.parsed(Parse::Ok))),
+    figure("parse repaired", |one| Cell::Count(one.parsed(Parse::Repaired))),
+    figure("parse fallback", |one| Cell::Count(one.parsed(Parse::Fallback))),
+    figure("refused", |one| Cell::Count(one.parsed(Parse::Refused))),
+    figure("call seconds", |one| Cell::Number(one.call_seconds(), 1)),
 ];
 
 /// The items and calls of one run, or of all.
@@ -52,6 +62,24 @@ impl Tally<'_> {
     fn having(&self, flag: Flag) -> usize {
         let has = |item: &&&AnswerLine| Flag::of_answer(item, &[]).contains(&flag);
         self.items.iter().filter(has).count()
+    }
+
+    fn parsed(&self, parse: Parse) -> usize {
+        self.calls.iter().filter(|call| call.parse == parse).count()
+    }
+
+    fn tokens(&self, of: fn(&Usage) -> usize) -> usize {
+        self.calls.iter().map(|call| of(&call.usage)).sum()
+    }
+
+    fn call_seconds(&self) -> f64 {
+        self.calls.iter().map(|call| call.elapsed_ms).sum::<u64>() as f64 / 1000.0
+    }
+
+    fn mean_rounds(&self) -> Cell {
+        let answered = self.items.iter().filter(|item| item.error.is_none());
+        let rounds: Vec<f64> = answered.map(|item| f64::from(item.rounds_run)).collect();
+        mean_and_std(&rounds).map_or(Cell::Nothing, |(mean, _)| Cell::Number(mean, 2))
     }
 
     /// An item that errored is wrong, at first too.
@@ -77,40 +105,9 @@ impl Tally<'_> {
     }
 
     fn row(&self) -> Row {
-        let answered = self.items.iter().filter(|item| item.error.is_none());
-        let rounds: Vec<f64> = answered.map(|item| f64::from(item.rounds_run)).collect();
-        let rounds = mean_and_std(&rounds).map(|(mean, _)| Cell::Number(mean, 2));
-        let parsed = |parse| self.calls.iter().filter(|call| call.parse == parse).count();
-        let tokens = |of: fn(&CallLine) -> usize| self.calls.iter().map(|call| of(call)).sum();
-        let elapsed_ms: u64 = self.calls.iter().map(|call| call.elapsed_ms).sum();
-        let shares = [self.accuracy(), self.at_first()].map(Cell::share);
-        let items = [
-            self.items.len(),
-            self.graded(),
-            self.having(Flag::Right),
-            self.having(Flag::Error),
-            self.having(Flag::WrongToRight),
-            self.having(Flag::RightToWrong),
-            self.having(Flag::Tie),
-        ];
-        let calls = [
-            self.calls.len(),
-            tokens(|call| call.usage.prompt_tokens),
-            tokens(|call| call.usage.cached_tokens),
-            tokens(|call| call.usage.completion_tokens),
-            tokens(|call| call.usage.forced_tokens),
-            parsed(Parse::Ok),
-            parsed(Parse::Repaired),
-            parsed(Parse::Fallback),
-        ];
-        let cells = [Cell::Text(self.run.map_or("all".to_owned(), |run| run.to_string()))]
-            .into_iter()
-            .chain(shares)
-            .chain(items.map(Cell::Count))
-            .chain([rounds.unwrap_or(Cell::Nothing)])
-            .chain(calls.map(Cell::Count))
-            .chain([Cell::Number(elapsed_ms as f64 / 1000.0, 1)]);
-        Row::new(cells.collect())
+        let run = self.run.map_or("all".to_owned(), |run| run.to_string());
+        let figures = FIGURES.iter().map(|figure| (figure.of)(self));
+        Row::new([Cell::Text(run)].into_iter().chain(figures).collect())
     }
 }
 
@@ -199,9 +196,9 @@ fn table(
     overall: Option<(f64, Option<f64>)>,
     graded_runs: usize,
 ) -> Table {
-    let columns = COLUMNS.map(|label| Column::new(label, Kind::Number));
+    let columns = FIGURES.iter().map(|figure| Column::new(figure.label, Kind::Number));
     let rows = runs.iter().chain((runs.len() > 1).then_some(all));
-    let mut notes = vec!["An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read.".to_owned()];
+    let mut notes = vec!["An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read. Refused: the model declined, and no answer was taken.".to_owned()];
     if let Some((mean, std)) = overall {
         let std = std.map_or(", so no standard deviation".to_owned(), |std| format!(" ± {std:.4}"));
         notes.push(format!("n = {graded_runs}: {mean:.4}{std}"));
