@@ -1,4 +1,4 @@
-//! Embeds the files of `prompts/` and `models/`, and compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or
+//! Embeds the files of `prompts/`, `models/` and `recipes/`, and compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or
 //! with the C++ compiler for this CPU (feature `cuda-emulated`).
 
 use std::path::{Path, PathBuf};
@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 fn main() -> Result<(), String> {
     embed("prompts", "PROMPTS", "txt")?;
     embed("models", "MODELS", "toml")?;
+    embed("recipes", "RECIPES", "toml")?;
+    embed("recipes/ids", "IDS", "txt")?;
     println!("cargo::rerun-if-changed=kernels");
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
@@ -14,7 +16,7 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes FOLDER.rs: a constant that lists every file below `folder` with this extension, as its path inside `folder`,
+/// Writes a file named after `constant`: a constant that lists every file below `folder` with this extension, as its path inside `folder`,
 /// with `/` between the parts, and its text.
 fn embed(folder: &str, constant: &str, extension: &str) -> Result<(), String> {
     println!("cargo::rerun-if-changed={folder}");
@@ -36,7 +38,7 @@ fn embed(folder: &str, constant: &str, extension: &str) -> Result<(), String> {
     }
     list += "];\n";
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    let to = out.join(folder).with_extension("rs");
+    let to = out.join(constant.to_lowercase()).with_extension("rs");
     std::fs::write(&to, list).map_err(|error| format!("{}: {error}", to.display()))
 }
 

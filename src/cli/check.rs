@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use clap::Args;
@@ -13,8 +14,7 @@ use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format};
-use crate::experiment::directory::{Directory, Finished};
-use crate::experiment::driver::{Driver, Unobserved};
+use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
@@ -119,10 +119,7 @@ fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
 
 /// Asks the agents in a run directory.
 fn keep(run: Run, models: Models, out: &Path) -> Result<Asked, Failure> {
-    let directory = Directory::create(out, &run.plan, &run.texts)?;
-    let mut driver = Driver::new(models.start()?, std::sync::Arc::new(Unobserved));
-    driver.stop = interrupt::watch();
-    let executed = driver.execute(run, (directory, Finished::default()), out)?;
+    let executed = carry_out(run, models, out, Arc::new(Unobserved), interrupt::watch())?;
     summary::write(&executed)?;
     let contents = executed.contents;
     let first = contents.outcomes().into_values().next().cloned();

@@ -12,8 +12,7 @@ use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{DEMO_PATH, Format};
-use crate::experiment::directory::{Directory, Finished};
-use crate::experiment::driver::Driver;
+use crate::experiment::driver::carry_out;
 use crate::experiment::spec::Spec;
 use crate::record::{AnswerLine, ItemText};
 use crate::synth::Shape;
@@ -42,11 +41,8 @@ impl Demo {
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
-        let directory = Directory::create(&out, &run.plan, &run.texts)?;
         let observer = Arc::new(Terminal::new(quiet));
-        let mut driver = Driver::new(models.start()?, observer);
-        driver.stop = interrupt::watch();
-        let executed = driver.execute(run, (directory, Finished::default()), &out)?;
+        let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;
         let contents = executed.contents;
         if let Some(item) =

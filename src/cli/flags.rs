@@ -9,7 +9,6 @@ use clap::Args;
 use super::options::{HubFlags, MachineFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
-use crate::experiment::hardware::Hardware;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::panel::DecodingMode;
@@ -113,22 +112,5 @@ impl ExecutionFlags {
 
     pub fn observer(&self) -> Arc<Terminal> {
         Arc::new(Terminal::new(self.progress.quiet))
-    }
-}
-
-impl MachineFlags {
-    pub fn hardware(&self) -> Hardware {
-        Hardware {
-            device: self.compute.device.clone(),
-            threads: self.compute.threads.map(usize::from),
-            dtype: self.compute.dtype,
-            quantisation: self.compute.quant,
-            fast: self.compute.fast,
-            max_batch: self.max_batch.map(usize::from),
-            draft: self.draft.map(usize::from),
-            context: self.context.map(|tokens| tokens as usize),
-            kv: self.kv_budget(),
-            remote: self.remote.options(),
-        }
     }
 }

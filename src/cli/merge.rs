@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::options::ScorerFlags;
 use super::recipe::{RecipeOutput, write_cells};
 use super::summary;
 use crate::cli::exit::Failure;
@@ -20,11 +19,8 @@ pub struct Merge {
     /// The directories that `run --shard` wrote, every one of them, in any order
     #[arg(required = true, value_name = "SHARD")]
     shards: Vec<PathBuf>,
-    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
-    encoder: Option<PathBuf>,
     #[command(flatten)]
-    scorers: ScorerFlags,
+    output: RecipeOutput,
 }
 
 impl Merge {
@@ -38,10 +34,9 @@ impl Merge {
     }
 
     fn merge_recipe(self) -> Result<(), Failure> {
-        let encoder = self.encoder.as_deref().map(Encoder::open).transpose()?;
+        let encoder = self.output.encoder.as_deref().map(Encoder::open).transpose()?;
         let manifest = shards::whole(&self.shards)?;
         let merged = shards::merge_cells(&manifest, &self.shards, &self.out)?;
-        let output = RecipeOutput { encoder: None, scorers: self.scorers };
-        output.write(&manifest, &write_cells(merged)?, encoder.as_ref(), &self.out)
+        self.output.write(&manifest, &write_cells(merged)?, encoder.as_ref(), &self.out)
     }
 }

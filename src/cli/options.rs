@@ -10,6 +10,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
+use crate::experiment::hardware::Hardware;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::{Device, Quantisation};
@@ -137,19 +138,20 @@ pub struct ComputeFlags {
 }
 
 impl ComputeFlags {
-    pub fn devices(&self) -> Result<Vec<Device>, Failure> {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.map_or_else(cores, usize::from);
-        let mut devices = Device::open(&self.device, threads)?;
-        if self.fast {
-            devices.iter_mut().try_for_each(Device::set_fast_math)?;
+    pub fn hardware(&self) -> Hardware {
+        Hardware {
+            device: self.device.clone(),
+            threads: self.threads.map(usize::from),
+            dtype: self.dtype,
+            quantisation: self.quant,
+            fast: self.fast,
+            ..Hardware::default()
         }
-        Ok(devices)
     }
 
     /// The one device of a verb that runs one model.
     pub fn one_device(&self) -> Result<Device, Failure> {
-        let mut devices = self.devices()?;
+        let mut devices = self.hardware().devices()?;
         match (devices.pop(), devices.is_empty()) {
             (Some(device), true) => Ok(device),
             _ => Err(Failure::usage(
@@ -221,10 +223,17 @@ impl RemoteFlags {
 }
 
 impl MachineFlags {
-    pub fn kv_budget(&self) -> KvBudget {
-        KvBudget {
-            tokens: self.kv_tokens.map(|tokens| tokens as usize),
-            fraction: self.kv_fraction,
+    pub fn hardware(&self) -> Hardware {
+        Hardware {
+            max_batch: self.max_batch.map(usize::from),
+            draft: self.draft.map(usize::from),
+            context: self.context.map(|tokens| tokens as usize),
+            kv: KvBudget {
+                tokens: self.kv_tokens.map(|tokens| tokens as usize),
+                fraction: self.kv_fraction,
+            },
+            remote: self.remote.options(),
+            ..self.compute.hardware()
         }
     }
 }

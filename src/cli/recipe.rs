@@ -48,11 +48,8 @@ pub struct RecipeVerb {
     panel: PanelFlags,
     #[command(flatten)]
     execution: ExecutionFlags,
-    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
-    encoder: Option<PathBuf>,
     #[command(flatten)]
-    scorers: ScorerFlags,
+    output: RecipeOutput,
     /// The recipe's folder; cells that are there already are kept [default: wardround-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -79,8 +76,7 @@ impl RecipeVerb {
         if self.dry_run {
             return announce(&recipe, &recipe.resolve()?);
         }
-        let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };
-        output.run(&recipe, &self.execution)
+        self.output.run(&recipe, &self.execution)
     }
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
@@ -110,9 +106,12 @@ impl RecipeVerb {
 }
 
 /// What a recipe's figures need besides its cells.
+#[derive(Debug, Args)]
 pub struct RecipeOutput {
-    /// The folder of all-MiniLM-L6-v2.
+    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     pub encoder: Option<PathBuf>,
+    #[command(flatten)]
     pub scorers: ScorerFlags,
 }
 

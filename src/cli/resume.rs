@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::flags::ExecutionFlags;
-use super::options::ScorerFlags;
 use super::recipe::RecipeOutput;
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
@@ -25,11 +24,8 @@ pub struct Resume {
     panel: Vec<String>,
     #[command(flatten)]
     execution: ExecutionFlags,
-    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
-    encoder: Option<PathBuf>,
     #[command(flatten)]
-    scorers: ScorerFlags,
+    output: RecipeOutput,
     /// Go on with what another version of wardround began; versions.json then lists both
     #[arg(long)]
     allow_version: bool,
@@ -46,8 +42,7 @@ impl Resume {
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
-            let output = RecipeOutput { encoder: self.encoder, scorers: self.scorers };
-            return output.run(&recipe, &self.execution);
+            return self.output.run(&recipe, &self.execution);
         }
         let path = self.directory.join(plan::FILE);
         if !fs_err::exists(&path)? {
@@ -60,8 +55,7 @@ impl Resume {
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;
         let begun = Directory::resume(&self.directory, &run.plan, &run.texts, self.allow_version)?;
-        let mut driver = Driver::new(models.start()?, self.execution.observer());
-        driver.stop = interrupt::watch();
+        let driver = Driver::new(models.start()?, self.execution.observer(), interrupt::watch());
         summary::finish(&driver.execute(run, begun, &self.directory)?)
     }
 }

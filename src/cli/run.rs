@@ -10,8 +10,7 @@ use super::options::SubsetFlags;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
 use crate::data::Format;
-use crate::experiment::directory::{Directory, Finished};
-use crate::experiment::driver::Driver;
+use crate::experiment::driver::carry_out;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::shard::Shard;
@@ -130,10 +129,8 @@ impl Run {
             return summary::announce(&run, &models);
         }
         let out = out.unwrap_or_else(|| run.default_directory());
-        let directory = Directory::create(&out, &run.plan, &run.texts)?;
-        let mut driver = Driver::new(models.start()?, execution.observer());
-        driver.stop = interrupt::watch();
-        summary::finish(&driver.execute(run, (directory, Finished::default()), &out)?)
+        let observer = execution.observer();
+        summary::finish(&carry_out(run, models, &out, observer, interrupt::watch())?)
     }
 
     fn spec(self) -> Result<Spec, Failure> {

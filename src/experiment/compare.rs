@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::contents::Contents;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::link::Link;
-use crate::record::{CallLine, ItemLine};
 
 /// One way in which two runs are not equal. `what` names the call or item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,52 +37,34 @@ impl Display for Difference {
 /// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let mut found = compare_all(&left.calls_by_key(), &right.calls_by_key(), compare_calls)?;
-    found.extend(compare_all(&left.outcomes(), &right.outcomes(), compare_items)?);
+    let mut found = compare_all(&left.calls_by_key(), &right.calls_by_key())?;
+    found.extend(compare_all(&left.outcomes(), &right.outcomes())?);
     Ok(found)
 }
 
-/// The fields in which two calls are not equal, the left value first; `replay` compares with it too.
-pub fn compare_calls(left: &CallLine, right: &CallLine) -> Result<Vec<FieldDifference>, RunError> {
-    let comparable = |call: &CallLine| {
-        let mut fields = fields(call)?;
-        for name in ["seq", "elapsed_ms", "prev", "hash"] {
-            fields.shift_remove(name);
+/// The fields in which two calls, or two items, are not equal, the left value first.
+pub fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifference>, RunError> {
+    let comparable = |record: &R| {
+        let mut fields = difference::as_json(record).map_err(|error| RunError::Unloggable {
+            what: record.key().to_string(),
+            reason: error.to_string(),
+        })?;
+        if let Value::Object(fields) = &mut fields {
+            for name in ["seq", "elapsed_ms", "prev", "hash"] {
+                fields.shift_remove(name);
+            }
+            if let Some(Value::Object(usage)) = fields.get_mut("usage") {
+                usage.shift_remove("cached_tokens");
+            }
         }
-        if let Some(Value::Object(usage)) = fields.get_mut("usage") {
-            usage.shift_remove("cached_tokens");
-        }
-        Ok::<_, RunError>(Value::Object(fields))
+        Ok::<_, RunError>(fields)
     };
     Ok(difference::differences(&comparable(left)?, &comparable(right)?))
 }
-
-/// The fields in which two items are not equal, the left value first.
-pub fn compare_items(left: &ItemLine, right: &ItemLine) -> Result<Vec<FieldDifference>, RunError> {
-    let comparable = |item: &ItemLine| {
-        let mut fields = fields(item)?;
-        for name in ["prev", "hash"] {
-            fields.shift_remove(name);
-        }
-        Ok::<_, RunError>(Value::Object(fields))
-    };
-    Ok(difference::differences(&comparable(left)?, &comparable(right)?))
-}
-
-fn fields<R: Link>(record: &R) -> Result<Map<String, Value>, RunError> {
-    let fields = difference::as_json(record).and_then(serde_json::from_value);
-    fields.map_err(|error| RunError::Unloggable {
-        what: record.key().to_string(),
-        reason: error.to_string(),
-    })
-}
-
-type Compare<R> = fn(&R, &R) -> Result<Vec<FieldDifference>, RunError>;
 
 fn compare_all<R: Link>(
     left: &BTreeMap<R::Key, &R>,
     right: &BTreeMap<R::Key, &R>,
-    compare: Compare<R>,
 ) -> Result<Vec<Difference>, RunError> {
     let mut found = Vec::new();
     let keys: BTreeSet<&R::Key> = left.keys().chain(right.keys()).collect();
@@ -91,7 +72,7 @@ fn compare_all<R: Link>(
         let what = key.to_string();
         match (left.get(key), right.get(key)) {
             (Some(a), Some(b)) => {
-                let fields = compare(a, b)?.into_iter();
+                let fields = compare_records(*a, *b)?.into_iter();
                 found.extend(fields.map(|field| Difference::Field { what: what.clone(), field }));
             }
             (Some(_), None) => found.push(Difference::OnlyLeft { what }),
@@ -105,7 +86,7 @@ fn compare_all<R: Link>(
 mod tests {
     use super::*;
     use crate::experiment::fixtures::{call, failed_item, item, plan, start, write_finished};
-    use crate::record::AnswerLine;
+    use crate::record::{AnswerLine, CallLine};
 
     fn write(path: &Path, calls: &[CallLine], items: &[AnswerLine]) {
         let log = start(path, &plan());

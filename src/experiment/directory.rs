@@ -23,6 +23,8 @@ pub struct Directory {
     pub(super) plan_sha256: String,
     pub(super) calls: Appender<CallLine>,
     pub(super) items: Appender<ItemLine>,
+    /// What an earlier session did.
+    pub finished: Finished,
     /// What the user should know of it.
     pub(super) notice: Option<String>,
 }
@@ -54,12 +56,13 @@ impl Directory {
         Ok(Directory {
             calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
             items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
+            finished: Finished::default(),
             notice,
             plan_sha256,
         })
     }
 
-    /// Takes up the run in `path`, which must hold an equal plan (`Plan::differences`), and gives what it has done.
+    /// Takes up the run in `path`, which must hold an equal plan (`Plan::differences`).
     ///
     /// The whole directory is verified first. Only a torn last line, which a kill leaves, is repaired, by cutting it
     /// off. A results.json is removed, for it would not cover the lines to come. Where another version wrote the run and
@@ -69,9 +72,9 @@ impl Directory {
         plan: &Plan,
         texts: &[ItemText],
         allow_version: bool,
-    ) -> Result<(Directory, Finished), RunError> {
+    ) -> Result<Directory, RunError> {
         if fs_err::exists(path)? && is_vacant(path)? {
-            return Ok((Directory::create(path, plan, texts)?, Finished::default()));
+            return Directory::create(path, plan, texts);
         }
         if !fs_err::exists(path.join(plan::FILE))? {
             return Err(RunError::NoPlan { path: path.to_owned() });
@@ -90,17 +93,19 @@ impl Directory {
         if results.is_some() {
             fs_err::remove_file(path.join(results::FILE))?;
         }
-        let directory = Directory {
-            plan_sha256: contents.plan_sha256,
-            calls: Appender::behind(calls, &contents.calls)?,
-            items: Appender::behind(items, &contents.items)?,
-            notice,
-        };
+        let calls = Appender::behind(calls, &contents.calls)?;
+        let items = Appender::behind(items, &contents.items)?;
         let records = contents.calls.records.into_iter();
-        let calls = records.map(|record| (record.key(), record)).collect();
-        let records = contents.items.records.into_iter();
-        let items = records.filter(Link::is_final).map(|record| (record.key(), record)).collect();
-        Ok((directory, Finished { calls, items }))
+        let finished_calls = records.map(|record| (record.key(), record)).collect();
+        let records = contents.items.records.into_iter().filter(Link::is_final);
+        let finished_items = records.map(|record| (record.key(), record)).collect();
+        Ok(Directory {
+            plan_sha256: contents.plan_sha256,
+            calls,
+            items,
+            finished: Finished { calls: finished_calls, items: finished_items },
+            notice,
+        })
     }
 
     pub(super) fn heads(&self) -> Heads {

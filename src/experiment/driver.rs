@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::contents::Contents;
-use super::directory::{Directory, Finished};
+use super::directory::Directory;
 use super::error::{Interrupted, resume};
 use super::log::Log;
+use super::models::Models;
 use super::recorder::LogRecorder;
 use super::run::{Run, Started};
 use super::spec::Spec;
@@ -64,14 +65,27 @@ pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Ex
     let inputs = spec.read()?;
     let models = spec.describe_models()?;
     let run = spec.resolve(inputs, &models)?;
+    carry_out(run, models, out, observer, Arc::default())
+}
+
+/// Loads `models` and executes a run into the new directory `out`, until `stop` is set.
+///
+/// # Errors
+/// As [`execute`].
+pub fn carry_out(
+    run: Run,
+    models: Models,
+    out: &Path,
+    observer: Arc<dyn Observer>,
+    stop: Arc<AtomicBool>,
+) -> Result<Executed, Failure> {
     let directory = Directory::create(out, &run.plan, &run.texts)?;
-    let driver = Driver::new(models.start()?, observer);
-    driver.execute(run, (directory, Finished::default()), out)
+    Driver::new(models.start()?, observer, stop).execute(run, directory, out)
 }
 
 impl Driver {
-    pub fn new(models: Vec<Source>, observer: Arc<dyn Observer>) -> Driver {
-        Driver { models, stop: Arc::default(), shared: Arc::default(), observer }
+    pub fn new(models: Vec<Source>, observer: Arc<dyn Observer>, stop: Arc<AtomicBool>) -> Driver {
+        Driver { models, stop, shared: Arc::default(), observer }
     }
 
     /// Works on every item that is not finished, and reads the whole run back.
@@ -81,13 +95,14 @@ impl Driver {
     pub fn execute(
         &self,
         run: Run,
-        (directory, finished): (Directory, Finished),
+        mut directory: Directory,
         out: &Path,
     ) -> Result<Executed, Failure> {
         let began = Instant::now();
         for notice in run.notices.iter().chain(&directory.notice) {
             self.observer.note(notice);
         }
+        let finished = std::mem::take(&mut directory.finished);
         let log = Log::start(directory)?;
         let total = run.items.len() as u64 * u64::from(run.plan.runs);
         let done = AtomicU64::new(finished.items.len() as u64);

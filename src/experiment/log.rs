@@ -256,8 +256,8 @@ mod tests {
         let acknowledged: usize = acknowledged.lines().next().unwrap().parse().unwrap();
         assert!(acknowledged > 0);
 
-        let (directory, finished) =
-            Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
+        let directory = Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
+        let finished = &directory.finished;
         assert_eq!(finished.calls.len(), acknowledged);
         let log = Log::start(directory).unwrap();
         log.call(call("one more", 0, "sym")).unwrap();

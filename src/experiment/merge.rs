@@ -13,7 +13,7 @@ use super::plan::{self, Plan};
 use super::shard::{Shard, ShardPlan};
 use super::verify::read_finished;
 use super::{texts, versions};
-use crate::diagnosis::{Blame, Diagnosis};
+use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::record::ItemText;
 
 /// Why directories are not the shards of one run.
@@ -31,15 +31,12 @@ pub enum MergeError {
     Items,
     #[error("{} exists and is not empty", path.display())]
     NotEmpty { path: PathBuf },
-    #[error(transparent)]
-    Run(#[from] RunError),
 }
 
 impl Diagnosis for MergeError {
     fn blame(&self) -> Blame {
         match self {
             MergeError::Items => Blame::Artefact,
-            MergeError::Run(error) => error.blame(),
             _ => Blame::Usage,
         }
     }
@@ -56,7 +53,6 @@ impl Diagnosis for MergeError {
             MergeError::NotEmpty { .. } => {
                 "the first name is that of the new directory; the shards follow it"
             }
-            MergeError::Run(error) => return error.hint(),
         };
         Some(hint.to_owned())
     }
@@ -78,7 +74,7 @@ fn missing(parts: &[Shard]) -> String {
 /// # Errors
 /// Directories that are not all the shards of one plan, each once and finished; a shard that does not verify; an `out`
 /// that holds something.
-pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError> {
+pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     // The plans first: they are short, and the logs may not be.
     let whole = whole_plan(directories)?;
     let (mut calls, mut items, mut elapsed_ms) = (Vec::new(), Vec::new(), 0);
@@ -99,7 +95,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
     let texts = whole.dataset.items.iter().map(|item| known.remove(item));
     let texts: Vec<ItemText> = texts.collect::<Option<_>>().ok_or(MergeError::Items)?;
     if texts::sha256(&texts)? != whole.dataset.items_sha256 {
-        return Err(MergeError::Items);
+        return Err(MergeError::Items.into());
     }
     let ids = whole.dataset.items.iter().map(String::as_str);
     let places: HashMap<&str, usize> = ids.zip(0..).collect();
@@ -109,7 +105,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
     items.sort_by_key(|item| place(item.item()));
 
     let mut directory = Directory::create(out, &whole, &texts).map_err(|error| match error {
-        RunError::NotEmpty { path } => MergeError::NotEmpty { path },
+        RunError::NotEmpty { path } => Failure::from(MergeError::NotEmpty { path }),
         other => other.into(),
     })?;
     for call in calls {
@@ -129,7 +125,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, MergeError
 ///
 /// # Errors
 /// Directories that are not all the shards of one plan, each once.
-pub fn whole_plan(directories: &[PathBuf]) -> Result<Plan, MergeError> {
+pub fn whole_plan(directories: &[PathBuf]) -> Result<Plan, Failure> {
     let mut shards = Vec::new();
     for path in directories {
         shards.push((path, read_shard(path)?));
@@ -142,21 +138,21 @@ pub fn whole_plan(directories: &[PathBuf]) -> Result<Plan, MergeError> {
 /// A directory with the plan of its shard.
 type Planned<'a> = (&'a PathBuf, (Plan, ShardPlan));
 
-fn read_shard(path: &Path) -> Result<(Plan, ShardPlan), MergeError> {
+fn read_shard(path: &Path) -> Result<(Plan, ShardPlan), Failure> {
     let file = path.join(plan::FILE);
-    if !fs_err::exists(&file).map_err(RunError::from)? {
+    if !fs_err::exists(&file)? {
         let path = path.to_owned();
         return Err(RunError::NoPlan { path }.into());
     }
     let plan = Plan::load(&file)?;
     match plan.dataset.shard.clone() {
         Some(shard) => Ok((plan, shard)),
-        None => Err(MergeError::NoShard { path: path.to_owned() }),
+        None => Err(MergeError::NoShard { path: path.to_owned() }.into()),
     }
 }
 
 /// Errors unless all plan the same but for their parts, and the parts make a whole.
-fn check_plans(shards: &[Planned<'_>]) -> Result<(), MergeError> {
+fn check_plans(shards: &[Planned<'_>]) -> Result<(), Failure> {
     let Some(((first, (plan, shard)), others)) = shards.split_first() else {
         return Ok(());
     };
@@ -181,7 +177,8 @@ fn check_plans(shards: &[Planned<'_>]) -> Result<(), MergeError> {
                 first: (*first).clone(),
                 other: (*path).clone(),
                 difference: difference.to_string(),
-            });
+            }
+            .into());
         }
     }
     let parts = shards.iter().map(|(path, (_, shard))| (*path, shard.part));
@@ -189,27 +186,28 @@ fn check_plans(shards: &[Planned<'_>]) -> Result<(), MergeError> {
 }
 
 /// Errors unless every part of as many is there, each once.
-pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), MergeError> {
+pub fn check_parts(parts: &[(&PathBuf, Shard)]) -> Result<(), Failure> {
     let mut found: HashMap<Shard, &PathBuf> = HashMap::new();
     for &(path, part) in parts {
         if let Some(first) = found.insert(part, path) {
-            return Err(MergeError::Twice { part, first: first.clone(), other: path.clone() });
+            let error = MergeError::Twice { part, first: first.clone(), other: path.clone() };
+            return Err(error.into());
         }
     }
     let of = parts.first().map_or(0, |(_, part)| part.of());
     let missing = Shard::all(of).filter(|part| !found.contains_key(part));
     match missing.collect::<Vec<_>>() {
         parts if parts.is_empty() => Ok(()),
-        parts => Err(MergeError::Missing { parts }),
+        parts => Err(MergeError::Missing { parts }.into()),
     }
 }
 
 /// The plan of the whole, from those of all its shards in order.
-fn join(shards: &[Planned<'_>]) -> Result<Plan, MergeError> {
+fn join(shards: &[Planned<'_>]) -> Result<Plan, Failure> {
     let items: Vec<&[String]> =
         shards.iter().map(|(_, (plan, _))| plan.dataset.items.as_slice()).collect();
     let Some((_, (first, shard))) = shards.first() else {
-        return Err(MergeError::Items);
+        return Err(MergeError::Items.into());
     };
     let mut whole = first.clone();
     whole.dataset.items = shard.join(&items).ok_or(MergeError::Items)?;

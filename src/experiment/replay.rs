@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use super::compare::{compare_calls, compare_items};
+use super::compare::compare_records;
 use super::contents::Contents;
 use super::error::resume;
 use super::link::Link;
@@ -75,7 +75,7 @@ pub fn replay(
             item,
             run: record.run(),
         })?;
-        for field in compare_items(record, &again)? {
+        for field in compare_records(record, &again)? {
             // The receiver outlives the jobs.
             let _ = differences.send(format!("{}: {field}", record.key()));
         }
@@ -129,7 +129,7 @@ fn call_differences(
     for (key, call) in again {
         match logged.get(key) {
             Some(logged) => {
-                let fields = compare_calls(logged, call)?;
+                let fields = compare_records(*logged, call)?;
                 lines.extend(fields.into_iter().map(|field| format!("{key}: {field}")));
             }
             None => lines.push(format!("{key}: not in the log")),

@@ -336,7 +336,7 @@ mod tests {
         let out = tempfile::tempdir().unwrap();
         write_finished(out.path());
         let results = fs_err::read(out.path().join(results::FILE)).unwrap();
-        let (directory, _) = Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
+        let directory = Directory::resume(out.path(), &plan(), &texts(&ITEMS), false).unwrap();
         let log = Log::start(directory).unwrap();
         log.item(item("q4", 0)).unwrap();
         log.finish().unwrap();

@@ -132,8 +132,8 @@ impl CheckpointFiles {
     /// Finds the files of `directory`. Where both forms of weights are there, the single file wins.
     ///
     /// # Errors
-    /// [`HubError::Incomplete`] names the first file that is missing; [`HubError::BadIndex`] and
-    /// [`HubError::ShardOutside`] what is wrong with the index.
+    /// [`HubError::Incomplete`] names the first file that is missing; [`HubError::Malformed`] says
+    /// what is wrong with the index.
     pub fn find(directory: &Path) -> Result<Self, HubError> {
         let optional = |name: &str| Some(directory.join(name)).filter(|path| path.is_file());
         let required = |name: &str| {
@@ -182,7 +182,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let bad = |reason: String| HubError::BadIndex { path: index.to_owned(), reason };
+    let bad = |reason: String| HubError::Malformed { path: index.to_owned(), reason };
     let text = fs_err::read_to_string(index)?;
     let parsed: Index = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let names: BTreeSet<String> = parsed.weight_map.into_values().collect();
@@ -190,7 +190,7 @@ pub fn shard_names(index: &Path) -> Result<Vec<String>, HubError> {
         return Err(bad("its weight_map is empty".to_owned()));
     }
     match names.iter().find(|name| !stays_inside(name)) {
-        Some(name) => Err(HubError::ShardOutside { path: index.to_owned(), name: name.clone() }),
+        Some(name) => Err(bad(format!("the shard `{name}` lies outside its directory"))),
         None => Ok(names.into_iter().collect()),
     }
 }
@@ -269,7 +269,7 @@ mod tests {
             let index = format!(r#"{{"weight_map": {{"x": "{name}"}}}}"#);
             let directory = directory(&[(CONFIG, "{}"), (INDEX, &index)]);
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
-            assert!(matches!(error, HubError::ShardOutside { .. }), "{name}: {error}");
+            assert!(error.to_string().contains("lies outside its directory"), "{name}: {error}");
         }
     }
 
@@ -278,7 +278,7 @@ mod tests {
         for index in ["", "[]", r#"{"weight_map": {}}"#, r#"{"weight_map": {"x": 1}}"#] {
             let directory = directory(&[(CONFIG, "{}"), (INDEX, index)]);
             let error = CheckpointFiles::find(directory.path()).unwrap_err();
-            assert!(matches!(error, HubError::BadIndex { .. }), "{index}: {error}");
+            assert!(matches!(error, HubError::Malformed { .. }), "{index}: {error}");
         }
     }
 }

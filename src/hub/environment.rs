@@ -11,35 +11,6 @@ use std::time::Duration;
 
 use super::HubError;
 
-/// The directory of cached repositories.
-pub const HF_HUB_CACHE: &str = "HF_HUB_CACHE";
-/// The older name of `HF_HUB_CACHE`.
-pub const HUGGINGFACE_HUB_CACHE: &str = "HUGGINGFACE_HUB_CACHE";
-/// The directory that holds `hub` (the cache) and `token`.
-pub const HF_HOME: &str = "HF_HOME";
-/// Where user caches lie; `huggingface` inside it stands for `HF_HOME`.
-pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
-/// The user's home directory on Unix.
-pub const HOME: &str = "HOME";
-/// The user's home directory on Windows.
-pub const USERPROFILE: &str = "USERPROFILE";
-/// The hub's address, for mirrors.
-pub const HF_ENDPOINT: &str = "HF_ENDPOINT";
-/// The access token.
-pub const HF_TOKEN: &str = "HF_TOKEN";
-/// The file that holds the access token.
-pub const HF_TOKEN_PATH: &str = "HF_TOKEN_PATH";
-/// Forbids every connection.
-pub const HF_HUB_OFFLINE: &str = "HF_HUB_OFFLINE";
-/// Forbids every connection, as transformers spells it.
-pub const TRANSFORMERS_OFFLINE: &str = "TRANSFORMERS_OFFLINE";
-/// Lines in place of progress bars.
-pub const HF_HUB_DISABLE_PROGRESS_BARS: &str = "HF_HUB_DISABLE_PROGRESS_BARS";
-/// Seconds to wait for a repository's listing or a file's header.
-pub const HF_HUB_ETAG_TIMEOUT: &str = "HF_HUB_ETAG_TIMEOUT";
-/// Seconds that a download may stand still.
-pub const HF_HUB_DOWNLOAD_TIMEOUT: &str = "HF_HUB_DOWNLOAD_TIMEOUT";
-
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -91,11 +62,11 @@ impl Environment {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, HubError> {
         let raw = |name| lookup(name).filter(|value| !value.is_empty());
         let text = |name| raw(name).map(|value| value.to_string_lossy().trim().to_owned());
-        let home = raw(HOME).or_else(|| raw(USERPROFILE)).map(PathBuf::from);
+        let home = raw("HOME").or_else(|| raw("USERPROFILE")).map(PathBuf::from);
         let path = |name| raw(name).map(|value| expand_home(PathBuf::from(value), home.as_ref()));
 
-        let huggingface = path(HF_HOME)
-            .or_else(|| path(XDG_CACHE_HOME).map(|cache| cache.join("huggingface")))
+        let huggingface = path("HF_HOME")
+            .or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("huggingface")))
             .or_else(|| home.as_ref().map(|home| home.join(".cache/huggingface")));
         let seconds = |name| match text(name) {
             None => Ok(DEFAULT_TIMEOUT),
@@ -107,20 +78,21 @@ impl Environment {
                 .ok_or(HubError::BadVariable { name, value }),
         };
         Ok(Self {
-            cache: path(HF_HUB_CACHE)
-                .or_else(|| path(HUGGINGFACE_HUB_CACHE))
+            cache: path("HF_HUB_CACHE")
+                .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
                 .or_else(|| huggingface.as_ref().map(|home| home.join("hub"))),
-            endpoint: text(HF_ENDPOINT)
+            endpoint: text("HF_ENDPOINT")
                 .map(|endpoint| endpoint.trim_end_matches('/').to_owned())
                 .unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned()),
-            offline: [HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE]
+            offline: ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
                 .into_iter()
                 .find(|name| text(name).is_some_and(|value| is_true(&value))),
-            progress_bars: !text(HF_HUB_DISABLE_PROGRESS_BARS).is_some_and(|value| is_true(&value)),
-            metadata_timeout: seconds(HF_HUB_ETAG_TIMEOUT)?,
-            download_timeout: seconds(HF_HUB_DOWNLOAD_TIMEOUT)?,
-            token: text(HF_TOKEN).map(Token),
-            token_path: path(HF_TOKEN_PATH)
+            progress_bars: !text("HF_HUB_DISABLE_PROGRESS_BARS")
+                .is_some_and(|value| is_true(&value)),
+            metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
+            download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
+            token: text("HF_TOKEN").map(Token),
+            token_path: path("HF_TOKEN_PATH")
                 .or_else(|| huggingface.as_ref().map(|home| home.join("token"))),
         })
     }
@@ -181,11 +153,11 @@ mod tests {
     #[test]
     fn the_cache_is_named_by_the_first_variable_that_is_set() {
         let all = [
-            (HF_HUB_CACHE, "/a"),
-            (HUGGINGFACE_HUB_CACHE, "/b"),
-            (HF_HOME, "/c"),
-            (XDG_CACHE_HOME, "/d"),
-            (HOME, "/e"),
+            ("HF_HUB_CACHE", "/a"),
+            ("HUGGINGFACE_HUB_CACHE", "/b"),
+            ("HF_HOME", "/c"),
+            ("XDG_CACHE_HOME", "/d"),
+            ("HOME", "/e"),
         ];
         let expected = ["/a", "/b", "/c/hub", "/d/huggingface/hub", "/e/.cache/huggingface/hub"];
         for (skip, path) in expected.iter().enumerate() {
@@ -193,7 +165,7 @@ mod tests {
         }
         assert_eq!(cache(&[]), None);
         assert_eq!(
-            cache(&[(HF_HUB_CACHE, ""), (HF_HOME, "~/hf"), (HOME, "/e")]),
+            cache(&[("HF_HUB_CACHE", ""), ("HF_HOME", "~/hf"), ("HOME", "/e")]),
             Some(PathBuf::from("/e/hf/hub"))
         );
     }
@@ -201,36 +173,37 @@ mod tests {
     #[test]
     fn offline_takes_four_words_in_any_case_and_names_its_variable() {
         for value in ["1", "ON", "yes", "True"] {
-            assert_eq!(environment(&[(HF_HUB_OFFLINE, value)]).offline, Some(HF_HUB_OFFLINE));
+            assert_eq!(environment(&[("HF_HUB_OFFLINE", value)]).offline, Some("HF_HUB_OFFLINE"));
         }
         for value in ["0", "off", "2", ""] {
-            assert_eq!(environment(&[(HF_HUB_OFFLINE, value)]).offline, None);
+            assert_eq!(environment(&[("HF_HUB_OFFLINE", value)]).offline, None);
         }
-        let transformers = environment(&[(HF_HUB_OFFLINE, "0"), (TRANSFORMERS_OFFLINE, "1")]);
-        assert_eq!(transformers.offline, Some(TRANSFORMERS_OFFLINE));
+        let transformers = environment(&[("HF_HUB_OFFLINE", "0"), ("TRANSFORMERS_OFFLINE", "1")]);
+        assert_eq!(transformers.offline, Some("TRANSFORMERS_OFFLINE"));
     }
 
     #[test]
     fn the_token_comes_from_its_variable_then_its_file_and_is_never_shown() {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().to_str().unwrap();
-        assert_eq!(environment(&[(HF_HOME, home)]).token().unwrap(), None);
+        assert_eq!(environment(&[("HF_HOME", home)]).token().unwrap(), None);
         fs_err::write(directory.path().join("token"), "hf_file\n").unwrap();
-        let from_file = environment(&[(HF_HOME, home)]);
+        let from_file = environment(&[("HF_HOME", home)]);
         assert_eq!(from_file.token().unwrap().unwrap().secret(), "hf_file");
-        let from_variable = environment(&[(HF_HOME, home), (HF_TOKEN, "hf_variable\n")]);
+        let from_variable = environment(&[("HF_HOME", home), ("HF_TOKEN", "hf_variable\n")]);
         assert_eq!(from_variable.token().unwrap().unwrap().secret(), "hf_variable");
         assert!(!format!("{from_variable:?}").contains("hf_variable"));
     }
 
     #[test]
     fn a_timeout_must_be_a_number_of_seconds() {
-        let half = environment(&[(HF_HUB_ETAG_TIMEOUT, "0.5"), (HF_ENDPOINT, "http://mirror/")]);
+        let half =
+            environment(&[("HF_HUB_ETAG_TIMEOUT", "0.5"), ("HF_ENDPOINT", "http://mirror/")]);
         assert_eq!(half.metadata_timeout, Duration::from_millis(500));
         assert_eq!(half.endpoint, "http://mirror");
         for value in ["soon", "0", "-1", "inf"] {
-            let error = try_environment(&[(HF_HUB_DOWNLOAD_TIMEOUT, value)]).unwrap_err();
-            assert!(error.to_string().contains(HF_HUB_DOWNLOAD_TIMEOUT), "{error}");
+            let error = try_environment(&[("HF_HUB_DOWNLOAD_TIMEOUT", value)]).unwrap_err();
+            assert!(error.to_string().contains("HF_HUB_DOWNLOAD_TIMEOUT"), "{error}");
         }
     }
 }

@@ -36,12 +36,9 @@ pub enum HubError {
         directory.display()
     )]
     NoWeights { directory: PathBuf },
-    #[error("{} is not an index of safetensors shards: {reason}", path.display())]
-    BadIndex { path: PathBuf, reason: String },
-    #[error("{} names the shard `{name}`, which lies outside its directory", path.display())]
-    ShardOutside { path: PathBuf, name: String },
-    #[error("{} cannot be read: {}", path.display(), source.message())]
-    BadProvenance { path: PathBuf, source: Box<toml::de::Error> },
+    /// An index of shards, or a provenance.
+    #[error("{} cannot be read: {reason}", path.display())]
+    Malformed { path: PathBuf, reason: String },
     #[error(transparent)]
     NotCached(Box<NotCached>),
     #[error("{member} cannot be fetched: {reason}")]

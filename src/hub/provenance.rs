@@ -34,9 +34,9 @@ impl Provenance {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let parsed = toml::from_str(&text);
-        parsed
-            .map(Some)
-            .map_err(|source| HubError::BadProvenance { path, source: Box::new(source) })
+        toml::from_str(&text).map(Some).map_err(|error| {
+            let reason = error.message().to_owned();
+            HubError::Malformed { path, reason }
+        })
     }
 }

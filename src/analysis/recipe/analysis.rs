@@ -13,8 +13,8 @@ use crate::analysis::metrics::net_gain::net_gain;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::metrics::similarity::mean_pairwise_cosine;
 use crate::analysis::outcomes::{Outcomes, When};
+use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
-use crate::experiment::recipe::RecipeError;
 use crate::experiment::recipe::file::{Analysis, Recipe};
 use crate::record::ItemLine;
 use crate::systems::SYSTEMS;
@@ -117,10 +117,7 @@ impl CellOutcomes<'_> {
 
 /// # Errors
 /// Runs over different questions.
-pub fn net_gains(
-    recipe: &Recipe,
-    cells: &[CellOutcomes<'_>],
-) -> Result<Vec<NetGainRow>, RecipeError> {
+pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetGainRow>, Failure> {
     if !recipe.analyses.contains(&Analysis::Netgain) {
         return Ok(Vec::new());
     }
@@ -148,7 +145,7 @@ pub fn net_gains(
 
 /// # Errors
 /// Runs over different questions.
-pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, RecipeError> {
+pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedRow>, Failure> {
     let mut rows = Vec::new();
     let unified = unified(cells)?;
     for dataset in &recipe.dataset {
@@ -196,7 +193,7 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
 ///
 /// # Errors
 /// Candidates that did not run on the same datasets.
-fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, RecipeError> {
+fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, Failure> {
     let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     let is_candidate =
         |cell: &&CellOutcomes<'_>| cell.is_system(|entry| entry.prompts == SINGLE_MODEL);
@@ -215,7 +212,7 @@ fn pair(
     recipe: &Recipe,
     method: &CellOutcomes<'_>,
     baseline: &CellOutcomes<'_>,
-) -> Result<PairedRow, RecipeError> {
+) -> Result<PairedRow, Failure> {
     let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
     let (method, baseline) = (method.result, baseline.result);
     let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
@@ -241,7 +238,7 @@ pub fn collapse(
     recipe: &Recipe,
     cells: &[CellOutcomes<'_>],
     encoder: Option<&Encoder>,
-) -> Result<Vec<CollapseRow>, RecipeError> {
+) -> Result<Vec<CollapseRow>, Failure> {
     let asks = |analysis| recipe.analyses.contains(&analysis);
     let wants_similarity = asks(Analysis::SimilarityInitial) || asks(Analysis::SimilarityRounds);
     if !wants_similarity && !asks(Analysis::CorrelatedErrors) {
@@ -259,7 +256,7 @@ pub fn collapse(
     cells.iter().map(row).collect()
 }
 
-fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, RecipeError> {
+fn similarity(outcomes: &Outcomes<'_>, encoder: &Encoder) -> Result<Similarity, Failure> {
     let initial = cosines(outcomes, When::Initial, encoder)?;
     let questions = initial.first().map_or(0, Vec::len);
     let by_question = (0..questions).filter_map(|question| {
@@ -286,7 +283,7 @@ fn cosines(
     outcomes: &Outcomes<'_>,
     when: When,
     encoder: &Encoder,
-) -> Result<Vec<Vec<Option<f64>>>, RecipeError> {
+) -> Result<Vec<Vec<Option<f64>>>, Failure> {
     let runs = outcomes.texts(when).into_iter();
     runs.map(|run| {
         let questions = run.into_iter().map(|texts| {

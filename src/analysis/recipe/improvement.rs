@@ -6,6 +6,7 @@ use crate::analysis::metrics::bootstrap::{self, Estimate};
 use crate::analysis::metrics::paired_t::{PairedT, paired_t};
 use crate::analysis::notes::{ColumnValues, CorrectionScorer, columns};
 use crate::analysis::outcomes::Outcomes;
+use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{NoteColumn, RecipeError};
@@ -37,7 +38,7 @@ pub struct ImprovementRow {
 pub fn improvements(
     cells: &[(Cell<'_>, Contents)],
     scorer: &CorrectionScorer,
-) -> Result<Vec<ImprovementRow>, RecipeError> {
+) -> Result<Vec<ImprovementRow>, Failure> {
     let mut rows = Vec::new();
     for (cell, contents) in cells {
         let Some(against) = &cell.method.against else {
@@ -54,7 +55,8 @@ pub fn improvements(
             return Err(RecipeError::Malformed {
                 path: contents.path.display().to_string(),
                 problem: format!("its notes are not those of {}", other.path.display()),
-            });
+            }
+            .into());
         }
         let [own, base] = both.map(|outcomes| columns(&outcomes, scorer));
         rows.extend(row(cell, against, &own, &base)?);
@@ -67,7 +69,7 @@ fn row(
     against: &str,
     own: &[ColumnValues],
     base: &[ColumnValues],
-) -> Result<Option<ImprovementRow>, RecipeError> {
+) -> Result<Option<ImprovementRow>, Failure> {
     let pairs: Vec<(&ColumnValues, &ColumnValues)> = own
         .iter()
         .filter_map(|column| Some((column, base.iter().find(|one| one.name == column.name)?)))

@@ -3,19 +3,3 @@
 pub mod analysis;
 pub mod improvement;
 pub mod results;
-
-use super::metrics::MetricsError;
-use crate::encoder::EncoderError;
-use crate::experiment::recipe::RecipeError;
-
-impl From<MetricsError> for RecipeError {
-    fn from(error: MetricsError) -> RecipeError {
-        RecipeError::Analysis(error.into())
-    }
-}
-
-impl From<EncoderError> for RecipeError {
-    fn from(error: EncoderError) -> RecipeError {
-        RecipeError::Analysis(error.into())
-    }
-}

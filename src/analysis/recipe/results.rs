@@ -13,6 +13,7 @@ use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::metrics::cost::Cost;
 use crate::analysis::notes::{CorrectionScorer, NoteFigures};
 use crate::analysis::outcomes::Outcomes;
+use crate::diagnosis::Failure;
 use crate::encoder::Encoder;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
@@ -89,7 +90,7 @@ impl CellResult {
         cell: &Cell<'_>,
         outcomes: &Outcomes<'_>,
         scorer: &CorrectionScorer,
-    ) -> Result<CellResult, RecipeError> {
+    ) -> Result<CellResult, Failure> {
         let contents = outcomes.contents();
         let calls = &contents.calls.records;
         let figures = RunFigures::of(outcomes)?;
@@ -118,7 +119,7 @@ impl CellResult {
     }
 }
 
-fn head(directory: &Path) -> Result<String, RecipeError> {
+fn head(directory: &Path) -> Result<String, Failure> {
     let path = directory.join(crate::experiment::results::FILE);
     let text = fs_err::read_to_string(&path)?;
     let results: crate::experiment::results::Results =
@@ -140,7 +141,7 @@ impl RecipeResults {
         cells: &[(Cell<'_>, Contents)],
         encoder: Option<&Encoder>,
         scorer: &CorrectionScorer,
-    ) -> Result<RecipeResults, RecipeError> {
+    ) -> Result<RecipeResults, Failure> {
         let result = |(cell, contents): &(Cell<'_>, Contents)| {
             CellResult::of(cell, &Outcomes::of(contents), scorer)
         };
@@ -177,7 +178,7 @@ impl RecipeResults {
     ///
     /// # Errors
     /// A file that is none.
-    pub fn read(out: &Path) -> Result<Option<RecipeResults>, RecipeError> {
+    pub fn read(out: &Path) -> Result<Option<RecipeResults>, Failure> {
         let path = out.join(FILE);
         if !fs_err::exists(&path)? {
             return Ok(None);
@@ -194,7 +195,7 @@ impl RecipeResults {
     ///
     /// # Errors
     /// A disk that does not take it.
-    pub fn write(&self, out: &Path) -> Result<(), RecipeError> {
+    pub fn write(&self, out: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(self).map_err(|error| RunError::Unloggable {
             what: FILE.to_owned(),
             reason: error.to_string(),

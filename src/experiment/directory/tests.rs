@@ -83,7 +83,7 @@ fn a_creation_that_was_cut_off_starts_over() {
     fs_err::write(out.join("calls.jsonl"), "").unwrap();
     fs_err::write(out.join("dataset.jsonl"), "half").unwrap();
     fs_err::write(out.join(".plan.toml.partial"), "version = ").unwrap();
-    let (_, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    let finished = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap().finished;
     assert!(finished.calls.is_empty());
     assert_eq!(Plan::load(&out.join("plan.toml")).unwrap(), plan());
 }
@@ -97,7 +97,8 @@ fn a_resumed_run_gets_what_is_done_and_goes_on() {
     log.item(failed_item("q2", 0)).unwrap();
     let before = log.finish().unwrap();
 
-    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    let directory = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    let finished = &directory.finished;
     assert_eq!(directory.heads(), before);
     let done = call("q1", 0, "sym");
     assert_eq!(finished.calls.len(), 1);
@@ -134,7 +135,8 @@ fn a_torn_tail_is_cut_off_and_the_call_made_again() {
     file.write_all(b"{\"dataset\":\"med").unwrap();
     let items_before = fs_err::read(&items).unwrap();
 
-    let (directory, finished) = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    let directory = Directory::resume(&out, &plan(), &texts(&ITEMS), false).unwrap();
+    let finished = &directory.finished;
     assert_eq!(finished.calls.len(), 11);
     assert_eq!(finished.items.len(), 6);
     assert!(fs_err::read(&log).unwrap().ends_with(b"\"}\n"));

@@ -157,5 +157,5 @@ fn shards_whose_items_were_changed_are_refused() {
         })
         .collect();
     let error = merge(&paths, &scratch.path().join("out")).unwrap_err();
-    assert!(matches!(error, MergeError::Items), "{error}");
+    assert!(matches!(error.downcast_ref(), Some(MergeError::Items)), "{error}");
 }

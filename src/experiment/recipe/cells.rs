@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
+use crate::diagnosis::Failure;
 use crate::systems::SystemConfig;
 
 /// The folder of all cells in a recipe's folder.
@@ -38,7 +39,7 @@ impl Cell<'_> {
 pub fn cells<'a>(
     recipe: &'a Recipe,
     overrides: &BTreeMap<String, String>,
-) -> Result<Vec<Cell<'a>>, RecipeError> {
+) -> Result<Vec<Cell<'a>>, Failure> {
     let mut protocols = Vec::new();
     for method in &recipe.method {
         let mut settings = method.settings.clone();
@@ -55,7 +56,7 @@ pub fn cells<'a>(
         tables.any(|table| table.contains_key(key))
     };
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
-        return Err(RecipeError::NoSetting { key: key.clone() });
+        return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
     let mut cells = Vec::new();
     for dataset in &recipe.dataset {
@@ -77,7 +78,7 @@ fn panel(
     recipe: &Recipe,
     method: &MethodEntry,
     protocol: &SystemConfig,
-) -> Result<Vec<String>, RecipeError> {
+) -> Result<Vec<String>, Failure> {
     let Some(positions) = &method.panel else {
         let models = recipe.panel.len().min(protocol.default_models());
         return Ok(recipe.panel[..models].to_vec());
@@ -86,23 +87,23 @@ fn panel(
     positions.iter().map(model).collect()
 }
 
-fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, RecipeError> {
+fn slots(recipe: &Recipe, method: &MethodEntry) -> Result<BTreeMap<String, String>, Failure> {
     let slots = method.slots.iter();
     slots.map(|(agent, position)| Ok((agent.clone(), model(recipe, method, *position)?))).collect()
 }
 
 /// The recipe's model at a position; its only one at any.
-fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<String, RecipeError> {
+fn model(recipe: &Recipe, method: &MethodEntry, position: usize) -> Result<String, Failure> {
     let found = match &recipe.panel[..] {
         [only] => Some(only),
         panel => panel.get(position),
     };
-    found.cloned().ok_or_else(|| RecipeError::Malformed {
-        path: recipe.title.clone(),
-        problem: format!(
+    found.cloned().ok_or_else(|| {
+        let problem = format!(
             "method {}: `panel` and `slots` count the recipe's {} models from 0",
             method.name,
             recipe.panel.len()
-        ),
+        );
+        RecipeError::Malformed { path: recipe.title.clone(), problem }.into()
     })
 }

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::diagnosis::{Blame, Diagnosis, Failure};
-use crate::experiment::error::RunError;
-use crate::experiment::merge::MergeError;
-use crate::systems::settings::SettingsError;
+use crate::diagnosis::{Blame, Diagnosis};
 
 #[derive(Debug, Error)]
 pub enum RecipeError {
@@ -25,29 +22,11 @@ pub enum RecipeError {
     Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    #[error(transparent)]
-    Merge(#[from] MergeError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The cells have run, and what they say could not be computed.
-    #[error("{0}")]
-    Analysis(Failure),
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
 }
 
 impl Diagnosis for RecipeError {
     fn blame(&self) -> Blame {
-        match self {
-            RecipeError::Settings(error) => error.blame(),
-            RecipeError::Merge(error) => error.blame(),
-            RecipeError::Run(error) => error.blame(),
-            RecipeError::Analysis(error) => error.blame(),
-            RecipeError::Io(error) => error.blame(),
-            _ => Blame::Usage,
-        }
+        Blame::Usage
     }
 
     fn hint(&self) -> Option<String> {
@@ -68,11 +47,6 @@ impl Diagnosis for RecipeError {
             RecipeError::Unfinished { path, .. } => {
                 Some(format!("run what is missing: wardround resume {}", path.display()))
             }
-            RecipeError::Settings(error) => error.hint(),
-            RecipeError::Merge(error) => error.hint(),
-            RecipeError::Run(error) => error.hint(),
-            RecipeError::Analysis(error) => error.hint(),
-            RecipeError::Io(error) => error.hint(),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Recipe, RecipeError};
+use crate::diagnosis::Failure;
 use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
 
@@ -38,7 +39,7 @@ impl RecipeManifest {
     ///
     /// # Errors
     /// A file that cannot be read as one.
-    pub fn read(out: &Path) -> Result<Option<RecipeManifest>, RecipeError> {
+    pub fn read(out: &Path) -> Result<Option<RecipeManifest>, Failure> {
         let path = out.join(FILE);
         // What is no folder at all is for whoever opens a run there to say.
         if !path.is_file() {
@@ -56,18 +57,20 @@ impl RecipeManifest {
     ///
     /// # Errors
     /// A folder that holds anything else.
-    pub fn begin(&self, out: &Path) -> Result<(), RecipeError> {
+    pub fn begin(&self, out: &Path) -> Result<(), Failure> {
         if let Some(found) = RecipeManifest::read(out)? {
             return match found == *self {
                 true => Ok(()),
-                false => Err(RecipeError::Other {
-                    path: out.to_owned(),
-                    difference: self.difference(&found),
-                }),
+                false => {
+                    let difference = self.difference(&found);
+                    Err(RecipeError::Other { path: out.to_owned(), difference }.into())
+                }
             };
         }
         if fs_err::exists(out)? && fs_err::read_dir(out)?.next().is_some() {
-            return Err(RecipeError::NoFolder { path: out.to_owned(), name: self.name.clone() });
+            return Err(
+                RecipeError::NoFolder { path: out.to_owned(), name: self.name.clone() }.into()
+            );
         }
         private_file::create_directory(out)?;
         let text = toml::to_string_pretty(self).map_err(|error| RecipeError::Malformed {

@@ -11,7 +11,7 @@ use super::manifest::RecipeManifest;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
-use crate::experiment::directory::{Directory, Finished};
+use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::{Interrupted, RunError};
 use crate::experiment::hardware::Hardware;
@@ -109,8 +109,7 @@ impl RecipeRun {
         self.manifest.begin(&self.out)?;
         let total = resolved.cells.len();
         let mut unloaded = Some(resolved.models);
-        let mut driver = Driver::new(Vec::new(), observer.clone());
-        driver.stop = stop;
+        let mut driver = Driver::new(Vec::new(), observer.clone(), stop);
         let mut calls = Shared::default();
         let mut finished = Vec::new();
         for (number, (cell, run)) in (1..).zip(resolved.cells) {
@@ -195,16 +194,9 @@ fn finished_run(
 }
 
 /// Takes up a cell where it stopped; one that was never begun begins.
-fn begin(
-    directory: &Path,
-    run: &Run,
-    allow_version: bool,
-) -> Result<(Directory, Finished), RunError> {
+fn begin(directory: &Path, run: &Run, allow_version: bool) -> Result<Directory, RunError> {
     match Directory::resume(directory, &run.plan, &run.texts, allow_version) {
-        Err(RunError::NoPlan { .. }) => {
-            let directory = Directory::create(directory, &run.plan, &run.texts)?;
-            Ok((directory, Finished::default()))
-        }
+        Err(RunError::NoPlan { .. }) => Directory::create(directory, &run.plan, &run.texts),
         other => other,
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::RecipeError;
 use super::cells::{Cell, cells};
 use super::manifest::RecipeManifest;
+use crate::diagnosis::Failure;
 use crate::experiment::driver::Executed;
 use crate::experiment::error::RunError;
 use crate::experiment::merge::{MergeError, check_parts, merge, whole_plan};
@@ -15,7 +16,7 @@ use crate::experiment::shard::Shard;
 ///
 /// # Errors
 /// Folders that are not all the shards of one recipe, each once.
-pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, RecipeError> {
+pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, Failure> {
     let mut whole: Option<RecipeManifest> = None;
     let mut parts: Vec<(&PathBuf, Shard)> = Vec::new();
     for folder in folders {
@@ -59,7 +60,7 @@ pub fn merge_cells<'a>(
     whole: &'a RecipeManifest,
     folders: &[PathBuf],
     out: &Path,
-) -> Result<Vec<(Cell<'a>, Executed)>, RecipeError> {
+) -> Result<Vec<(Cell<'a>, Executed)>, Failure> {
     let cells = cells(&whole.recipe, &whole.settings)?;
     for cell in &cells {
         for folder in folders {

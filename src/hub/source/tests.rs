@@ -174,7 +174,7 @@ fn a_directory_is_used_as_it_is() {
     assert!(matches!(error, HubError::NotADirectory { .. }), "{error}");
     fs_err::write(snapshot.join("provenance.toml"), "repository = 1").unwrap();
     let error = resolve(snapshot.to_str().unwrap(), &offline(folder.path())).unwrap_err();
-    assert!(matches!(error, HubError::BadProvenance { .. }), "{error}");
+    assert!(matches!(error, HubError::Malformed { .. }), "{error}");
 }
 
 #[test]
