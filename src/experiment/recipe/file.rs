@@ -267,6 +267,6 @@ mod tests {
             assert!(problem.starts_with("mine.toml: ") && problem.contains(expected), "{problem}");
         }
         let error = Recipe::find("table9").unwrap_err();
-        assert!(error.hint().unwrap().contains("table1, table1-api"));
+        assert!(error.hint().unwrap().contains("table1-api, table1, "));
     }
 }
