@@ -106,20 +106,20 @@ impl PromptSet {
         Ok(())
     }
 
-    /// The text of a prompt that has all of `placeholders`, given without their braces.
+    /// The text of the prompt `NAME.txt`, which must have all of `placeholders`, given without their braces.
     ///
     /// # Errors
     /// [`PromptError::Missing`], [`PromptError::NoPlaceholder`].
-    pub fn get(&self, name: &str, placeholders: &[&str]) -> Result<&str, PromptError> {
-        let Some(text) = self.texts.get(name) else {
-            return Err(PromptError::Missing { name: name.into() });
+    pub fn get(&self, name: &str, placeholders: &[&str]) -> Result<String, PromptError> {
+        let name = format!("{name}.txt");
+        let Some(text) = self.texts.get(&name) else {
+            return Err(PromptError::Missing { name });
         };
         match placeholders.iter().find(|placeholder| !has_placeholder(text, placeholder)) {
-            Some(placeholder) => Err(PromptError::NoPlaceholder {
-                name: name.into(),
-                placeholder: placeholder.to_string(),
-            }),
-            None => Ok(text),
+            Some(placeholder) => {
+                Err(PromptError::NoPlaceholder { name, placeholder: placeholder.to_string() })
+            }
+            None => Ok(text.clone()),
         }
     }
 

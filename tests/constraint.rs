@@ -19,7 +19,7 @@ use wardround::ops::Cpu;
 use wardround::panel::generation::Generation;
 use wardround::record::Parse;
 use wardround::synth::{Recipe, Shape, write_checkpoint};
-use wardround::systems::medmad::parse::parse;
+use wardround::systems::medmad::record::parse;
 use wardround::systems::medmad::schema::schema;
 use wardround::systems::medmad::settings::Settings;
 use wardround::tokenizer::{Piece, Tokenizer};

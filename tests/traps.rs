@@ -340,7 +340,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let member = |agent| Member { agent, source: backbone.clone() };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
-        members: config.seats().into_iter().map(|seat| member(seat.agent)).collect(),
+        members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),
         recorder: Box::new(calls),
         run_seed: 1,
         decoding: DecodingMode::Grammar,

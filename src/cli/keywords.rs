@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::interrupt;
@@ -18,16 +19,24 @@ use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
 use crate::panel::{DecodingMode, Member, Panel, PanelError};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
-use crate::systems::case::{Case, messages};
+use crate::systems::case::{Record, Step, Task};
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
 use crate::systems::in_flight::run_all;
+use crate::systems::messages::messages;
 use crate::systems::reply::Reply;
-use crate::systems::step::Step;
 
 /// Keywords of a note at most.
 const MOST: usize = 8;
 const AGENT: &str = "keywords";
+
+/// What a model names; any JSON.
+#[derive(Serialize)]
+struct Reading {
+    keywords: Value,
+}
+
+impl Record for Reading {}
 
 #[derive(Debug, Args)]
 pub struct Keywords {
@@ -70,7 +79,7 @@ impl Keywords {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
-        let template = prompts.get("keywords/keywords.txt", &["wrong", "corrected"])?;
+        let template = prompts.get("keywords/keywords", &["wrong", "corrected"])?;
         let mut dataset = data::load(&self.data, self.format)?;
         dataset.items = self.subset.subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
@@ -92,19 +101,16 @@ impl Keywords {
             on_call: Box::new(|_| {}),
         };
         let name = &dataset.name;
-        let wrong: Vec<(&crate::data::Note, &NoteError)> = dataset
-            .items
-            .iter()
-            .filter_map(|item| match item {
-                Item::Note(note) => Some((note, note.gold.as_ref()?.error.as_ref()?)),
-                Item::Question(_) => None,
-            })
+        let items = dataset.items.iter();
+        let wrong: Vec<(&Item, &NoteError)> = items
+            .filter_map(|item| Some((item, item.note()?.gold.as_ref()?.error.as_ref()?)))
             .collect();
         let total = wrong.len();
         let (teller, found) = channel();
         let threads = 2 * hardware.max_batch();
-        run_all(wrong, threads, &stop, |(note, error)| {
-            let case = Case::of_note(&panel, name, note, 1);
+        run_all(wrong, threads, &stop, |(item, error)| {
+            let task = Task { panel: &panel, dataset: name, item, run: 1 };
+            let case = task.note()?;
             let values = [("wrong", error.sentence.as_str()), ("corrected", &error.correction)];
             let decoding = Decoding {
                 record_chars: error.correction.chars().count().max(1),
@@ -117,17 +123,17 @@ impl Keywords {
                 purpose: "keywords",
                 shape: decoding.record(vec![("keywords", keywords)]),
             };
-            let ask = step.ask(0, AGENT, messages("", fill(template, &values)));
-            let call = case.ask(ask, &|text, finish_reason| {
+            let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
+            let asked = case.ask(call, |text, finish_reason| {
                 let reply = Reply::read(text, finish_reason, "keywords");
-                (json!({"keywords": reply.get("keywords")}), reply.parse)
+                (Reading { keywords: reply.get("keywords").clone() }, reply.parse)
             })?;
-            let named = match call.parse {
+            let named = match asked.call.parse {
                 Parse::Fallback | Parse::Refused => Vec::new(),
-                Parse::Ok | Parse::Repaired => named(&call.record["keywords"], &error.correction),
+                Parse::Ok | Parse::Repaired => named(&asked.value.keywords, &error.correction),
             };
             // The receiver outlives the jobs.
-            let _ = teller.send((note.id.clone(), named));
+            let _ = teller.send((item.id().to_owned(), named));
             Ok::<_, PanelError>(())
         })?;
         if stop.load(std::sync::atomic::Ordering::Relaxed) {

@@ -178,9 +178,9 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
 fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
     let system = run.protocol.build(&run.prompts)?;
     let (mut sum, mut longest) = (0, 0);
-    let thinking = run.protocol.decoding().thinking;
+    let thinking = run.protocol.decoding.thinking;
     for item in &run.items {
-        for opening in system.opening(&run.plan.dataset.name, item) {
+        for opening in system.opening(&run.plan.dataset.name, item).into_iter().flatten() {
             // A remote member's tokens are counted where it is.
             if let Some(description) = models.descriptions.get(run.models[opening.member]) {
                 let of_item = |error| Failure::from(error).about(&format!("item {}", item.id()));

@@ -18,6 +18,20 @@ impl Item {
             Item::Note(note) => &note.id,
         }
     }
+
+    pub fn question(&self) -> Option<&Question> {
+        match self {
+            Item::Question(question) => Some(question),
+            Item::Note(_) => None,
+        }
+    }
+
+    pub fn note(&self) -> Option<&Note> {
+        match self {
+            Item::Question(_) => None,
+            Item::Note(note) => Some(note),
+        }
+    }
 }
 
 /// A line of `dataset.jsonl`.

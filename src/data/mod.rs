@@ -128,20 +128,12 @@ pub struct Dataset {
 impl Dataset {
     /// Those of the items that are questions.
     pub fn questions(&self) -> Vec<&Question> {
-        let questions = self.items.iter().filter_map(|item| match item {
-            Item::Question(question) => Some(question),
-            Item::Note(_) => None,
-        });
-        questions.collect()
+        self.items.iter().filter_map(Item::question).collect()
     }
 
     /// Those of the items that are notes.
     pub fn notes(&self) -> Vec<&Note> {
-        let notes = self.items.iter().filter_map(|item| match item {
-            Item::Question(_) => None,
-            Item::Note(note) => Some(note),
-        });
-        notes.collect()
+        self.items.iter().filter_map(Item::note).collect()
     }
 }
 

@@ -12,13 +12,13 @@ use super::error::{Interrupted, resume};
 use super::log::Log;
 use super::models::Models;
 use super::recorder::LogRecorder;
-use super::run::{Run, Started};
+use super::run::Run;
 use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
-use crate::panel::{PanelError, Source};
-use crate::record::{CallLine, ItemKey, ItemLine};
+use crate::panel::Source;
+use crate::record::{CallLine, ItemKey};
 use crate::systems::in_flight::run_all;
-use crate::systems::{Task, case};
+use crate::systems::Task;
 
 /// Told how far a run is; every method may be called from many threads.
 pub trait Observer: Send + Sync {
@@ -122,13 +122,13 @@ impl Driver {
         let jobs = items.flat_map(|item| (1..=plan.runs).map(move |run| (item, run)));
         let jobs = jobs.filter(|(item, run)| is_open(item.id(), *run)).collect();
         let ended = run_all(jobs, plan.engine.max_in_flight, &self.stop, |(item, run)| {
-            let answered = started.system.answer(&Task {
-                panel: &started.panel,
-                dataset: &plan.dataset.name,
-                item,
-                run,
-            });
-            log.item(line_of(&started, answered, item, run)?)?;
+            let dataset = &plan.dataset.name;
+            let task = Task { panel: &started.panel, dataset, item, run };
+            log.item(match started.system.answer(&task) {
+                // An error that concerns the item alone is its outcome.
+                Err(error) if error.concerns_item() => task.failure(&error),
+                answered => answered?,
+            })?;
             done.fetch_add(1, Ordering::Relaxed);
             self.observer.item();
             Ok::<_, Failure>(())
@@ -151,22 +151,6 @@ impl Driver {
             contents: Contents::read(out)?,
             elapsed_ms: began.elapsed().as_millis() as u64,
         })
-    }
-}
-
-/// What an item came to: an error that concerns it alone is its outcome.
-fn line_of(
-    started: &Started,
-    answered: Result<ItemLine, PanelError>,
-    item: &crate::data::Item,
-    run: u32,
-) -> Result<ItemLine, PanelError> {
-    match answered {
-        Err(error) if error.concerns_item() => {
-            let dataset = &started.plan.dataset.name;
-            Ok(case::failure(dataset, item, run, &error))
-        }
-        other => other,
     }
 }
 

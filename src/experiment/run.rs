@@ -56,13 +56,13 @@ impl Spec {
                 question.image = image.map(|image| beside(&dataset.path, image));
             }
         }
-        let names = self.seat_models()?;
+        let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (self.hardware.max_batch(), self.hardware.draft());
-        let (seats, thinking) = (self.protocol.seats(), self.protocol.decoding().thinking);
-        let members = seats.iter().zip(&seated);
+        let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking);
+        let members = slots.iter().zip(&seated);
         let panel: Vec<MemberPlan> =
-            members.map(|(seat, &model)| models.plan(model, &seat.agent, thinking)).collect();
+            members.map(|(slot, &model)| models.plan(model, &slot.agent, thinking)).collect();
         let plan = Plan {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
@@ -75,7 +75,7 @@ impl Spec {
             decoding: self.decoding,
             prompts_sha256: prompts.sha256(self.protocol.prompts()),
             prompts: self.prompts.as_deref().map(absolute).transpose()?,
-            settings: self.protocol.to_table(),
+            settings: self.protocol.table.clone(),
             dataset: DatasetPlan {
                 name: dataset.name,
                 format: self.format.name().to_owned(),
@@ -184,8 +184,8 @@ impl Run {
             recorder,
             run_seed: self.plan.seed,
             decoding: self.plan.decoding,
-            thinking: self.protocol.decoding().thinking,
-            max_tokens: self.protocol.decoding().max_tokens,
+            thinking: self.protocol.decoding.thinking,
+            max_tokens: self.protocol.decoding.max_tokens,
             ignore_eos: false,
             stop,
             on_call: Box::new(on_call),

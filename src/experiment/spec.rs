@@ -16,7 +16,7 @@ use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
 use crate::panel::DecodingMode;
-use crate::systems::{Seat, SystemConfig};
+use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
@@ -32,9 +32,9 @@ pub struct Spec {
     /// Where the subset is a shard already, as its plan says.
     pub planned_shard: Option<ShardPlan>,
     pub runs: u32,
-    /// One model for every seat, or as many as the system's panel has: cards, hub ids, directories or endpoints.
+    /// One model for every slot, or as many as the system's panel has: cards, hub ids, directories or endpoints.
     pub panel: Vec<String>,
-    /// Seats that have a model of their own, by agent.
+    /// Slots that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
     pub seed: u64,
     pub decoding: DecodingMode,
@@ -123,12 +123,12 @@ impl Spec {
         })
     }
 
-    /// The models of the spec's seats, described.
+    /// The models of the spec's slots, described.
     ///
     /// # Errors
     /// As [`Models::describe`]; a panel that is not the system's size.
     pub fn describe_models(&self) -> Result<Models, Failure> {
-        Models::describe(self.seat_models()?, &self.hardware, &self.hub)
+        Models::describe(self.slot_models()?, &self.hardware, &self.hub)
     }
 
     /// A system works on questions or on notes, and a format holds one of them.
@@ -158,15 +158,15 @@ impl Spec {
         Err(Failure::usage(message, &hint))
     }
 
-    /// The model of every seat.
-    pub fn seat_models(&self) -> Result<Vec<&String>, Failure> {
-        let (seats, models) = (self.protocol.seats(), self.protocol.models());
-        if let Some(slot) =
-            self.slots.keys().find(|slot| seats.iter().all(|seat| seat.agent != **slot))
+    /// The model of every slot.
+    pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
+        let (slots, models) = (self.protocol.slots(), self.protocol.models());
+        if let Some(name) =
+            self.slots.keys().find(|name| slots.iter().all(|slot| slot.agent != **name))
         {
-            let agents: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
+            let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
-                format!("{} has no slot {slot}", self.protocol.name()),
+                format!("{} has no slot {name}", self.protocol.name()),
                 &format!("its slots are {}", agents.join(", ")),
             ));
         }
@@ -179,13 +179,13 @@ impl Spec {
             let message = format!("a panel of {given} models, and {name} takes {models}");
             return Err(Failure::usage(message, &hint));
         }
-        let model = |seat: &Seat| {
-            let shared = self.panel.get(seat.model).or(self.panel.first());
-            self.slots.get(&seat.agent).or(shared).ok_or_else(|| {
-                let message = format!("no model was given for {}", seat.agent);
+        let model = |slot: &Slot| {
+            let shared = self.panel.get(slot.model).or(self.panel.first());
+            self.slots.get(&slot.agent).or(shared).ok_or_else(|| {
+                let message = format!("no model was given for {}", slot.agent);
                 Failure::usage(message, "give --panel, or --set slot.AGENT=MODEL")
             })
         };
-        seats.iter().map(model).collect()
+        slots.iter().map(model).collect()
     }
 }

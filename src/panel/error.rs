@@ -11,7 +11,6 @@ use crate::diagnosis::{Blame, Diagnosis, Failure};
 use crate::engine::EngineError;
 use crate::hub::HubError;
 use crate::model::ModelError;
-use crate::record::CallKey;
 use crate::tokenizer::TokenizerError;
 
 #[derive(Debug, Error)]
@@ -39,10 +38,6 @@ pub enum PanelError {
     Memory { needed: String, available: String, models: String },
     #[error("item {item} is not of the kind that the system works on")]
     OtherItem { item: String },
-    #[error("the system has no agent {agent}")]
-    NoSeat { agent: String },
-    #[error("the log's record of {call} is not what the system writes: {error}")]
-    Record { call: CallKey, error: serde_json::Error },
     #[error("item {item} has an image, which a local model cannot be shown")]
     Image { item: String },
     #[error("a prompt of {prompt} tokens leaves no room in the context of {context}")]
@@ -83,12 +78,11 @@ impl Diagnosis for PanelError {
             PanelError::Engine(error) => error.blame(),
             PanelError::Log(error) => error.blame(),
             PanelError::Remote(error) => error.blame(),
-            PanelError::NoEndOfTurn { .. } | PanelError::Record { .. } => Blame::Artefact,
+            PanelError::NoEndOfTurn { .. } => Blame::Artefact,
             PanelError::Memory { .. }
             | PanelError::OtherItem { .. }
             | PanelError::Image { .. }
             | PanelError::PromptTooLong { .. } => Blame::Usage,
-            PanelError::NoSeat { .. } => Blame::Machine,
             PanelError::Interrupted => Blame::Interrupted,
         }
     }

@@ -70,8 +70,21 @@ pub struct Call {
     pub max_tokens: Option<usize>,
 }
 
-/// What a system makes of a completion's text: the record, and how it was read.
-pub type Reader<'a> = &'a dyn Fn(&str, FinishReason) -> (Value, Parse);
+/// What a system reads in a completion's text.
+pub struct Reading<T> {
+    pub value: T,
+    /// The value as the call's line keeps it.
+    pub record: Value,
+    pub parse: Parse,
+}
+
+pub type Reader<'a, T> = &'a dyn Fn(&str, FinishReason) -> Reading<T>;
+
+/// A call that was made, and what was read in its text.
+pub struct Asked<T> {
+    pub call: CallLine,
+    pub value: T,
+}
 
 /// A call on its way.
 enum Pending {
@@ -93,7 +106,11 @@ impl Panel {
     /// # Errors
     /// The first that failed. The answers to the other calls are logged nonetheless, for they may have been paid for;
     /// an interrupt drops them.
-    pub fn ask_all(&self, calls: Vec<Call>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
+    pub fn ask_all<T>(
+        &self,
+        calls: Vec<Call>,
+        read: Reader<'_, T>,
+    ) -> Result<Vec<Asked<T>>, PanelError> {
         let mut pending = Vec::with_capacity(calls.len());
         let mut failure = None;
         for call in calls {
@@ -120,8 +137,8 @@ impl Panel {
     /// Asks one and waits.
     ///
     /// # Errors
-    /// As [`Panel::ask_all`].
-    pub fn ask_one(&self, call: Call, read: Reader<'_>) -> Result<CallLine, PanelError> {
+    /// See [`Panel::ask_all`].
+    pub fn ask_one<T>(&self, call: Call, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
         self.finish(self.begin(call)?, read)
     }
 
@@ -140,19 +157,23 @@ impl Panel {
         Ok(Pending::Begun(Box::new(call), waiting))
     }
 
-    fn finish(&self, pending: Pending, read: Reader<'_>) -> Result<CallLine, PanelError> {
+    fn finish<T>(&self, pending: Pending, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
         let (call, waiting) = match pending {
-            Pending::Known(line) => return Ok(*line),
+            Pending::Known(call) => {
+                let value = read(&call.text, call.finish_reason).value;
+                return Ok(Asked { call: *call, value });
+            }
             Pending::Begun(call, waiting) => (*call, waiting),
         };
-        let line = self.line_of(call, waiting()?, read);
-        self.recorder.record(&line).map_err(PanelError::Log)?;
-        (self.on_call)(&line);
-        Ok(line)
+        let answer = waiting()?;
+        let Reading { value, record, parse } = read(&answer.text, answer.finish_reason);
+        let call = self.line_of(call, answer, record, parse);
+        self.recorder.record(&call).map_err(PanelError::Log)?;
+        (self.on_call)(&call);
+        Ok(Asked { call, value })
     }
 
-    fn line_of(&self, call: Call, answer: Answer, read: Reader<'_>) -> CallLine {
-        let (record, parse) = read(&answer.text, answer.finish_reason);
+    fn line_of(&self, call: Call, answer: Answer, record: Value, parse: Parse) -> CallLine {
         let CallKey { dataset, run, item, agent, round, purpose, sample } = call.key;
         CallLine {
             seq: 0,
@@ -218,7 +239,7 @@ mod tests {
     }
 
     /// The outcome of a round of these agents, and whose answers were logged.
-    fn round(agents: &[&'static str]) -> (Result<Vec<CallLine>, PanelError>, Vec<String>) {
+    fn round(agents: &[&'static str]) -> (Result<Vec<Asked<String>>, PanelError>, Vec<String>) {
         let (mut panel, logged) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
         panel.members = agents
             .iter()
@@ -242,7 +263,11 @@ mod tests {
             max_tokens: None,
         };
         let calls = agents.iter().enumerate().map(call).collect();
-        let read: Reader<'_> = &|text, _| (Value::from(text), Parse::Ok);
+        let read: Reader<'_, String> = &|text, _| Reading {
+            value: text.to_owned(),
+            record: Value::from(text),
+            parse: Parse::Ok,
+        };
         let outcome = panel.ask_all(calls, read);
         (outcome, logged.try_iter().map(|line| line.text).collect())
     }
@@ -261,7 +286,7 @@ mod tests {
     #[test]
     fn answers_come_in_the_order_of_their_calls() {
         let (outcome, logged) = round(&["b", "a"]);
-        let texts: Vec<String> = outcome.unwrap().into_iter().map(|line| line.text).collect();
+        let texts: Vec<String> = outcome.unwrap().into_iter().map(|asked| asked.value).collect();
         assert_eq!((texts, logged.len()), (vec!["b".to_owned(), "a".to_owned()], 2));
     }
 }

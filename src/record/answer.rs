@@ -27,7 +27,7 @@ pub struct RoundLine {
 }
 
 /// A question, and what a system answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerLine {
     pub dataset: String,

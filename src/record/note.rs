@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Language;
 
 /// A clinical note, and what a system found in it (MedGuards, Algorithm 1).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoteLine {
     pub dataset: String,

@@ -48,7 +48,26 @@ pub fn harness_letter(answer: &str, letters: impl IntoIterator<Item = char>) -> 
     String::from_iter(found)
 }
 
-pub fn is_letter(c: char) -> bool {
+/// The letter that MedAgentBoard's clean-up leaves of an answer of MDAgents: that of `(B)`, `(B) text`, `B. text` and `B) text`; empty
+/// where it leaves anything but one capital letter, which MedAgentBoard then counts as wrong.
+pub fn clean_letter(answer: &str) -> String {
+    let answer = answer.trim();
+    let mut characters = answer.chars();
+    let (first, second, third) = (characters.next(), characters.next(), characters.next());
+    let cleaned = match (first, second, third) {
+        (Some('('), _, _) if answer.ends_with(')') => answer[1..answer.len() - 1].trim().to_owned(),
+        (Some('('), Some(letter), Some(')')) => letter.to_string(),
+        (Some(letter), Some('.' | ')'), _) if letter.is_alphabetic() => letter.to_string(),
+        _ => answer.to_owned(),
+    };
+    let mut left = cleaned.chars();
+    match (left.next(), left.next()) {
+        (Some(letter), None) if is_letter(letter) => cleaned,
+        _ => String::new(),
+    }
+}
+
+fn is_letter(c: char) -> bool {
     ('A'..='J').contains(&c)
 }
 
@@ -115,5 +134,32 @@ mod tests {
         assert_eq!(leading_letter("Aspirin"), None);
         assert_eq!(leading_letter("K"), None);
         assert_eq!(leading_letter(""), None);
+    }
+
+    #[test]
+    fn a_letter_is_found_in_the_forms_that_are_known_and_in_no_other() {
+        let cases = [
+            ("B", "B"),
+            (" (B) ", "B"),
+            ("( B )", "B"),
+            ("(B) aspirin", "B"),
+            ("B. aspirin", "B"),
+            ("B) aspirin", "B"),
+            // The whole is taken for one parenthesis.
+            ("(B) aspirin (oral)", ""),
+            ("b", ""),
+            ("B aspirin", ""),
+            ("Option B", ""),
+            ("B: aspirin", ""),
+            ("(", ""),
+            ("()", ""),
+            ("(Ä", ""),
+            ("K", ""),
+            ("Could not parse answer.", ""),
+            ("", ""),
+        ];
+        for (answer, letter) in cases {
+            assert_eq!(clean_letter(answer), letter, "{answer:?}");
+        }
     }
 }

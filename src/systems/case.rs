@@ -2,33 +2,20 @@
 
 use std::cell::Cell;
 
-use serde::de::DeserializeOwned;
+use serde::Serialize;
 use serde_json::Value;
 
+use super::decoding::Shape;
 use super::reply::refuses;
 use crate::data::{Item, Note, Question};
 use crate::panel::seed::call_seed;
-use crate::panel::{Call, Panel, PanelError, Reader};
-use crate::record::Grammar;
+use crate::panel::{Asked, Call, Panel, PanelError, Reading};
 use crate::record::{
-    AnswerLine, CallKey, CallLine, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION,
-    NoteLine, Parse, RoundLine, Stage,
+    AnswerLine, CallKey, FinishReason, GoldLine, ItemLine, Message, NOT_AN_OPTION, NoteLine, Parse,
+    RoundLine, Stage,
 };
 
-/// What a system works on: a question, or a note. It asks the panel and counts its calls.
-pub struct Case<'a, T = Question> {
-    pub panel: &'a Panel,
-    pub item: &'a T,
-    id: &'a str,
-    image: Option<&'a str>,
-    dataset: &'a str,
-    run: u32,
-    calls: Cell<u32>,
-    /// The letters that count as an answer; any, where `None`.
-    letters: Option<Vec<char>>,
-}
-
-/// An item of a run, before a panel that is to work on it.
+/// An item of a run, before the panel that is to work on it.
 pub struct Task<'a> {
     pub panel: &'a Panel,
     /// The name of the file of items.
@@ -37,53 +24,33 @@ pub struct Task<'a> {
     pub run: u32,
 }
 
-impl<'a> Task<'a> {
-    /// The item as a question.
-    ///
-    /// # Errors
-    /// An item of another kind; a question with an image, where a member cannot be shown one.
-    pub fn question(&self) -> Result<Case<'a>, PanelError> {
-        match self.item {
-            Item::Question(question) => Case::new(self.panel, self.dataset, question, self.run),
-            Item::Note(_) => Err(self.other_item()),
-        }
-    }
-
-    /// The item as a note.
-    ///
-    /// # Errors
-    /// An item of another kind.
-    pub fn note(&self) -> Result<Case<'a, Note>, PanelError> {
-        match self.item {
-            Item::Note(note) => Ok(Case::of_note(self.panel, self.dataset, note, self.run)),
-            Item::Question(_) => Err(self.other_item()),
-        }
-    }
-
-    fn other_item(&self) -> PanelError {
-        PanelError::OtherItem { item: self.item.id().to_owned() }
-    }
+/// A question or a note that a system works on. It asks the panel and counts its calls.
+pub struct Case<'a, T = Question> {
+    pub task: &'a Task<'a>,
+    pub item: &'a T,
+    calls: Cell<u32>,
+    /// The letters that count as an answer; any, where `None`.
+    letters: Option<Vec<char>>,
 }
 
-/// One call on a case; with the case, its key.
-pub struct Ask {
-    /// Index into the panel's members.
-    pub member: usize,
-    /// Who asks; the member's own agent, but where one member plays several.
-    pub agent: String,
+/// What the calls of one step of a system have in common.
+pub struct Step {
     pub stage: Stage,
     pub round: u32,
     pub purpose: &'static str,
-    /// Counts repeated draws of one prompt.
-    pub sample: u32,
-    pub messages: Vec<Message>,
-    /// What the text looks like; it holds unless the panel is free. `None`: any text.
-    pub grammar: Option<Grammar>,
-    /// `None`: as many as the context leaves.
-    pub max_tokens: Option<usize>,
+    pub shape: Shape,
+}
+
+/// What a system reads from a text, as the call's line keeps it.
+pub trait Record: Serialize {
+    /// The letter that answers the question, where the text was to give one; empty where it gave none.
+    fn answer(&mut self) -> Option<&mut String> {
+        None
+    }
 }
 
 /// What a system makes of a case.
+#[derive(Default)]
 pub struct Verdict {
     /// One letter; empty where nobody gave one.
     pub answer: String,
@@ -93,96 +60,162 @@ pub struct Verdict {
     pub tie: bool,
 }
 
-impl<'a> Case<'a> {
+impl Task<'_> {
+    /// The item as a question.
+    ///
     /// # Errors
-    /// A question with an image, where a member cannot be shown one.
-    pub fn new(
-        panel: &'a Panel,
-        dataset: &'a str,
-        question: &'a Question,
-        run: u32,
-    ) -> Result<Case<'a>, PanelError> {
-        if question.image.is_some() && !panel.takes_images() {
+    /// An item of another kind; a question with an image, where a member cannot be shown one.
+    pub fn question(&self) -> Result<Case<'_>, PanelError> {
+        let Item::Question(question) = self.item else {
+            return Err(PanelError::OtherItem { item: self.item.id().to_owned() });
+        };
+        if question.image.is_some() && !self.panel.takes_images() {
             return Err(PanelError::Image { item: question.id.clone() });
         }
-        Ok(Case {
-            panel,
-            item: question,
-            id: &question.id,
-            image: question.image.as_deref(),
-            dataset,
-            run,
-            calls: Cell::new(0),
-            letters: Some(question.letters().collect()),
-        })
+        Ok(self.case(question, Some(question.letters().collect())))
     }
 
+    /// The item as a note.
+    ///
+    /// # Errors
+    /// An item of another kind.
+    pub fn note(&self) -> Result<Case<'_, Note>, PanelError> {
+        match self.item {
+            Item::Note(note) => Ok(self.case(note, None)),
+            Item::Question(_) => Err(PanelError::OtherItem { item: self.item.id().to_owned() }),
+        }
+    }
+
+    fn case<'a, T>(&'a self, item: &'a T, letters: Option<Vec<char>>) -> Case<'a, T> {
+        Case { task: self, item, calls: Cell::new(0), letters }
+    }
+
+    /// The line of an item that could not be worked on.
+    pub fn failure(&self, error: &PanelError) -> ItemLine {
+        let error = Some(error.to_string());
+        match self.item {
+            Item::Question(question) => {
+                let line = self.answer_line(question, Verdict::default());
+                AnswerLine { error, ..line }.into()
+            }
+            Item::Note(note) => NoteLine { error, ..self.note_line(note) }.into(),
+        }
+    }
+
+    /// Nothing given, where there is gold, is wrong.
+    fn answer_line(&self, question: &Question, verdict: Verdict) -> AnswerLine {
+        let gold = question.gold.map(String::from);
+        AnswerLine {
+            dataset: self.dataset.to_owned(),
+            run: self.run,
+            item: question.id.clone(),
+            correct: gold.as_ref().map(|gold| *gold == verdict.answer),
+            gold,
+            answer: verdict.answer,
+            team_confidence: verdict.team_confidence,
+            rationale: verdict.rationale,
+            tie: verdict.tie,
+            ..AnswerLine::default()
+        }
+    }
+
+    fn note_line(&self, note: &Note) -> NoteLine {
+        NoteLine {
+            dataset: self.dataset.to_owned(),
+            run: self.run,
+            item: note.id.clone(),
+            language: note.language,
+            gold: note.gold.as_ref().map(GoldLine::from),
+            ..NoteLine::default()
+        }
+    }
+}
+
+impl<'a> Case<'a> {
     /// Takes any letter from A to J for an answer, and no text for a refusal, as MED-MAD's paper does (App. B.2).
     pub fn with_any_letter(self) -> Case<'a> {
-        let letters = None;
-        Case { letters, ..self }
+        Case { letters: None, ..self }
     }
 
     /// The line of a case that was answered.
     pub fn close(self, rounds: Vec<RoundLine>, verdict: Verdict) -> AnswerLine {
         let rounds_run = rounds.last().map_or(0, |round| round.round);
-        let calls = self.calls.get();
-        let mut record = answer(self.dataset, self.item, self.run, verdict);
-        (record.rounds, record.rounds_run, record.calls) = (rounds, rounds_run, calls);
-        record
+        let line = self.task.answer_line(self.item, verdict);
+        AnswerLine { rounds, rounds_run, calls: self.calls.get(), ..line }
+    }
+
+    /// The agents of the panel's members.
+    pub fn agents(&self) -> impl Iterator<Item = &'a str> {
+        self.task.panel.members.iter().map(|member| member.agent.as_str())
     }
 }
 
-impl<'a> Case<'a, Note> {
-    pub fn of_note(panel: &'a Panel, dataset: &'a str, note: &'a Note, run: u32) -> Self {
-        Case {
-            panel,
-            item: note,
-            id: &note.id,
-            image: None,
-            dataset,
-            run,
-            calls: Cell::new(0),
-            letters: None,
-        }
-    }
-
+impl Case<'_, Note> {
     /// The line of a note before anything was found in it; calls and findings are still to be filled in.
     pub fn open(&self) -> NoteLine {
-        note(self.dataset, self.item, self.run)
+        self.task.note_line(self.item)
     }
 }
 
-impl<'a, T> Case<'a, T> {
-    /// The name of the file of items.
-    pub fn dataset(&self) -> &'a str {
-        self.dataset
+impl<T> Case<'_, T> {
+    /// The call that `agent` makes in a step, on the panel's member of this index; `agent` differs from the member's own where one
+    /// member plays several.
+    pub fn call(
+        &self,
+        step: &Step,
+        member: usize,
+        agent: impl Into<String>,
+        messages: Vec<Message>,
+    ) -> Call {
+        let image = match self.task.item {
+            Item::Question(question) => question.image.clone(),
+            Item::Note(_) => None,
+        };
+        Call {
+            member,
+            key: self.key(agent.into(), step.round, step.purpose),
+            stage: step.stage,
+            messages,
+            image,
+            grammar: step.shape.grammar.clone(),
+            max_tokens: step.shape.max_tokens,
+        }
     }
 
     /// Asks all at once and waits for every answer.
     ///
     /// # Errors
-    /// As [`Panel::ask_all`].
-    pub fn ask_all(&self, asks: Vec<Ask>, read: Reader<'_>) -> Result<Vec<CallLine>, PanelError> {
-        self.calls.set(self.calls.get() + asks.len() as u32);
-        let calls = asks.into_iter().map(|ask| self.call(ask)).collect();
-        let read = |text: &str, finish_reason| self.checked(text, finish_reason, read);
-        self.panel.ask_all(calls, &read)
+    /// See [`Panel::ask_all`].
+    pub fn ask_all<R: Record>(
+        &self,
+        calls: impl IntoIterator<Item = Call>,
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<Vec<Asked<R>>, PanelError> {
+        let calls: Vec<Call> = calls.into_iter().collect();
+        self.calls.set(self.calls.get() + calls.len() as u32);
+        self.task.panel.ask_all(calls, &|text, finish_reason| {
+            self.checked(text, finish_reason, read(text, finish_reason))
+        })
     }
 
     /// Asks one and waits.
     ///
     /// # Errors
-    /// As [`Panel::ask_all`].
-    pub fn ask(&self, ask: Ask, read: Reader<'_>) -> Result<CallLine, PanelError> {
+    /// See [`Panel::ask_all`].
+    pub fn ask<R: Record>(
+        &self,
+        call: Call,
+        read: impl Fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<Asked<R>, PanelError> {
         self.calls.set(self.calls.get() + 1);
-        let read = |text: &str, finish_reason| self.checked(text, finish_reason, read);
-        self.panel.ask_one(self.call(ask), &read)
+        self.task.panel.ask_one(call, &|text, finish_reason| {
+            self.checked(text, finish_reason, read(text, finish_reason))
+        })
     }
 
     /// A seed of the case's own, for what is drawn at random beside the models.
     pub fn seed(&self, purpose: &str, round: u32) -> u64 {
-        call_seed(self.panel.run_seed, &self.key("", round, purpose, 0))
+        call_seed(self.task.panel.run_seed, &self.key(String::new(), round, purpose))
     }
 
     /// Calls so far.
@@ -190,142 +223,50 @@ impl<'a, T> Case<'a, T> {
         self.calls.get()
     }
 
-    /// What `read` makes of a text, without an answer where the model refused, or gave a letter that the item has not; the record
-    /// keeps that letter.
-    fn checked(&self, text: &str, finish_reason: FinishReason, read: Reader<'_>) -> (Value, Parse) {
-        let (mut record, parse) = read(text, finish_reason);
-        let answer = record.get("answer").and_then(Value::as_str).unwrap_or("");
-        let is_other = match (&self.letters, answer.chars().next()) {
+    /// What was read, without an answer where the model refused, or gave a letter that the item has not; the record keeps that letter.
+    fn checked<R: Record>(
+        &self,
+        text: &str,
+        finish_reason: FinishReason,
+        (mut value, parse): (R, Parse),
+    ) -> Reading<R> {
+        let given = value.answer().map_or(String::new(), |answer| answer.clone());
+        let is_other = match (&self.letters, given.chars().next()) {
             (Some(letters), Some(letter)) => !letters.contains(&letter),
             _ => false,
         };
-        let refuses = matches!(answer, "" | "I") && self.letters.is_some() && refuses(text);
-        if finish_reason == FinishReason::Refusal || (parse == Parse::Fallback && refuses) {
-            if !answer.is_empty() {
-                record["answer"] = "".into();
+        let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
+        let is_refused =
+            finish_reason == FinishReason::Refusal || (parse == Parse::Fallback && refuses);
+        if (is_refused || is_other)
+            && let Some(answer) = value.answer()
+        {
+            answer.clear();
+        }
+        // A record that does not serialise is null, which no reader takes for one.
+        let mut record = serde_json::to_value(&value).unwrap_or(Value::Null);
+        let parse = match is_refused {
+            true => Parse::Refused,
+            false if is_other => {
+                record[NOT_AN_OPTION] = given.into();
+                Parse::Fallback
             }
-            return (record, Parse::Refused);
-        }
-        if is_other {
-            record[NOT_AN_OPTION] = record["answer"].take();
-            record["answer"] = "".into();
-            return (record, Parse::Fallback);
-        }
-        (record, parse)
+            false => parse,
+        };
+        Reading { value, record, parse }
     }
 
-    fn call(&self, ask: Ask) -> Call {
-        Call {
-            member: ask.member,
-            key: self.key(&ask.agent, ask.round, ask.purpose, ask.sample),
-            stage: ask.stage,
-            messages: ask.messages,
-            image: self.image.map(str::to_owned),
-            grammar: ask.grammar,
-            max_tokens: ask.max_tokens,
-        }
-    }
-
-    fn key(&self, agent: &str, round: u32, purpose: &str, sample: u32) -> CallKey {
+    fn key(&self, agent: String, round: u32, purpose: &str) -> CallKey {
         CallKey {
-            dataset: self.dataset.to_owned(),
-            run: self.run,
-            item: self.id.to_owned(),
-            agent: agent.to_owned(),
+            dataset: self.task.dataset.to_owned(),
+            run: self.task.run,
+            item: self.task.item.id().to_owned(),
+            agent,
             round,
             purpose: purpose.to_owned(),
-            sample,
+            sample: 0,
         }
     }
-}
-
-/// The value that was read from a call's text.
-///
-/// # Errors
-/// A record that is not such a value, as in a log that another version wrote.
-pub fn value<T: DeserializeOwned>(call: &CallLine) -> Result<T, PanelError> {
-    typed(call, &call.record)
-}
-
-/// What stands under a key of it.
-///
-/// # Errors
-/// As [`value`].
-pub fn part<T: DeserializeOwned>(call: &CallLine, key: &str) -> Result<T, PanelError> {
-    typed(call, &call.record[key])
-}
-
-fn typed<T: DeserializeOwned>(call: &CallLine, value: &Value) -> Result<T, PanelError> {
-    T::deserialize(value).map_err(|error| PanelError::Record { call: call.key(), error })
-}
-
-/// The line of an item that could not be worked on.
-pub fn failure(dataset: &str, item: &Item, run: u32, error: &PanelError) -> ItemLine {
-    let error = Some(error.to_string());
-    match item {
-        Item::Question(question) => {
-            let nothing = Verdict {
-                answer: String::new(),
-                team_confidence: 0.0,
-                rationale: String::new(),
-                tie: false,
-            };
-            let record = answer(dataset, question, run, nothing);
-            ItemLine::Answer(AnswerLine { error, ..record })
-        }
-        Item::Note(one) => ItemLine::Note(NoteLine { error, ..note(dataset, one, run) }),
-    }
-}
-
-/// Nothing given, where there is gold, is wrong.
-fn answer(dataset: &str, question: &Question, run: u32, verdict: Verdict) -> AnswerLine {
-    let gold = question.gold.map(String::from);
-    AnswerLine {
-        dataset: dataset.to_owned(),
-        run,
-        item: question.id.clone(),
-        correct: gold.as_ref().map(|gold| *gold == verdict.answer),
-        gold,
-        rounds: Vec::new(),
-        answer: verdict.answer,
-        team_confidence: verdict.team_confidence,
-        rationale: verdict.rationale,
-        rounds_run: 0,
-        calls: 0,
-        tie: verdict.tie,
-        error: None,
-        prev: String::new(),
-        hash: String::new(),
-    }
-}
-
-fn note(dataset: &str, note: &Note, run: u32) -> NoteLine {
-    NoteLine {
-        dataset: dataset.to_owned(),
-        run,
-        item: note.id.clone(),
-        language: note.language,
-        gold: note.gold.as_ref().map(GoldLine::from),
-        flag: None,
-        sentence_id: None,
-        sentence: String::new(),
-        exact_sentence_id: None,
-        correction: None,
-        confidence: None,
-        detection: None,
-        localisation: None,
-        calls: 0,
-        error: None,
-        prev: String::new(),
-        hash: String::new(),
-    }
-}
-
-/// A call's messages: what the system says, where it says anything, and the user.
-pub fn messages(system: &str, user: String) -> Vec<Message> {
-    let message = |role: &str, content| Message { role: role.to_owned(), content };
-    let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
-    system.into_iter().chain([message("user", user)]).collect()
 }
 
 #[cfg(test)]

@@ -15,13 +15,10 @@ use crate::prompts::{PromptError, PromptSet};
 /// The settings of one system. `serde` reads and writes them; a plan lists every one.
 pub trait Settings: Send + Sync {
     /// The agents, in panel order.
-    fn seats(&self) -> Vec<Seat>;
+    fn slots(&self) -> Vec<Slot>;
 
     /// Calls on an item, at most.
     fn max_calls(&self) -> u32;
-
-    /// How the texts of a run are bounded.
-    fn decoding(&self) -> &Decoding;
 
     /// # Errors
     /// When an overridden prompt lost what is filled in.
@@ -30,22 +27,22 @@ pub trait Settings: Send + Sync {
 
 /// An agent of a system, and which of the panel's models it has by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Slot {
     pub agent: String,
     pub model: usize,
 }
 
-impl Seat {
-    pub fn new(agent: impl Into<String>, model: usize) -> Seat {
+impl Slot {
+    pub fn new(agent: impl Into<String>, model: usize) -> Slot {
         let agent = agent.into();
-        Seat { agent, model }
+        Slot { agent, model }
     }
 
     /// Agents on the panel's models in their order, then others on its first.
-    pub fn in_order(agents: impl IntoIterator<Item = String>, others: &[&str]) -> Vec<Seat> {
+    pub fn in_order(agents: impl IntoIterator<Item = String>, others: &[&str]) -> Vec<Slot> {
         let agents = agents.into_iter().enumerate();
-        let agents = agents.map(|(model, agent)| Seat::new(agent, model));
-        let others = others.iter().map(|agent| Seat::new(*agent, 0));
+        let agents = agents.map(|(model, agent)| Slot::new(agent, model));
+        let others = others.iter().map(|agent| Slot::new(*agent, 0));
         agents.chain(others).collect()
     }
 }
@@ -54,7 +51,10 @@ impl Seat {
 #[derive(Clone)]
 pub struct SystemConfig {
     pub entry: &'static Entry,
-    table: toml::Table,
+    /// How the system's texts are bounded.
+    pub decoding: Decoding,
+    /// Every setting, as [`SystemConfig::from_table`] reads it.
+    pub table: toml::Table,
     settings: Arc<dyn Settings>,
 }
 
@@ -112,12 +112,9 @@ impl SystemConfig {
         let settings = table.try_into::<S>().map_err(|error| unusable(&error))?;
         // As serde spells it, whatever the spelling that was given.
         let table = toml::Table::try_from(&settings).map_err(|error| unusable(&error))?;
-        Ok(SystemConfig { entry, table, settings: Arc::new(finish(settings)) })
-    }
-
-    /// Every setting, as [`SystemConfig::from_table`] reads it.
-    pub fn to_table(&self) -> toml::Table {
-        self.table.clone()
+        // Of all settings, those that every system has.
+        let decoding = table.clone().try_into().map_err(|error| unusable(&error))?;
+        Ok(SystemConfig { entry, decoding, table, settings: Arc::new(finish(settings)) })
     }
 
     /// The name in plans.
@@ -140,24 +137,19 @@ impl SystemConfig {
     }
 
     /// The agents, in panel order.
-    pub fn seats(&self) -> Vec<Seat> {
-        self.settings.seats()
+    pub fn slots(&self) -> Vec<Slot> {
+        self.settings.slots()
     }
 
     /// How many models the panel has at most.
     pub fn models(&self) -> usize {
-        let models = self.seats().into_iter().map(|seat| seat.model + 1);
+        let models = self.slots().into_iter().map(|slot| slot.model + 1);
         models.max().unwrap_or(0)
     }
 
     /// How many models it has where none are named.
     pub fn default_models(&self) -> usize {
         self.entry.default_models.unwrap_or_else(|| self.models())
-    }
-
-    /// How the system's texts are bounded.
-    pub fn decoding(&self) -> &Decoding {
-        self.settings.decoding()
     }
 
     /// Calls on an item, at most.
@@ -234,7 +226,7 @@ mod tests {
                 assert_ne!(changed, SystemConfig::named(name).unwrap(), "{name}: {pair}");
             }
             let system = SystemConfig::parse(name, &pairs).unwrap();
-            let text = toml::to_string(&system.to_table()).unwrap();
+            let text = toml::to_string(&system.table).unwrap();
             let table: toml::Table = text.parse().unwrap();
             let written: BTreeSet<&str> = table.keys().map(String::as_str).collect();
             assert_eq!(written, known, "{name}");
@@ -283,7 +275,7 @@ mod tests {
     #[test]
     fn switches_are_on_or_off_true_or_false() {
         for (pair, spelled) in [("thinking=true", "on"), ("thinking=off", "off")] {
-            let table = SystemConfig::parse("cot", &[pair]).unwrap().to_table();
+            let table = SystemConfig::parse("cot", &[pair]).unwrap().table;
             assert_eq!(table["thinking"].as_str(), Some(spelled));
         }
     }
@@ -291,7 +283,7 @@ mod tests {
     #[test]
     fn the_last_of_a_key_wins() {
         let system = SystemConfig::parse("medmad", &["t_max=0", "t_max=2"]).unwrap();
-        assert_eq!(system.to_table()["t_max"].as_integer(), Some(2));
+        assert_eq!(system.table["t_max"].as_integer(), Some(2));
     }
 
     #[test]
@@ -307,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn healthcareagents_doctor_sits_alone() {
+    fn healthcareagents_doctor_is_alone() {
         let system = SystemConfig::named("healthcareagent").unwrap();
-        let seats = system.seats();
-        assert_eq!((seats.len(), system.models()), (1, 1));
-        assert_eq!(seats[0].agent, "doctor");
+        let slots = system.slots();
+        assert_eq!((slots.len(), system.models()), (1, 1));
+        assert_eq!(slots[0].agent, "doctor");
     }
 }

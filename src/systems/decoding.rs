@@ -43,13 +43,15 @@ impl Decoding {
         form::string(self.record_chars)
     }
 
-    /// A record of these fields, as long as it can get: no tokenizer needs more tokens than bytes.
+    /// A record of these fields.
     pub fn record(&self, fields: Vec<(&str, Value)>) -> Shape {
-        let schema = form::root(fields);
-        Shape {
-            max_tokens: self.bound(form::longest(&schema)),
-            grammar: Some(Grammar::JsonSchema(schema.to_string())),
-        }
+        self.under(&form::root(fields))
+    }
+
+    /// A record under a schema of [`form::root`], as long as it can get: no tokenizer needs more tokens than bytes.
+    pub fn under(&self, schema: &Value) -> Shape {
+        let grammar = Grammar::JsonSchema(schema.to_string());
+        self.within(Some(grammar), form::longest(schema))
     }
 
     /// Prose.
@@ -58,36 +60,10 @@ impl Decoding {
         self.within(form::passage(self.record_chars), longest)
     }
 
-    /// A text under this grammar of at most so many tokens, unless the settings say otherwise.
+    /// A text under this grammar of at most so many tokens, unless the settings say otherwise; nobody knows how long a `<think>` section
+    /// before it gets.
     pub fn within(&self, grammar: Option<Grammar>, tokens: usize) -> Shape {
-        Shape { grammar, max_tokens: self.bound(tokens) }
-    }
-
-    /// The tokens that a text of at most so many may take; nobody knows how long a `<think>` section before it gets.
-    pub fn bound(&self, tokens: usize) -> Option<usize> {
-        self.max_tokens.or((!self.thinking).then_some(tokens))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_gets_as_long_as_its_grammar_allows_unless_told() {
-        let mut decoding = Decoding::default();
-        let fields = |decoding: &Decoding| vec![("answer", decoding.string())];
-        let longest = "{\"answer\": \"\"}".len() + 4 * 240;
-        let tokens = decoding.record(fields(&decoding)).max_tokens;
-        assert_eq!(tokens, Some(longest));
-        assert_eq!(decoding.passage().max_tokens, Some(4 * 240));
-        assert_eq!(decoding.within(None, 50).max_tokens, Some(50));
-        decoding.thinking = true;
-        assert_eq!(decoding.record(fields(&decoding)).max_tokens, None);
-        assert_eq!(decoding.passage().max_tokens, None);
-        decoding.max_tokens = Some(9);
-        let told =
-            [decoding.record(fields(&decoding)), decoding.passage(), decoding.within(None, 50)];
-        assert!(told.iter().all(|shape| shape.max_tokens == Some(9)));
+        let max_tokens = self.max_tokens.or((!self.thinking).then_some(tokens));
+        Shape { grammar, max_tokens }
     }
 }

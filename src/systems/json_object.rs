@@ -50,6 +50,16 @@ pub fn text(value: &Value) -> String {
     }
 }
 
+/// A number, also one that is written as a text; NaN is none.
+pub fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number: &f64| !number.is_nan())
+}
+
 /// The first object in the text that is a record once its brackets are balanced.
 fn repair<T>(text: &str, record: impl Fn(&Value) -> Option<T>) -> Option<T> {
     let mut rest = text;

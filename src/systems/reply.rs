@@ -1,10 +1,42 @@
 //! What a reply says under the keys that it was asked for: a JSON object, else one repaired, else lines of `key: value`.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{answer_field, normalise_answer};
-use super::json_object::{self, without_thinking};
+use super::case::Record;
+use super::json_object::{self, number, without_thinking};
 use crate::record::{FinishReason, Parse};
+
+/// An answer and the reasons for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    pub explanation: String,
+    /// One letter A–J, also one beyond the options; empty where none was found.
+    pub answer: String,
+}
+
+impl Record for Explained {
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
+}
+
+/// Prose, as a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Passage {
+    pub text: String,
+}
+
+impl Record for Passage {}
+
+/// Whether somebody agrees, as a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    pub agree: bool,
+}
+
+impl Record for Agreement {}
 
 /// A reply's fields, their keys in lower case.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,14 +97,8 @@ impl Reply {
 
     /// The number under `confidence`, from 0 to 1; 0 where it is no number.
     pub fn confidence(&self) -> f64 {
-        let number = match self.get("confidence") {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        // NaN is no number either; adding 0 turns -0 into 0.
-        let number = number.filter(|number: &f64| !number.is_nan());
-        number.unwrap_or(0.0).clamp(0.0, 1.0) + 0.0
+        // Adding 0 turns -0 into 0.
+        number(self.get("confidence")).unwrap_or(0.0).clamp(0.0, 1.0) + 0.0
     }
 }
 

@@ -67,7 +67,7 @@ pub fn answer(
     }
 }
 
-/// As [`answer`], of a note.
+/// The line of the note, and its calls in the order of their answers.
 pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
     match work(config, &note.clone().into(), script) {
         (ItemLine::Note(record), calls) => (record, calls),
@@ -77,8 +77,8 @@ pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, V
 
 /// The line of an item, and its calls.
 pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Vec<CallLine>) {
-    let seats = config.seats();
-    let agents: Vec<String> = seats.into_iter().map(|seat| seat.agent).collect();
+    let slots = config.slots();
+    let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let (panel, calls) = panel(&agents, script);
     let system = config.build(&PromptSet::embedded()).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
@@ -94,7 +94,7 @@ pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Ve
     (record, calls)
 }
 
-/// As [`answer`], where prompts and replies hold no braces around a name: none may be left to fill in.
+/// The line of the question and its calls, where prompts and replies hold no braces around a name: none may be left to fill in.
 pub fn answer_filled(
     config: &SystemConfig,
     question: &Question,

@@ -13,8 +13,8 @@ pub trait System: Send + Sync {
     /// When a call could not be made or recorded; an item of a kind that the system does not take.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError>;
 
-    /// The prompts that are known before anything was answered, on an item of this dataset; none on an item of another kind.
-    fn opening(&self, dataset: &str, item: &Item) -> Vec<Opening>;
+    /// The prompts that are known before anything was answered, on an item of this dataset; `None` for an item of another kind.
+    fn opening(&self, dataset: &str, item: &Item) -> Option<Vec<Opening>>;
 }
 
 /// A prompt that is known before anything was answered.
@@ -23,10 +23,4 @@ pub struct Opening {
     /// Index into the panel's members.
     pub member: usize,
     pub messages: Vec<Message>,
-}
-
-impl Opening {
-    pub fn new(member: usize, messages: Vec<Message>) -> Opening {
-        Opening { member, messages }
-    }
 }

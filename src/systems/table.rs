@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::config::{Settings, SystemConfig};
 use super::settings::SettingsError;
-use super::single_llm::settings::Method;
+use super::single_llm::Method;
 use super::{
     base_llm, healthcareagent, mdagents, medagents, medguards, medmad, reconcile, single_llm,
 };
@@ -21,7 +21,7 @@ pub struct Entry {
     pub takes: ItemKind,
     /// The folder of its prompts under `prompts/`.
     pub prompts: &'static str,
-    /// How many models it has where none are named; `None`: one for each seat that has its own.
+    /// How many models it has where none are named; `None`: one for each agent that has its own.
     pub default_models: Option<usize>,
     /// Settings whose defaults differ from those of the settings' type.
     pub defaults: &'static [(&'static str, i64)],
@@ -44,39 +44,39 @@ pub static SYSTEMS: &[Entry] = &[
     Entry {
         plan_name: "SingleLLM_zero_shot",
         ..Entry::question("zero-shot", "single_llm", |entry, given| {
-            single_llm::settings::configure(entry, given, Method::ZeroShot)
+            single_llm::configure(entry, given, Method::ZeroShot)
         })
     },
     Entry {
         plan_name: "SingleLLM_few_shot",
         ..Entry::question("few-shot", "single_llm", |entry, given| {
-            single_llm::settings::configure(entry, given, Method::FewShot)
+            single_llm::configure(entry, given, Method::FewShot)
         })
     },
     Entry {
         plan_name: "SingleLLM_cot",
         ..Entry::question("cot", "single_llm", |entry, given| {
-            single_llm::settings::configure(entry, given, Method::Cot)
+            single_llm::configure(entry, given, Method::Cot)
         })
     },
     Entry {
         plan_name: "SingleLLM_self_consistency",
         defaults: &[("samples", 5)],
         ..Entry::question("self-consistency", "single_llm", |entry, given| {
-            single_llm::settings::configure(entry, given, Method::SelfConsistency)
+            single_llm::configure(entry, given, Method::SelfConsistency)
         })
     },
     Entry {
         plan_name: "SingleLLM_cot_sc",
         defaults: &[("samples", 3)],
         ..Entry::question("cot-sc", "single_llm", |entry, given| {
-            single_llm::settings::configure(entry, given, Method::CotSc)
+            single_llm::configure(entry, given, Method::CotSc)
         })
     },
     Entry::question("healthcareagent", "healthcareagent", configure::<healthcareagent::Settings>),
-    Entry::question("medagents", "medagents", configure::<medagents::settings::Settings>),
-    Entry::question("mdagents", "mdagents", configure::<mdagents::settings::Settings>),
-    Entry::question("reconcile", "reconcile", configure::<reconcile::settings::Settings>),
+    Entry::question("medagents", "medagents", configure::<medagents::Settings>),
+    Entry::question("mdagents", "mdagents", configure::<mdagents::Settings>),
+    Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
     Entry {
         takes: ItemKind::Notes,
         // Its paper fills every slot with one model.
@@ -85,7 +85,7 @@ pub static SYSTEMS: &[Entry] = &[
     },
     Entry {
         takes: ItemKind::Notes,
-        ..Entry::question("base-llm", "base_llm", configure::<base_llm::settings::Settings>)
+        ..Entry::question("base-llm", "base_llm", configure::<base_llm::Settings>)
     },
 ];
 
@@ -156,8 +156,8 @@ mod tests {
             assert!(calls.iter().all(|call| call.text == SAID));
 
             let system = config.build(&PromptSet::embedded()).unwrap();
-            assert!(system.opening("medqa", &other).is_empty());
-            for opening in system.opening("medqa", &item) {
+            assert_eq!(system.opening("medqa", &other), None);
+            for opening in system.opening("medqa", &item).unwrap() {
                 let asked = calls.iter().any(|call| call.messages == opening.messages);
                 assert!(asked, "{}", entry.name);
                 let user = &opening.messages.last().unwrap().content;

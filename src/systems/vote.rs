@@ -41,6 +41,12 @@ pub fn vote(answers: &[&str], weights: &[u32]) -> Vote {
     }
 }
 
+/// Whether all gave one and the same letter; empty answers are no agreement.
+pub fn consensus(answers: &[&str]) -> bool {
+    let first = answers.first().filter(|first| !first.is_empty());
+    first.is_some_and(|first| answers.iter().all(|answer| answer == first))
+}
+
 /// The agents that gave `answer`; all of them where none did.
 pub fn supporters(answers: &[&str], answer: &str) -> Vec<usize> {
     let gave: Vec<usize> = (0..answers.len()).filter(|agent| answers[*agent] == answer).collect();
@@ -134,5 +140,14 @@ mod tests {
         assert_eq!(support(&given, "E"), 0.0);
         assert_eq!(support(&given, ""), 0.0);
         assert_eq!(support(&[], "A"), 0.0);
+    }
+
+    #[test]
+    fn consensus_is_one_letter_from_all() {
+        assert!(consensus(&["B", "B", "B"]));
+        assert!(!consensus(&["B", "B", "C"]));
+        assert!(!consensus(&["", "", ""]));
+        assert!(!consensus(&["B", "B", ""]));
+        assert!(!consensus(&[]));
     }
 }

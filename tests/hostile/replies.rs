@@ -42,7 +42,7 @@ fn of_every_system_with_fields() {
 #[test]
 fn of_medmads_doctors() {
     reads("MED-MAD's records", |text, finish_reason| {
-        let _ = medmad::parse::parse(text, finish_reason);
+        let _ = medmad::record::parse(text, finish_reason);
     });
 }
 
@@ -75,7 +75,7 @@ fn of_moderators_and_specialists() {
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
         let _ = mdagents::recruits::read_experts(text, finish_reason);
         let _ = mdagents::recruits::read_teams(text, finish_reason);
-        let _ = medagents::specialties::read(text, finish_reason);
+        let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);
         let _ = medagents::texts::read_vote(text, finish_reason);
         let _ = medagents::texts::read_answer(text, finish_reason);

@@ -43,7 +43,7 @@ pub fn cells<'a>(
     let mut protocols = Vec::new();
     for method in &recipe.method {
         let mut settings = method.settings.clone();
-        let known = SystemConfig::named(&method.system)?.to_table();
+        let known = SystemConfig::named(&method.system)?.table;
         for (key, value) in overrides {
             if known.contains_key(key) {
                 settings.insert(key.clone(), value.clone().into());
@@ -52,8 +52,7 @@ pub fn cells<'a>(
         protocols.push(SystemConfig::from_table(&method.system, &settings)?);
     }
     let has = |key: &String| {
-        let mut tables = protocols.iter().map(SystemConfig::to_table);
-        tables.any(|table| table.contains_key(key))
+        protocols.iter().any(|system| system.table.contains_key(key))
     };
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
         return Err(RecipeError::NoSetting { key: key.clone() }.into());

@@ -52,7 +52,7 @@ impl RecipeRun {
         let specs: Vec<Spec> = cells.iter().map(|cell| self.spec(cell)).collect();
         let inputs = specs.iter().map(Spec::read);
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let names = specs.iter().map(Spec::seat_models);
+        let names = specs.iter().map(Spec::slot_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
         let models = Models::describe(names, &self.hardware, &self.hub)?;
         let runs = specs.into_iter().zip(inputs);

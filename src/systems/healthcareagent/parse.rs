@@ -1,80 +1,81 @@
 //! What each step's text says: the plan, the follow-up questions, a critique, an answer.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::record::{FinishReason, Parse};
 use crate::systems::answer::{answer_field, normalise_answer};
+use crate::systems::case::Record;
 use crate::systems::json_object::{self, text, without_thinking};
+use crate::systems::reply::Explained;
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
 
-/// Whether to ask back: by the word, wherever it stands.
-fn wants_inquiry(completion: &str) -> bool {
-    said(completion).to_uppercase().contains(INQUIRY)
+/// Whether to ask back.
+#[derive(Serialize)]
+pub struct Plan {
+    /// [`INQUIRY`] or [`DIAGNOSE`].
+    pub action: &'static str,
 }
 
-/// The plan; whatever does not say to ask back says to answer.
-pub fn plan(completion: &str, finish_reason: FinishReason) -> (Value, Parse) {
+/// Follow-up questions, none of them empty.
+#[derive(Serialize)]
+pub struct FollowUps {
+    pub questions: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub struct Critique {
+    pub feedback: String,
+}
+
+impl Record for Plan {}
+impl Record for FollowUps {}
+impl Record for Critique {}
+
+/// The plan: to ask back where the word stands anywhere; whatever else says to answer.
+pub fn plan(completion: &str, finish_reason: FinishReason) -> (Plan, Parse) {
     let word = said(completion).to_uppercase();
-    let action = match wants_inquiry(completion) {
-        true => INQUIRY,
-        false => DIAGNOSE,
-    };
+    let action = if word.contains(INQUIRY) { INQUIRY } else { DIAGNOSE };
     let parse = match finish_reason {
         FinishReason::Length => Parse::Fallback,
         _ if word == action => Parse::Ok,
         _ if word.contains(action) => Parse::Repaired,
         _ => Parse::Fallback,
     };
-    (json!({"action": action}), parse)
+    (Plan { action }, parse)
 }
 
-/// The follow-up questions, empty ones left out; none where the text holds no list of them.
-pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (Vec<String>, Parse) {
+/// The follow-up questions; none where the text holds no list of them.
+pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
     let list = |value: &Value| match value.get("questions")? {
         Value::Array(list) => Some(list.iter().map(text).collect::<Vec<_>>()),
         Value::String(text) => Some(text.lines().map(str::to_owned).collect()),
         _ => None,
     };
-    let (mut questions, parse) =
-        json_object::read(completion, finish_reason, list).unwrap_or((Vec::new(), Parse::Fallback));
+    let found = json_object::read(completion, finish_reason, list);
+    let (mut questions, parse) = found.unwrap_or((Vec::new(), Parse::Fallback));
     questions.retain(|question| !question.trim().is_empty());
-    (questions, parse)
+    (FollowUps { questions }, parse)
 }
 
 /// The feedback of a critique: all of its text.
-pub fn critique(completion: &str, finish_reason: FinishReason) -> (Value, Parse) {
-    let feedback = said(completion);
+pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Parse) {
+    let feedback = said(completion).to_owned();
     let parse = match finish_reason {
         FinishReason::Length => Parse::Fallback,
         _ if feedback.is_empty() => Parse::Fallback,
         _ => Parse::Ok,
     };
-    (json!({"feedback": feedback}), parse)
-}
-
-/// A draft, or the final answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Conclusion {
-    pub explanation: String,
-    /// One letter A–J, also one beyond the options; empty where none was found.
-    pub answer: String,
-}
-
-impl Conclusion {
-    /// As the call's line keeps it.
-    pub fn record(&self) -> Value {
-        json!({"explanation": self.explanation, "answer": self.answer})
-    }
+    (Critique { feedback }, parse)
 }
 
 /// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object that
 /// can be read, it is the field's letter, or else any letter of the text (MED-MAD B.2).
-pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Conclusion, Parse) {
+pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Explained, Parse) {
     let whole = |value: &Value| {
-        Some(Conclusion {
+        Some(Explained {
             explanation: text(&value["explanation"]),
             answer: normalise_answer(&text(value.as_object()?.get("answer")?)),
         })
@@ -83,16 +84,13 @@ pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Conclusion,
         return found;
     }
     let object = |value: &Value| value.is_object().then(|| text(&value["explanation"]));
-    let partial = json_object::read(completion, finish_reason, object);
-    let conclusion = match partial {
-        Some((explanation, _)) => Conclusion { explanation, answer: String::new() },
-        None => Conclusion {
-            explanation: String::new(),
-            answer: match answer_field(said(completion), "answer") {
-                Some(letter) => letter.to_string(),
-                None => normalise_answer(said(completion)),
-            },
-        },
+    let conclusion = match json_object::read(completion, finish_reason, object) {
+        Some((explanation, _)) => Explained { explanation, answer: String::new() },
+        None => {
+            let field = answer_field(said(completion), "answer").map(String::from);
+            let answer = field.unwrap_or_else(|| normalise_answer(said(completion)));
+            Explained { explanation: String::new(), answer }
+        }
     };
     (conclusion, Parse::Fallback)
 }
@@ -116,21 +114,24 @@ mod tests {
     #[test]
     fn the_word_decides_wherever_it_stands() {
         let plan = |text| {
-            let (record, parse) = plan(text, STOP);
-            (record["action"].as_str().unwrap().to_owned(), parse)
+            let (plan, parse) = plan(text, STOP);
+            (plan.action, parse)
         };
-        assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE".into(), Parse::Ok));
-        assert_eq!(plan(" inquiry\n"), ("INQUIRY".into(), Parse::Ok));
-        assert_eq!(plan("I choose INQUIRY."), ("INQUIRY".into(), Parse::Repaired));
-        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("INQUIRY".into(), Parse::Repaired));
-        assert_eq!(plan("Hm."), ("DIAGNOSE".into(), Parse::Fallback));
-        assert_eq!(plan(""), ("DIAGNOSE".into(), Parse::Fallback));
-        assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE".into(), Parse::Ok));
+        assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
+        assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
+        assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
+        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("INQUIRY", Parse::Repaired));
+        assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Fallback));
+        assert_eq!(plan(""), ("DIAGNOSE", Parse::Fallback));
+        assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
     }
 
     #[test]
     fn follow_ups_are_a_list_or_none() {
-        let read = |text| follow_ups(text, STOP);
+        let read = |text| {
+            let (read, parse) = follow_ups(text, STOP);
+            (read.questions, parse)
+        };
         let both = vec!["How long?".to_owned(), "How strong?".to_owned()];
         assert_eq!(
             read(r#"{"questions": ["How long?", "How strong?", " "]}"#),
@@ -181,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_critique_is_all_of_its_text() {
-        let (record, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
-        assert_eq!((record["feedback"].as_str(), parse), (Some("Add a {warning}."), Parse::Ok));
+        let (read, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
+        assert_eq!((read.feedback.as_str(), parse), ("Add a {warning}.", Parse::Ok));
         assert_eq!(critique(" ", STOP).1, Parse::Fallback);
         assert_eq!(critique("Add", FinishReason::Length).1, Parse::Fallback);
     }

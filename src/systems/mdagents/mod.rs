@@ -1,11 +1,291 @@
-//! MDAgents (Kim et al., NeurIPS 2024) as MedAgentBoard runs it: by a question's complexity, one doctor, several experts, or teams.
+//! MDAgents (Kim et al., NeurIPS 2024) as MedAgentBoard runs it: by a question's complexity, one doctor, several experts and a decision,
+//! or teams, their reports and a decision.
 //!
 //! Nobody discusses with anybody there: experts are asked once and teams do not read each other, so that initial answers are all the
 //! trajectories there are (MED-MAD, B.7).
 
-pub mod letter;
-pub mod messages;
-pub mod protocol;
 pub mod recruits;
-pub mod settings;
 mod teams;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::recruits::read_experts;
+use super::answer::clean_letter;
+use super::case::{Case, Record, Step, Verdict};
+use super::config::{self, Slot};
+use super::decoding::{Decoding, Shape};
+use super::form::{answer, array, choice, object};
+use super::messages::{Templates, truncate};
+use super::reply::{Explained, Reply};
+use super::settings::{switch, whole};
+use super::vote::{round_line, support};
+use super::{Opening, System, Task};
+use crate::data::Item;
+use crate::panel::{Asked, PanelError};
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::{FinishReason, ItemLine, Parse, Stage};
+
+const LEVELS: [&str; 3] = ["basic", "intermediate", "advanced"];
+
+/// Members of the panel that experts and team members take turns on.
+const AGENTS: usize = 3;
+/// Members of the panel, by index: the agents come first.
+const MODERATOR: usize = AGENTS;
+const RECRUITER: usize = AGENTS + 1;
+
+/// Experts on an intermediate question.
+const EXPERTS: usize = 5;
+/// Teams on an advanced question, and members of each at most: MedAgentBoard asks for about three.
+const TEAMS: usize = 3;
+const MEMBERS: usize = 3;
+
+/// How MDAgents runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Characters of an expert's explanation that the decision is shown.
+    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+    pub truncate_chars: usize,
+    /// Whether letters are found by MedAgentBoard's clean-up instead of MED-MAD's (B.2).
+    #[serde(with = "switch")]
+    pub mab_compat: bool,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { truncate_chars: 200, mab_compat: false, decoding: Decoding::default() }
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        // The agents have the panel's models in turn; the moderator, who also decides, and the recruiter its first.
+        Slot::in_order((0..AGENTS).map(agent_name), &["moderator", "recruiter"])
+    }
+
+    fn max_calls(&self) -> u32 {
+        // Those of an advanced question. A team's lead is asked twice.
+        (3 + TEAMS * (MEMBERS + 1)) as u32
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::new(prompts)? }))
+    }
+}
+
+fn agent_name(agent: usize) -> String {
+    format!("agent-{}", agent + 1)
+}
+
+/// Doctors by need.
+struct MdAgents {
+    settings: Settings,
+    messages: Messages,
+}
+
+/// First answers, and the decision on them.
+type Answered = (Vec<Asked<Explained>>, Asked<Explained>);
+
+impl System for MdAgents {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
+        let complexity = self.complexity(&case)?;
+        let (first, decision) = match complexity {
+            "basic" => (vec![self.answer_alone(&case)?], None),
+            "advanced" => {
+                let (reports, decision) = self.ask_teams(&case)?;
+                (reports, Some(decision))
+            }
+            _ => {
+                let (opinions, decision) = self.ask_experts(&case)?;
+                (opinions, Some(decision))
+            }
+        };
+        let agents = first.iter().map(|one| one.call.agent.clone()).collect();
+        let answers: Vec<String> = first.iter().map(|one| one.value.answer.clone()).collect();
+        let last = decision.or(first.into_iter().next()).map(|one| one.value);
+        let Explained { explanation, answer } = last.unwrap_or_default();
+        let verdict = Verdict {
+            team_confidence: support(&answers, &answer),
+            rationale: explanation,
+            answer,
+            tie: false,
+        };
+        let round = round_line(0, Stage::Initial, agents, answers, String::new());
+        Ok(case.close(vec![round], verdict).into())
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let messages = self.messages.complexity.fill_question(item.question()?, &[]);
+        Some(vec![Opening { member: MODERATOR, messages }])
+    }
+}
+
+impl MdAgents {
+    /// One of [`LEVELS`].
+    fn complexity(&self, case: &Case<'_>) -> Result<&'static str, PanelError> {
+        let fields = vec![("complexity", choice(&LEVELS))];
+        let step = self.record_step(Stage::Aside, "complexity", fields);
+        let messages = self.messages.complexity.fill_question(case.item, &[]);
+        let call = case.call(&step, MODERATOR, "moderator", messages);
+        Ok(case.ask(call, read_complexity)?.value.complexity)
+    }
+
+    fn answer_alone(&self, case: &Case<'_>) -> Result<Asked<Explained>, PanelError> {
+        let step = self.opinion_step(case, Stage::Initial, "answer");
+        let messages = self.messages.basic.fill_question(case.item, &[]);
+        case.ask(case.call(&step, 0, agent_name(0), messages), self.reader())
+    }
+
+    /// The experts' opinions and the decision on them.
+    fn ask_experts(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
+        let expert = object(vec![
+            ("role", self.settings.decoding.string()),
+            ("expertise", self.settings.decoding.string()),
+            ("hierarchy", self.settings.decoding.string()),
+        ]);
+        let fields = vec![("experts", array(expert, EXPERTS, EXPERTS))];
+        let step = self.record_step(Stage::Aside, "recruitment", fields);
+        let count = [("count", &*EXPERTS.to_string())];
+        let messages = self.messages.experts.fill_question(case.item, &count);
+        let call = case.call(&step, RECRUITER, "recruiter", messages);
+        let experts = case.ask(call, read_experts)?.value.experts;
+
+        let step = self.opinion_step(case, Stage::Initial, "opinion");
+        let calls = experts.iter().enumerate().map(|(at, expert)| {
+            let values = [("role", expert.role.as_str()), ("expertise", &expert.expertise)];
+            let messages = self.messages.opinion.fill_question(case.item, &values);
+            case.call(&step, at % AGENTS, format!("expert-{}", at + 1), messages)
+        });
+        let opinions = case.ask_all(calls, self.reader())?;
+
+        let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
+            let Explained { explanation, answer } = &opinion.value;
+            let values = [
+                ("role", expert.role.as_str()),
+                ("answer", answer),
+                ("explanation", &truncate(explanation, self.settings.truncate_chars)),
+            ];
+            fill(&self.messages.opinion_block, &values)
+        });
+        let shown = shown.collect::<Vec<_>>().join("\n\n");
+        let templates = &self.messages.decision_on_opinions;
+        let decision = self.decide(case, templates, ("opinions", &shown))?;
+        Ok((opinions, decision))
+    }
+
+    /// The moderator's decision on what was said.
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        templates: &Templates,
+        said: (&str, &str),
+    ) -> Result<Asked<Explained>, PanelError> {
+        let step = self.opinion_step(case, Stage::Final, "decision");
+        let messages = templates.fill_question(case.item, &[said]);
+        case.ask(case.call(&step, MODERATOR, "moderator", messages), self.reader())
+    }
+
+    fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
+        let fields =
+            vec![("explanation", self.settings.decoding.string()), ("answer", answer(case.item))];
+        self.record_step(stage, purpose, fields)
+    }
+
+    fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
+        self.step(stage, purpose, self.settings.decoding.record(fields))
+    }
+
+    /// Everything is round 0: nobody answers twice.
+    fn step(&self, stage: Stage, purpose: &'static str, shape: Shape) -> Step {
+        Step { stage, round: 0, purpose, shape }
+    }
+
+    /// Reads a record with an answer.
+    fn reader(&self) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
+        let mab_compat = self.settings.mab_compat;
+        move |text, finish_reason| {
+            let reply = Reply::read(text, finish_reason, "answer");
+            let answer = match mab_compat {
+                true => clean_letter(&reply.given()),
+                false => reply.answer(),
+            };
+            (Explained { explanation: reply.prose("explanation"), answer }, reply.parse)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Complexity {
+    /// One of [`LEVELS`].
+    complexity: &'static str,
+}
+
+impl Record for Complexity {}
+
+/// What is no level is intermediate.
+fn read_complexity(text: &str, finish_reason: FinishReason) -> (Complexity, Parse) {
+    let reply = Reply::read(text, finish_reason, "complexity");
+    let given = match reply.get("complexity") {
+        Value::String(level) => level.trim().to_lowercase(),
+        _ => String::new(),
+    };
+    let level = LEVELS.into_iter().find(|level| *level == given);
+    let parse = level.map_or(Parse::Fallback, |_| reply.parse);
+    (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
+}
+
+/// Every template of a run.
+struct Messages {
+    complexity: Templates,
+    basic: Templates,
+    experts: Templates,
+    opinion: Templates,
+    /// One expert's opinion, as the decision is shown it.
+    opinion_block: String,
+    decision_on_opinions: Templates,
+    teams: Templates,
+    request: Templates,
+    investigation: Templates,
+    /// What one assistant reported, as the lead is shown it.
+    investigation_block: String,
+    report: Templates,
+    /// One team's report, as the decision is shown it.
+    report_block: String,
+    decision_on_reports: Templates,
+}
+
+impl Messages {
+    fn new(prompts: &PromptSet) -> Result<Messages, PromptError> {
+        // Every user prompt holds the question and its options, and more.
+        let pair = |name: &str, system: &[&str], more: &[&str]| {
+            let user = [&["question", "options"], more].concat();
+            Templates::new(prompts, &format!("mdagents/{name}"), system, &user)
+        };
+        let block = |name: &str, placeholders: &[&str]| {
+            prompts.get(&format!("mdagents/{name}"), placeholders)
+        };
+        let expert = ["role", "expertise"];
+        let member = ["role", "expertise", "goal"];
+        Ok(Messages {
+            complexity: pair("complexity", &[], &[])?,
+            basic: pair("basic", &[], &[])?,
+            experts: pair("experts", &[], &["count"])?,
+            opinion: pair("opinion", &expert, &[])?,
+            opinion_block: block("opinion", &["role", "answer", "explanation"])?,
+            decision_on_opinions: pair("decision-opinions", &[], &["opinions"])?,
+            teams: pair("teams", &[], &["count", "members"])?,
+            request: pair("request", &member, &["assistants"])?,
+            investigation: pair("investigation", &member, &["lead", "request"])?,
+            investigation_block: block("investigation", &["role", "report"])?,
+            report: pair("report", &member, &["request", "investigations"])?,
+            report_block: block("report", &["group", "goal", "answer", "explanation"])?,
+            decision_on_reports: pair("decision-reports", &[], &["reports"])?,
+        })
+    }
+}

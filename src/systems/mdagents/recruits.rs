@@ -1,14 +1,15 @@
 //! Whom the recruiter names: experts, or teams with a lead; and who comes where nobody was named.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::settings::{EXPERTS, MEMBERS, TEAMS};
+use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
 use crate::systems::reply::{Reply, field};
 
 /// An expert on an intermediate question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expert {
     pub role: String,
     pub expertise: String,
@@ -17,7 +18,7 @@ pub struct Expert {
 }
 
 /// A team on an advanced question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Team {
     pub group_id: String,
     /// What the team is for, which says whether it assesses first or reviews last.
@@ -26,12 +27,27 @@ pub struct Team {
     pub members: Vec<Member>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Member {
     pub role: String,
     pub expertise: String,
     pub is_lead: bool,
 }
+
+/// The experts of a reply.
+#[derive(Debug, Serialize)]
+pub struct Experts {
+    pub experts: Vec<Expert>,
+}
+
+/// The teams of a reply, in the order in which they work.
+#[derive(Debug, Serialize)]
+pub struct Teams {
+    pub teams: Vec<Team>,
+}
+
+impl Record for Experts {}
+impl Record for Teams {}
 
 /// MedAgentBoard's, where no expert could be read.
 const DEFAULT_EXPERTS: [&str; EXPERTS] =
@@ -45,7 +61,7 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
 ];
 
 /// Reads the experts of a reply, the first [`EXPERTS`] that have a role.
-pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse) {
     let reply = Reply::read(text, finish_reason, "experts");
     let named = elements(reply.get("experts")).filter_map(expert);
     let named: Vec<Expert> = named.take(EXPERTS).collect();
@@ -53,11 +69,11 @@ pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
         true => (default_experts(), Parse::Fallback),
         false => (named, reply.parse),
     };
-    (json!({"experts": experts}), parse)
+    (Experts { experts }, parse)
 }
 
 /// Reads the teams of a reply, the first [`TEAMS`] that have members, in the order in which they work.
-pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Teams, Parse) {
     let reply = Reply::read(text, finish_reason, "teams");
     let named = elements(reply.get("teams")).enumerate().filter_map(team);
     let mut named: Vec<Team> = named.take(TEAMS).collect();
@@ -66,7 +82,7 @@ pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
         true => (default_teams(), Parse::Fallback),
         false => (named, reply.parse),
     };
-    (json!({"teams": teams}), parse)
+    (Teams { teams }, parse)
 }
 
 /// Who assesses first comes first, who reviews last comes last, and the others keep their order.
@@ -157,16 +173,18 @@ fn default_teams() -> Vec<Team> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        let (record, parse) = read_experts(text, FinishReason::Stop);
-        (serde_json::from_value(record["experts"].clone()).unwrap(), parse)
+        let (read, parse) = read_experts(text, FinishReason::Stop);
+        (read.experts, parse)
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        let (record, parse) = read_teams(text, FinishReason::Stop);
-        (serde_json::from_value(record["teams"].clone()).unwrap(), parse)
+        let (read, parse) = read_teams(text, FinishReason::Stop);
+        (read.teams, parse)
     }
 
     #[test]

@@ -1,35 +1,32 @@
 //! An advanced question: teams are formed, each lead asks, its assistants report to it, and it reports to the moderator.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::protocol::{MdAgents, fill_case};
 use super::recruits::{Member, Team, read_teams};
-use super::settings::{AGENTS, MEMBERS, RECRUITER, TEAMS};
-use crate::panel::PanelError;
+use super::{AGENTS, Answered, MEMBERS, MdAgents, RECRUITER, TEAMS};
+use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::fill;
-use crate::record::{CallLine, FinishReason, Parse, Stage};
-use crate::systems::case::{Ask, Case, part};
+use crate::record::{FinishReason, Parse, Stage};
+use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
 use crate::systems::json_object::without_thinking;
-use crate::systems::reply::field;
-use crate::systems::step::{Step, Templates};
+use crate::systems::messages::Templates;
+use crate::systems::reply::{Explained, Passage};
 
 impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so that all work at once.
-    pub(super) fn ask_teams(
-        &self,
-        case: &Case<'_>,
-    ) -> Result<(Vec<CallLine>, CallLine), PanelError> {
+    pub(super) fn ask_teams(&self, case: &Case<'_>) -> Result<Answered, PanelError> {
         let teams = self.form_teams(case)?;
         let requests = self.request(case, &teams)?;
         let investigations = self.investigate(case, &teams, &requests)?;
         let reports = self.report(case, &teams, &requests, &investigations)?;
-        let shown = teams.iter().zip(&reports).map(|(team, call)| {
+        let shown = teams.iter().zip(&reports).map(|(team, report)| {
+            let Explained { explanation, answer } = &report.value;
             let values = [
                 ("group", team.group_id.as_str()),
                 ("goal", &team.goal),
-                ("answer", &field(&call.record, "answer")),
-                ("explanation", &field(&call.record, "explanation")),
+                ("answer", answer),
+                ("explanation", explanation),
             ];
             fill(&self.messages.report_block, &values)
         });
@@ -54,15 +51,15 @@ impl MdAgents {
         let fields = vec![("teams", array(team, TEAMS, TEAMS))];
         let step = self.record_step(Stage::Aside, "recruitment", fields);
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
-        let messages = fill_case(&self.messages.teams, case.item, &counts);
-        let call = case.ask(step.ask(RECRUITER, "recruiter", messages), &read_teams)?;
-        part(&call, "teams")
+        let messages = self.messages.teams.fill_question(case.item, &counts);
+        let call = case.call(&step, RECRUITER, "recruiter", messages);
+        Ok(case.ask(call, read_teams)?.value.teams)
     }
 
     /// What every lead wants of its team.
     fn request(&self, case: &Case<'_>, teams: &[Team]) -> Result<Vec<String>, PanelError> {
         let step = self.step(Stage::Aside, "request", self.settings.decoding.passage());
-        let asks = teams.iter().enumerate().map(|(at, team)| {
+        let calls = teams.iter().enumerate().map(|(at, team)| {
             let assistants: Vec<&str> = assistants(team).map(|one| one.role.as_str()).collect();
             let assistants = match assistants.is_empty() {
                 true => "no assistants".to_owned(),
@@ -71,8 +68,8 @@ impl MdAgents {
             let more = [("assistants", assistants.as_str())];
             self.ask_member(case, &step, &self.messages.request, (at, 0), team, &more)
         });
-        let calls = case.ask_all(asks.collect(), &read_passage)?;
-        Ok(calls.iter().map(|call| field(&call.record, "text")).collect())
+        let requests = case.ask_all(calls, read_passage)?.into_iter();
+        Ok(requests.map(|request| request.value.text).collect())
     }
 
     /// What every assistant reports to its lead, team by team.
@@ -84,13 +81,13 @@ impl MdAgents {
     ) -> Result<Vec<Vec<String>>, PanelError> {
         let step = self.step(Stage::Aside, "investigation", self.settings.decoding.passage());
         let templates = &self.messages.investigation;
-        let asks = teams.iter().zip(requests).enumerate().flat_map(|(at, (team, request))| {
+        let calls = teams.iter().zip(requests).enumerate().flat_map(|(at, (team, request))| {
             let more = [("request", request.as_str()), ("lead", &team.members[0].role)];
             let ask = |member| self.ask_member(case, &step, templates, (at, member), team, &more);
             (1..team.members.len()).map(ask).collect::<Vec<_>>()
         });
-        let calls = case.ask_all(asks.collect(), &read_passage)?;
-        let mut reports = calls.iter().map(|call| field(&call.record, "text"));
+        let reports = case.ask_all(calls, read_passage)?.into_iter();
+        let mut reports = reports.map(|report| report.value.text);
         let of_team = |team: &Team| reports.by_ref().take(team.members.len() - 1).collect();
         Ok(teams.iter().map(of_team).collect())
     }
@@ -102,9 +99,9 @@ impl MdAgents {
         teams: &[Team],
         requests: &[String],
         investigations: &[Vec<String>],
-    ) -> Result<Vec<CallLine>, PanelError> {
+    ) -> Result<Vec<Asked<Explained>>, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "report");
-        let asks = teams.iter().enumerate().map(|(at, team)| {
+        let calls = teams.iter().enumerate().map(|(at, team)| {
             let reported = assistants(team).zip(&investigations[at]).map(|(one, report)| {
                 let values = [("role", one.role.as_str()), ("report", report)];
                 fill(&self.messages.investigation_block, &values)
@@ -117,7 +114,7 @@ impl MdAgents {
             let more = [("request", requests[at].as_str()), ("investigations", &reported)];
             self.ask_member(case, &step, &self.messages.report, (at, 0), team, &more)
         });
-        case.ask_all(asks.collect(), &self.reader())
+        case.ask_all(calls, self.reader())
     }
 
     /// A call of one member of a team.
@@ -129,7 +126,7 @@ impl MdAgents {
         (team_at, member_at): (usize, usize),
         team: &Team,
         more: &[(&str, &str)],
-    ) -> Ask {
+    ) -> Call {
         let member = &team.members[member_at];
         let own = [
             ("role", member.role.as_str()),
@@ -141,13 +138,13 @@ impl MdAgents {
             0 => format!("team-{}-lead", team_at + 1),
             assistant => format!("team-{}-assistant-{assistant}", team_at + 1),
         };
-        let messages = fill_case(templates, case.item, &values);
-        step.ask(seat_of(team_at, member_at), name, messages)
+        let messages = templates.fill_question(case.item, &values);
+        case.call(step, member_of(team_at, member_at), name, messages)
     }
 }
 
-/// Where a team's member sits: the leads on different models, and a lead's assistants on others than its own.
-pub(super) fn seat_of(team_at: usize, member_at: usize) -> usize {
+/// Which of the panel's members a team's member is: the leads have different models, and a lead's assistants others than its own.
+pub(super) fn member_of(team_at: usize, member_at: usize) -> usize {
     (team_at + member_at) % AGENTS
 }
 
@@ -155,11 +152,11 @@ fn assistants(team: &Team) -> impl Iterator<Item = &Member> {
     team.members.iter().skip(1)
 }
 
-fn read_passage(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
-    let text = without_thinking(text).trim();
+fn read_passage(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
+    let text = without_thinking(text).trim().to_owned();
     let parse = match finish_reason {
         FinishReason::Length => Parse::Fallback,
         _ => Parse::Ok,
     };
-    (json!({"text": text}), parse)
+    (Passage { text }, parse)
 }

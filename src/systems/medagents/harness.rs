@@ -1,20 +1,19 @@
 //! The consultation as MedAgentBoard runs it: three doctors analyse, a report is made, they review it; at last one decides.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::settings::{DECISION, DOCTORS, GATHERER, META, Settings, doctor_name};
-use super::specialties;
+use super::{DECISION, DOCTORS, GATHERER, META, Settings, doctor_name};
 use crate::data::{Item, Question};
-use crate::panel::PanelError;
+use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{CallLine, FinishReason, ItemLine, Parse, Stage};
-use crate::systems::case::{Case, Verdict};
+use crate::record::{FinishReason, ItemLine, Parse, Stage};
+use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::json_object::without_thinking;
-use crate::systems::reply::{Reply, field};
-use crate::systems::step::{Step, Templates};
-use crate::systems::text::option_lines;
+use crate::systems::json_object::{self, without_thinking};
+use crate::systems::messages::Templates;
+use crate::systems::reply::{Explained, Reply};
 use crate::systems::vote::{round_line, support};
 use crate::systems::{Opening, System, Task};
 
@@ -43,7 +42,7 @@ impl Harness {
             decoding: settings.decoding.clone(),
             gatherer: pair("gatherer", &[], &["question"])?,
             analysis: pair("analysis", &["specialty"], &["question", "options"])?,
-            opinion: prompts.get("medagents/opinion.txt", &opinion)?.to_owned(),
+            opinion: prompts.get("medagents/opinion", &opinion)?,
             synthesis: pair("synthesis", &[], &["opinions"])?,
             review: pair("review", &["specialty"], &["synthesis"])?,
             decision: pair("decision", &[], &["question", "options", "synthesis"])?,
@@ -61,42 +60,38 @@ impl System for Harness {
         for round in 1..=self.max_rounds {
             let opinions = self.analyse(&case, round, &specialties)?;
             if round == 1 {
-                let answers = letters(&opinions);
+                let answers = opinions.iter().map(|one| one.value.answer.clone()).collect();
                 rounds.push(round_line(0, Stage::Initial, doctors(), answers, String::new()));
             }
             synthesis = self.synthesise(&case, round, &specialties, &opinions)?;
             let reviews = self.review(&case, round, &specialties, &synthesis)?;
-            let answers = letters(&reviews);
+            let answers = reviews.iter().map(|one| one.value.answer.clone()).collect();
             let brief = synthesis.clone();
             rounds.push(round_line(round, Stage::Round, doctors(), answers, brief));
-            if reviews.iter().all(|review| review.record["agree"] == true) {
+            if reviews.iter().all(|review| review.value.agree) {
                 break;
             }
         }
         let round = rounds.last().map_or(0, |round| round.round);
-        let decision = self.decide(&case, round, &synthesis)?;
-        let answer = field(&decision.record, "answer");
+        let Explained { explanation, answer } = self.decide(&case, round, &synthesis)?.value;
         let verdict = Verdict {
             team_confidence: rounds.last().map_or(0.0, |r| support(&r.answers, &answer)),
-            rationale: field(&decision.record, "explanation"),
+            rationale: explanation,
             answer,
             tie: false,
         };
         Ok(case.close(rounds, verdict).into())
     }
 
-    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
-        let Item::Question(question) = item else {
-            return Vec::new();
-        };
-        let values = [("question", question.question.as_str())];
-        vec![Opening::new(GATHERER, self.gatherer.fill(&values))]
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let messages = self.gatherer.fill_question(item.question()?, &[]);
+        Some(vec![Opening { member: GATHERER, messages }])
     }
 }
 
 impl Harness {
     /// The doctors' specialties.
-    fn gather(&self, case: &Case<'_>) -> Result<Vec<String>, PanelError> {
+    fn gather(&self, case: &Case<'_>) -> Result<Vec<&'static str>, PanelError> {
         let names = form::array(self.decoding.string(), DOCTORS, DOCTORS);
         let step = Step {
             stage: Stage::Aside,
@@ -104,12 +99,9 @@ impl Harness {
             purpose: "specialties",
             shape: self.decoding.record(vec![("fields", names)]),
         };
-        let values = [("question", case.item.question.as_str())];
-        let ask = step.ask(GATHERER, "gatherer", self.gatherer.fill(&values));
-        let call = case.ask(ask, &specialties::read)?;
-        let names = call.record["fields"].as_array().into_iter().flatten();
-        let names = names.filter_map(Value::as_str).map(str::to_owned);
-        Ok(names.collect())
+        let messages = self.gatherer.fill_question(case.item, &[]);
+        let call = case.call(&step, GATHERER, "gatherer", messages);
+        Ok(case.ask(call, read_specialties)?.value.fields)
     }
 
     /// Every doctor's own analysis. From the second round on it is another draw of the same prompt: nothing of the rounds before is
@@ -118,23 +110,18 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[String],
-    ) -> Result<Vec<CallLine>, PanelError> {
+        specialties: &[&str],
+    ) -> Result<Vec<Asked<Explained>>, PanelError> {
         let (stage, round) = match round {
             1 => (Stage::Initial, 0),
             later => (Stage::Aside, later),
         };
         let step = Step { stage, round, purpose: "analysis", shape: self.opinion_shape(case.item) };
-        let options = option_lines(case.item);
-        let asks = specialties.iter().enumerate().map(|(doctor, specialty)| {
-            let values = [
-                ("specialty", specialty.as_str()),
-                ("question", &case.item.question),
-                ("options", &options),
-            ];
-            step.ask(doctor, doctor_name(doctor), self.analysis.fill(&values))
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+            let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
+            case.call(&step, doctor, doctor_name(doctor), messages)
         });
-        case.ask_all(asks.collect(), &read_opinion)
+        case.ask_all(calls, read_opinion)
     }
 
     /// The report on the opinions, which names no answer.
@@ -142,8 +129,8 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[String],
-        opinions: &[CallLine],
+        specialties: &[&str],
+        opinions: &[Asked<Explained>],
     ) -> Result<String, PanelError> {
         let step = Step {
             stage: Stage::Aside,
@@ -151,22 +138,21 @@ impl Harness {
             purpose: "synthesis",
             shape: self.decoding.record(vec![("explanation", self.decoding.string())]),
         };
-        let opinion = |(doctor, (specialty, call)): (usize, (&String, &CallLine))| {
+        let opinions = specialties.iter().zip(opinions).enumerate();
+        let opinions = opinions.map(|(doctor, (specialty, opinion))| {
             let values = [
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
-                ("explanation", &field(&call.record, "explanation")),
-                ("answer", &field(&call.record, "answer")),
+                ("explanation", &opinion.value.explanation),
+                ("answer", &opinion.value.answer),
             ];
             fill(&self.opinion, &values)
-        };
-        let opinions = specialties.iter().zip(opinions).enumerate().map(opinion);
+        });
         let opinions = opinions.collect::<Vec<_>>().join("\n\n");
         let round = round.to_string();
         let values = [("round", round.as_str()), ("opinions", &opinions)];
-        let ask = step.ask(META, "meta", self.synthesis.fill(&values));
-        let call = case.ask(ask, &read_synthesis)?;
-        Ok(field(&call.record, "explanation"))
+        let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
+        Ok(case.ask(call, read_synthesis)?.value.explanation)
     }
 
     /// Every doctor's verdict on the report, which is all that they are shown.
@@ -178,9 +164,9 @@ impl Harness {
         &self,
         case: &Case<'_>,
         round: u32,
-        specialties: &[String],
+        specialties: &[&str],
         synthesis: &str,
-    ) -> Result<Vec<CallLine>, PanelError> {
+    ) -> Result<Vec<Asked<Review>>, PanelError> {
         let step = Step {
             stage: Stage::Round,
             round,
@@ -191,28 +177,23 @@ impl Harness {
                 ("answer", form::answer(case.item)),
             ]),
         };
-        let asks = specialties.iter().enumerate().map(|(doctor, specialty)| {
-            let values = [("specialty", specialty.as_str()), ("synthesis", synthesis)];
-            step.ask(doctor, doctor_name(doctor), self.review.fill(&values))
+        let calls = specialties.iter().enumerate().map(|(doctor, specialty)| {
+            let values = [("specialty", *specialty), ("synthesis", synthesis)];
+            case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
-        case.ask_all(asks.collect(), &read_review)
+        case.ask_all(calls, read_review)
     }
 
-    fn decide(&self, case: &Case<'_>, round: u32, synthesis: &str) -> Result<CallLine, PanelError> {
-        let step = Step {
-            stage: Stage::Final,
-            round,
-            purpose: "decision",
-            shape: self.opinion_shape(case.item),
-        };
-        let options = option_lines(case.item);
-        let values = [
-            ("question", case.item.question.as_str()),
-            ("options", &options),
-            ("synthesis", synthesis),
-        ];
-        let ask = step.ask(DECISION, "decision", self.decision.fill(&values));
-        case.ask(ask, &read_opinion)
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        synthesis: &str,
+    ) -> Result<Asked<Explained>, PanelError> {
+        let (stage, purpose) = (Stage::Final, "decision");
+        let step = Step { stage, round, purpose, shape: self.opinion_shape(case.item) };
+        let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
+        case.ask(case.call(&step, DECISION, "decision", messages), read_opinion)
     }
 
     fn opinion_shape(&self, question: &Question) -> Shape {
@@ -227,31 +208,47 @@ fn doctors() -> Vec<String> {
     (0..DOCTORS).map(doctor_name).collect()
 }
 
-fn letters(calls: &[CallLine]) -> Vec<String> {
-    let answer = |call: &CallLine| field(&call.record, "answer");
-    calls.iter().map(answer).collect()
+/// A doctor's word on the report.
+#[derive(Serialize)]
+struct Review {
+    agree: bool,
+    explanation: String,
+    answer: String,
 }
 
-fn read_opinion(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+impl Record for Review {
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
+}
+
+#[derive(Serialize)]
+struct Synthesis {
+    explanation: String,
+}
+
+impl Record for Synthesis {}
+
+fn read_opinion(text: &str, finish_reason: FinishReason) -> (Explained, Parse) {
     let reply = Reply::read(text, finish_reason, "answer");
-    let record = json!({"explanation": reply.prose("explanation"), "answer": reply.answer()});
-    (record, reply.parse)
+    let (explanation, answer) = (reply.prose("explanation"), reply.answer());
+    (Explained { explanation, answer }, reply.parse)
 }
 
 /// An answer in it is left out.
-fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Synthesis, Parse) {
     let reply = Reply::read(text, finish_reason, "explanation");
-    (json!({"explanation": reply.prose("explanation")}), reply.parse)
+    (Synthesis { explanation: reply.prose("explanation") }, reply.parse)
 }
 
-fn read_review(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+fn read_review(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
     let reply = Reply::read(text, finish_reason, "agree");
-    let record = json!({
-        "agree": agrees(&reply, without_thinking(text)),
-        "explanation": reply.prose("reason"),
-        "answer": reply.answer(),
-    });
-    (record, reply.parse)
+    let review = Review {
+        agree: agrees(&reply, without_thinking(text)),
+        explanation: reply.prose("reason"),
+        answer: reply.answer(),
+    };
+    (review, reply.parse)
 }
 
 /// `true`, "true" or "yes"; where there is no object, the last line with "agree" in it that has one of these words or none. Who says
@@ -271,6 +268,47 @@ fn agrees(reply: &Reply, text: &str) -> bool {
 
 fn is_yes(word: &str) -> bool {
     matches!(word, "true" | "yes")
+}
+
+/// What a name has to contain, in the order in which it is looked for, and the specialty that it then is.
+const KNOWN: [(&str, &str); 5] = [
+    ("pediatr", "Pediatrics"),
+    ("cardio", "Cardiology"),
+    ("pulmon", "Pulmonology"),
+    ("neonat", "Neonatology"),
+    ("genet", "Genetics"),
+];
+
+/// Who comes when the gatherer's reply cannot be read.
+const UNREAD: [&str; DOCTORS] = ["Cardiology", "Pulmonology", "Neonatology"];
+
+/// The doctors' specialties.
+#[derive(Serialize)]
+pub struct Specialties {
+    pub fields: Vec<&'static str>,
+}
+
+impl Record for Specialties {}
+
+/// Reads the gatherer's reply; MedAgentBoard drops every specialty but five. Places that known names leave open are filled with the known specialties in order, those
+/// before as many as there are names left out, whether or not they are among the names.
+pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
+    let object = |value: &Value| value.as_object().cloned();
+    let Some((object, parse)) = json_object::read(text, finish_reason, object) else {
+        return (Specialties { fields: UNREAD.to_vec() }, Parse::Fallback);
+    };
+    let names = object.get("fields").and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let mut specialties: Vec<&str> = names.filter_map(known).take(DOCTORS).collect();
+    let defaults = KNOWN.iter().take(DOCTORS).skip(specialties.len());
+    specialties.extend(defaults.map(|(_, specialty)| *specialty));
+    (Specialties { fields: specialties }, parse)
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let found = KNOWN.iter().find(|(part, _)| name.contains(part));
+    found.map(|(_, specialty)| *specialty)
 }
 
 #[cfg(test)]

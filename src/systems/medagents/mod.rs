@@ -4,6 +4,97 @@
 
 pub mod harness;
 pub mod original;
-pub mod settings;
-pub mod specialties;
 pub mod texts;
+
+use serde::{Deserialize, Serialize};
+
+use self::harness::Harness;
+use self::original::Original;
+use super::System;
+use super::config::{self, Slot};
+use super::decoding::Decoding;
+use super::settings::whole;
+use crate::prompts::{PromptError, PromptSet};
+
+/// Doctors of a consultation; the experts of the original take turns on their members of the panel.
+const DOCTORS: usize = 3;
+/// Members of the panel, by index: the doctors come first.
+const GATHERER: usize = DOCTORS;
+const META: usize = DOCTORS + 1;
+const DECISION: usize = DOCTORS + 2;
+
+/// Experts of the original on the question, and on its options.
+const QUESTION_EXPERTS: usize = 5;
+const OPTION_EXPERTS: usize = 2;
+
+/// Whose protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// MedAgentBoard's.
+    Harness,
+    /// The authors'. They decode greedily; here every model keeps its own decoding, as in all systems.
+    Original,
+}
+
+/// How MedAgents runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    pub form: Form,
+    /// Rounds of review at most, in the original of voting.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub max_rounds: u32,
+    /// In the original form, `max_tokens` is the authors' for each kind of call.
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { form: Form::Harness, max_rounds: 3, decoding: Decoding::default() }
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        // The doctors have the panel's models in turn; everybody else its first.
+        let doctors = (0..DOCTORS).map(doctor_name);
+        Slot::in_order(doctors, &["gatherer", "meta", "decision"])
+    }
+
+    fn max_calls(&self) -> u32 {
+        let experts = (QUESTION_EXPERTS + OPTION_EXPERTS) as u32;
+        match self.form {
+            Form::Harness => 2 + self.max_rounds * (2 * DOCTORS as u32 + 1),
+            Form::Original => 4 + experts + self.max_rounds * (2 * experts + 1),
+        }
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(match self.form {
+            Form::Harness => Box::new(Harness::new(self, prompts)?),
+            Form::Original => Box::new(Original::new(self, prompts)?),
+        })
+    }
+}
+
+fn doctor_name(doctor: usize) -> String {
+    format!("doctor-{}", doctor + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doctors_sit_on_the_panels_models_and_the_others_on_the_first() {
+        let slots = config::Settings::slots(&Settings::default());
+        let names: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
+        assert_eq!(names, ["doctor-1", "doctor-2", "doctor-3", "gatherer", "meta", "decision"]);
+        let models: Vec<usize> = slots.iter().map(|slot| slot.model).collect();
+        assert_eq!(models, [0, 1, 2, 0, 0, 0]);
+        assert_eq!(names[GATHERER], "gatherer");
+        assert_eq!((names[META], names[DECISION]), ("meta", "decision"));
+    }
+}

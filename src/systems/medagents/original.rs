@@ -3,23 +3,17 @@
 //!
 //! Experts give no letters, so that there are no trajectories to compare: the decision is the one answer of a case, and its first.
 
-use super::settings::{
-    DECISION, DOCTORS, GATHERER, META, OPTION_EXPERTS, QUESTION_EXPERTS, Settings,
-};
-use super::texts::{
-    domains, read_advice, read_analysis, read_answer, read_domains, read_report, read_vote,
-};
+use super::texts::{read_advice, read_analysis, read_answer, read_domains, read_report, read_vote};
+use super::{DECISION, DOCTORS, GATHERER, META, OPTION_EXPERTS, QUESTION_EXPERTS, Settings};
 use crate::data::{Item, Question};
-use crate::panel::PanelError;
+use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::Grammar;
-use crate::record::{CallLine, ItemLine, Message, Stage};
-use crate::systems::case::{Case, Verdict};
-use crate::systems::decoding::{Decoding, Shape};
+use crate::record::{FinishReason, Grammar, ItemLine, Message, Parse, Stage};
+use crate::systems::case::{Case, Record, Step, Verdict};
+use crate::systems::decoding::Decoding;
 use crate::systems::form;
-use crate::systems::reply::field;
-use crate::systems::step::{Step, Templates};
-use crate::systems::text::option_lines;
+use crate::systems::messages::{Templates, fill_question};
+use crate::systems::reply::Explained;
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
 
@@ -68,9 +62,8 @@ impl Original {
         let user = |name: &str, placeholders: &[&str]| {
             Templates::user(prompts, &format!("medagents/original-{name}"), placeholders)
         };
-        let block = |name: &str, placeholders: &[&str]| -> Result<String, PromptError> {
-            let name = format!("medagents/original-{name}.txt");
-            Ok(prompts.get(&name, placeholders)?.to_owned())
+        let block = |name: &str, placeholders: &[&str]| {
+            prompts.get(&format!("medagents/original-{name}"), placeholders)
         };
         let optional = ["question", "options", "analyses"];
         let both = ["question_analyses", "option_analyses"];
@@ -97,8 +90,9 @@ impl System for Original {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
         let (on_question, on_options) = self.recruit(&case)?;
-        let first = self.analyse_question(&case, &on_question)?;
-        let second = self.analyse_options(&case, &on_options, &first)?;
+        let first = self.analyse(&case, &on_question, &self.question_analysis, &[])?;
+        let more = [("analyses", first.as_str())];
+        let second = self.analyse(&case, &on_options, &self.option_analysis, &more)?;
         let mut report = self.write_report(&case, &first, &second)?;
         let experts: Vec<Expert> = on_question.into_iter().chain(on_options).collect();
         let mut voted = 0;
@@ -111,33 +105,29 @@ impl System for Original {
             report = self.revise(&case, round, &report, &advice)?;
         }
         let decision = self.decide(&case, voted, &report)?;
-        let answer = field(&decision.record, "answer");
-        let agents = vec![decision.agent.clone()];
-        let last = round_line(voted, Stage::Final, agents, vec![answer.clone()], report);
+        let Asked { call, value: Explained { explanation, answer } } = decision;
+        let answers = vec![answer.clone()];
+        let last = round_line(voted, Stage::Final, vec![call.agent], answers, report);
         let verdict = Verdict {
             team_confidence: f64::from(u8::from(!answer.is_empty())),
-            rationale: field(&decision.record, "explanation"),
+            rationale: explanation,
             answer,
             tie: false,
         };
         Ok(case.close(vec![last], verdict).into())
     }
 
-    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
-        let Item::Question(question) = item else {
-            return Vec::new();
-        };
-        let prompts = self.domain_prompts(question).into_iter();
-        prompts.map(|messages| Opening::new(GATHERER, messages)).collect()
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let prompts = self.domain_prompts(item.question()?).into_iter();
+        Some(prompts.map(|messages| Opening { member: GATHERER, messages }).collect())
     }
 }
 
 impl Original {
     /// What the gatherer is asked: the fields for the question, and those for its options.
     fn domain_prompts(&self, question: &Question) -> [Vec<Message>; 2] {
-        let options = option_lines(question);
-        let values = [("question", question.question.as_str()), ("options", &options)];
-        [self.question_domains.fill(&values), self.option_domains.fill(&values)]
+        [&self.question_domains, &self.option_domains]
+            .map(|templates| templates.fill_question(question, &[]))
     }
 
     /// The experts on the question and those on its options.
@@ -150,14 +140,14 @@ impl Original {
         };
         let steps =
             [step("question-domains", QUESTION_EXPERTS), step("option-domains", OPTION_EXPERTS)];
-        let asks = self.domain_prompts(case.item).into_iter().zip(&steps);
-        let asks = asks.map(|(messages, step)| step.ask(GATHERER, "gatherer", messages));
-        let calls = case.ask_all(asks.collect(), &read_domains)?;
-        let experts = |call: usize, kind: &str, count: usize, seats_taken: usize| {
-            let domains = domains(&calls[call].record, count).into_iter().enumerate();
+        let calls = self.domain_prompts(case.item).into_iter().zip(&steps);
+        let calls = calls.map(|(messages, step)| case.call(step, GATHERER, "gatherer", messages));
+        let domains = case.ask_all(calls, read_domains)?;
+        let experts = |call: usize, kind: &str, count: usize, taken: usize| {
+            let domains = domains[call].value.first(count).into_iter().enumerate();
             let expert = |(at, domain): (usize, String)| Expert {
                 name: format!("{kind}-expert-{}", at + 1),
-                member: (seats_taken + at) % DOCTORS,
+                member: (taken + at) % DOCTORS,
                 domain,
             };
             domains.map(expert).collect::<Vec<_>>()
@@ -167,46 +157,29 @@ impl Original {
         Ok((on_question, on_options))
     }
 
-    /// The analyses of the question, as the others are shown them.
-    fn analyse_question(&self, case: &Case<'_>, experts: &[Expert]) -> Result<String, PanelError> {
-        let values = [("question", case.item.question.as_str())];
-        self.analyse(case, experts, &self.question_analysis, &values)
-    }
-
-    /// The analyses of the options in the light of the others.
-    fn analyse_options(
-        &self,
-        case: &Case<'_>,
-        experts: &[Expert],
-        analyses: &str,
-    ) -> Result<String, PanelError> {
-        let options = option_lines(case.item);
-        let values = [
-            ("question", case.item.question.as_str()),
-            ("options", &options),
-            ("analyses", analyses),
-        ];
-        self.analyse(case, experts, &self.option_analysis, &values)
-    }
-
+    /// The analyses, as the others are shown them.
     fn analyse(
         &self,
         case: &Case<'_>,
         experts: &[Expert],
         templates: &Templates,
-        values: &[(&str, &str)],
+        more: &[(&str, &str)],
     ) -> Result<String, PanelError> {
         let step = Step {
             stage: Stage::Aside,
             round: 0,
             purpose: "analysis",
-            shape: self.prose(ANALYSIS_TOKENS),
+            shape: self.decoding.within(form::passage(self.decoding.record_chars), ANALYSIS_TOKENS),
         };
-        let calls =
-            self.ask_experts(case, experts.iter(), &step, templates, values, &read_analysis)?;
-        let analysed = experts.iter().zip(&calls).map(|(expert, call)| {
-            let analysis = field(&call.record, "text");
-            fill(&self.analysed, &[("domain", &expert.domain), ("analysis", &analysis)])
+        let calls = experts.iter().map(|expert| {
+            let values = [&[("domain", expert.domain.as_str())], more].concat();
+            let messages = templates.fill_question(case.item, &values);
+            case.call(&step, expert.member, &expert.name, messages)
+        });
+        let analyses = case.ask_all(calls, read_analysis)?;
+        let analysed = experts.iter().zip(&analyses).map(|(expert, analysis)| {
+            let values = [("domain", expert.domain.as_str()), ("analysis", &analysis.value.text)];
+            fill(&self.analysed, &values)
         });
         Ok(analysed.collect::<Vec<_>>().join("\n\n"))
     }
@@ -222,8 +195,9 @@ impl Original {
             format!("Key Knowledge: (?s:.{{1,{chars}}})\nTotal Analysis: (?s:.{{1,{chars}}})");
         let step = self.step(Stage::Aside, 0, "report", regex, REPORT_TOKENS);
         let values = [("question_analyses", on_question), ("option_analyses", on_options)];
-        let call = case.ask(step.ask(META, "meta", self.report.fill(&values)), &read_report)?;
-        Ok(self.report_of(case.item, &call))
+        let report =
+            case.ask(case.call(&step, META, "meta", self.report.fill(&values)), read_report)?;
+        Ok(self.report_of(case.item, &report.value.text))
     }
 
     /// A vote of all experts, and the advice of those that are against the report.
@@ -234,25 +208,23 @@ impl Original {
         experts: &[Expert],
         report: &str,
     ) -> Result<String, PanelError> {
-        let values = [("report", report)];
         let step = Step {
             stage: Stage::Aside,
             round,
             purpose: "vote",
             shape: self.decoding.within(form::word(&["YES", "NO"]), VOTE_TOKENS),
         };
-        let votes =
-            self.ask_experts(case, experts.iter(), &step, &self.vote, &values, &read_vote)?;
-        let votes = experts.iter().zip(&votes);
-        let against = votes.filter(|(_, call)| call.record["agree"] == false);
-        let against: Vec<&Expert> = against.map(|(expert, _)| expert).collect();
+        let everybody: Vec<&Expert> = experts.iter().collect();
+        let votes = self.ask_experts(case, &everybody, &step, &self.vote, report, read_vote)?;
+        let votes = everybody.into_iter().zip(&votes);
+        let against = votes.filter(|(_, vote)| !vote.value.agree).map(|(expert, _)| expert);
+        let against: Vec<&Expert> = against.collect();
         let regex = format!("Revisions: (?s:.{{1,{}}})", self.decoding.record_chars);
         let step = self.step(Stage::Aside, round, "advice", regex, ADVICE_TOKENS);
-        let speakers = against.iter().copied();
-        let calls = self.ask_experts(case, speakers, &step, &self.advice, &values, &read_advice)?;
-        let advised = against.iter().zip(&calls).map(|(expert, call)| {
-            let advice = field(&call.record, "text");
-            fill(&self.advised, &[("domain", &expert.domain), ("advice", &advice)])
+        let advice = self.ask_experts(case, &against, &step, &self.advice, report, read_advice)?;
+        let advised = against.iter().zip(&advice).map(|(expert, advice)| {
+            let values = [("domain", expert.domain.as_str()), ("advice", &advice.value.text)];
+            fill(&self.advised, &values)
         });
         Ok(advised.collect::<Vec<_>>().join("\n\n"))
     }
@@ -267,49 +239,44 @@ impl Original {
         let regex = format!("Total Analysis: (?s:.{{1,{}}})", self.decoding.record_chars);
         let step = self.step(Stage::Aside, round, "revision", regex, REPORT_TOKENS);
         let values = [("report", report), ("advice", advice)];
-        let call = case.ask(step.ask(META, "meta", self.revision.fill(&values)), &read_report)?;
-        Ok(self.report_of(case.item, &call))
+        let call = case.call(&step, META, "meta", self.revision.fill(&values));
+        let report = case.ask(call, read_report)?;
+        Ok(self.report_of(case.item, &report.value.text))
     }
 
-    fn decide(&self, case: &Case<'_>, round: u32, report: &str) -> Result<CallLine, PanelError> {
+    fn decide(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        report: &str,
+    ) -> Result<Asked<Explained>, PanelError> {
         let letters: String = case.item.letters().collect();
         let regex = format!("Option: \\[[{letters}]\\]");
         let step = self.step(Stage::Final, round, "decision", regex, REPORT_TOKENS);
         let messages = self.answer.fill(&[("report", report)]);
-        case.ask(step.ask(DECISION, "decision", messages), &read_answer)
+        case.ask(case.call(&step, DECISION, "decision", messages), read_answer)
     }
 
     /// The report as everybody is shown it.
-    fn report_of(&self, question: &Question, call: &CallLine) -> String {
-        let values = [
-            ("question", question.question.as_str()),
-            ("options", &option_lines(question)),
-            ("analysis", &field(&call.record, "text")),
-        ];
-        fill(&self.report_body, &values)
+    fn report_of(&self, question: &Question, analysis: &str) -> String {
+        fill_question(&self.report_body, question, &[("analysis", analysis)])
     }
 
-    /// Asks experts the same, each for its own field.
-    fn ask_experts<'e>(
+    /// Asks experts the same of a report, each for its own field.
+    fn ask_experts<R: Record>(
         &self,
         case: &Case<'_>,
-        experts: impl Iterator<Item = &'e Expert>,
+        experts: &[&Expert],
         step: &Step,
         templates: &Templates,
-        values: &[(&str, &str)],
-        read: crate::panel::Reader<'_>,
-    ) -> Result<Vec<CallLine>, PanelError> {
-        let asks = experts.map(|expert| {
-            let domain = [("domain", expert.domain.as_str())];
-            let values = [&domain, values].concat();
-            step.ask(expert.member, &expert.name, templates.fill(&values))
+        report: &str,
+        read: fn(&str, FinishReason) -> (R, Parse),
+    ) -> Result<Vec<Asked<R>>, PanelError> {
+        let calls = experts.iter().map(|expert| {
+            let values = [("domain", expert.domain.as_str()), ("report", report)];
+            case.call(step, expert.member, &expert.name, templates.fill(&values))
         });
-        case.ask_all(asks.collect(), read)
-    }
-
-    fn prose(&self, tokens: usize) -> Shape {
-        let chars = self.decoding.record_chars;
-        self.decoding.within(form::passage(chars), tokens)
+        case.ask_all(calls, read)
     }
 
     fn step(

@@ -1,10 +1,12 @@
 //! How the original reads its experts' texts, which are no records: by marks in them.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::record::{FinishReason, Parse};
 use crate::systems::answer::normalise_answer;
+use crate::systems::case::Record;
 use crate::systems::json_object::without_thinking;
+use crate::systems::reply::{Agreement, Explained, Passage};
 
 /// The field of an expert for whom none was named.
 pub const GENERAL: &str = "General Medicine";
@@ -13,69 +15,74 @@ const ADVICE_MARK: &str = "Revisions:";
 /// What a model says of itself before it comes to the point.
 const DISCLAIMER: &str = "as an ai language model";
 
-/// What stands behind the last colon, parted by ` | `: `{"domains": […]}`, empty where nothing does.
-pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
-    let text = without_thinking(text);
-    let list = text.rsplit(':').next().unwrap_or("").trim();
-    let names = list.split(" | ").map(str::trim);
-    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-    let found = text.contains(':') && !names.is_empty();
-    (json!({"domains": names}), parse(found, finish_reason))
+/// The fields that a gatherer names.
+#[derive(Serialize)]
+pub struct Domains {
+    domains: Vec<String>,
 }
 
-/// The first `count` domains of a record; as many general ones where it has none.
-pub fn domains(record: &Value, count: usize) -> Vec<String> {
-    let names = record["domains"].as_array().into_iter().flatten();
-    let names = names.filter_map(Value::as_str).map(str::to_owned);
-    let named: Vec<String> = names.take(count).collect();
-    match named.is_empty() {
-        true => vec![GENERAL.to_owned(); count],
-        false => named,
+impl Record for Domains {}
+
+impl Domains {
+    /// The first `count`; as many general ones where there is none.
+    pub fn first(&self, count: usize) -> Vec<String> {
+        match self.domains.is_empty() {
+            true => vec![GENERAL.to_owned(); count],
+            false => self.domains.iter().take(count).cloned().collect(),
+        }
     }
 }
 
-/// An analysis, without a last sentence that was cut short and without a disclaimer: `{"text": …}`.
-pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+/// What stands behind the last colon, parted by ` | `.
+pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse) {
+    let text = without_thinking(text);
+    let list = text.rsplit(':').next().unwrap_or("").trim();
+    let names = list.split(" | ").map(str::trim).filter(|name| !name.is_empty());
+    let domains: Vec<String> = names.map(str::to_owned).collect();
+    let parse = parse(text.contains(':') && !domains.is_empty(), finish_reason);
+    (Domains { domains }, parse)
+}
+
+/// An analysis, without a last sentence that was cut short and without a disclaimer.
+pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let analysis = without_disclaimer(whole_sentences(text));
     let parse = parse(!analysis.is_empty(), finish_reason);
-    (json!({"text": analysis}), parse)
+    (Passage { text: analysis.to_owned() }, parse)
 }
 
 /// What stands between the first `Total Analysis:` and the next; without one, all there is. The key knowledge before it is dropped, as
 /// the authors' code does.
-pub fn read_report(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
-    let analysis = marked.unwrap_or(text);
-    (json!({"text": analysis}), parse(marked.is_some(), finish_reason))
+    let text = marked.unwrap_or(text).to_owned();
+    (Passage { text }, parse(marked.is_some(), finish_reason))
 }
 
-/// The first "yes" or "no" anywhere, in other words too; who says neither agrees: `{"agree": …}`.
-pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+/// The first "yes" or "no" anywhere, in other words too; who says neither agrees.
+pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Agreement, Parse) {
     let text = without_thinking(text).to_lowercase();
     let (yes, no) = (text.find("yes"), text.find("no"));
-    let agrees = no.is_none_or(|no| yes.is_some_and(|yes| yes < no));
-    let parse = parse(yes.or(no).is_some(), finish_reason);
-    (json!({"agree": agrees}), parse)
+    let agree = no.is_none_or(|no| yes.is_some_and(|yes| yes < no));
+    (Agreement { agree }, parse(yes.or(no).is_some(), finish_reason))
 }
 
 /// What stands behind `Revisions:`; without it, all there is.
-pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split_once(ADVICE_MARK).map(|(_, advice)| advice.trim());
     let parse = parse(marked.is_some(), finish_reason);
-    (json!({"text": marked.unwrap_or(text)}), parse)
+    (Passage { text: marked.unwrap_or(text).to_owned() }, parse)
 }
 
 /// The letter behind the last colon (MED-MAD, B.2), which is the authors' first of A to E for as many options as there are.
-pub fn read_answer(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
+pub fn read_answer(text: &str, finish_reason: FinishReason) -> (Explained, Parse) {
     let text = without_thinking(text).trim();
     let behind = text.rsplit(':').next().unwrap_or("");
     let answer = normalise_answer(behind);
     let found = text.contains(':') && !answer.is_empty();
-    let record = json!({"explanation": text, "answer": answer});
-    (record, parse(found, finish_reason))
+    (Explained { explanation: text.to_owned(), answer }, parse(found, finish_reason))
 }
 
 fn parse(found: bool, finish_reason: FinishReason) -> Parse {
@@ -113,28 +120,32 @@ fn without_disclaimer(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn stop(read: fn(&str, FinishReason) -> (Value, Parse), text: &str) -> (Value, Parse) {
+    fn stop<T>(read: fn(&str, FinishReason) -> (T, Parse), text: &str) -> (T, Parse) {
         read(text, FinishReason::Stop)
+    }
+
+    fn passage(text: &str, parse: Parse) -> (Passage, Parse) {
+        (Passage { text: text.to_owned() }, parse)
     }
 
     #[test]
     fn domains_stand_behind_the_last_colon() {
         let (record, parse) = stop(read_domains, "Sure: Medical Field: Cardiology | Nephrology | ");
         assert_eq!(
-            (domains(&record, 5), parse),
+            (record.first(5), parse),
             (vec!["Cardiology".into(), "Nephrology |".into()], Parse::Ok)
         );
-        assert_eq!(domains(&record, 1), ["Cardiology"]);
+        assert_eq!(record.first(1), ["Cardiology"]);
         let (none, parse) = stop(read_domains, "Medical Field:");
         assert_eq!(parse, Parse::Fallback);
-        assert_eq!(domains(&none, 2), [GENERAL, GENERAL]);
+        assert_eq!(none.first(2), [GENERAL, GENERAL]);
         let (prose, parse) = stop(read_domains, "Cardiology");
-        assert_eq!((domains(&prose, 5), parse), (vec!["Cardiology".into()], Parse::Fallback));
+        assert_eq!((prose.first(5), parse), (vec!["Cardiology".into()], Parse::Fallback));
     }
 
     #[test]
     fn a_sentence_that_was_cut_short_goes_and_so_does_a_disclaimer() {
-        let text = |text: &str| stop(read_analysis, text).0["text"].as_str().unwrap().to_owned();
+        let text = |text: &str| stop(read_analysis, text).0.text;
         assert_eq!(text("Fever of 38.5 degrees. It points to an inf"), "Fever of 38.5 degrees.");
         assert_eq!(text("Fever. Rash."), "Fever. Rash.");
         assert_eq!(text("Only one, and cut"), "Only one, and cut");
@@ -142,21 +153,21 @@ mod tests {
         assert_eq!(text("<think>no.</think> Rash."), "Rash.");
         assert_eq!(stop(read_analysis, " ").1, Parse::Fallback);
         let cut = read_analysis("Fever. Ra", FinishReason::Length);
-        assert_eq!(cut, (json!({"text": "Fever."}), Parse::Fallback));
+        assert_eq!(cut, passage("Fever.", Parse::Fallback));
     }
 
     #[test]
     fn a_report_is_what_its_mark_says() {
         let marked = "Key Knowledge: k\nTotal Analysis: the whole\nTotal Analysis: again";
-        assert_eq!(stop(read_report, marked), (json!({"text": "the whole"}), Parse::Ok));
-        assert_eq!(stop(read_report, "prose"), (json!({"text": "prose"}), Parse::Fallback));
-        assert_eq!(stop(read_advice, "Revisions: more"), (json!({"text": "more"}), Parse::Ok));
-        assert_eq!(stop(read_advice, "more"), (json!({"text": "more"}), Parse::Fallback));
+        assert_eq!(stop(read_report, marked), passage("the whole", Parse::Ok));
+        assert_eq!(stop(read_report, "prose"), passage("prose", Parse::Fallback));
+        assert_eq!(stop(read_advice, "Revisions: more"), passage("more", Parse::Ok));
+        assert_eq!(stop(read_advice, "more"), passage("more", Parse::Fallback));
     }
 
     #[test]
     fn a_vote_is_the_first_yes_or_no_and_silence_agrees() {
-        let agrees = |text: &str| stop(read_vote, text).0["agree"].as_bool().unwrap();
+        let agrees = |text: &str| stop(read_vote, text).0.agree;
         assert!(agrees("YES"));
         assert!(!agrees("No, yes"));
         assert!(agrees("Yes, not no"));
@@ -169,7 +180,7 @@ mod tests {
     fn an_answer_is_the_letter_behind_the_last_colon() {
         let answer = |text: &str| {
             let (record, parse) = stop(read_answer, text);
-            (record["answer"].as_str().unwrap().to_owned(), parse)
+            (record.answer, parse)
         };
         assert_eq!(answer("A fits. Option: [C]"), ("C".into(), Parse::Ok));
         assert_eq!(answer("Option: [J]"), ("J".into(), Parse::Ok));

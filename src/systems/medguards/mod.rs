@@ -1,9 +1,5 @@
 //! MedGuards: an error in a clinical note is detected, located and corrected, each by agents of its own, with arbitration where two differ.
 
-pub mod combined;
-pub mod correction;
-pub mod detection;
-pub mod localisation;
 pub mod parse;
 pub mod protocol;
 pub mod settings;

@@ -1,9 +1,37 @@
 //! What an agent's text says: its reasons, its confidence, its label or sentence. As the paper's tags have it; or as the published
 //! code reads it, mistakes and all (`release_compat`).
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
-use crate::record::{CallLine, Parse};
+use crate::record::Parse;
+use crate::systems::case::Record;
+
+/// What an agent is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Whether the note has an error.
+    Label,
+    /// The sentence that has it.
+    Place,
+    /// What a sentence should say.
+    Correction,
+    PlaceAndCorrection,
+    Everything,
+}
+
+/// What one agent said; its record has what was wanted.
+#[derive(Clone, Debug)]
+pub struct Said {
+    wanted: Wanted,
+    pub thought: String,
+    /// Whether the note has an error.
+    pub flag: Option<bool>,
+    pub located: Located,
+    pub correction: Option<String>,
+    /// From 0 to 1.
+    pub confidence: Option<f64>,
+}
 
 /// One agent's words about where the error is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,50 +117,62 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
     (!found.is_empty() && !is_nan(&found)).then_some(found)
 }
 
-/// What a call's line keeps of a label.
-pub fn read_flag(text: &str, release_compat: bool) -> (Value, Parse) {
-    let flag = flag(text, release_compat);
-    let record = json!({"thought": thought(text), "flag": flag, "confidence": confidence(text)});
-    (record, parse_of(flag.is_some(), section(text, "think")))
-}
-
-/// What a call's line keeps of a sentence.
-pub fn read_located(text: &str, release_compat: bool) -> (Value, Parse) {
-    let located = located(text, release_compat);
-    let is_read = located != Located::Malformed;
-    let record = json!({"thought": thought(text), "result": located.words(), "confidence": confidence(text)});
-    (record, parse_of(is_read, section(text, "result")))
-}
-
-/// What a call's line keeps of a correction.
-pub fn read_correction(text: &str, release_compat: bool) -> (Value, Parse) {
-    let correction = correction(text, "result", release_compat);
-    let is_read = correction.is_some();
-    let record =
-        json!({"thought": thought(text), "correction": correction, "confidence": confidence(text)});
-    (record, parse_of(is_read, section(text, "result")))
-}
-
-/// As asked for, or found without the tag that was asked for, or not at all.
-fn parse_of(is_read: bool, tag: Option<&str>) -> Parse {
-    match (is_read, tag) {
+/// Reads a text that was to give what is wanted.
+pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
+    let (flag_text, tag) = match wanted {
+        Wanted::Correction => (text.to_owned(), "result"),
+        // A label stands outside the sentences.
+        Wanted::Everything => (without(&without(text, "result"), "correction"), "correction"),
+        _ => (text.to_owned(), "correction"),
+    };
+    let said = Said {
+        wanted,
+        thought: thought(text),
+        flag: flag(&flag_text, release_compat),
+        located: located(text, release_compat),
+        correction: correction(text, tag, release_compat),
+        confidence: confidence(text),
+    };
+    let is_placed = said.located != Located::Malformed;
+    let (is_read, tag) = match wanted {
+        Wanted::Label => (said.flag.is_some(), "think"),
+        Wanted::Correction => (said.correction.is_some(), "result"),
+        Wanted::Place | Wanted::PlaceAndCorrection => (is_placed, "result"),
+        Wanted::Everything => (is_placed && said.flag.is_some(), "result"),
+    };
+    let parse = match (is_read, section(text, tag)) {
         (true, Some(_)) => Parse::Ok,
         (true, None) => Parse::Repaired,
         (false, _) => Parse::Fallback,
+    };
+    (said, parse)
+}
+
+impl Record for Said {}
+
+impl Serialize for Said {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let keys: &[&str] = match self.wanted {
+            Wanted::Label => &["thought", "flag", "confidence"],
+            Wanted::Place => &["thought", "result", "confidence"],
+            Wanted::Correction => &["thought", "correction", "confidence"],
+            Wanted::PlaceAndCorrection => &["thought", "result", "confidence", "correction"],
+            Wanted::Everything => &["thought", "flag", "result", "correction", "confidence"],
+        };
+        let value = |key: &str| match key {
+            "thought" => json!(self.thought),
+            "flag" => json!(self.flag),
+            "result" => json!(self.located.words()),
+            "correction" => json!(self.correction),
+            _ => json!(self.confidence),
+        };
+        let fields = keys.iter().map(|key| ((*key).to_owned(), value(key)));
+        fields.collect::<Map<String, Value>>().serialize(to)
     }
 }
 
 impl Located {
-    /// What [`read_located`] kept of a text.
-    pub fn of(call: &CallLine) -> Located {
-        match (call.record["result"].as_str(), call.parse) {
-            (None, _) | (Some(""), Parse::Fallback | Parse::Refused) => Located::Malformed,
-            (Some("NAN"), _) => Located::Nothing,
-            (Some(words), _) => Located::Said(words.to_owned()),
-        }
-    }
-
-    /// As an item's line has it: empty where nothing could be read.
+    /// As records have it: empty where nothing could be read.
     pub fn words(&self) -> String {
         match self {
             Located::Said(words) => words.clone(),
@@ -158,7 +198,7 @@ pub fn section<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 }
 
 /// The text without any pair of these tags and what they hold.
-pub(super) fn without(text: &str, tag: &str) -> String {
+fn without(text: &str, tag: &str) -> String {
     let mut rest = text.to_owned();
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     while let Some(held) = section(&rest, tag) {

@@ -1,30 +1,40 @@
-//! One note: detect, locate, correct (Algorithm 1).
+//! One note: detect, locate, correct (Algorithm 1), each by agents of its own or several in one call (Table 11).
 
-use super::correction::Corrected;
-use super::detection::verdict;
-use super::localisation::Localised;
-use super::parse::Located;
-use super::settings::{Localisation, Settings, Structure};
-use super::texts::{Prompt, Texts};
+use super::parse::{Located, Said, Wanted, read, section};
+use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
+use super::texts::Texts;
 use crate::data::{Item, Note};
-use crate::panel::PanelError;
+use crate::panel::{Asked, Call, PanelError};
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{ItemLine, NoteLine};
-use crate::systems::case::Case;
-use crate::systems::config::Settings as _;
+use crate::record::{
+    DetectionLine, FinishReason, ItemLine, LocalisationLine, Message, NoteLine, NoteStage, Parse,
+    Source, Stage,
+};
+use crate::systems::case::{Case, Step};
 use crate::systems::{Opening, System, Task};
+use crate::text::{Match, align};
 
 /// Agents who guard a note.
 pub struct MedGuards {
-    pub(super) settings: Settings,
-    pub(super) texts: Texts,
+    settings: Settings,
+    texts: Texts,
 }
 
-impl MedGuards {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
-    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedGuards, PromptError> {
-        Ok(MedGuards { settings: settings.clone(), texts: Texts::new(settings, prompts)? })
+/// Where an agent places the error.
+#[derive(Clone, Debug, PartialEq)]
+struct Opinion {
+    located: Located,
+    /// `None` for NAN, and where nothing could be read.
+    sentence_id: Option<usize>,
+}
+
+impl Opinion {
+    /// Agents agree where they mean one sentence, or none; who could not be read agrees with nobody.
+    fn place(&self) -> Option<Option<usize>> {
+        match self.located {
+            Located::Malformed => None,
+            _ => Some(self.sentence_id),
+        }
     }
 }
 
@@ -32,106 +42,337 @@ impl System for MedGuards {
     /// Two calls on a note that both detectors take for right, seven at most with the paper's agents.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.note()?;
-        let mut record = case.open();
+        let mut line = case.open();
         match self.settings.structure {
-            Structure::One => self.do_all(&case, &mut record)?,
+            Structure::One => self.do_all(&case, &mut line)?,
             Structure::Two => {
-                self.detect_and_locate(&case, &mut record)?;
-                self.correct_what_was_located(&case, &mut record)?;
+                self.detect_and_locate(&case, &mut line)?;
+                self.correct(&case, &mut line)?;
             }
-            Structure::Three => {
-                let detection = self.detect_alone(&case)?;
-                record.flag = verdict(&detection);
-                record.detection = Some(detection);
-                if record.flag == Some(true) {
-                    let place = self.locate_alone(&case)?;
-                    self.take_place(case.item, &mut record, place);
-                    self.correct_what_was_located(&case, &mut record)?;
-                }
-            }
-            Structure::Four | Structure::Seven | Structure::Eight => {
-                let detection = self.detect(&case)?;
-                record.flag = verdict(&detection);
-                record.detection = Some(detection);
-                match (record.flag, self.settings.structure) {
-                    (Some(true), Structure::Four) => self.locate_and_correct(&case, &mut record)?,
+            structure => {
+                let detection = match structure {
+                    Structure::Three => self.detect_alone(&case)?,
+                    _ => self.detect(&case)?,
+                };
+                line.flag = verdict(&detection);
+                line.detection = Some(detection);
+                match (line.flag, structure) {
+                    (Some(true), Structure::Four) => self.locate_and_correct(&case, &mut line)?,
                     (Some(true), _) => {
-                        let place = self.locate(&case)?;
-                        self.take_place(case.item, &mut record, place);
-                        self.correct_what_was_located(&case, &mut record)?;
+                        self.locate(&case, &mut line)?;
+                        self.correct(&case, &mut line)?;
                     }
                     _ => {}
                 }
             }
         }
-        record.calls = case.calls();
-        Ok(record.into())
+        line.calls = case.calls();
+        Ok(line.into())
     }
 
-    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
-        let Item::Note(note) = item else {
-            return Vec::new();
-        };
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let note = item.note()?;
         let prompts = match self.settings.structure {
             Structure::One => vec![self.texts.do_all(note)],
             Structure::Two => vec![self.texts.detect_and_locate(note)],
-            Structure::Three => vec![self.texts.detect(Prompt::A, note)],
-            Structure::Four | Structure::Seven | Structure::Eight => {
-                let prompts = [Prompt::A, Prompt::B];
-                prompts.map(|one| self.texts.detect(one, note)).to_vec()
-            }
+            Structure::Three => self.texts.detect(note).into_iter().take(1).collect(),
+            _ => self.texts.detect(note).to_vec(),
         };
         let openings = prompts.into_iter().enumerate();
-        openings.map(|(member, messages)| Opening::new(member, messages)).collect()
+        Some(openings.map(|(member, messages)| Opening { member, messages }).collect())
     }
 }
 
+/// Detection: does the note have an error?
 impl MedGuards {
-    /// An agent's place in the panel.
-    ///
-    /// # Errors
-    /// An agent that the structure has not.
-    pub(super) fn seat(&self, agent: &str) -> Result<usize, PanelError> {
-        let mut seats = self.settings.seats().into_iter();
-        let seat = seats.position(|seat| seat.agent == agent);
-        seat.ok_or_else(|| PanelError::NoSeat { agent: agent.to_owned() })
+    fn detect_alone(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
+        let [prompt, _] = self.texts.detect(case.item);
+        let said = self.ask_alone(case, NoteStage::Detection, Wanted::Label, prompt)?;
+        Ok(detection(Source::Single, &[said]))
     }
 
-    fn correct_what_was_located(
-        &self,
-        case: &Case<'_, Note>,
-        record: &mut NoteLine,
-    ) -> Result<(), PanelError> {
-        if record.sentence_id.is_some() {
-            let corrected = self.correct(case, &record.sentence)?;
-            self.take_correction(record, corrected);
+    fn detect(&self, case: &Case<'_, Note>) -> Result<DetectionLine, PanelError> {
+        let agree = |said: &[Asked<Said>]| {
+            said[0].value.flag.is_some() && said[0].value.flag == said[1].value.flag
+        };
+        let arbitrate = |said: &[Asked<Said>]| self.texts.arbitrate_detection(case.item, said);
+        let prompts = self.texts.detect(case.item);
+        let stage = NoteStage::Detection;
+        let (source, said) =
+            self.ask_until_settled(case, stage, Wanted::Label, prompts, agree, arbitrate)?;
+        Ok(detection(source, &said))
+    }
+}
+
+/// Localisation: which sentence has the error?
+impl MedGuards {
+    fn locate(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
+        let (note, stage) = (case.item, NoteStage::Localisation);
+        let prompts = self.texts.locate(note);
+        if self.settings.structure == Structure::Three {
+            let [prompt, _] = prompts;
+            let said = self.ask_alone(case, stage, Wanted::Place, prompt)?;
+            self.take_place(note, line, Source::Single, &[said]);
+            return Ok(());
         }
+        let opinions = |said: &[Asked<Said>]| [0, 1].map(|agent| self.opinion(note, &said[agent]));
+        let agree = |said: &[Asked<Said>]| {
+            let [first, second] = opinions(said).map(|opinion| opinion.place());
+            first.is_some() && first == second
+        };
+        let arbitrate = |said: &[Asked<Said>]| {
+            let meant =
+                opinions(said).map(|opinion| match (opinion.sentence_id, opinion.located) {
+                    (Some(id), _) => note.sentences[id].clone(),
+                    (None, Located::Nothing) => "NAN".to_owned(),
+                    (None, _) => "ERROR".to_owned(),
+                });
+            self.texts.arbitrate_localisation(note, said, meant)
+        };
+        let (source, said) =
+            self.ask_until_settled(case, stage, Wanted::Place, prompts, agree, arbitrate)?;
+        self.take_place(note, line, source, &said);
         Ok(())
     }
 
-    /// A note whose error nobody could place stays flagged.
-    pub(super) fn take_place(&self, note: &Note, record: &mut NoteLine, place: Localised) {
-        let Localised { record: localisation, opinion } = place;
-        record.localisation = Some(localisation);
-        record.sentence_id = opinion.sentence_id;
-        if let Some(id) = opinion.sentence_id {
-            record.sentence = note.sentences[id].clone();
+    /// What an agent means in the note.
+    fn opinion(&self, note: &Note, said: &Asked<Said>) -> Opinion {
+        let mut located = said.value.located.clone();
+        let sentence_id = match (&located, self.settings.localisation) {
+            (Located::Said(words), Localisation::Soft) => {
+                let found = align(&note.sentences, words, note.language, self.settings.aligner);
+                let compat = self.settings.release_compat;
+                found.or(compat.then_some(Match::FIRST)).map(|found| found.index)
+            }
+            (Located::Said(number), Localisation::Hard) => {
+                let number = number.trim_end_matches('.').parse().ok();
+                number.filter(|id| *id < note.sentences.len())
+            }
+            _ => None,
+        };
+        if sentence_id.is_none() && located != Located::Nothing {
+            located = Located::Malformed;
         }
-        record.exact_sentence_id = match (self.settings.localisation, &opinion.located) {
-            (Localisation::Hard, _) => opinion.sentence_id,
+        Opinion { located, sentence_id }
+    }
+
+    /// What the agents came to. A note whose error nobody could place stays flagged.
+    fn take_place(&self, note: &Note, line: &mut NoteLine, source: Source, said: &[Asked<Said>]) {
+        let opinions: Vec<Opinion> = said.iter().map(|one| self.opinion(note, one)).collect();
+        let chosen = match source {
+            Source::Vote => {
+                let places: Vec<_> = opinions.iter().map(Opinion::place).collect();
+                let shared = majority(&places).flatten();
+                places.iter().position(|place| place.is_some() && *place == shared)
+            }
+            Source::Arbitration => Some(2),
+            Source::Single | Source::Agreement => Some(0),
+        };
+        let Opinion { located, sentence_id } = &opinions[chosen.unwrap_or(0)];
+        line.sentence_id = *sentence_id;
+        if let Some(id) = *sentence_id {
+            line.sentence = note.sentences[id].clone();
+        }
+        line.exact_sentence_id = match (self.settings.localisation, located) {
+            (Localisation::Hard, _) => *sentence_id,
             (Localisation::Soft, Located::Said(words)) => {
                 let mut sentences = note.sentences.iter();
                 sentences.position(|sentence| sentence.trim() == words.trim())
             }
             _ => None,
         };
+        line.localisation = Some(LocalisationLine {
+            source,
+            agents: agents(said),
+            opinions: opinions.iter().map(|one| one.located.words()).collect(),
+            sentence_ids: opinions.iter().map(|one| one.sentence_id).collect(),
+            confidences: confidences(said),
+        });
+    }
+}
+
+/// Correction: what should the sentence say? With eight agents, a second checks the first's answer.
+impl MedGuards {
+    /// A sentence that was not located cannot be corrected.
+    fn correct(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
+        if line.sentence_id.is_none() {
+            return Ok(());
+        }
+        let (note, sentence) = (case.item, line.sentence.as_str());
+        let ask = |number, prompt| {
+            let agent = Agent { role: NoteStage::Correction, number };
+            let call = self.call(case, agent, Stage::Final, Wanted::Correction, prompt);
+            case.ask(call, self.reader(Wanted::Correction))
+        };
+        let mut said = ask(0, self.texts.correct(note, sentence))?.value;
+        if let (Structure::Eight, Some(proposal)) = (self.settings.structure, &said.correction) {
+            let second = ask(1, self.texts.correct_again(note, sentence, proposal))?.value;
+            // One who gives nothing leaves what was proposed.
+            if second.correction.is_some() {
+                said = second;
+            }
+        }
+        (line.correction, line.confidence) = (said.correction, said.confidence);
+        Ok(())
+    }
+}
+
+/// Structures in which one agent does several tasks in one call.
+impl MedGuards {
+    /// One agent says all of it.
+    fn do_all(&self, case: &Case<'_, Note>, line: &mut NoteLine) -> Result<(), PanelError> {
+        let prompt = self.texts.do_all(case.item);
+        let said = self.ask_alone(case, NoteStage::Detection, Wanted::Everything, prompt)?;
+        line.flag = said.value.flag;
+        let said = [said];
+        line.detection = Some(detection(Source::Single, &said));
+        if line.flag == Some(true) {
+            self.take_both(case.item, line, &said);
+        }
+        Ok(())
     }
 
-    /// A sentence that was not located cannot be corrected.
-    pub(super) fn take_correction(&self, record: &mut NoteLine, corrected: Corrected) {
-        if record.sentence_id.is_some() {
-            record.correction = corrected.text;
-            record.confidence = corrected.confidence;
+    /// One agent names the sentence, and thereby says whether there is an error.
+    fn detect_and_locate(
+        &self,
+        case: &Case<'_, Note>,
+        line: &mut NoteLine,
+    ) -> Result<(), PanelError> {
+        let prompt = self.texts.detect_and_locate(case.item);
+        let mut said = self.ask_alone(case, NoteStage::Detection, Wanted::Place, prompt)?;
+        said.value.flag = match self.opinion(case.item, &said).located {
+            Located::Said(_) => Some(true),
+            Located::Nothing => Some(false),
+            Located::Malformed => None,
+        };
+        line.flag = said.value.flag;
+        let said = [said];
+        line.detection = Some(detection(Source::Single, &said));
+        if line.flag == Some(true) {
+            self.take_place(case.item, line, Source::Single, &said);
+        }
+        Ok(())
+    }
+
+    /// One agent names the sentence and corrects it.
+    fn locate_and_correct(
+        &self,
+        case: &Case<'_, Note>,
+        line: &mut NoteLine,
+    ) -> Result<(), PanelError> {
+        let prompt = self.texts.locate_and_correct(case.item);
+        let stage = NoteStage::Localisation;
+        let said = self.ask_alone(case, stage, Wanted::PlaceAndCorrection, prompt)?;
+        self.take_both(case.item, line, &[said]);
+        Ok(())
+    }
+
+    /// The place, and the correction where it stands in tags of its own.
+    fn take_both(&self, note: &Note, line: &mut NoteLine, said: &[Asked<Said>; 1]) {
+        self.take_place(note, line, Source::Single, said);
+        let [Asked { call, value }] = said;
+        if line.sentence_id.is_some() {
+            let is_tagged = section(&call.text, "correction").is_some();
+            line.correction = value.correction.clone().filter(|_| is_tagged);
+            line.confidence = value.confidence;
         }
     }
+}
+
+/// How agents are asked.
+impl MedGuards {
+    /// # Errors
+    /// When an overridden prompt lost what is filled in.
+    pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedGuards, PromptError> {
+        Ok(MedGuards { settings: settings.clone(), texts: Texts::new(settings, prompts)? })
+    }
+
+    fn call(
+        &self,
+        case: &Case<'_, Note>,
+        agent: Agent,
+        stage: Stage,
+        wanted: Wanted,
+        prompt: Vec<Message>,
+    ) -> Call {
+        let shape = self.texts.shape(wanted, case.item);
+        let step = Step { stage, round: 0, purpose: agent.role.name(), shape };
+        case.call(&step, self.settings.structure.member(agent), agent.name(), prompt)
+    }
+
+    fn reader(&self, wanted: Wanted) -> impl Fn(&str, FinishReason) -> (Said, Parse) + use<> {
+        let compat = self.settings.release_compat;
+        move |text, _| read(wanted, text, compat)
+    }
+
+    /// The first agent of a stage, alone.
+    fn ask_alone(
+        &self,
+        case: &Case<'_, Note>,
+        role: NoteStage,
+        wanted: Wanted,
+        prompt: Vec<Message>,
+    ) -> Result<Asked<Said>, PanelError> {
+        let call = self.call(case, Agent { role, number: 0 }, Stage::Final, wanted, prompt);
+        case.ask(call, self.reader(wanted))
+    }
+
+    /// Two agents alone, and a third where they do not agree: one who reads what both said, or one who votes by the first's prompt.
+    fn ask_until_settled(
+        &self,
+        case: &Case<'_, Note>,
+        role: NoteStage,
+        wanted: Wanted,
+        prompts: [Vec<Message>; 2],
+        agree: impl Fn(&[Asked<Said>]) -> bool,
+        arbitrate: impl Fn(&[Asked<Said>]) -> Vec<Message>,
+    ) -> Result<(Source, Vec<Asked<Said>>), PanelError> {
+        let call = |number, stage, prompt: &[Message]| {
+            self.call(case, Agent { role, number }, stage, wanted, prompt.to_vec())
+        };
+        let first = [0, 1].map(|number| call(number, Stage::Initial, &prompts[number]));
+        let mut said = case.ask_all(first, self.reader(wanted))?;
+        if agree(&said) {
+            return Ok((Source::Agreement, said));
+        }
+        let (source, third) = match self.settings.arbitration {
+            Arbitration::Icl => (Source::Arbitration, call(2, Stage::Final, &arbitrate(&said))),
+            Arbitration::Vote => (Source::Vote, call(2, Stage::Initial, &prompts[0])),
+        };
+        said.push(case.ask(third, self.reader(wanted))?);
+        Ok((source, said))
+    }
+}
+
+fn detection(source: Source, said: &[Asked<Said>]) -> DetectionLine {
+    DetectionLine {
+        source,
+        agents: agents(said),
+        flags: said.iter().map(|one| one.value.flag).collect(),
+        confidences: confidences(said),
+    }
+}
+
+fn agents(said: &[Asked<Said>]) -> Vec<String> {
+    said.iter().map(|one| one.call.agent.clone()).collect()
+}
+
+fn confidences(said: &[Asked<Said>]) -> Vec<Option<f64>> {
+    said.iter().map(|one| one.value.confidence).collect()
+}
+
+/// What a detection came to: the last word, or of a vote the majority; where there is none, the first agent's.
+fn verdict(detection: &DetectionLine) -> Option<bool> {
+    let flags = &detection.flags;
+    match detection.source {
+        Source::Vote => majority(flags).unwrap_or(flags[0]),
+        _ => *flags.last()?,
+    }
+}
+
+/// What at least two of three say; who says nothing agrees with nobody.
+fn majority<T: PartialEq + Clone>(said: &[Option<T>]) -> Option<Option<T>> {
+    let given = said.iter().filter(|one| one.is_some());
+    let is_shared = |one: &&Option<T>| said.iter().filter(|other| other == one).count() > 1;
+    given.clone().find(is_shared).cloned()
 }

@@ -1,12 +1,13 @@
-//! The settings of MedGuards, and its seats.
+//! The settings of MedGuards, and its agents.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedGuards;
 use crate::prompts::{PromptError, PromptSet};
+use crate::record::NoteStage;
 use crate::systems::System;
-use crate::systems::config::{self, Seat};
+use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::settings::{spelled, switch};
 use crate::text::Aligner;
@@ -38,15 +39,44 @@ impl Structure {
         Structure::Eight,
     ];
 
-    pub fn agents(self) -> u32 {
+    /// How many detect, locate and correct.
+    fn counts(self) -> [usize; 3] {
         match self {
-            Structure::One => 1,
-            Structure::Two => 2,
-            Structure::Three => 3,
-            Structure::Four => 4,
-            Structure::Seven => 7,
-            Structure::Eight => 8,
+            Structure::One => [1, 0, 0],
+            Structure::Two => [1, 0, 1],
+            Structure::Three => [1, 1, 1],
+            Structure::Four => [3, 1, 0],
+            Structure::Seven => [3, 3, 1],
+            Structure::Eight => [3, 3, 2],
         }
+    }
+
+    pub fn agents(self) -> u32 {
+        self.counts().into_iter().sum::<usize>() as u32
+    }
+
+    /// An agent's index into the panel's members.
+    pub fn member(self, agent: Agent) -> usize {
+        self.counts()[..agent.role as usize].iter().sum::<usize>() + agent.number
+    }
+}
+
+/// An agent of one stage; its number counts from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Agent {
+    pub role: NoteStage,
+    pub number: usize,
+}
+
+impl Agent {
+    /// As logs have it: `det1`.
+    pub fn name(self) -> String {
+        let role = match self.role {
+            NoteStage::Detection => "det",
+            NoteStage::Localisation => "loc",
+            NoteStage::Correction => "corr",
+        };
+        format!("{role}{}", self.number + 1)
     }
 }
 
@@ -116,33 +146,21 @@ impl Default for Settings {
 }
 
 impl config::Settings for Settings {
-    fn seats(&self) -> Vec<Seat> {
-        // With three models, the first two are the agents who work alone, the third arbitrates and corrects.
-        const DETECTORS: [(&str, usize); 3] = [("det1", 0), ("det2", 1), ("det3", 2)];
-        const LOCATORS: [(&str, usize); 3] = [("loc1", 0), ("loc2", 1), ("loc3", 2)];
-        const CORRECTORS: [(&str, usize); 2] = [("corr1", 2), ("corr2", 2)];
-        let (detectors, locators, correctors) = match self.structure {
-            Structure::One => (1, 0, 0),
-            Structure::Two => (1, 0, 1),
-            Structure::Three => (1, 1, 1),
-            Structure::Four => (3, 1, 0),
-            Structure::Seven => (3, 3, 1),
-            Structure::Eight => (3, 3, 2),
-        };
-        let slots = DETECTORS[..detectors]
-            .iter()
-            .chain(&LOCATORS[..locators])
-            .chain(&CORRECTORS[..correctors]);
-        slots.map(|&(agent, model)| Seat::new(agent, model)).collect()
+    fn slots(&self) -> Vec<Slot> {
+        let counts = NoteStage::ALL.into_iter().zip(self.structure.counts());
+        let agents =
+            counts.flat_map(|(role, count)| (0..count).map(move |number| Agent { role, number }));
+        let slots = agents.map(|agent| {
+            // With three models, the first two are the agents who work alone, the third arbitrates and corrects.
+            let model = if agent.role == NoteStage::Correction { 2 } else { agent.number };
+            Slot::new(agent.name(), model)
+        });
+        slots.collect()
     }
 
     fn max_calls(&self) -> u32 {
         // Every agent speaks once.
         self.structure.agents()
-    }
-
-    fn decoding(&self) -> &Decoding {
-        &self.decoding
     }
 
     fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
@@ -178,12 +196,12 @@ mod tests {
     fn a_structure_has_as_many_slots_as_agents() {
         for structure in Structure::ALL {
             let settings = Settings { structure, ..Settings::default() };
-            assert_eq!(settings.seats().len() as u32, structure.agents());
+            assert_eq!(settings.slots().len() as u32, structure.agents());
         }
-        let seats = Settings::default().seats();
-        let names: Vec<&str> = seats.iter().map(|seat| seat.agent.as_str()).collect();
+        let slots = Settings::default().slots();
+        let names: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
         assert_eq!(names, ["det1", "det2", "det3", "loc1", "loc2", "loc3", "corr1"]);
-        let models: Vec<usize> = seats.iter().map(|seat| seat.model).collect();
+        let models: Vec<usize> = slots.iter().map(|slot| slot.model).collect();
         assert_eq!(models, [0, 1, 2, 0, 1, 2, 2]);
     }
 }

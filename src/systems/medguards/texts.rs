@@ -1,22 +1,14 @@
 //! What agents are asked, and what their texts look like.
 
-use super::parse::Located;
+use super::parse::{Said, Wanted};
 use super::settings::{Localisation, Settings};
 use crate::data::Note;
+use crate::panel::Asked;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{CallLine, Grammar, Message};
-use crate::systems::case::messages;
+use crate::record::{Grammar, Message};
 use crate::systems::decoding::Shape;
 use crate::systems::form::{MAX_CHAR_BYTES, STEPS};
-use crate::systems::reply::field;
-use crate::systems::text::numbered;
-
-/// Which of the two agents who work alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prompt {
-    A,
-    B,
-}
+use crate::systems::messages::{messages, numbered};
 
 /// The prompts of every agent (Table 15), and those of the combined ones, which are ours.
 pub struct Texts {
@@ -40,8 +32,7 @@ pub struct Texts {
 impl Texts {
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Texts, PromptError> {
         let get = |name: &str, placeholders: &[&str]| {
-            let text = prompts.get(&format!("medguards/{name}.txt"), placeholders)?;
-            Ok::<_, PromptError>(text.to_owned())
+            prompts.get(&format!("medguards/{name}"), placeholders)
         };
         Ok(Texts {
             settings: settings.clone(),
@@ -65,21 +56,18 @@ impl Texts {
         })
     }
 
-    pub fn detect(&self, prompt: Prompt, note: &Note) -> Vec<Message> {
-        let prompt = match prompt {
-            Prompt::A => &self.detection_a,
-            Prompt::B => &self.detection_b,
-        };
-        before_note(prompt, &note.text)
+    /// What the two agents who work alone are asked.
+    pub fn detect(&self, note: &Note) -> [Vec<Message>; 2] {
+        [&self.detection_a, &self.detection_b].map(|prompt| before_note(prompt, &note.text))
     }
 
     /// The note, and what both said: all of it, or their labels with as much else as the settings let through (Table 4).
-    pub fn arbitrate_detection(&self, note: &Note, said: [&CallLine; 2]) -> Vec<Message> {
-        let opinion = |call: &CallLine| match self.settings.release_compat {
-            true => call.text.clone(),
-            false => self.detection_opinion(call),
+    pub fn arbitrate_detection(&self, note: &Note, said: &[Asked<Said>]) -> Vec<Message> {
+        let opinion = |said: &Asked<Said>| match self.settings.release_compat {
+            true => said.call.text.clone(),
+            false => self.detection_opinion(&said.value),
         };
-        let [first, second] = said.map(opinion);
+        let [first, second] = [0, 1].map(|agent| opinion(&said[agent]));
         let opinions = fill(
             &self.detection_opinions,
             &[("full_text", &note.text), ("first", &first), ("second", &second)],
@@ -87,13 +75,13 @@ impl Texts {
         before_note(&self.detection_arbiter, &opinions)
     }
 
-    fn detection_opinion(&self, call: &CallLine) -> String {
+    fn detection_opinion(&self, said: &Said) -> String {
         let mut lines = Vec::new();
         if self.settings.det_reasoning {
-            lines.push(format!("<think>{}</think>", field(&call.record, "thought")));
+            lines.push(format!("<think>{}</think>", said.thought));
         }
         lines.push(
-            match call.record["flag"].as_bool() {
+            match said.flag {
                 Some(true) => "INCORRECT",
                 Some(false) => "CORRECT",
                 None => "UNKNOWN",
@@ -101,42 +89,41 @@ impl Texts {
             .to_owned(),
         );
         if self.settings.det_confidence {
-            lines.extend(percent(call).map(|score| format!("<confidence>{score}</confidence>")));
+            lines.extend(percent(said).map(|score| format!("<confidence>{score}</confidence>")));
         }
         lines.join("\n")
     }
 
-    pub fn locate(&self, prompt: Prompt, note: &Note) -> Vec<Message> {
-        let (template, name) = match prompt {
-            Prompt::A => (&self.localisation_a, AGENT_A),
-            Prompt::B => (&self.localisation_b, AGENT_B),
-        };
-        let prompt = fill(template, &[("agent_name", name)]);
-        before_note(&self.with_numbers(prompt), &self.report(note))
+    /// What the two agents who work alone are asked.
+    pub fn locate(&self, note: &Note) -> [Vec<Message>; 2] {
+        let prompts = [(&self.localisation_a, AGENT_A), (&self.localisation_b, AGENT_B)];
+        prompts.map(|(template, name)| {
+            let prompt = fill(template, &[("agent_name", name)]);
+            before_note(&self.with_numbers(prompt), &self.report(note))
+        })
     }
 
     /// The note, and which sentences both mean, each with what the settings let through; the published code passes the sentences alone.
     pub fn arbitrate_localisation(
         &self,
         note: &Note,
-        said: [&CallLine; 2],
+        said: &[Asked<Said>],
         meant: [String; 2],
     ) -> Vec<Message> {
         let passes = |is_on: bool| is_on && !self.settings.release_compat;
-        let opinion = |call: &CallLine, meant: String| {
+        let opinion = |said: &Said, meant: String| {
             let mut lines = vec![meant];
             if passes(self.settings.loc_reasoning) {
-                lines.push(format!("Reasoning: {}", field(&call.record, "thought")));
+                lines.push(format!("Reasoning: {}", said.thought));
             }
             if passes(self.settings.loc_confidence) {
-                lines.extend(percent(call).map(|score| format!("Confidence: {score}")));
+                lines.extend(percent(said).map(|score| format!("Confidence: {score}")));
             }
             lines.join("\n")
         };
-        let [first, second] = said;
-        let [first_meant, second_meant] = meant;
+        let [first, second] = meant;
         let opinions =
-            [(AGENT_A, opinion(first, first_meant)), (AGENT_B, opinion(second, second_meant))];
+            [(AGENT_A, opinion(&said[0].value, first)), (AGENT_B, opinion(&said[1].value, second))];
         let opinions = opinions.map(|(name, opinion)| {
             let values = [("agent_name", name), ("opinion", &opinion)];
             fill(&self.localisation_opinion, &values)
@@ -193,39 +180,36 @@ impl Texts {
         }
     }
 
-    /// Reasons, a label, confidence.
-    pub fn label(&self) -> Shape {
-        self.shape(&[LABEL.to_owned()], LABEL_BYTES)
+    /// Reasons, what is wanted, and a confidence.
+    pub fn shape(&self, wanted: Wanted, note: &Note) -> Shape {
+        let label = || (LABEL.to_owned(), LABEL_BYTES);
+        // A sentence or NAN.
+        let sentence = |tag| {
+            let chars = self.sentence_chars(note);
+            (tagged(tag, chars), MAX_CHAR_BYTES * chars)
+        };
+        let parts = match wanted {
+            Wanted::Label => vec![label()],
+            Wanted::Place => vec![self.place(note)],
+            Wanted::Correction => vec![sentence("result")],
+            Wanted::PlaceAndCorrection => vec![self.place(note), sentence("correction")],
+            Wanted::Everything => vec![label(), self.place(note), sentence("correction")],
+        };
+        let (parts, bytes): (Vec<String>, Vec<usize>) = parts.into_iter().unzip();
+        let thought = STEPS * self.settings.decoding.record_chars;
+        let regex = format!(
+            "<think>{}</think>\n{}\n<confidence>(100|[1-9][0-9]?)</confidence>",
+            any(thought),
+            parts.join("\n"),
+        );
+        let tags =
+            "<think></think><result></result><correction></correction><confidence>100</confidence>";
+        let bytes = MAX_CHAR_BYTES * thought + bytes.into_iter().sum::<usize>();
+        let longest = tags.len() + parts.len() + 2 + bytes;
+        self.settings.decoding.within(Some(Grammar::Regex(regex)), longest)
     }
 
-    /// Reasons, a sentence or its number or NAN, confidence.
-    pub fn result(&self, note: &Note) -> Shape {
-        let (result, bytes) = self.place(note);
-        self.shape(&[result], bytes)
-    }
-
-    /// Reasons, a sentence or NAN, confidence.
-    pub fn corrected(&self, note: &Note) -> Shape {
-        let chars = self.sentence_chars(note);
-        self.shape(&[tagged("result", chars)], MAX_CHAR_BYTES * chars)
-    }
-
-    /// As [`Texts::result`], and the corrected sentence.
-    pub fn place_and_correction(&self, note: &Note) -> Shape {
-        let chars = self.sentence_chars(note);
-        let (result, bytes) = self.place(note);
-        let parts = [result, tagged("correction", chars)];
-        self.shape(&parts, bytes + MAX_CHAR_BYTES * chars)
-    }
-
-    /// A label before them.
-    pub fn everything(&self, note: &Note) -> Shape {
-        let chars = self.sentence_chars(note);
-        let (result, bytes) = self.place(note);
-        let parts = [LABEL.to_owned(), result, tagged("correction", chars)];
-        self.shape(&parts, LABEL_BYTES + bytes + MAX_CHAR_BYTES * chars)
-    }
-
+    /// The regex of a sentence, or its number, or NAN; and the bytes that it takes.
     fn place(&self, note: &Note) -> (String, usize) {
         match self.settings.localisation {
             Localisation::Soft => {
@@ -244,24 +228,10 @@ impl Texts {
         let lengths = note.sentences.iter().map(|one| one.chars().count());
         lengths.max().unwrap_or(0) + self.settings.decoding.record_chars
     }
-
-    fn shape(&self, parts: &[String], bytes: usize) -> Shape {
-        let thought = STEPS * self.settings.decoding.record_chars;
-        let regex = format!(
-            "<think>{}</think>\n{}\n<confidence>(100|[1-9][0-9]?)</confidence>",
-            any(thought),
-            parts.join("\n"),
-        );
-        let tags =
-            "<think></think><result></result><correction></correction><confidence>100</confidence>";
-        let longest = tags.len() + parts.len() + 2 + MAX_CHAR_BYTES * thought + bytes;
-        let grammar = Some(Grammar::Regex(regex));
-        self.settings.decoding.within(grammar, longest)
-    }
 }
 
-pub const AGENT_A: &str = "Agent A";
-pub const AGENT_B: &str = "Agent B";
+const AGENT_A: &str = "Agent A";
+const AGENT_B: &str = "Agent B";
 
 const LABEL: &str = "(CORRECT|INCORRECT)";
 const LABEL_BYTES: usize = "INCORRECT".len();
@@ -281,16 +251,6 @@ fn before_note(prompt: &str, note: &str) -> Vec<Message> {
 }
 
 /// The confidence as agents are asked for it.
-fn percent(call: &CallLine) -> Option<u32> {
-    let share = call.record["confidence"].as_f64();
-    share.map(|share| (share * 100.0).round() as u32)
-}
-
-/// How a sentence that was meant is shown to the arbiter.
-pub fn shown(located: &Located, sentence: Option<&str>) -> String {
-    match (located, sentence) {
-        (_, Some(sentence)) => sentence.to_owned(),
-        (Located::Nothing, None) => "NAN".to_owned(),
-        (_, None) => "ERROR".to_owned(),
-    }
+fn percent(said: &Said) -> Option<u32> {
+    said.confidence.map(|share| (share * 100.0).round() as u32)
 }

@@ -1,7 +1,7 @@
 //! The debate brief (App. C.5): what every agent is shown of all three, under names that say nothing.
 
 use crate::prompts::{PromptError, PromptSet, fill, has_placeholder};
-use crate::systems::text::truncate;
+use crate::systems::messages::truncate;
 
 use super::record::{Elimination, Record};
 use super::settings::{Counterfactual, Settings};
@@ -25,15 +25,14 @@ impl BriefTemplate {
     /// # Errors
     /// [`PromptError`] where an overridden prompt lost a placeholder.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<BriefTemplate, PromptError> {
-        let head = if settings.confidence {
-            prompts.get("medmad/brief-head.txt", &["label", "answer", "confidence"])?
-        } else {
-            prompts.get("medmad/brief-head-no-confidence.txt", &["label", "answer"])?
+        let head = match settings.confidence {
+            true => prompts.get("medmad/brief-head", &["label", "answer", "confidence"])?,
+            false => prompts.get("medmad/brief-head-no-confidence", &["label", "answer"])?,
         };
         Ok(BriefTemplate {
-            head: head.to_string(),
-            body: prompts.get("medmad/brief-body.txt", &[])?.to_string(),
-            instructions: prompts.get("medmad/brief-instructions.txt", &[])?.to_string(),
+            head,
+            body: prompts.get("medmad/brief-body", &[])?,
+            instructions: prompts.get("medmad/brief-instructions", &[])?,
             counterfactual: settings.counterfactual,
             truncate_chars: settings.truncate_chars,
         })

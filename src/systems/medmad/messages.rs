@@ -5,8 +5,7 @@ use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::Message;
 
 use super::settings::{Counterfactual, Role, Settings};
-use crate::systems::case::messages;
-use crate::systems::text::option_lines;
+use crate::systems::messages::{fill_question, messages};
 
 /// The prompts of a run (App. C.1–C.4), with its switches applied.
 #[derive(Clone, Debug)]
@@ -25,8 +24,8 @@ impl Messages {
     /// # Errors
     /// [`PromptError`] where an overridden prompt lost a placeholder, or the entry that a switch replaces.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<Messages, PromptError> {
-        let text = |name: &str, placeholders: &[&str]| -> Result<String, PromptError> {
-            Ok(prompts.get(&format!("medmad/{name}.txt"), placeholders)?.to_string())
+        let text = |name: &str, placeholders: &[&str]| {
+            prompts.get(&format!("medmad/{name}"), placeholders)
         };
         let mut messages = Messages {
             roles: [text("role-sym", &[])?, text("role-ddx", &[])?, text("role-guide", &[])?],
@@ -50,14 +49,14 @@ impl Messages {
 
     /// Round 0: the question alone.
     pub fn initial(&self, role: Role, question: &Question) -> Vec<Message> {
-        let user = fill_question(&self.initial_user, question);
+        let user = fill_question(&self.initial_user, question, &[]);
         self.pair(role, &self.initial_system, user)
     }
 
     /// Round `round`, from 1 on: the question and the brief of all three agents.
     pub fn debate(&self, role: Role, question: &Question, round: u32, brief: &str) -> Vec<Message> {
         let round = round.to_string();
-        let question_and_options = fill_question(&self.question_and_options, question);
+        let question_and_options = fill_question(&self.question_and_options, question, &[]);
         let values = [
             ("t", round.as_str()),
             ("question_and_options", &question_and_options),
@@ -70,12 +69,6 @@ impl Messages {
         let system = [&self.roles[role as usize], &self.schema, stage].join("\n\n");
         messages(&system, user)
     }
-}
-
-fn fill_question(template: &str, question: &Question) -> String {
-    let options = option_lines(question);
-    let values = [("question", question.question.as_str()), ("options", &options)];
-    fill(template, &values)
 }
 
 /// Puts `replacement` in place of the numbered entry, or nothing where it is empty. The entry begins

@@ -1,22 +1,18 @@
 //! The debate on one question, from the first answers to the team's: Algorithm 1 of the paper (App. B.9).
 
-use serde_json::Value;
-
 use super::brief::BriefTemplate;
 use super::messages::Messages;
-use super::parse::parse;
-use super::record::Record;
-use super::schema::{schema, worst_case_bytes};
+use super::record::{Record, parse};
+use super::schema::schema;
 use super::settings::{Letters, Settings};
-use super::vote::{consensus, rationale, weights};
+use super::vote::{rationale, weights};
 use crate::data::Item;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::Grammar;
-use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
-use crate::systems::case::{Ask, Case, Verdict, value};
+use crate::record::{ItemLine, Message, RoundLine, Stage};
+use crate::systems::case::{Case, Step, Verdict};
 use crate::systems::permutation::permutation;
-use crate::systems::vote::{Vote, round_line, vote};
+use crate::systems::vote::{Vote, consensus, round_line, vote};
 use crate::systems::{Opening, System, Task};
 
 /// A panel that debates.
@@ -55,7 +51,7 @@ impl System for MedMad {
                 break;
             }
             // A permutation of its own for every round, so that labels say nothing across rounds (§3, App. C.5).
-            let order = permutation(case.seed("labels", round), case.panel.members.len());
+            let order = permutation(case.seed("labels", round), case.agents().count());
             let brief = self.brief.write(&records, &order);
             records = self.ask(&case, round, |agent| {
                 self.messages.debate(self.settings.roles[agent], question, round, &brief)
@@ -72,14 +68,12 @@ impl System for MedMad {
         Ok(case.close(rounds, verdict).into())
     }
 
-    fn opening(&self, _: &str, item: &Item) -> Vec<Opening> {
-        let Item::Question(question) = item else {
-            return Vec::new();
-        };
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let question = item.question()?;
         let roles = self.settings.roles.iter().enumerate();
-        roles
-            .map(|(agent, role)| Opening::new(agent, self.messages.initial(*role, question)))
-            .collect()
+        let messages = |role| self.messages.initial(role, question);
+        let opening = |(member, role): (usize, &_)| Opening { member, messages: messages(*role) };
+        Some(roles.map(opening).collect())
     }
 }
 
@@ -92,29 +86,21 @@ impl MedMad {
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
         let letters: Vec<char> = case.item.letters().collect();
-        let schema = schema(&letters, &self.settings).to_string();
-        // No tokenizer needs more tokens than bytes.
-        let worst_case = worst_case_bytes(&letters, &self.settings);
         let (stage, purpose, samples) = match round {
             0 => (Stage::Initial, "initial", self.settings.samples),
             _ => (Stage::Round, "debate", 1),
         };
-        let members = &case.panel.members;
+        let shape = self.settings.decoding.under(&schema(&letters, &self.settings));
+        let step = Step { stage, round, purpose, shape };
         let draws = (0..samples)
-            .flat_map(|sample| members.iter().enumerate().map(move |one| (sample, one)));
-        let asks = draws.map(|(sample, (member, seat))| Ask {
-            member,
-            agent: seat.agent.clone(),
-            stage,
-            round,
-            purpose,
-            sample,
-            messages: messages(member),
-            grammar: Some(Grammar::JsonSchema(schema.clone())),
-            max_tokens: self.settings.decoding.bound(worst_case),
+            .flat_map(|sample| case.agents().enumerate().map(move |agent| (sample, agent)));
+        let calls = draws.map(|(sample, (member, agent))| {
+            let mut call = case.call(&step, member, agent, messages(member));
+            call.key.sample = sample;
+            call
         });
-        let calls = case.ask_all(asks.collect(), &read)?;
-        calls.iter().map(value).collect()
+        let records = case.ask_all(calls, parse)?.into_iter();
+        Ok(records.map(|record| record.value).collect())
     }
 
     fn vote(&self, records: &[Record]) -> (Vec<u32>, Vote) {
@@ -132,15 +118,12 @@ impl MedMad {
         brief: String,
     ) -> RoundLine {
         let (weights, vote) = self.vote(records);
-        let agents: Vec<&String> = case.panel.members.iter().map(|one| &one.agent).collect();
-        let stage = match round {
-            0 => Stage::Initial,
-            _ => Stage::Round,
-        };
-        let gave = (0..records.len()).map(|index| agents[index % agents.len()].clone());
+        let agents: Vec<&str> = case.agents().collect();
+        let stage = if round == 0 { Stage::Initial } else { Stage::Round };
+        let gave = (0..records.len()).map(|index| agents[index % agents.len()].to_owned());
         let answers = records.iter().map(|record| record.answer.clone());
         RoundLine {
-            labels: order.iter().map(|&agent| agents[agent].clone()).collect(),
+            labels: order.iter().map(|&agent| agents[agent].to_owned()).collect(),
             confidences: records.iter().map(|record| record.confidence).collect(),
             weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
             aggregate: vote.answer,
@@ -151,10 +134,4 @@ impl MedMad {
 
 fn answers(records: &[Record]) -> Vec<&str> {
     records.iter().map(|record| record.answer.as_str()).collect()
-}
-
-fn read(text: &str, finish_reason: FinishReason) -> (Value, Parse) {
-    let (record, parse) = parse(text, finish_reason);
-    // A record that does not serialise is told where it is read back.
-    (serde_json::to_value(&record).unwrap_or(Value::Null), parse)
 }

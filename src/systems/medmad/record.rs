@@ -1,14 +1,15 @@
 //! What one agent says in one round (App. C.2), read leniently from whatever JSON it wrote.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::systems::answer::{leading_letter, normalise_answer};
-use crate::systems::json_object::text;
+use crate::record::{FinishReason, Parse};
+use crate::systems::answer::{answer_field, leading_letter, normalise_answer};
+use crate::systems::case;
+use crate::systems::json_object::{self, text, without_thinking};
 
 /// One agent's record. Texts are kept as written; what is missing is empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Record {
     pub cot: Vec<String>,
     /// One letter A–J, also one beyond the item's options; empty where none was found.
@@ -26,8 +27,7 @@ pub struct Record {
     pub notes: Vec<Note>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OptionAnalysis {
     /// The option's letter, or the text as written where it does not begin with one.
     pub option: String,
@@ -37,8 +37,7 @@ pub struct OptionAnalysis {
     pub fit_score: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StructuredReasoning {
     pub question_focus: String,
     pub key_clues: Vec<String>,
@@ -46,23 +45,20 @@ pub struct StructuredReasoning {
     pub final_support: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Elimination {
     pub dx_or_option: String,
     pub why_not: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CounterfactualCheck {
     pub if_chose_other: String,
     /// Logged, never used in a vote (App. B.4).
     pub confidence_after_check: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DebateMoves {
     pub main_point: String,
     pub challenge: Vec<String>,
@@ -71,7 +67,7 @@ pub struct DebateMoves {
 }
 
 /// Something that reading a record had to decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
     /// `confidence` is missing or no number; it counts as 0.
@@ -80,6 +76,12 @@ pub enum Note {
     ConfidenceClamped,
     /// The answer is a letter found somewhere in free text, where words such as "A" and "I" match too.
     AnswerFromText,
+}
+
+impl case::Record for Record {
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
 }
 
 impl Record {
@@ -191,134 +193,34 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 fn number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
+    json_object::number(value).filter(|number| number.is_finite())
+}
+
+/// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
+///
+/// A `<think>` section is cut first. What remains is [`Parse::Ok`] where all of it is one JSON object
+/// with an `answer`; [`Parse::Repaired`] where such an object stands in it, perhaps fenced, with
+/// trailing commas or its last brackets open (words are never deleted); else [`Parse::Fallback`],
+/// a record with an answer alone, as is every completion cut short by `max_tokens`.
+pub fn parse(text: &str, finish_reason: FinishReason) -> (Record, Parse) {
+    match json_object::read(text, finish_reason, Record::from_json) {
+        Some(found) => found,
+        None => (minimal(without_thinking(text).trim()), Parse::Fallback),
+    }
+}
+
+/// The minimal record: the value after `"answer":`, else any letter of the text (App. B.2).
+fn minimal(text: &str) -> Record {
+    if let Some(letter) = answer_field(text, "answer") {
+        return Record { answer: letter.to_string(), ..Record::default() };
+    }
+    let answer = normalise_answer(text);
+    let notes = match answer.as_str() {
+        "" => Vec::new(),
+        _ => vec![Note::AnswerFromText],
     };
-    number.filter(|number: &f64| number.is_finite())
+    Record { answer, notes, ..Record::default() }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn read(value: Value) -> Record {
-        Record::from_json(&value).unwrap()
-    }
-
-    #[test]
-    fn a_full_record_is_read_as_written() {
-        let value = json!({
-            "cot": ["one", "two", "three"],
-            "answer": "B",
-            "confidence": 0.85,
-            "option_analysis": [{"option": "A", "pros": "p", "cons": "c", "fit_score": 2.0}],
-            "structured_reasoning": {
-                "question_focus": "f",
-                "key_clues": ["k"],
-                "elimination": [{"dx_or_option": "A", "why_not": "w"}],
-                "final_support": "s"
-            },
-            "counterfactual_check": {"if_chose_other": "i", "confidence_after_check": 0.8},
-            "debate_moves": {"main_point": "m", "challenge": ["x"], "accept": [], "risk_check": "r"}
-        });
-        let record = read(value.clone());
-        assert_eq!(record.notes, []);
-        assert_eq!(serde_json::to_value(&record).unwrap(), value);
-        assert_eq!(serde_json::from_value::<Record>(value).unwrap(), record);
-    }
-
-    #[test]
-    fn an_answer_alone_is_a_record() {
-        let record = read(json!({"answer": "(c)"}));
-        let expected = Record {
-            answer: "C".into(),
-            notes: vec![Note::ConfidenceNotNumeric],
-            ..Record::default()
-        };
-        assert_eq!(record, expected);
-        assert_eq!(Record::from_json(&json!({"Answer": "C"})), None);
-        assert_eq!(Record::from_json(&json!("C")), None);
-        assert_eq!(Record::from_json(&json!([{"answer": "C"}])), None);
-        assert_eq!(read(json!({"answer": null})).answer, "");
-        assert_eq!(read(json!({"answer": ["D"]})).answer, "D");
-        assert_eq!(read(json!({"answer": {"letter": "D"}})).answer, "D");
-        assert_eq!(read(json!({"answer": 3})).answer, "");
-        assert_eq!(read(json!({"answer": "J"})).answer, "J");
-    }
-
-    #[test]
-    fn confidence_is_a_number_from_0_to_1() {
-        let confidence = |value: Value| {
-            let record = read(json!({"answer": "A", "confidence": value}));
-            (record.confidence, record.notes)
-        };
-        assert_eq!(confidence(json!(0.7)), (0.7, vec![]));
-        assert_eq!(confidence(json!(1)), (1.0, vec![]));
-        assert_eq!(confidence(json!(" 0.9 ")), (0.9, vec![]));
-        assert_eq!(confidence(json!(95)), (1.0, vec![Note::ConfidenceClamped]));
-        assert_eq!(confidence(json!(-0.1)), (0.0, vec![Note::ConfidenceClamped]));
-        for odd in
-            [json!("high"), json!(null), json!("NaN"), json!("inf"), json!([0.9]), json!(true)]
-        {
-            assert_eq!(confidence(odd), (0.0, vec![Note::ConfidenceNotNumeric]));
-        }
-        assert!(confidence(json!(-0.0)).0.is_sign_positive());
-    }
-
-    #[test]
-    fn other_types_are_taken_where_they_say_the_same() {
-        let record = read(json!({
-            "answer": "A",
-            "cot": "first\n\nsecond",
-            "option_analysis": {"A": {"pros": ["x", "y"], "fit_score": "4"}, "B": 2, "vague": "?"},
-            "structured_reasoning": {
-                "key_clues": "one clue",
-                "elimination": {"B": "too slow", "C": {"why_not": "rare"}}
-            },
-            "counterfactual_check": "none",
-            "debate_moves": {"challenge": "why B?", "risk_check": 7}
-        }));
-        assert_eq!(record.cot, ["first", "second"]);
-        let options: Vec<_> = record
-            .option_analysis
-            .iter()
-            .map(|analysis| (analysis.option.as_str(), analysis.fit_score))
-            .collect();
-        assert_eq!(options, [("A", Some(4.0)), ("B", Some(2.0)), ("vague", None)]);
-        assert_eq!(record.option_analysis[0].pros, "x; y");
-        let reasoning = record.structured_reasoning;
-        assert_eq!(reasoning.key_clues, ["one clue"]);
-        assert_eq!(reasoning.elimination[0].why_not, "too slow");
-        assert_eq!(reasoning.elimination[1].dx_or_option, "C");
-        assert_eq!(reasoning.elimination[1].why_not, "rare");
-        assert_eq!(record.counterfactual_check, None);
-        assert_eq!(record.debate_moves.challenge, ["why B?"]);
-        assert_eq!(record.debate_moves.risk_check, "7");
-    }
-
-    #[test]
-    fn list_entries_may_be_plain() {
-        let record = read(json!({
-            "answer": "A",
-            "option_analysis": [{"option": "B: aspirin", "fit_score": 4.5}, "C is wrong", "Aspirin"],
-            "structured_reasoning": {"elimination": ["C: no fever", {"dx_or_option": "D"}]}
-        }));
-        let options: Vec<_> =
-            record.option_analysis.iter().map(|analysis| analysis.option.as_str()).collect();
-        assert_eq!(options, ["B", "C", "Aspirin"]);
-        let eliminated: Vec<_> = record
-            .structured_reasoning
-            .elimination
-            .iter()
-            .map(|elimination| elimination.dx_or_option.as_str())
-            .collect();
-        assert_eq!(eliminated, ["C: no fever", "D"]);
-        let single =
-            read(json!({"answer": "A", "option_analysis": {"option": "B", "fit_score": 3}}));
-        assert_eq!(single.option_analysis.len(), 1);
-        assert_eq!(single.option_analysis[0].option, "B");
-    }
-}
+mod tests;

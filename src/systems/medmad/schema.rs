@@ -1,14 +1,15 @@
-//! The JSON schema that constrains a record (App. C.2), and how long a record under it can get.
+//! The JSON schema that constrains a record (App. C.2).
 
 use serde_json::{Value, json};
 
 use super::settings::{Counterfactual, Letters, Settings};
-use crate::systems::form::{array, confidence, longest, object, root, string};
+use crate::systems::form::{array, confidence, object, root, string};
 
 /// Elements of an array at most; `cot` has at least [`MIN_STEPS`].
 const MAX_ITEMS: usize = 8;
 const MIN_STEPS: usize = 3;
-/// The schema of a record on an item with these option letters, for llguidance.
+/// The schema of a record on an item with these option letters, for llguidance. Its longest text is reached by strings of four-byte
+/// characters.
 ///
 /// Fields come in C.2's order, all of them, and no others. Everything is bounded: strings by
 /// `record_chars`, arrays by eight elements, numbers by their few values, whitespace by the two
@@ -74,12 +75,6 @@ pub fn schema(letters: &[char], settings: &Settings) -> Value {
     root(fields)
 }
 
-/// The length of the longest record that [`schema`] allows, in bytes. It is reached, by strings of
-/// four-byte characters; and no tokenizer needs more tokens than bytes.
-pub fn worst_case_bytes(letters: &[char], settings: &Settings) -> usize {
-    longest(&schema(letters, settings))
-}
-
 #[cfg(test)]
 #[path = "../../../tests/common/json_schema.rs"]
 mod json_schema;
@@ -89,7 +84,8 @@ mod tests {
     use super::*;
     use crate::random::SplitMix64;
     use crate::record::{FinishReason, Parse};
-    use crate::systems::medmad::parse::parse;
+    use crate::systems::form::longest;
+    use crate::systems::medmad::record::parse;
     use crate::systems::scripted::settings;
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
@@ -139,13 +135,13 @@ mod tests {
         ] {
             let (letters, settings) = (&LETTERS[..count], settings(pairs));
             let text = walk(&schema(letters, &settings), longest_byte);
-            assert_eq!(text.len(), worst_case_bytes(letters, &settings), "{text}");
+            assert_eq!(text.len(), longest(&schema(letters, &settings)), "{text}");
         }
     }
 
     #[test]
     fn the_papers_bound_is_this_long() {
-        let bytes = worst_case_bytes(&LETTERS[..5], &Settings::default());
+        let bytes = longest(&schema(&LETTERS[..5], &Settings::default()));
         // 63 strings of 240 four-byte characters, and what is fixed around them.
         assert_eq!(63 * 4 * 240, 60_480);
         assert!((60_480..62_000).contains(&bytes), "{bytes}");
@@ -170,7 +166,7 @@ mod tests {
             });
             let value: Value = serde_json::from_str(&text).unwrap();
             assert!(json_schema::is_valid(&schema, &value), "{text}");
-            assert!(text.len() <= worst_case_bytes(letters, &settings));
+            assert!(text.len() <= longest(&schema));
             let keys: Vec<_> = value.as_object().unwrap().keys().collect();
             let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
             assert_eq!(keys, fields);

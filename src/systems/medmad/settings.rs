@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::protocol::MedMad;
 use crate::prompts::{PromptError, PromptSet};
 use crate::systems::System;
-use crate::systems::config::{self, Seat};
+use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
 use crate::systems::settings::{spelled, switch, whole};
 
@@ -119,8 +119,8 @@ impl Settings {
 }
 
 impl config::Settings for Settings {
-    fn seats(&self) -> Vec<Seat> {
-        Seat::in_order(self.agents(), &[])
+    fn slots(&self) -> Vec<Slot> {
+        Slot::in_order(self.agents(), &[])
     }
 
     fn max_calls(&self) -> u32 {
@@ -128,10 +128,6 @@ impl config::Settings for Settings {
             1 => AGENTS as u32 * (1 + self.t_max),
             samples => AGENTS as u32 * samples,
         }
-    }
-
-    fn decoding(&self) -> &Decoding {
-        &self.decoding
     }
 
     fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {

@@ -1,15 +1,8 @@
-//! Consensus, recalibrated weights, and the rationale of what was voted.
+//! Recalibrated weights, and the rationale of what was voted.
 
 use super::record::Record;
-use crate::systems::text::truncate;
+use crate::systems::messages::truncate;
 use crate::systems::vote::supporters;
-
-/// Whether all agents gave one and the same letter; empty answers are no agreement.
-pub fn consensus(answers: &[&str]) -> bool {
-    answers
-        .first()
-        .is_some_and(|first| !first.is_empty() && answers.iter().all(|answer| answer == first))
-}
 
 /// The weight of a self-reported confidence in tenths: f(p) of App. B.8.
 pub fn weight_tenths(confidence: f64) -> u32 {
@@ -55,15 +48,6 @@ fn reason(record: &Record, truncate_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn consensus_is_one_letter_from_all() {
-        assert!(consensus(&["B", "B", "B"]));
-        assert!(!consensus(&["B", "B", "C"]));
-        assert!(!consensus(&["", "", ""]));
-        assert!(!consensus(&["B", "B", ""]));
-        assert!(!consensus(&[]));
-    }
 
     #[test]
     fn recalibration_has_the_papers_steps() {

@@ -3,7 +3,234 @@
 //!
 //! The original's convincing samples are left out, as there; and a discussion round always runs, even after a unanimous start.
 
-pub mod messages;
-pub mod protocol;
-pub mod settings;
-pub mod vote;
+use serde::{Deserialize, Serialize};
+
+use super::case::{Case, Record, Step, Verdict};
+use super::config::{self, Slot};
+use super::decoding::Decoding;
+use super::form;
+use super::messages::{Templates, truncate};
+use super::reply::Reply;
+use super::settings::whole;
+use super::vote::{Vote, consensus, round_line, vote};
+use super::{Opening, System, Task};
+use crate::data::Item;
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
+
+#[cfg(test)]
+mod tests;
+
+/// Models at the table.
+const AGENTS: usize = 3;
+
+/// How ReConcile runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Discussion rounds at most; one always runs.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub max_rounds: u32,
+    /// Characters of an explanation that the others are shown.
+    #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
+    pub truncate_chars: usize,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { max_rounds: 3, truncate_chars: 500, decoding: Decoding::default() }
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        Slot::in_order((1..=AGENTS).map(|number| format!("agent-{number}")), &[])
+    }
+
+    fn max_calls(&self) -> u32 {
+        AGENTS as u32 * (1 + self.max_rounds)
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(Reconcile::new(self, prompts)?))
+    }
+}
+
+/// Models at a round table.
+struct Reconcile {
+    settings: Settings,
+    initial: Templates,
+    discussion: Templates,
+    /// The answers of one letter, as everybody is shown them.
+    group: String,
+}
+
+/// What one agent answered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Opinion {
+    reasoning: String,
+    /// One letter, or empty.
+    answer: String,
+    confidence: f64,
+}
+
+impl Record for Opinion {
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
+}
+
+impl System for Reconcile {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
+        let first = self.initial.fill_question(case.item, &[]);
+        let mut opinions = self.ask(&case, 0, first)?;
+        let mut rounds = vec![round_of(&case, 0, &opinions, String::new())];
+        for round in 1..=self.settings.max_rounds {
+            let groups = self.groups(&opinions);
+            let messages = self.discussion.fill_question(case.item, &[("groups", &groups)]);
+            opinions = self.ask(&case, round, messages)?;
+            rounds.push(round_of(&case, round, &opinions, groups));
+            // Tested after a discussion, never before: agents that agree at once discuss once all the same.
+            if agree(&opinions) {
+                break;
+            }
+        }
+        let (_, vote) = weighted_vote(&opinions);
+        let supporting = opinions.iter().filter(|opinion| opinion.answer == vote.answer);
+        let reasons: Vec<String> = supporting
+            .map(|opinion| truncate(&opinion.reasoning, self.settings.truncate_chars))
+            .filter(|reason| !reason.is_empty())
+            .collect();
+        let verdict = Verdict {
+            answer: vote.answer,
+            team_confidence: vote.team_confidence,
+            rationale: reasons.join("\n"),
+            tie: vote.tie,
+        };
+        Ok(case.close(rounds, verdict).into())
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let messages = self.initial.fill_question(item.question()?, &[]);
+        let opening = |member| Opening { member, messages: messages.clone() };
+        Some((0..AGENTS).map(opening).collect())
+    }
+}
+
+impl Reconcile {
+    fn new(settings: &Settings, prompts: &PromptSet) -> Result<Reconcile, PromptError> {
+        let case = ["question", "options"];
+        let discussed = ["question", "options", "groups"];
+        let group = ["answer", "supporters", "confidence", "explanations"];
+        Ok(Reconcile {
+            settings: settings.clone(),
+            initial: Templates::new(prompts, "reconcile/initial", &[], &case)?,
+            discussion: Templates::new(prompts, "reconcile/discussion", &[], &discussed)?,
+            group: prompts.get("reconcile/group", &group)?,
+        })
+    }
+
+    fn ask(
+        &self,
+        case: &Case<'_>,
+        round: u32,
+        messages: Vec<Message>,
+    ) -> Result<Vec<Opinion>, PanelError> {
+        let decoding = &self.settings.decoding;
+        let (stage, purpose) = match round {
+            0 => (Stage::Initial, "initial"),
+            _ => (Stage::Round, "discussion"),
+        };
+        let shape = decoding.record(vec![
+            ("reasoning", decoding.string()),
+            ("answer", form::answer(case.item)),
+            ("confidence", form::confidence()),
+        ]);
+        let step = Step { stage, round, purpose, shape };
+        let agents = case.agents().enumerate();
+        let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
+        let opinions = case.ask_all(calls, read)?.into_iter();
+        Ok(opinions.map(|opinion| opinion.value).collect())
+    }
+
+    /// The answers of a round by letter, in the order in which letters were first given; no names.
+    fn groups(&self, opinions: &[Opinion]) -> String {
+        let mut letters: Vec<&str> = Vec::new();
+        for opinion in opinions {
+            if !letters.contains(&opinion.answer.as_str()) {
+                letters.push(&opinion.answer);
+            }
+        }
+        let groups = letters.into_iter().map(|letter| self.group(letter, opinions));
+        groups.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn group(&self, letter: &str, opinions: &[Opinion]) -> String {
+        let supporters: Vec<&Opinion> =
+            opinions.iter().filter(|opinion| opinion.answer == letter).collect();
+        let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
+        let explanations: Vec<String> = supporters
+            .iter()
+            .map(|one| format!("- {}", truncate(&one.reasoning, self.settings.truncate_chars)))
+            .collect();
+        let values = [
+            ("answer", if letter.is_empty() { "none" } else { letter }),
+            ("supporters", &supporters.len().to_string()),
+            ("confidence", &format!("{:.2}", sum / supporters.len() as f64)),
+            ("explanations", &explanations.join("\n")),
+        ];
+        fill(&self.group, &values)
+    }
+}
+
+fn read(text: &str, finish_reason: FinishReason) -> (Opinion, Parse) {
+    let reply = Reply::read(text, finish_reason, "answer");
+    let opinion = Opinion {
+        reasoning: reply.prose("reasoning"),
+        answer: reply.answer(),
+        confidence: reply.confidence(),
+    };
+    (opinion, reply.parse)
+}
+
+/// The weight of a confidence in tenths, f(p) of Chen et al. (ACL 2024), §4.
+fn weight_tenths(confidence: f64) -> u32 {
+    match confidence {
+        p if p >= 1.0 => 10,
+        p if p >= 0.9 => 8,
+        p if p >= 0.8 => 5,
+        p if p > 0.6 => 3,
+        _ => 1,
+    }
+}
+
+/// The weights and what they come to; empty answers have no vote, and of equal sums the first seen wins.
+fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
+    let weights: Vec<u32> = opinions.iter().map(|one| weight_tenths(one.confidence)).collect();
+    let answers: Vec<&str> = opinions.iter().map(|one| one.answer.as_str()).collect();
+    let vote = vote(&answers, &weights);
+    (weights, vote)
+}
+
+/// Whether those that gave an answer gave the same one, and somebody did.
+fn agree(opinions: &[Opinion]) -> bool {
+    let answers = opinions.iter().map(|one| one.answer.as_str());
+    consensus(&answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>())
+}
+
+fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
+    let (weights, vote) = weighted_vote(opinions);
+    let agents = case.agents().map(str::to_owned).collect();
+    let answers = opinions.iter().map(|one| one.answer.clone()).collect();
+    let stage = if round == 0 { Stage::Initial } else { Stage::Round };
+    RoundLine {
+        confidences: opinions.iter().map(|one| one.confidence).collect(),
+        weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
+        aggregate: vote.answer,
+        ..round_line(round, stage, agents, answers, brief)
+    }
+}

@@ -1,6 +1,239 @@
 //! One model alone, as MedAgentBoard asks it: zero-shot, few-shot, by chain of thought, and by votes over samples of these.
 
-pub mod messages;
 pub mod parse;
-pub mod protocol;
-pub mod settings;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use self::parse::{Reading, parse};
+use super::case::{Step, Verdict};
+use super::config::{self, Slot, SystemConfig};
+use super::decoding::{Decoding, Shape};
+use super::form::{self, STEPS};
+use super::messages::{fill_question, messages};
+use super::settings::{SettingsError, switch, whole};
+use super::table::Entry;
+use super::vote::round_line;
+use super::{Opening, System, Task};
+use crate::data::{Item, Question};
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::{ItemLine, Message, RoundLine, Stage};
+
+/// The one agent.
+const AGENT: &str = "solo";
+
+/// How the model is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    #[default]
+    ZeroShot,
+    /// Zero-shot with two examples.
+    FewShot,
+    /// Reasons first, then the letter.
+    Cot,
+    /// A vote over zero-shot answers.
+    SelfConsistency,
+    /// A vote over reasoned answers.
+    CotSc,
+}
+
+impl Method {
+    /// Whether reasons are asked for beside the letter.
+    pub fn reasons(self) -> bool {
+        matches!(self, Method::Cot | Method::CotSc)
+    }
+}
+
+/// How a baseline runs; the defaults are those of MED-MAD's Table 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Fixed by the system's name.
+    #[serde(skip)]
+    pub method: Method,
+    /// Calls on a question, which vote.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub samples: u32,
+    /// The grammar gives a thought [`STEPS`] strings.
+    #[serde(flatten)]
+    pub decoding: Decoding,
+    /// Whether answers are read and counted as MedAgentBoard does, with its mistake.
+    #[serde(with = "switch")]
+    pub mab_compat: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            method: Method::default(),
+            samples: 1,
+            decoding: Decoding::default(),
+            mab_compat: false,
+        }
+    }
+}
+
+/// The settings that are given, for the system of this method.
+///
+/// # Errors
+/// A key that is none, or a value that it cannot have.
+pub fn configure(
+    entry: &'static Entry,
+    given: Vec<(String, toml::Value)>,
+    method: Method,
+) -> Result<SystemConfig, SettingsError> {
+    SystemConfig::new::<Settings>(entry, given, |settings| Settings { method, ..settings })
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        vec![Slot::new(AGENT, 0)]
+    }
+
+    fn max_calls(&self) -> u32 {
+        self.samples
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        Ok(Box::new(SingleLlm::new(self, prompts)?))
+    }
+}
+
+/// A model on its own.
+struct SingleLlm {
+    settings: Settings,
+    system: String,
+    user: String,
+    few_shot: Option<FewShot>,
+}
+
+/// What few-shot puts after the zero-shot prompt.
+struct FewShot {
+    frame: String,
+    medqa: String,
+    pubmedqa: String,
+}
+
+impl System for SingleLlm {
+    /// Draws every sample at once and takes the most common answer.
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.question()?;
+        let question = case.item;
+        let letters: Vec<char> = question.letters().collect();
+        let (stage, purpose) = (Stage::Initial, "initial");
+        let step = Step { stage, round: 0, purpose, shape: self.shape(question) };
+        let calls = (0..self.settings.samples).map(|sample| {
+            let mut call = case.call(&step, 0, AGENT, self.messages(task.dataset, question));
+            call.key.sample = sample;
+            call
+        });
+        let readings = case.ask_all(calls, |text, finish_reason| {
+            parse(text, finish_reason, &self.settings, &letters)
+        })?;
+        let readings: Vec<Reading> = readings.into_iter().map(|one| one.value).collect();
+        let verdict = verdict(&readings, self.settings.mab_compat);
+        let agents = vec![AGENT.to_owned(); readings.len()];
+        let answers = readings.into_iter().map(|one| one.answer).collect();
+        let round = RoundLine {
+            aggregate: verdict.answer.clone(),
+            ..round_line(0, stage, agents, answers, String::new())
+        };
+        Ok(case.close(vec![round], verdict).into())
+    }
+
+    fn opening(&self, dataset: &str, item: &Item) -> Option<Vec<Opening>> {
+        Some(vec![Opening { member: 0, messages: self.messages(dataset, item.question()?) }])
+    }
+}
+
+impl SingleLlm {
+    fn new(settings: &Settings, prompts: &PromptSet) -> Result<SingleLlm, PromptError> {
+        let text = |name: &str, placeholders: &[&str]| {
+            prompts.get(&format!("single_llm/{name}"), placeholders)
+        };
+        let user = if settings.method.reasons() { "cot" } else { "zero-shot" };
+        let few_shot = match settings.method {
+            Method::FewShot => Some(FewShot {
+                frame: text("few-shot", &["zero_shot", "examples"])?,
+                medqa: text("examples-medqa", &[])?,
+                pubmedqa: text("examples-pubmedqa", &[])?,
+            }),
+            _ => None,
+        };
+        Ok(SingleLlm {
+            settings: settings.clone(),
+            system: text("system", &[])?,
+            user: text(user, &["question", "options"])?,
+            few_shot,
+        })
+    }
+
+    /// What the model is asked. The examples are those of the dataset, by its name, or else MedQA's.
+    fn messages(&self, dataset: &str, question: &Question) -> Vec<Message> {
+        let user = fill_question(&self.user, question, &[]);
+        let user = match &self.few_shot {
+            None => user,
+            Some(few_shot) => {
+                let examples = match dataset.starts_with("pubmedqa") {
+                    true => &few_shot.pubmedqa,
+                    false => &few_shot.medqa,
+                };
+                fill(&few_shot.frame, &[("zero_shot", &user), ("examples", examples)])
+            }
+        };
+        messages(&self.system, user)
+    }
+
+    /// A letter, or an answer with its reasons. A free text may say more than the letter that it was asked for, so that all methods
+    /// share one bound; no tokenizer needs more tokens than bytes.
+    fn shape(&self, question: &Question) -> Shape {
+        let decoding = &self.settings.decoding;
+        let thought = form::string(STEPS * decoding.record_chars);
+        let reasoned =
+            decoding.record(vec![("Thought", thought), ("Answer", form::answer(question))]);
+        match self.settings.method.reasons() {
+            true => reasoned,
+            false => Shape { grammar: form::letter(question), ..reasoned },
+        }
+    }
+}
+
+/// The most common letter, the first seen of equally common ones; empty answers have no vote. The harness counts answers as they were
+/// written, and reads the letter from the one that won.
+fn verdict(readings: &[Reading], mab_compat: bool) -> Verdict {
+    let (answer, tie) = match mab_compat {
+        true => {
+            let written: Vec<&str> = readings.iter().map(Reading::written).collect();
+            let (winner, tie) = most_common(&written);
+            let won = readings.iter().find(|one| one.written() == winner);
+            (won.map_or("", |one| &one.answer), tie)
+        }
+        false => {
+            let answers = readings.iter().map(|one| one.answer.as_str());
+            most_common(&answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>())
+        }
+    };
+    let supporters = || readings.iter().filter(|one| one.answer == answer);
+    let thoughts = supporters().filter_map(|one| one.thought.as_deref());
+    let rationale: Vec<&str> = thoughts.filter(|thought| !thought.is_empty()).collect();
+    Verdict {
+        answer: answer.to_owned(),
+        team_confidence: match answer {
+            "" => 0.0,
+            _ => supporters().count() as f64 / readings.len() as f64,
+        },
+        rationale: rationale.join("\n"),
+        tie,
+    }
+}
+
+/// The most common text, the first seen of equally common ones, and whether there were any such.
+fn most_common<'a>(texts: &[&'a str]) -> (&'a str, bool) {
+    let count = |text: &str| texts.iter().filter(|other| **other == text).count();
+    let most = texts.iter().map(|text| count(text)).max();
+    let mut winners = texts.iter().filter(|text| Some(count(text)) == most);
+    let winner = winners.next().copied().unwrap_or_default();
+    (winner, winners.any(|other| *other != winner))
+}

@@ -1,35 +1,37 @@
 //! From a completion's text to a letter: by the rules of MED-MAD B.2, or by MedAgentBoard's own.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::settings::{Method, Settings};
+use super::{Method, Settings};
 use crate::record::{FinishReason, Parse};
 use crate::systems::answer::{answer_field, harness_letter, normalise_answer};
+use crate::systems::case::Record;
 use crate::systems::json_object::{self, text, without_thinking};
 
 /// What a completion says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
+    /// The reasons, where any were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought: Option<String>,
     /// One letter A–J, also one beyond the options; empty where none was found.
     pub answer: String,
-    /// The answer as it was written: what MedAgentBoard counts.
-    pub written: String,
-    /// The reasons, where any were asked for.
-    pub thought: Option<String>,
-    pub parse: Parse,
+    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<String>,
+}
+
+impl Record for Reading {
+    fn answer(&mut self) -> Option<&mut String> {
+        Some(&mut self.answer)
+    }
 }
 
 impl Reading {
-    /// As the call's line keeps it; with the answer as it was written where the vote counts that.
-    pub fn record(&self, mab_compat: bool) -> Value {
-        let mut record = match &self.thought {
-            Some(thought) => json!({"thought": thought, "answer": self.answer}),
-            None => json!({"answer": self.answer}),
-        };
-        if mab_compat {
-            record["written"] = self.written.as_str().into();
-        }
-        record
+    /// What MedAgentBoard counts.
+    pub fn written(&self) -> &str {
+        self.written.as_deref().unwrap_or_default()
     }
 }
 
@@ -39,25 +41,27 @@ pub fn parse(
     finish_reason: FinishReason,
     settings: &Settings,
     letters: &[char],
-) -> Reading {
-    let mut reading = match settings.method.reasons() {
+) -> (Reading, Parse) {
+    let (mut reading, parse) = match settings.method.reasons() {
         true => read_thought(completion, finish_reason, settings.mab_compat),
         false => read_letter(completion, finish_reason),
     };
     if settings.mab_compat {
         // The harness trims the answers of two methods alone.
         let written = match settings.method {
-            Method::ZeroShot | Method::FewShot => reading.written.trim(),
-            Method::SelfConsistency | Method::Cot | Method::CotSc => &reading.written,
+            Method::ZeroShot | Method::FewShot => reading.written().trim(),
+            Method::SelfConsistency | Method::Cot | Method::CotSc => reading.written(),
         };
         reading.answer = harness_letter(written, letters.iter().copied());
+    } else {
+        reading.written = None;
     }
-    reading
+    (reading, parse)
 }
 
 /// [`Parse::Ok`] is a letter alone; [`Parse::Repaired`] one with marks around it, such as `(B).`; any other text is searched for
 /// one (B.2).
-fn read_letter(completion: &str, finish_reason: FinishReason) -> Reading {
+fn read_letter(completion: &str, finish_reason: FinishReason) -> (Reading, Parse) {
     let written = without_thinking(completion);
     let answer = normalise_answer(written);
     let words = written.chars().filter(|c| c.is_alphanumeric()).count();
@@ -68,20 +72,20 @@ fn read_letter(completion: &str, finish_reason: FinishReason) -> Reading {
         (_, 1) => Parse::Repaired,
         _ => Parse::Fallback,
     };
-    Reading { answer, written: written.to_owned(), thought: None, parse }
+    (Reading { thought: None, answer, written: Some(written.to_owned()) }, parse)
 }
 
 /// A record, as it stands or repaired; else what the text's lines say; else, unless the harness is followed, any letter (B.2).
-fn read_thought(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> Reading {
+fn read_thought(
+    completion: &str,
+    finish_reason: FinishReason,
+    mab_compat: bool,
+) -> (Reading, Parse) {
     let record = |value: &Value| record(value, mab_compat);
     if let Some(((thought, written), parse)) = json_object::read(completion, finish_reason, record)
     {
-        return Reading {
-            answer: normalise_answer(&written),
-            written,
-            thought: Some(thought),
-            parse,
-        };
+        let answer = normalise_answer(&written);
+        return (Reading { thought: Some(thought), answer, written: Some(written) }, parse);
     }
     let said = without_thinking(completion);
     let (thought, written) = lines(said);
@@ -92,7 +96,7 @@ fn read_thought(completion: &str, finish_reason: FinishReason, mab_compat: bool)
         None if of_line.is_empty() => normalise_answer(said),
         None => of_line,
     };
-    Reading { answer, written, thought: Some(thought), parse: Parse::Fallback }
+    (Reading { thought: Some(thought), answer, written: Some(written) }, Parse::Fallback)
 }
 
 /// Thought and answer of an object with an `Answer`; the harness takes objects without one too.
@@ -134,23 +138,23 @@ mod tests {
 
     const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
 
-    fn read(method: Method, mab_compat: bool, text: &str) -> Reading {
+    fn read(method: Method, mab_compat: bool, text: &str) -> (Reading, Parse) {
         let settings = Settings { method, mab_compat, ..Settings::default() };
         parse(text, FinishReason::Stop, &settings, &LETTERS)
     }
 
     fn letter(text: &str) -> (String, Parse) {
-        let reading = read(Method::ZeroShot, false, text);
-        (reading.answer, reading.parse)
+        let (reading, parse) = read(Method::ZeroShot, false, text);
+        (reading.answer, parse)
     }
 
     fn thought(text: &str) -> (String, String, Parse) {
-        let reading = read(Method::Cot, false, text);
-        (reading.thought.unwrap(), reading.answer, reading.parse)
+        let (reading, parse) = read(Method::Cot, false, text);
+        (reading.thought.unwrap(), reading.answer, parse)
     }
 
     fn harness(method: Method, text: &str) -> String {
-        read(method, true, text).answer
+        read(method, true, text).0.answer
     }
 
     #[test]
@@ -179,8 +183,8 @@ mod tests {
             [(Method::ZeroShot, "B"), (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#)]
         {
             let settings = Settings { method, ..Settings::default() };
-            let reading = parse(text, FinishReason::Length, &settings, &LETTERS);
-            assert_eq!((reading.answer.as_str(), reading.parse), ("B", Parse::Fallback));
+            let (reading, parse) = parse(text, FinishReason::Length, &settings, &LETTERS);
+            assert_eq!((reading.answer.as_str(), parse), ("B", Parse::Fallback));
         }
     }
 
@@ -242,9 +246,13 @@ mod tests {
 
     #[test]
     fn records_have_the_answer_and_the_thought_where_there_is_one() {
-        let cot = read(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
-        assert_eq!(cot.record(false), json!({"answer": "B", "thought": "t"}));
-        let zero_shot = read(Method::ZeroShot, false, "b");
-        assert_eq!(zero_shot.record(false), json!({"answer": "B"}));
+        let record = |method, mab_compat, text| {
+            serde_json::to_string(&read(method, mab_compat, text).0).unwrap()
+        };
+        let cot = record(Method::Cot, false, r#"{"Thought": "t", "Answer": "b"}"#);
+        assert_eq!(cot, r#"{"thought":"t","answer":"B"}"#);
+        assert_eq!(record(Method::ZeroShot, false, "b"), r#"{"answer":"B"}"#);
+        let written = record(Method::ZeroShot, true, "c.");
+        assert_eq!(written, r#"{"answer":"C","written":"c."}"#);
     }
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::panel::scripted::Script;
-use crate::record::AnswerLine;
-use crate::record::CallKey;
+use crate::record::{AnswerLine, CallKey, CallLine};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question, said};
 
@@ -23,9 +22,9 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = SystemConfig::named("medagents").unwrap();
+    let config = SystemConfig::named("medagents").unwrap();
     let script = Script::new(move |key, _| script(key));
-    answer_filled(&protocol, &question(5), script)
+    answer_filled(&config, &question(5), script)
 }
 
 fn of<'a>(calls: &'a [CallLine], purpose: &str, round: u32) -> Vec<&'a CallLine> {
@@ -113,7 +112,7 @@ fn the_decision_is_the_answer_whatever_the_doctors_say() {
 
 #[test]
 fn agreement_is_read_as_the_harness_reads_it() {
-    let agrees = |text: &str| read_review(text, FinishReason::Stop).0["agree"] == true;
+    let agrees = |text: &str| read_review(text, FinishReason::Stop).0.agree;
     assert!(agrees(r#"{"agree": "Yes", "reason": "", "answer": "B"}"#));
     assert!(agrees(r#"{"agree": "TRUE"}"#));
     assert!(agrees(r#"{"agree": true}"#));
@@ -144,4 +143,49 @@ fn texts_that_are_no_records_are_read_line_by_line_and_stop_nothing() {
     let (silent, _) = run(|_| String::new());
     assert_eq!((silent.answer.as_str(), silent.calls), ("", 23));
     assert_eq!(silent.correct, Some(false));
+}
+
+fn specialties(text: &str) -> (Vec<&'static str>, Parse) {
+    let (read, parse) = read_specialties(text, FinishReason::Stop);
+    (read.fields, parse)
+}
+
+fn names(text: &str) -> Vec<&'static str> {
+    specialties(text).0
+}
+
+#[test]
+fn names_are_known_by_a_part_of_them() {
+    assert_eq!(
+        names(
+            r#"{"fields": ["Medical Genetics", "pediatric cardiology", "Cardiothoracic surgery", "Neonatology"]}"#
+        ),
+        ["Genetics", "Pediatrics", "Cardiology"]
+    );
+}
+
+#[test]
+fn unknown_names_are_dropped_and_the_defaults_after_as_many_as_remain_fill_up() {
+    assert_eq!(
+        names(r#"{"fields": ["Neurology", "Genetics", "Surgery"]}"#),
+        ["Genetics", "Cardiology", "Pulmonology"]
+    );
+    // A specialty can so come twice.
+    assert_eq!(
+        names(r#"{"fields": ["Cardiology", "Neurology"]}"#),
+        ["Cardiology", "Cardiology", "Pulmonology"]
+    );
+    let defaults = ["Pediatrics", "Cardiology", "Pulmonology"];
+    assert_eq!(names(r#"{"fields": ["Neurology"]}"#), defaults);
+    assert_eq!(names(r#"{"fields": "Genetics"}"#), defaults);
+    assert_eq!(names(r#"{"fields": [1, null]}"#), defaults);
+    assert_eq!(names("{}"), defaults);
+}
+
+#[test]
+fn a_reply_that_is_no_object_brings_other_defaults() {
+    let unread = (UNREAD.to_vec(), Parse::Fallback);
+    assert_eq!(specialties("Pediatrics, Genetics"), unread);
+    let (read, parse) = read_specialties(r#"{"fields": ["Genetics"]}"#, FinishReason::Length);
+    assert_eq!((read.fields, parse), unread);
 }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::panel::scripted::Script;
 use crate::panel::scripted::panel;
-use crate::record::AnswerLine;
-use crate::record::{CallKey, Parse};
+use crate::record::{AnswerLine, CallKey, CallLine, Parse};
 use crate::systems::SystemConfig;
 use crate::systems::scripted::{answer_filled, question};
 
@@ -24,10 +23,10 @@ fn usual(key: &CallKey, against: impl Fn(&str, u32) -> bool) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = SystemConfig::parse("medagents", &["form=original"]).unwrap();
-    assert_eq!(protocol.max_calls(), 56);
+    let config = SystemConfig::parse("medagents", &["form=original"]).unwrap();
+    assert_eq!(config.max_calls(), 56);
     let script = Script::new(move |key, _| script(key));
-    answer_filled(&protocol, &question(5), script)
+    answer_filled(&config, &question(5), script)
 }
 
 fn user<'a>(calls: &'a [CallLine], purpose: &str, round: u32) -> &'a str {
@@ -56,18 +55,19 @@ fn the_decision_is_the_only_answer_of_a_case() {
 }
 
 #[test]
-fn experts_take_turns_on_the_doctors_seats() {
-    let seats = SystemConfig::named("medagents").unwrap().seats();
-    let agents: Vec<String> = seats.into_iter().map(|s| s.agent).collect();
+fn experts_take_turns_on_the_doctors_models() {
+    let slots = SystemConfig::named("medagents").unwrap().slots();
+    let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let system = Original::new(&Settings::default(), &PromptSet::embedded()).unwrap();
     let script = Script::new(|key, _| usual(key, |_, _| false));
     let (panel, _calls) = panel(&agents, script);
-    let question = question(5);
-    let case = Case::new(&panel, "demo", &question, 1).unwrap();
+    let item = question(5).into();
+    let task = Task { panel: &panel, dataset: "demo", item: &item, run: 1 };
+    let case = task.question().unwrap();
     let (on_question, on_options) = system.recruit(&case).unwrap();
-    let seats = |experts: &[Expert]| -> Vec<usize> { experts.iter().map(|e| e.member).collect() };
-    assert_eq!(seats(&on_question), [0, 1, 2, 0, 1]);
-    assert_eq!(seats(&on_options), [2, 0]);
+    let members = |experts: &[Expert]| -> Vec<usize> { experts.iter().map(|e| e.member).collect() };
+    assert_eq!(members(&on_question), [0, 1, 2, 0, 1]);
+    assert_eq!(members(&on_options), [2, 0]);
     assert_eq!(on_question[4].name, "question-expert-5");
     assert_eq!(
         (on_options[1].name.as_str(), on_options[1].domain.as_str()),

@@ -1,11 +1,10 @@
 //! Questions of every complexity, with canned replies.
 
+use super::teams::member_of;
 use super::*;
 use crate::panel::scripted::Script;
-use crate::record::AnswerLine;
-use crate::record::CallKey;
+use crate::record::{AnswerLine, CallKey, CallLine};
 use crate::systems::SystemConfig;
-use crate::systems::mdagents::teams::seat_of;
 use crate::systems::scripted::{answer_filled, question, said};
 
 const TEAMS_SAID: &str = r#"{"teams": [
@@ -29,9 +28,9 @@ fn run_with(
     pairs: &[&str],
     script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
 ) -> (AnswerLine, Vec<CallLine>) {
-    let protocol = SystemConfig::parse("mdagents", pairs).unwrap();
+    let config = SystemConfig::parse("mdagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
-    answer_filled(&protocol, &question(5), script)
+    answer_filled(&config, &question(5), script)
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
@@ -61,13 +60,13 @@ fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
 #[test]
 fn what_is_no_complexity_is_intermediate() {
     let level = |text: &str| {
-        let (record, parse) = read_complexity(text, FinishReason::Stop);
-        (field(&record, "complexity"), parse)
+        let (read, parse) = read_complexity(text, FinishReason::Stop);
+        (read.complexity, parse)
     };
-    assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic".into(), Parse::Ok));
-    assert_eq!(level("Complexity: advanced"), ("advanced".into(), Parse::Fallback));
+    assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));
+    assert_eq!(level("Complexity: advanced"), ("advanced", Parse::Fallback));
     for text in ["basic", r#"{"complexity": 3}"#, r#"{"complexity": "basic or not"}"#, ""] {
-        assert_eq!(level(text), ("intermediate".into(), Parse::Fallback), "{text}");
+        assert_eq!(level(text), ("intermediate", Parse::Fallback), "{text}");
     }
 }
 
@@ -135,8 +134,8 @@ fn teams_work_apart_and_report_in_order() {
 #[test]
 fn every_team_and_every_place_in_it_has_all_models() {
     for at in 0..AGENTS {
-        let mut team: Vec<usize> = (0..AGENTS).map(|member| seat_of(at, member)).collect();
-        let mut place: Vec<usize> = (0..AGENTS).map(|team| seat_of(team, at)).collect();
+        let mut team: Vec<usize> = (0..AGENTS).map(|member| member_of(at, member)).collect();
+        let mut place: Vec<usize> = (0..AGENTS).map(|team| member_of(team, at)).collect();
         team.sort();
         place.sort();
         assert_eq!((team, place), (vec![0, 1, 2], vec![0, 1, 2]));
@@ -174,4 +173,14 @@ fn silence_stops_nothing_and_is_wrong() {
     assert_eq!((item.answer.as_str(), item.correct, item.calls), ("", Some(false), 8));
     assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
     assert!(user(&calls, "moderator", "decision").contains("Pathologist\nAnswer: \n"));
+}
+
+#[test]
+fn agents_have_the_panels_models_and_the_others_its_first() {
+    let slots = config::Settings::slots(&Settings::default());
+    let slot = |at: usize| (slots[at].agent.as_str(), slots[at].model);
+    assert_eq!([slot(0), slot(1), slot(2)], [("agent-1", 0), ("agent-2", 1), ("agent-3", 2)]);
+    assert_eq!(slot(MODERATOR), ("moderator", 0));
+    assert_eq!(slot(RECRUITER), ("recruiter", 0));
+    assert_eq!(slots.len(), 5);
 }

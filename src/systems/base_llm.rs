@@ -1,0 +1,221 @@
+//! One model asked once for the error in a note: the rows beside MedGuards, with MEDEC's prompts.
+
+use serde::{Deserialize, Serialize};
+
+use super::case::{Case, Record, Step};
+use super::config::{self, Slot};
+use super::decoding::Decoding;
+use super::form::MAX_CHAR_BYTES;
+use super::json_object::without_thinking;
+use super::messages::{messages, numbered};
+use super::settings::{switch, whole};
+use super::{Opening, System, Task};
+use crate::data::{Item, Note};
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet};
+use crate::record::{
+    DetectionLine, Grammar, ItemLine, LocalisationLine, Message, Parse, Source, Stage,
+};
+
+/// The one agent.
+const AGENT: &str = "solo";
+/// How often a model is asked where its answer cannot be read.
+const TRIES: u32 = 2;
+
+/// How a base model is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// MEDEC's first or second.
+    #[serde(deserialize_with = "whole::<1, 2, _, _>")]
+    pub prompt: u32,
+    /// Whether any output that holds CORRECT, be it INCORRECT, means that there is no error, as in MedGuards' published code.
+    #[serde(with = "switch")]
+    pub release_compat: bool,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { prompt: 1, release_compat: false, decoding: Decoding::default() }
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        vec![Slot::new(AGENT, 0)]
+    }
+
+    fn max_calls(&self) -> u32 {
+        TRIES
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        let prompt = prompts.get(&format!("base_llm/prompt-{}", self.prompt), &[])?;
+        Ok(Box::new(BaseLlm { settings: self.clone(), prompt }))
+    }
+}
+
+/// A model alone with a note.
+struct BaseLlm {
+    settings: Settings,
+    prompt: String,
+}
+
+impl System for BaseLlm {
+    /// A note on which the model says nothing readable counts as right, as it does for MEDEC.
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.note()?;
+        let note = case.item;
+        let mut line = case.open();
+        let mut reading = self.ask(&case, 0)?;
+        for sample in 1..TRIES {
+            if reading == Reading::default() {
+                reading = self.ask(&case, sample)?;
+            }
+        }
+        line.flag = Some(reading.flag == Some(true));
+        line.detection = Some(DetectionLine {
+            source: Source::Single,
+            agents: vec![AGENT.to_owned()],
+            flags: vec![reading.flag],
+            confidences: vec![None],
+        });
+        if let Some(sentence_id) = reading.sentence_id {
+            line.sentence = note.sentences[sentence_id].clone();
+            line.sentence_id = Some(sentence_id);
+            line.exact_sentence_id = Some(sentence_id);
+            line.correction = reading.correction.filter(|text| !text.is_empty());
+            line.localisation = Some(LocalisationLine {
+                source: Source::Single,
+                agents: vec![AGENT.to_owned()],
+                opinions: vec![sentence_id.to_string()],
+                sentence_ids: vec![Some(sentence_id)],
+                confidences: vec![None],
+            });
+        }
+        line.calls = case.calls();
+        Ok(line.into())
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        Some(vec![Opening { member: 0, messages: self.messages(item.note()?) }])
+    }
+}
+
+impl BaseLlm {
+    fn messages(&self, note: &Note) -> Vec<Message> {
+        messages("", format!("{}\n\n{}", self.prompt, numbered(note)))
+    }
+
+    fn ask(&self, case: &Case<'_, Note>, sample: u32) -> Result<Reading, PanelError> {
+        let (note, decoding) = (case.item, &self.settings.decoding);
+        let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
+        let lengths = note.sentences.iter().map(|one| one.chars().count());
+        let chars = lengths.max().unwrap_or(0) + decoding.record_chars;
+        let regex = format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|"));
+        let longest = "CORRECT".len() + MAX_CHAR_BYTES * chars;
+        let step = Step {
+            stage: Stage::Final,
+            round: 0,
+            purpose: "answer",
+            shape: decoding.within(Some(Grammar::Regex(regex)), longest),
+        };
+        let mut call = case.call(&step, 0, AGENT, self.messages(note));
+        call.key.sample = sample;
+        let compat = self.settings.release_compat;
+        Ok(case.ask(call, |text, _| read(text, note.sentences.len(), compat))?.value)
+    }
+}
+
+/// What a base model says of a note: `CORRECT`, or the number of a sentence and the sentence as it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Reading {
+    /// Whether the note has an error; `None` where the text says neither.
+    flag: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sentence_id: Option<usize>,
+    /// Empty where only the number was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<String>,
+}
+
+impl Record for Reading {}
+
+/// Reads a text on a note of so many sentences.
+fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Parse) {
+    let text = without_thinking(text).trim();
+    let upper = text.to_uppercase();
+    let is_correct = match release_compat {
+        true => upper.contains("CORRECT"),
+        false => upper.trim_matches(|c: char| !c.is_alphanumeric()) == "CORRECT",
+    };
+    if is_correct {
+        return (Reading { flag: Some(false), ..Reading::default() }, Parse::Ok);
+    }
+    let (number, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let number = number.trim_end_matches(['.', ':', ')']);
+    let number = number.parse().ok().filter(|sentence_id| *sentence_id < sentences);
+    match number {
+        None => (Reading::default(), Parse::Fallback),
+        sentence_id => {
+            let correction = Some(rest.trim().to_owned());
+            (Reading { flag: Some(true), sentence_id, correction }, Parse::Ok)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::panel::scripted::Script;
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{check, note};
+
+    fn says(text: &str, release_compat: bool) -> Reading {
+        let (reading, parse) = read(text, 3, release_compat);
+        assert_eq!(parse == Parse::Fallback, reading == Reading::default());
+        reading
+    }
+
+    #[test]
+    fn a_number_and_a_sentence_or_one_word() {
+        let right = Reading { flag: Some(false), ..Reading::default() };
+        let wrong = |sentence_id, correction: &str| Reading {
+            flag: Some(true),
+            sentence_id: Some(sentence_id),
+            correction: Some(correction.to_owned()),
+        };
+        assert_eq!(says("CORRECT", false), right);
+        assert_eq!(says(" correct. \n", false), right);
+        assert_eq!(says("2 Give B.", false), wrong(2, "Give B."));
+        assert_eq!(says("2. Give\nB.", false), wrong(2, "Give\nB."));
+        assert_eq!(says("<think>0 no</think>1 Yes", false), wrong(1, "Yes"));
+        assert_eq!(says("0", false), wrong(0, ""));
+        for unreadable in ["3 Too far.", "-1", "", "The text is correct", "INCORRECT", "1.5 x"] {
+            assert_eq!(says(unreadable, false), Reading::default(), "{unreadable}");
+        }
+        // The published code takes INCORRECT for CORRECT.
+        assert_eq!(says("INCORRECT: 2 Give B.", true), right);
+        assert_eq!(says("2 Give B.", true), wrong(2, "Give B."));
+    }
+
+    #[test]
+    fn the_model_is_asked_again_where_it_cannot_be_read() {
+        let config = SystemConfig::parse("base-llm", &["prompt=2"]).unwrap();
+        let ask = |replies: [&'static str; 2]| {
+            let script = Script::new(move |key, _| replies[key.sample as usize].to_owned());
+            check(&config, &note(), script)
+        };
+        let (record, calls) = ask(["1 Beta agonists were given.", "never"]);
+        assert_eq!((record.flag, record.sentence_id, calls.len()), (Some(true), Some(1), 1));
+        assert_eq!(record.correction.as_deref(), Some("Beta agonists were given."));
+        assert!(calls[0].messages[0].content.contains("\n1 Beta blockers"));
+        let (record, calls) = ask(["hm", "CORRECT"]);
+        assert_eq!((record.flag, calls.len()), (Some(false), 2));
+        let (record, _) = ask(["hm", "hm"]);
+        assert_eq!(record.flag, Some(false));
+        assert_eq!(record.detection.unwrap().flags, [None]);
+    }
+}

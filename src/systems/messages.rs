@@ -1,0 +1,94 @@
+//! What a model is sent: templates filled with an item and with what agents said of it.
+
+use crate::data::{Note, Question};
+use crate::prompts::{PromptError, PromptSet, fill};
+use crate::record::Message;
+use crate::text::ellipsis;
+
+/// A system text and a user text, with placeholders.
+#[derive(Clone, Debug)]
+pub struct Templates {
+    /// Empty where there is no system message.
+    system: String,
+    user: String,
+}
+
+impl Templates {
+    /// The prompts `NAME-system.txt` and `NAME-user.txt`, with the placeholders that each must have.
+    pub fn new(
+        prompts: &PromptSet,
+        name: &str,
+        system: &[&str],
+        user: &[&str],
+    ) -> Result<Templates, PromptError> {
+        let system = prompts.get(&format!("{name}-system"), system)?;
+        Ok(Templates { system, user: prompts.get(&format!("{name}-user"), user)? })
+    }
+
+    /// `NAME-user.txt` without a system message.
+    pub fn user(prompts: &PromptSet, name: &str, user: &[&str]) -> Result<Templates, PromptError> {
+        let user = prompts.get(&format!("{name}-user"), user)?;
+        Ok(Templates { system: String::new(), user })
+    }
+
+    /// The messages, with both templates filled.
+    pub fn fill(&self, values: &[(&str, &str)]) -> Vec<Message> {
+        messages(&fill(&self.system, values), fill(&self.user, values))
+    }
+
+    /// The messages, with the question, its options and `more` filled in.
+    pub fn fill_question(&self, question: &Question, more: &[(&str, &str)]) -> Vec<Message> {
+        let system = fill_question(&self.system, question, more);
+        messages(&system, fill_question(&self.user, question, more))
+    }
+}
+
+/// A system message, unless `system` is empty, and a user message.
+pub fn messages(system: &str, user: String) -> Vec<Message> {
+    let message = |role: &str, content| Message { role: role.to_owned(), content };
+    let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
+    system.into_iter().chain([message("user", user)]).collect()
+}
+
+/// `template` with `{question}`, `{options}` and `more` filled in.
+pub fn fill_question(template: &str, question: &Question, more: &[(&str, &str)]) -> String {
+    let options = option_lines(question);
+    let values = [("question", question.question.as_str()), ("options", &options)];
+    fill(template, &[&values, more].concat())
+}
+
+/// A question's options, a line each: `A: aspirin`.
+fn option_lines(question: &Question) -> String {
+    let options = question.options.iter();
+    let lines = options.map(|option| format!("{}: {}", option.letter, option.text));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A line for each sentence, after its number.
+pub fn numbered(note: &Note) -> String {
+    let lines = note.sentences.iter().enumerate();
+    lines.map(|(id, text)| format!("{id} {text}")).collect::<Vec<_>>().join("\n")
+}
+
+/// `text` on one line, cut after `chars` characters with `…` in place of the rest. On one line, so that no text can pass for another
+/// line of a prompt.
+pub fn truncate(text: &str, chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    ellipsis(&words.join(" "), chars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truncation_counts_characters() {
+        assert_eq!(truncate("abc", 3), "abc");
+        assert_eq!(truncate("abcd", 3), "abc…");
+        assert_eq!(truncate("Überdosis", 4), "Über…");
+        assert_eq!(truncate("心电图正常", 2), "心电…");
+        assert_eq!(truncate("🫀🫁🧠", 2), "🫀🫁…");
+        assert_eq!(truncate("  a \n\t b  ", 9), "a b");
+        assert_eq!(truncate("", 1), "");
+    }
+}

@@ -1,0 +1,188 @@
+//! What a model alone is asked, and the vote over what it says.
+
+use super::*;
+use crate::panel::scripted::Script;
+use crate::record::{AnswerLine, CallLine, Parse};
+use crate::systems::SystemConfig;
+use crate::systems::scripted::{answer, question, settings};
+
+/// What a system makes of samples that say these texts, in order.
+fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
+    let samples = format!("samples={}", said.len());
+    let pairs = [pairs, &[samples.as_str()]].concat();
+    let config = SystemConfig::parse(name, &pairs).unwrap();
+    let said: Vec<String> = said.iter().map(|text| text.to_string()).collect();
+    let script = Script::new(move |key, _| said[key.sample as usize].clone());
+    answer(&config, &question(5), script)
+}
+
+fn vote(name: &str, pairs: &[&str], said: &[&str]) -> (String, bool) {
+    let (item, _) = run(name, pairs, said);
+    (item.answer, item.tie)
+}
+
+#[test]
+fn every_method_makes_as_many_calls_as_it_has_samples() {
+    for (name, calls) in
+        [("zero-shot", 1), ("few-shot", 1), ("cot", 1), ("self-consistency", 5), ("cot-sc", 3)]
+    {
+        let config = SystemConfig::named(name).unwrap();
+        let (item, made) = answer(&config, &question(5), Script::new(|_, _| "B".into()));
+        assert_eq!((item.calls, made.len()), (calls, calls as usize), "{name}");
+        let samples: Vec<u32> = made.iter().map(|call| call.sample).collect();
+        assert_eq!(samples, (0..calls).collect::<Vec<_>>());
+        assert_eq!((item.answer.as_str(), item.correct), ("B", Some(true)));
+        assert_eq!((item.rounds.len(), item.rounds_run), (1, 0));
+        assert_eq!(item.rounds[0].answers, vec!["B"; calls as usize]);
+        assert_eq!(item.rounds[0].agents, vec!["solo"; calls as usize]);
+    }
+}
+
+#[test]
+fn samples_are_draws_of_one_prompt() {
+    let (_, calls) = run("cot-sc", &[], &["B", "B", "B"]);
+    for call in &calls {
+        assert_eq!((call.stage, call.purpose.as_str()), (Stage::Initial, "initial"));
+        assert_eq!(call.messages, calls[0].messages);
+    }
+}
+
+#[test]
+fn the_most_common_letter_wins_and_of_equals_the_first_seen() {
+    let vote = |said: &[&str]| vote("self-consistency", &[], said);
+    assert_eq!(vote(&["C", "B", "B"]), ("B".into(), false));
+    assert_eq!(vote(&["C", "B", "B", "C", "D"]), ("C".into(), true));
+    assert_eq!(vote(&["D", "B", "C"]), ("D".into(), true));
+    // However it is written.
+    assert_eq!(vote(&["C", "C", "B", "b", "(B)"]), ("B".into(), false));
+}
+
+#[test]
+fn empty_answers_have_no_vote() {
+    let vote = |said: &[&str]| vote("self-consistency", &[], said);
+    assert_eq!(vote(&["", "?", "D"]), ("D".into(), false));
+    assert_eq!(vote(&["", "", ""]), ("".into(), false));
+    let (item, _) = run("self-consistency", &[], &["", "", ""]);
+    assert_eq!((item.correct, item.team_confidence), (Some(false), 0.0));
+}
+
+#[test]
+fn a_letter_beyond_the_options_is_no_answer_and_its_letter_is_kept() {
+    let (item, calls) = run("zero-shot", &[], &["J"]);
+    assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
+    assert_eq!(calls[0].record["not_an_option"], "J");
+}
+
+#[test]
+fn the_team_is_as_sure_as_its_share_of_votes_and_says_why() {
+    let said = [
+        r#"{"Thought": "rash", "Answer": "B"}"#,
+        r#"{"Thought": "fever", "Answer": "C"}"#,
+        r#"{"Thought": "cough", "Answer": "B"}"#,
+        "I refuse.",
+    ];
+    let (item, calls) = run("cot-sc", &[], &said);
+    assert_eq!(item.rounds[0].answers, ["B", "C", "B", ""]);
+    assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 0.5));
+    assert_eq!(item.rationale, "rash\ncough");
+    assert_eq!(calls[1].record["thought"], "fever");
+    assert_eq!(calls[3].parse, Parse::Fallback);
+}
+
+#[test]
+fn the_harness_counts_what_was_written_and_reads_the_winner_wrong() {
+    let said = ["B", "b.", "B.", "The diagnosis is C", "The diagnosis is C"];
+    assert_eq!(vote("self-consistency", &[], &said), ("B".into(), false));
+    let (item, calls) = run("self-consistency", &["mab_compat=on"], &said);
+    assert_eq!((item.answer.as_str(), item.tie), ("A", false));
+    assert_eq!(item.rounds[0].answers, ["B", "B", "B", "A", "A"]);
+    assert_eq!((item.rounds[0].aggregate.as_str(), item.team_confidence), ("A", 0.4));
+    assert_eq!(calls[3].record["answer"], "A");
+}
+
+#[test]
+fn the_harness_lets_empty_answers_vote() {
+    let said = ["{}", "{}", r#"{"Answer": "B"}"#];
+    assert_eq!(vote("cot-sc", &["mab_compat=on"], &said), ("".into(), false));
+    assert_eq!(vote("cot-sc", &["mab_compat=on"], &["x", "y"]), ("".into(), false));
+}
+
+#[test]
+fn few_shot_shows_the_examples_of_the_cases_dataset() {
+    let (_, calls) = run("few-shot", &[], &["B"]);
+    assert!(calls[0].messages[1].content.contains("Nitrofurantoin"));
+    let prompts = PromptSet::embedded();
+    let system =
+        SingleLlm::new(&Settings { method: Method::FewShot, ..Settings::default() }, &prompts)
+            .unwrap();
+    let item = question(3).into();
+    let opening = |dataset| system.opening(dataset, &item).unwrap().remove(0);
+    assert_eq!(opening("medqa").member, 0);
+    assert_eq!(opening("medqa").messages.len(), calls[0].messages.len());
+    assert_ne!(opening("pubmedqa"), opening("medqa"));
+}
+
+#[test]
+fn a_completion_is_bounded_unless_it_thinks() {
+    let bound = |pairs: &[&str]| {
+        let settings: Settings = settings(pairs);
+        let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
+        system.shape(&question(5)).max_tokens
+    };
+    // Eight strings of ten characters of four bytes.
+    let around = r#"{"Thought": "", "Answer": "A"}"#.len();
+    assert_eq!(bound(&["record_chars=10"]), Some(8 * 10 * 4 + around));
+    assert_eq!(bound(&["thinking=on"]), None);
+    assert_eq!(bound(&["thinking=on", "max_tokens=7"]), Some(7));
+    assert_eq!(bound(&["max_tokens=7"]), Some(7));
+}
+
+fn user(method: Method, dataset: &str) -> String {
+    let settings = Settings { method, ..Settings::default() };
+    let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
+    let sent = system.messages(dataset, &question(3));
+    let roles: Vec<&str> = sent.iter().map(|message| message.role.as_str()).collect();
+    assert_eq!(roles, ["system", "user"]);
+    sent[1].content.clone()
+}
+
+#[test]
+fn options_stand_a_line_each_after_the_question() {
+    let asked = "Which one {examples}?\n\nOptions:\nA: option A\nB: option B\nC: option C\n\n";
+    for method in [Method::ZeroShot, Method::FewShot, Method::Cot] {
+        assert!(user(method, "medqa").starts_with(asked), "{method:?}");
+    }
+}
+
+#[test]
+fn few_shot_is_zero_shot_and_two_examples_after_it() {
+    let zero_shot = user(Method::ZeroShot, "medqa");
+    let few_shot = user(Method::FewShot, "medqa");
+    let after = few_shot.strip_prefix(&zero_shot).unwrap();
+    assert_eq!(after.matches("\nAnswer: ").count(), 2);
+    assert!(zero_shot.ends_with("nothing else."), "{zero_shot}");
+}
+
+#[test]
+fn examples_are_the_datasets_or_else_those_of_medqa() {
+    let answers = |dataset| -> Vec<String> {
+        let user = user(Method::FewShot, dataset);
+        let lines = user.lines();
+        lines.filter_map(|line| line.strip_prefix("Answer: ")).map(str::to_owned).collect()
+    };
+    assert_eq!(answers("medqa"), ["E", "A"]);
+    assert_eq!(answers("pubmedqa"), ["B", "A"]);
+    assert_eq!(answers("mmlu-pro"), ["E", "A"]);
+    assert_eq!(user(Method::FewShot, "mmlu-pro"), user(Method::FewShot, "medqa"));
+    let nitrofurantoin = |dataset| user(Method::FewShot, dataset).contains("E: Nitrofurantoin");
+    assert!(nitrofurantoin("medqa") && !nitrofurantoin("pubmedqa"));
+}
+
+#[test]
+fn self_consistency_asks_as_zero_shot_and_cot_sc_as_cot() {
+    let asked = |method| user(method, "medqa");
+    assert_eq!(asked(Method::SelfConsistency), asked(Method::ZeroShot));
+    assert_eq!(asked(Method::CotSc), asked(Method::Cot));
+    assert!(asked(Method::Cot).contains("{\n  \"Thought\": "));
+    assert_ne!(asked(Method::Cot), asked(Method::ZeroShot));
+}
