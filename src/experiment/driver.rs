@@ -17,8 +17,8 @@ use super::spec::Spec;
 use crate::diagnosis::{Blame, Failure};
 use crate::panel::Source;
 use crate::record::{CallLine, ItemKey};
-use crate::systems::in_flight::run_all;
 use crate::systems::Task;
+use crate::systems::in_flight::run_all;
 
 /// Told how far a run is; every method may be called from many threads.
 pub trait Observer: Send + Sync {

@@ -81,7 +81,7 @@ impl SystemConfig {
     /// The system of a plan; a key that is left out keeps its default.
     ///
     /// # Errors
-    /// As [`SystemConfig::parse`].
+    /// An unknown name, and the first entry that is no setting of the system with an allowed value.
     pub fn from_table(name: &str, table: &toml::Table) -> Result<SystemConfig, SettingsError> {
         let entry = Entry::named(name)?;
         let entries = table.iter().map(|(key, value)| (key.clone(), value.clone()));

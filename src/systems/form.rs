@@ -30,7 +30,7 @@ pub fn root(fields: Vec<(&str, Value)>) -> Value {
     schema
 }
 
-/// As [`root`], to be asked for.
+/// The grammar of a record of these fields.
 pub fn record(fields: Vec<(&str, Value)>) -> Option<Grammar> {
     Some(Grammar::JsonSchema(root(fields).to_string()))
 }

@@ -51,9 +51,7 @@ pub fn cells<'a>(
         }
         protocols.push(SystemConfig::from_table(&method.system, &settings)?);
     }
-    let has = |key: &String| {
-        protocols.iter().any(|system| system.table.contains_key(key))
-    };
+    let has = |key: &String| protocols.iter().any(|system| system.table.contains_key(key));
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
         return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
