@@ -11,5 +11,6 @@ pub mod rating;
 pub mod recipe;
 pub mod results;
 pub mod table;
+pub mod tables;
 
 pub use outcomes::Outcomes;

@@ -1,10 +1,12 @@
 //! What a table says, and how it is written as Markdown, CSV and JSON. Markdown rounds; CSV and JSON keep every digit. HTML is the report's.
 
+mod builder;
 mod cell;
 mod column;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use builder::TableBuilder;
 pub use cell::Cell;
 pub use column::{Column, Kind};
 
@@ -29,41 +31,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-impl Row {
-    pub fn new(cells: Vec<Cell>) -> Row {
-        let group = String::new();
-        Row { group, cells }
-    }
-}
-
 impl Table {
-    /// Without groups and notes.
-    pub fn new(
-        name: &'static str,
-        title: impl Into<String>,
-        columns: Vec<Column>,
-        rows: impl IntoIterator<Item = Vec<Cell>>,
-    ) -> Table {
-        Table {
-            name,
-            title: title.into(),
-            columns,
-            rows: rows.into_iter().map(Row::new).collect(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// With a sentence under it.
-    pub fn with_note(mut self, note: impl Into<String>) -> Table {
-        self.notes.push(note.into());
-        self
-    }
-
-    /// `None` without rows.
-    pub fn unless_empty(self) -> Option<Table> {
-        (!self.rows.is_empty()).then_some(self)
-    }
-
     fn has_groups(&self) -> bool {
         self.rows.iter().any(|row| !row.group.is_empty())
     }

@@ -9,6 +9,7 @@ use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{interrupt, report};
 use crate::analysis::recipe::results::RecipeResults;
+use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::encoder::Encoder;
@@ -22,7 +23,6 @@ use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
-use crate::report::recipe::tables::markdown;
 use crate::systems::settings::pairs;
 
 #[derive(Debug, Args)]

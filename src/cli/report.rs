@@ -9,6 +9,7 @@ use super::options::ScorerFlags;
 use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
+use crate::analysis::recipe::tables;
 use crate::analysis::table::Table;
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
@@ -21,7 +22,6 @@ use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::record::NoteLine;
 use crate::report::Scoring;
-use crate::report::recipe::tables;
 
 /// The page's name in the run directory, and in a recipe's folder.
 pub const FILE: &str = "report.html";

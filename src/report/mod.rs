@@ -3,6 +3,7 @@
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
 
+mod calibration;
 pub(crate) mod escape;
 pub mod figure;
 mod item;
@@ -11,7 +12,6 @@ pub mod rating;
 pub mod recipe;
 mod run;
 pub mod table;
-mod tables;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,7 @@
 //! A table as HTML.
 
 use super::escape::escape;
-pub use crate::analysis::table::{Cell, Column, Kind, Row, Table};
+pub use crate::analysis::table::{Cell, Kind, Table};
 
 impl Table {
     /// A `table` element in a container of its own that scrolls, and the notes.

@@ -5,8 +5,14 @@ use std::io;
 use super::compared_run::ComparedRun;
 use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
-use crate::analysis::metrics::cost::Spent;
-use crate::analysis::table::{Cell, Column, Kind, Table};
+use crate::analysis::table::{Cell, Table};
+
+/// A row of the spreadsheet: a run, and how the first compares with it.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    run: &'a ComparedRun,
+    pair: Option<&'a RunPair>,
+}
 
 impl Comparison {
     /// Markdown: the runs, what they cost, then the first against each other.
@@ -43,124 +49,103 @@ impl Comparison {
     /// # Errors
     /// Never, unless a figure cannot be written.
     pub fn csv(&self) -> io::Result<String> {
-        let pairs = std::iter::once(None).chain(self.pairs.iter().map(Some));
-        let runs = self.runs.iter().zip(pairs);
-        let rows: Vec<_> = runs.map(|(row, pair)| self.fields(row, pair)).collect();
-        let names = rows.first().into_iter().flatten();
-        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
-        let cells = rows.iter().map(|fields| {
-            let cells = fields.iter().map(|(_, cell)| cell.clone());
-            cells.collect()
-        });
-        Table::new("comparison", "", Column::numbers(&names), cells).csv()
-    }
-
-    /// What a spreadsheet has of a run, each with its heading.
-    fn fields(&self, row: &ComparedRun, pair: Option<&RunPair>) -> Vec<(&'static str, Cell)> {
-        let number =
-            |value: Option<f64>| value.map_or(Cell::Nothing, |value| Cell::Number(value, 4));
-        let count = |value: Option<usize>| value.map_or(Cell::Nothing, Cell::Count);
         let list = |values: &[f64]| {
             let values: Vec<String> = values.iter().map(f64::to_string).collect();
-            Cell::text(values.join(" "))
+            values.join(" ")
         };
-        let figures = &row.figures;
-        let accuracy = figures.accuracy.as_ref();
-        let calibration = figures.calibration.as_ref();
-        let total = figures.cost.map(|cost| cost.total);
-        let per_item = figures.cost.map(|cost| cost.per_item);
-        let per_correct = figures.cost.and_then(|cost| cost.per_correct);
-        let spent = |spent: Option<Spent>, field: fn(Spent) -> f64| number(spent.map(field));
-        let difference = pair.and_then(|pair| pair.difference);
-        let p_values = pair.into_iter().flat_map(|pair| &pair.mcnemar);
-        let p_values: Vec<f64> = p_values.map(|test| test.p_value).collect();
-        let agreement = pair.and_then(|pair| pair.agreement.as_ref());
-        let flips = |direction| count(pair.map(|pair| pair.flips_to(direction).len()));
-        vec![
-            ("run", Cell::text(&row.run)),
-            ("system", Cell::text(&row.system)),
-            ("runs", Cell::Count(figures.n_runs as usize)),
-            ("errored", Cell::Count(figures.n_errors)),
-            ("accuracy", number(accuracy.map(|one| one.mean))),
-            ("std", number(accuracy.and_then(|one| one.std))),
-            ("low", number(figures.interval.map(|one| one.low))),
-            ("high", number(figures.interval.map(|one| one.high))),
-            ("accuracy_per_run", list(accuracy.map_or(&[], |one| &one.per_run))),
-            ("brier", number(calibration.map(|one| one.brier))),
-            ("ece", number(calibration.map(|one| one.ece))),
-            ("calls", spent(total, |one| one.calls)),
-            ("prompt_tokens", spent(total, |one| one.prompt_tokens)),
-            ("cached_tokens", spent(total, |one| one.cached_tokens)),
-            ("completion_tokens", spent(total, |one| one.completion_tokens)),
-            ("call_seconds", spent(total, |one| one.call_seconds)),
-            ("calls_per_item", spent(per_item, |one| one.calls)),
-            ("prompt_tokens_per_item", spent(per_item, |one| one.prompt_tokens)),
-            ("completion_tokens_per_item", spent(per_item, |one| one.completion_tokens)),
-            ("call_seconds_per_item", spent(per_item, |one| one.call_seconds)),
-            ("completion_tokens_per_correct", spent(per_correct, |one| one.completion_tokens)),
-            ("call_seconds_per_correct", spent(per_correct, |one| one.call_seconds)),
-            ("difference", number(difference.map(|one| one.mean))),
-            ("difference_low", number(difference.map(|one| one.low))),
-            ("difference_high", number(difference.map(|one| one.high))),
-            ("mcnemar_p_per_run", list(&p_values)),
-            ("agreement", number(agreement.map(|one| one.mean))),
-            ("right_to_wrong", flips(Direction::RightToWrong)),
-            ("wrong_to_right", flips(Direction::WrongToRight)),
-            ("dataset", Cell::text(&self.dataset)),
-            ("questions", Cell::Count(self.n_questions)),
-            ("graded", Cell::Count(self.n_graded)),
-        ]
+        let accuracy = |row: Line<'_>| row.run.figures.accuracy.clone();
+        let calibration = |row: Line<'_>| row.run.figures.calibration.clone();
+        let interval = |row: Line<'_>| row.run.figures.interval;
+        let total = |row: Line<'_>| Some(row.run.figures.cost?.total);
+        let per_item = |row: Line<'_>| Some(row.run.figures.cost?.per_item);
+        let per_correct = |row: Line<'_>| row.run.figures.cost?.per_correct;
+        let difference = |row: Line<'_>| row.pair?.difference;
+        let flips = |row: Line<'_>, direction| Some(row.pair?.flips_to(direction).len());
+        let pairs = std::iter::once(None).chain(self.pairs.iter().map(Some));
+        let rows = self.runs.iter().zip(pairs).map(|(run, pair)| Line { run, pair });
+        Table::of("comparison", "", rows)
+            .text("run", |row| &row.run.run)
+            .text("system", |row| &row.run.system)
+            .number("runs", |row| row.run.figures.n_runs as usize)
+            .number("errored", |row| row.run.figures.n_errors)
+            .number("accuracy", |row| Some(accuracy(row)?.mean))
+            .number("std", |row| accuracy(row)?.std)
+            .number("low", |row| Some(interval(row)?.low))
+            .number("high", |row| Some(interval(row)?.high))
+            .text("accuracy_per_run", |row| Some(list(&accuracy(row)?.per_run)))
+            .number("brier", |row| Some(calibration(row)?.brier))
+            .number("ece", |row| Some(calibration(row)?.ece))
+            .number("calls", |row| Some(total(row)?.calls))
+            .number("prompt_tokens", |row| Some(total(row)?.prompt_tokens))
+            .number("cached_tokens", |row| Some(total(row)?.cached_tokens))
+            .number("completion_tokens", |row| Some(total(row)?.completion_tokens))
+            .number("call_seconds", |row| Some(total(row)?.call_seconds))
+            .number("calls_per_item", |row| Some(per_item(row)?.calls))
+            .number("prompt_tokens_per_item", |row| Some(per_item(row)?.prompt_tokens))
+            .number("completion_tokens_per_item", |row| Some(per_item(row)?.completion_tokens))
+            .number("call_seconds_per_item", |row| Some(per_item(row)?.call_seconds))
+            .number("completion_tokens_per_correct", |row| {
+                Some(per_correct(row)?.completion_tokens)
+            })
+            .number("call_seconds_per_correct", |row| Some(per_correct(row)?.call_seconds))
+            .number("difference", |row| Some(difference(row)?.mean))
+            .number("difference_low", |row| Some(difference(row)?.low))
+            .number("difference_high", |row| Some(difference(row)?.high))
+            .text("mcnemar_p_per_run", |row| {
+                let tests = row.pair?.mcnemar.iter();
+                Some(list(&tests.map(|test| test.p_value).collect::<Vec<_>>()))
+            })
+            .number("agreement", |row| Some(row.pair?.agreement.as_ref()?.mean))
+            .number("right_to_wrong", |row| flips(row, Direction::RightToWrong))
+            .number("wrong_to_right", |row| flips(row, Direction::WrongToRight))
+            .text("dataset", |_| &self.dataset)
+            .number("questions", |_| self.n_questions)
+            .number("graded", |_| self.n_graded)
+            .build()
+            .csv()
     }
 
     fn accuracy(&self) -> Table {
-        let row = |row: &ComparedRun| {
-            let figures = &row.figures;
-            let calibration = figures.calibration.as_ref();
-            let accuracy = figures.accuracy.as_ref();
-            vec![
-                Cell::text(&row.run),
-                Cell::text(&row.system),
-                accuracy.map_or(Cell::Missing("no gold"), |one| Cell::over_runs(Some(one))),
-                figures.interval.map_or(Cell::Nothing, |one| {
-                    Cell::text(format!("[{:.4}, {:.4}]", one.low, one.high))
-                }),
-                Cell::Count(figures.n_errors),
-                Cell::share(calibration.map(|one| one.brier)),
-                Cell::share(calibration.map(|one| one.ece)),
-            ]
-        };
-        let columns = [
-            Column::texts(&["run", "system"]),
-            vec![Column::new("accuracy", Kind::Spread)],
-            Column::numbers(&["95 % over questions", "errored", "Brier", "ECE"]),
-        ];
-        let rows = self.runs.iter().map(row);
-        Table::new("accuracy", "Accuracy", columns.concat(), rows)
+        let calibration = |row: &ComparedRun| row.figures.calibration.clone();
+        Table::of("accuracy", "Accuracy", &self.runs)
+            .text("run", |row| &row.run)
+            .text("system", |row| &row.system)
+            .spread("accuracy", |row| {
+                row.figures.accuracy.as_ref().map_or(Cell::Missing("no gold"), Cell::from)
+            })
+            .number("95 % over questions", |row| {
+                row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
+            })
+            .number("errored", |row| row.figures.n_errors)
+            .number("Brier", |row| Some(calibration(row)?.brier))
+            .number("ECE", |row| Some(calibration(row)?.ece))
+            .build()
     }
 
     fn cost(&self) -> Table {
-        let row = |run: &str, what: &str, spent: &Spent, digits: usize| {
-            vec![
-                Cell::text(format!("{run}, {what}")),
-                Cell::Number(spent.calls, digits),
-                Cell::Number(spent.prompt_tokens, digits),
-                Cell::Number(spent.cached_tokens, digits),
-                Cell::Number(spent.completion_tokens, digits),
-                Cell::Number(spent.call_seconds, 2),
-            ]
-        };
         let mut rows = Vec::new();
         for ComparedRun { run, figures, .. } in &self.runs {
-            let Some(cost) = &figures.cost else { continue };
-            rows.push(row(run, "all", &cost.total, 0));
-            rows.push(row(run, "an item", &cost.per_item, 1));
-            let per_correct = cost.per_correct.iter();
-            rows.extend(per_correct.map(|spent| row(run, "a right answer", spent, 1)));
+            let Some(cost) = figures.cost else { continue };
+            let mut row =
+                |what, spent, digits| rows.push((format!("{run}, {what}"), spent, digits));
+            row("all", cost.total, 0);
+            row("an item", cost.per_item, 1);
+            cost.per_correct.into_iter().for_each(|spent| row("a right answer", spent, 1));
         }
-        let spent =
-            ["calls", "prompt tokens", "of them cached", "completion tokens", "seconds of calls"];
-        let columns = [Column::texts(&["run"]), Column::numbers(&spent)];
-        Table::new("cost", "Cost", columns.concat(), rows)
+        Table::of("cost", "Cost", &rows)
+            .text("run", |(label, ..)| label)
+            .number("calls", |(_, spent, digits)| Cell::Number(spent.calls, *digits))
+            .number("prompt tokens", |(_, spent, digits)| {
+                Cell::Number(spent.prompt_tokens, *digits)
+            })
+            .number("of them cached", |(_, spent, digits)| {
+                Cell::Number(spent.cached_tokens, *digits)
+            })
+            .number("completion tokens", |(_, spent, digits)| {
+                Cell::Number(spent.completion_tokens, *digits)
+            })
+            .number("seconds of calls", |(_, spent, _)| Cell::Number(spent.call_seconds, 2))
+            .build()
     }
 }
 
@@ -205,23 +190,19 @@ fn against(pair: &RunPair) -> String {
 /// A row a question, with the letters of every run in which it flips.
 fn flips(flips: &[&Flip], direction: &str) -> Table {
     let questions = || flips.chunk_by(|one, next| one.item == next.item);
-    let letter = |answer: &str| match answer {
-        "" => "none".to_owned(),
-        letter => letter.to_owned(),
-    };
-    let row = |question: &[&Flip]| {
-        let runs = question.iter().map(|flip| {
-            let (from, to) = (letter(&flip.from), letter(&flip.to));
-            format!("run {}: {from} → {to}", flip.run)
-        });
-        let runs: Vec<String> = runs.collect();
-        let Flip { item, gold, .. } = question[0];
-        vec![Cell::text(item), Cell::text(gold), Cell::text(runs.join(", "))]
-    };
-    let (answers, count) = (flips.len(), questions().count());
-    let title = format!("{direction}: {answers} answers to {count} questions");
-    let columns = Column::texts(&["question", "gold", "letters"]);
-    Table::new("flips", title, columns, questions().map(row))
+    let letter = |answer: &str| if answer.is_empty() { "none" } else { answer }.to_owned();
+    let title =
+        format!("{direction}: {} answers to {} questions", flips.len(), questions().count());
+    Table::of("flips", title, questions())
+        .text("question", |flips| &flips[0].item)
+        .text("gold", |flips| &flips[0].gold)
+        .text("letters", |flips| {
+            let runs = flips.iter().map(|flip| {
+                format!("run {}: {} → {}", flip.run, letter(&flip.from), letter(&flip.to))
+            });
+            runs.collect::<Vec<_>>().join(", ")
+        })
+        .build()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::analysis::notes::Measure;
-use crate::analysis::table::{Cell, Column, Table};
+use crate::analysis::table::Table;
 
 /// In the order of tables. AggregateScore, the mean of ROUGE-1, BERTScore and BLEURT, decides the official ranking by its subset form.
 pub const MEASURES: [Measure; 6] = [
@@ -67,20 +67,19 @@ impl SubmissionFigures {
 
     /// Tables in Markdown; metrics that were not computed are left out.
     pub fn markdown(&self) -> String {
-        let accuracy = |what: &str, value: f64| vec![Cell::text(what), Cell::share(Some(value))];
-        let columns = [Column::texts(&["of the"]), Column::numbers(&["accuracy"])];
-        let rows =
-            [accuracy("flag", self.flag_accuracy), accuracy("sentence", self.sentence_accuracy)];
-        let accuracies = Table::new("accuracy", "Accuracy", columns.concat(), rows);
-        let correction = |(measure, family): &(Measure, Option<SubsetAndComposite>)| {
-            let SubsetAndComposite { subset, composite } = (*family)?;
-            let (subset, composite) = (Cell::share(subset), Cell::share(Some(composite)));
-            Some(vec![Cell::text(measure.label()), subset, composite])
-        };
-        let columns = [Column::texts(&["measure"]), Column::numbers(&["subset", "composite"])];
-        let rows = self.measures.iter().filter_map(correction);
-        let corrections = Table::new("corrections", "Corrections", columns.concat(), rows)
-            .with_note(self.counts_in_words());
+        let shares = [("flag", self.flag_accuracy), ("sentence", self.sentence_accuracy)];
+        let accuracies = Table::of("accuracy", "Accuracy", shares)
+            .text("of the", |(what, _)| what)
+            .number("accuracy", |(_, share)| share)
+            .build();
+        let computed =
+            self.measures.iter().filter_map(|(measure, family)| Some((measure, (*family)?)));
+        let corrections = Table::of("corrections", "Corrections", computed)
+            .text("measure", |(measure, _)| measure.label())
+            .number("subset", |(_, family)| family.subset)
+            .number("composite", |(_, family)| family.composite)
+            .note(self.counts_in_words())
+            .build();
         format!("{}\n{}", accuracies.markdown(), corrections.markdown())
     }
 

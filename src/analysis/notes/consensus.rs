@@ -28,12 +28,6 @@ pub struct Settled {
     pub accuracy: f64,
 }
 
-impl Settled {
-    pub fn n_wrong(&self) -> usize {
-        self.n - self.n_right
-    }
-}
-
 /// Both stages; one that nobody reached is left out.
 pub fn consensus(outcomes: &Outcomes<'_>) -> Vec<Consensus> {
     let detection = |note: &NoteLine| {

@@ -1,5 +1,8 @@
-//! What the cells of a recipe come to: figures, improvements, what its analyses compare.
+//! What the cells of a recipe come to: figures, improvements, what its analyses compare; and all that as tables.
 
 pub mod analysis;
+mod columns;
 pub mod improvement;
+pub mod notes;
 pub mod results;
+pub mod tables;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::column::{Column, Kind};
+use super::column::Kind;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::OverRuns;
 
@@ -30,32 +30,67 @@ pub enum Cell {
     },
 }
 
-impl Cell {
-    pub fn text(text: impl Into<String>) -> Cell {
-        Cell::Text(text.into())
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
     }
+}
 
-    /// A fraction of 1, as accuracies are shown.
-    pub fn share(value: Option<f64>) -> Cell {
-        value.map_or(Cell::Nothing, |value| Cell::Number(value, 4))
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
     }
+}
 
-    /// A mean with its spread over the runs.
-    pub fn over_runs(figure: Option<&OverRuns>) -> Cell {
-        figure.map_or(Cell::Nothing, |figure| Cell::Spread {
-            mean: figure.mean,
-            std: figure.std,
-            n: Some(figure.per_run.len()),
-            best: false,
-        })
+impl From<&String> for Cell {
+    fn from(text: &String) -> Cell {
+        Cell::Text(text.clone())
     }
+}
 
-    /// A difference with its interval.
-    pub fn estimate(estimate: &Estimate) -> Cell {
+impl From<usize> for Cell {
+    fn from(count: usize) -> Cell {
+        Cell::Count(count)
+    }
+}
+
+/// A fraction of 1, as accuracies are shown.
+impl From<f64> for Cell {
+    fn from(share: f64) -> Cell {
+        Cell::Number(share, 4)
+    }
+}
+
+/// A mean with its spread over the runs.
+impl From<&OverRuns> for Cell {
+    fn from(figure: &OverRuns) -> Cell {
+        let OverRuns { mean, std, per_run } = figure;
+        Cell::Spread { mean: *mean, std: *std, n: Some(per_run.len()), best: false }
+    }
+}
+
+/// A difference with its interval.
+impl From<&Estimate> for Cell {
+    fn from(estimate: &Estimate) -> Cell {
         let Estimate { mean, low, high, .. } = *estimate;
         Cell::Interval { mean, low, high }
     }
+}
 
+/// A mean and the ends of its interval.
+impl From<[f64; 3]> for Cell {
+    fn from([mean, low, high]: [f64; 3]) -> Cell {
+        Cell::Interval { mean, low, high }
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or(Cell::Nothing, T::into)
+    }
+}
+
+impl Cell {
     /// As a person reads it.
     pub fn shown(&self) -> String {
         match self {
@@ -92,7 +127,7 @@ impl Cell {
             }
             Cell::Interval { mean, low, high } => [mean, low, high].map(f64::to_string).to_vec(),
         };
-        fields.resize(Column::new("", kind).headings().len(), String::new());
+        fields.resize(kind.fields().len(), String::new());
         fields
     }
 

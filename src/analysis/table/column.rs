@@ -20,25 +20,6 @@ pub enum Kind {
 }
 
 impl Column {
-    pub fn new(label: impl Into<String>, kind: Kind) -> Column {
-        let (over, label) = (String::new(), label.into());
-        Column { over, label, kind }
-    }
-
-    pub fn texts(labels: &[&str]) -> Vec<Column> {
-        let labels = labels.iter();
-        labels.map(|label| Column::new(*label, Kind::Text)).collect()
-    }
-
-    pub fn numbers(labels: &[&str]) -> Vec<Column> {
-        let labels = labels.iter();
-        labels.map(|label| Column::new(*label, Kind::Number)).collect()
-    }
-
-    pub fn under(over: &str, label: impl Into<String>, kind: Kind) -> Column {
-        Column { over: over.to_owned(), ..Column::new(label, kind) }
-    }
-
     pub(super) fn heading(&self) -> String {
         match self.over.as_str() {
             "" => self.label.clone(),
@@ -49,11 +30,17 @@ impl Column {
     /// The headings of its fields in CSV.
     pub(super) fn headings(&self) -> Vec<String> {
         let heading = self.heading();
-        let parts: &[&str] = match self.kind {
+        self.kind.fields().iter().map(|field| format!("{heading}{field}")).collect()
+    }
+}
+
+impl Kind {
+    /// What its fields' headings add to the column's.
+    pub(super) fn fields(self) -> &'static [&'static str] {
+        match self {
             Kind::Text | Kind::Number => &[""],
             Kind::Spread => &["", " std", " n"],
             Kind::Interval => &["", " low", " high"],
-        };
-        parts.iter().map(|part| format!("{heading}{part}")).collect()
+        }
     }
 }

@@ -3,30 +3,20 @@
 use super::*;
 
 pub(crate) fn table() -> Table {
-    let spread = |mean, best| Cell::Spread { mean, std: Some(0.125), n: Some(3), best };
-    let row = |group: &str, cells| Row { group: group.to_owned(), cells };
-    Table {
-        name: "accuracy",
-        title: "Accuracy <all>".to_owned(),
-        columns: vec![
-            Column::new("method", Kind::Text),
-            Column::under("MedQA", "ours", Kind::Spread),
-            Column::under("MedQA", "less paper", Kind::Interval),
-        ],
-        rows: vec![
-            row("Single", vec![Cell::text("a, \"b\" | c"), spread(1.0 / 3.0, true), Cell::Nothing]),
-            row(
-                "Single",
-                vec![
-                    Cell::text("<script>"),
-                    spread(0.25, false),
-                    Cell::Interval { mean: 0.1, low: -0.2, high: 0.4 },
-                ],
-            ),
-            row("Panel", vec![Cell::text("d"), Cell::Nothing, Cell::Nothing]),
-        ],
-        notes: vec!["A note & more.".to_owned()],
-    }
+    let spread = |mean, best| Some(Cell::Spread { mean, std: Some(0.125), n: Some(3), best });
+    let rows = [
+        ("Single", "a, \"b\" | c", spread(1.0 / 3.0, true), None),
+        ("Single", "<script>", spread(0.25, false), Some([0.1, -0.2, 0.4])),
+        ("Panel", "d", None, None),
+    ];
+    Table::of("accuracy", "Accuracy <all>", &rows)
+        .grouped_by(|row| row.0.to_owned())
+        .text("method", |row| row.1)
+        .under("MedQA")
+        .spread("ours", |row| row.2.clone())
+        .interval("less paper", |row| row.3)
+        .note("A note & more.")
+        .build()
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! The figures of a recipe: small ones, one a dataset, that stand side by side where there is room.
 
-use super::{note_figures, tables};
+use super::note_figures;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::recipe::analysis::{CollapseRow, NetGainRow, PairedRow, Similarity};
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
+use crate::analysis::recipe::tables;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::file::{Analysis, DatasetEntry, MethodEntry};
+use crate::report::calibration;
 use crate::report::figure::{Drawing, Five, Key, Lane, Line, Mark, Panel, Plane, Point, Row, Rows};
-use crate::report::tables::calibration as reliability;
 
 /// The figures that stand with a table.
 pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
@@ -299,7 +300,7 @@ fn bars(recipe: &Recipe, method: &str, lanes: &[(usize, Option<&OverRuns>)]) -> 
 fn calibration(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     let drawing = |cell: &CellResult| {
         let label = tables::method(recipe, &cell.method);
-        Some(reliability::drawing(label, cell.calibration.as_ref()?))
+        Some(calibration::drawing(label, cell.calibration.as_ref()?))
     };
     let panels = recipe.dataset.iter().map(|dataset| {
         let drawings = cells(results, &dataset.name).filter_map(drawing);

@@ -1,12 +1,8 @@
 //! The page of a recipe: its tables, a figure for each, and every item of any two of its cells side by side.
 
 mod browser;
-mod columns;
 mod figures;
-mod improvements;
 mod note_figures;
-mod notes;
-pub mod tables;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -19,6 +15,7 @@ use super::kit;
 use super::table::Table;
 use crate::analysis::recipe::analysis::CaseRow;
 use crate::analysis::recipe::results::RecipeResults;
+use crate::analysis::recipe::{notes, tables};
 use crate::experiment::contents::Contents;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::Cell;

@@ -1,8 +1,8 @@
 //! The figures of a recipe on notes: the columns that need no weights, and who settled each stage (MedGuards, Figures 2 to 6).
 
-use super::notes::full;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Consensus, NoteFigures, Settled};
+use crate::analysis::recipe::notes::full;
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
 use crate::experiment::recipe::Recipe;
 use crate::record::Source;

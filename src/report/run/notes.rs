@@ -4,11 +4,11 @@ use super::{Results, Scoring, method};
 use crate::analysis::Outcomes;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFigures, Settled};
+use crate::analysis::tables::correction::missing_weights;
+use crate::analysis::tables::notes::{self, Entry};
 use crate::experiment::contents::Contents;
 use crate::record::{NoteLine, Source};
 use crate::report::figure::{Key, Lane, Mark, Panel, Row, Rows};
-use crate::report::tables::correction::missing_weights;
-use crate::report::tables::notes::{self, Entry};
 
 pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
     let figures = NoteFigures::of(&Outcomes::of(contents), &scoring.scorer);

@@ -7,45 +7,13 @@ use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::{Call, Cost};
 use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::analysis::tables::{self, Labelled, costs};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, Parse, Usage};
+use crate::report::calibration as reliability;
 use crate::report::figure::{Key, Lane, Panel, Row as Bars, Rows};
 use crate::report::item::flag::Flag;
-use crate::report::table::{Cell, Column, Kind, Row, Table};
-use crate::report::tables::{calibration as reliability, costs};
-
-/// A column of the table of accuracy after the run's number, and what a row has of it.
-struct Figure {
-    label: &'static str,
-    of: fn(&Tally<'_>) -> Cell,
-}
-
-const fn figure(label: &'static str, of: fn(&Tally<'_>) -> Cell) -> Figure {
-    Figure { label, of }
-}
-
-static FIGURES: [Figure; 20] = [
-    figure("accuracy", |one| Cell::share(one.accuracy())),
-    figure("round 0", |one| Cell::share(one.at_first())),
-    figure("items", |one| Cell::Count(one.items.len())),
-    figure("graded", |one| Cell::Count(one.graded())),
-    figure("right", |one| Cell::Count(one.having(Flag::Right))),
-    figure("errors", |one| Cell::Count(one.having(Flag::Error))),
-    figure("wrong → right", |one| Cell::Count(one.having(Flag::WrongToRight))),
-    figure("right → wrong", |one| Cell::Count(one.having(Flag::RightToWrong))),
-    figure("ties", |one| Cell::Count(one.having(Flag::Tie))),
-    figure("mean rounds", |one| one.mean_rounds()),
-    figure("calls", |one| Cell::Count(one.calls.len())),
-    figure("prompt tokens", |one| Cell::Count(one.tokens(|usage| usage.prompt_tokens))),
-    figure("cached tokens", |one| Cell::Count(one.tokens(|usage| usage.cached_tokens))),
-    figure("completion tokens", |one| Cell::Count(one.tokens(|usage| usage.completion_tokens))),
-    figure("forced tokens", |one| Cell::Count(one.tokens(|usage| usage.forced_tokens))),
-    figure("parse ok", |one| Cell::Count(one.parsed(Parse::Ok))),
-    figure("parse repaired", |one| Cell::Count(one.parsed(Parse::Repaired))),
-    figure("parse fallback", |one| Cell::Count(one.parsed(Parse::Fallback))),
-    figure("refused", |one| Cell::Count(one.parsed(Parse::Refused))),
-    figure("call seconds", |one| Cell::Number(one.call_seconds(), 1)),
-];
+use crate::report::table::{Cell, Table};
 
 /// The items and calls of one run, or of all.
 struct Tally<'a> {
@@ -103,12 +71,6 @@ impl Tally<'_> {
     fn at_first(&self) -> Option<f64> {
         self.share(self.right_at_first())
     }
-
-    fn row(&self) -> Row {
-        let run = self.run.map_or("all".to_owned(), |run| run.to_string());
-        let figures = FIGURES.iter().map(|figure| (figure.of)(self));
-        Row::new([Cell::Text(run)].into_iter().chain(figures).collect())
-    }
 }
 
 /// # Errors
@@ -152,12 +114,12 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         true => None,
         false => Some(calibration(&predictions, BINS)?),
     };
-    let named = || (String::new(), "all runs".to_owned());
+    let label = "all runs";
     let mut tables = vec![table(&runs, &all, overall, graded_runs)];
     let mut panels = Vec::new();
     panels.extend(overall.map(|overall| panel(&runs, overall, went_on)));
     if let Some(calibration) = &calibration {
-        tables.push(reliability::table(&[(named().0, named().1, calibration)]));
+        tables.push(tables::calibration::table(&[Labelled { group: "", label, of: calibration }]));
         panels.push(Panel {
             title: "Calibration of the team's confidence".to_owned(),
             drawings: vec![reliability::drawing("All runs", calibration)],
@@ -167,7 +129,7 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         });
     }
     if let Some(cost) = cost(&all) {
-        tables.push(costs::table(&[(named().0, named().1, &cost)]));
+        tables.push(costs::table(&[Labelled { group: "", label, of: &cost }]));
     }
     Ok(Results {
         headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
@@ -196,20 +158,36 @@ fn table(
     overall: Option<(f64, Option<f64>)>,
     graded_runs: usize,
 ) -> Table {
-    let columns = FIGURES.iter().map(|figure| Column::new(figure.label, Kind::Number));
     let rows = runs.iter().chain((runs.len() > 1).then_some(all));
-    let mut notes = vec!["An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read. Refused: the model declined, and no answer was taken.".to_owned()];
-    if let Some((mean, std)) = overall {
+    let spread = overall.map(|(mean, std)| {
         let std = std.map_or(", so no standard deviation".to_owned(), |std| format!(" ± {std:.4}"));
-        notes.push(format!("n = {graded_runs}: {mean:.4}{std}"));
-    }
-    Table {
-        name: "accuracy",
-        title: "Accuracy by run".to_owned(),
-        columns: [Column::new("run", Kind::Text)].into_iter().chain(columns).collect(),
-        rows: rows.map(Tally::row).collect(),
-        notes,
-    }
+        format!("n = {graded_runs}: {mean:.4}{std}")
+    });
+    Table::of("accuracy", "Accuracy by run", rows)
+        .text("run", |one| one.run.map_or("all".to_owned(), |run| run.to_string()))
+        .number("accuracy", |one| one.accuracy())
+        .number("round 0", |one| one.at_first())
+        .number("items", |one| one.items.len())
+        .number("graded", |one| one.graded())
+        .number("right", |one| one.having(Flag::Right))
+        .number("errors", |one| one.having(Flag::Error))
+        .number("wrong → right", |one| one.having(Flag::WrongToRight))
+        .number("right → wrong", |one| one.having(Flag::RightToWrong))
+        .number("ties", |one| one.having(Flag::Tie))
+        .number("mean rounds", |one| one.mean_rounds())
+        .number("calls", |one| one.calls.len())
+        .number("prompt tokens", |one| one.tokens(|usage| usage.prompt_tokens))
+        .number("cached tokens", |one| one.tokens(|usage| usage.cached_tokens))
+        .number("completion tokens", |one| one.tokens(|usage| usage.completion_tokens))
+        .number("forced tokens", |one| one.tokens(|usage| usage.forced_tokens))
+        .number("parse ok", |one| one.parsed(Parse::Ok))
+        .number("parse repaired", |one| one.parsed(Parse::Repaired))
+        .number("parse fallback", |one| one.parsed(Parse::Fallback))
+        .number("refused", |one| one.parsed(Parse::Refused))
+        .number("call seconds", |one| Cell::Number(one.call_seconds(), 1))
+        .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read. Refused: the model declined, and no answer was taken.")
+        .notes(spread)
+        .build()
 }
 
 /// A bar for every run, and the mean with its standard deviation.

@@ -1,0 +1,82 @@
+//! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
+
+use super::columns;
+use super::results::{CellResult, RecipeResults};
+use super::tables::{cell, dataset, method};
+use crate::analysis::notes::{NoteFigures, Prices};
+use crate::analysis::table::Table;
+use crate::analysis::tables::notes;
+use crate::experiment::recipe::Recipe;
+
+/// A cell of the recipe with its figures, and what its rows are called.
+pub struct Entry<'a> {
+    pub cell: &'a CellResult,
+    pub notes: &'a NoteFigures,
+    /// The dataset's label, which its rows stand under.
+    pub dataset: &'a str,
+    pub label: String,
+}
+
+impl<'a> Entry<'a> {
+    /// `None` of a cell on questions.
+    fn of(recipe: &'a Recipe, cell: &'a CellResult) -> Option<Entry<'a>> {
+        let (dataset, label) = (dataset(recipe, &cell.dataset), full(recipe, cell));
+        Some(Entry { cell, notes: cell.notes.as_ref()?, dataset, label })
+    }
+}
+
+/// Every table that has a row; none where the recipe is on questions.
+pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
+    let entries = results.cells.iter();
+    let entries: Vec<Entry<'_>> = entries.filter_map(|cell| Entry::of(recipe, cell)).collect();
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    let mut tables = vec![columns::table(recipe, &entries)];
+    tables.extend(improvements(recipe, results));
+    let by_cell = entries.iter().map(|entry| notes::Entry {
+        heading: format!("{}, {}", entry.dataset, entry.label),
+        notes: entry.notes,
+    });
+    let by_cell: Vec<notes::Entry<'_>> = by_cell.collect();
+    for mut table in notes::all(&by_cell, &Prices::default()) {
+        // A recipe's cost is another table.
+        if table.name == "cost" {
+            table.name = "stages";
+        }
+        tables.push(table);
+    }
+    tables
+}
+
+/// A recipe does not know which models it runs: they stand before the method.
+pub fn full(recipe: &Recipe, cell: &CellResult) -> String {
+    let models = cell.models.join(", ");
+    format!("{models}: {}", method(recipe, &cell.method))
+}
+
+fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let full = |name: &str, dataset: &str| {
+        let found = cell(results, name, dataset);
+        found.map_or(name.to_owned(), |cell| full(recipe, cell))
+    };
+    Table::of("improvements", "What guarding gains", &results.improvements)
+        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |row| {
+            let [own, base] = [&row.method, &row.baseline].map(|name| full(name, &row.dataset));
+            format!("{own} against {base}")
+        })
+        .number("average", |row| row.average[0])
+        .number("its baseline's", |row| row.average[1])
+        .text("Δ%", |row| row.delta_percent.map(|delta| format!("{delta:+.1} %")))
+        .interval("difference by note", |row| &row.difference)
+        .under("P-value")
+        .text("paired t over columns", |row| Some(format!("{:.2e}", row.paired_t?.p_value)))
+        .text("bootstrap over notes", |row| format!("{:.2e}", row.bootstrap_p))
+        .under("")
+        .text("columns", |row| {
+            row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
+        })
+        .note("Averages over the columns named at the end, corrections over all notes. Δ% is their sum over the baseline's, less 1. Both P-values are two-sided.")
+        .unless_empty()
+}

@@ -1,0 +1,229 @@
+//! The tables of a recipe: its cells beside the paper's figures, what the analyses found, calibration and cost.
+
+use super::notes;
+use super::results::{CellResult, RecipeResults};
+use crate::analysis::table::{Cell, Table};
+use crate::analysis::tables::{Labelled, calibration, costs};
+use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::file::{Analysis, MethodEntry};
+
+/// Every table that has a row, each with the conditions of the runs under it.
+pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
+    let of_notes = notes::all(recipe, results);
+    let mut tables = match of_notes.is_empty() {
+        true => vec![accuracy(recipe, results)],
+        false => of_notes,
+    };
+    let calibrations = by_dataset(recipe, results, |cell| cell.calibration.as_ref());
+    let costs = by_dataset(recipe, results, |cell| cell.cost.as_ref());
+    let found = [
+        net_gain(recipe, results),
+        paired(recipe, results),
+        collapse(recipe, results),
+        cases(recipe, results),
+        (!calibrations.is_empty()).then(|| calibration::table(&calibrations)),
+        (!costs.is_empty()).then(|| costs::table(&costs)),
+    ];
+    tables.extend(found.into_iter().flatten());
+    for table in &mut tables {
+        if !results.conditions.is_empty() {
+            table.notes.push(results.conditions.clone());
+        }
+        if results.synthetic {
+            let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
+            table.notes.push(noise.to_owned());
+        }
+    }
+    tables
+}
+
+/// The tables that a recipe is run for: all but calibration and cost.
+pub fn markdown(recipe: &Recipe, results: &RecipeResults) -> String {
+    let mut text = format!("{}. {}\n\n", recipe.title, recipe.text);
+    for table in all(recipe, results) {
+        if !matches!(table.name, "calibration" | "cost") {
+            text += &(table.markdown() + "\n");
+        }
+    }
+    for line in &results.making {
+        text += &format!("- {line}\n");
+    }
+    text
+}
+
+/// The label of a method; its name where the recipe does not have it.
+pub fn method<'a>(recipe: &'a Recipe, name: &'a str) -> &'a str {
+    let entry = recipe.method.iter().find(|method| method.name == name);
+    entry.map_or(name, |method| &method.label)
+}
+
+/// The label of a dataset; its name where the recipe does not have it.
+pub fn dataset<'a>(recipe: &'a Recipe, name: &'a str) -> &'a str {
+    let entry = recipe.dataset.iter().find(|dataset| dataset.name == name);
+    entry.map_or(name, |dataset| &dataset.label)
+}
+
+/// The cell of a method on a dataset, both by name.
+pub fn cell<'a>(results: &'a RecipeResults, method: &str, dataset: &str) -> Option<&'a CellResult> {
+    let mut cells = results.cells.iter();
+    cells.find(|cell| cell.method == method && cell.dataset == dataset)
+}
+
+fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
+    let failures = results.cells.iter().filter(|cell| cell.n_errors > 0).map(|found| {
+        let (method, dataset) = (method(recipe, &found.method), dataset(recipe, &found.dataset));
+        format!("{method} on {dataset}: {} failed, and count as wrong.", found.n_errors)
+    });
+    let mut table = Table::of("accuracy", "Accuracy", &recipe.method)
+        .grouped_by(|method| method.group.clone())
+        .text("method", |method| &method.label);
+    for dataset in &recipe.dataset {
+        let found = |method: &MethodEntry| cell(results, &method.name, &dataset.name);
+        table = table.under(&dataset.label).spread("ours", |method| {
+            found(method).map(|found| ours(found, is_best(found, results)))
+        });
+        if recipe.method.iter().any(|one| one.paper.contains_key(&dataset.name)) {
+            table = table
+                .spread("paper", |method| {
+                    let [mean, std] = found(method)?.paper?;
+                    Some(Cell::Spread { mean, std: Some(std), n: None, best: false })
+                })
+                .interval("ours − paper", |method| {
+                    let found = found(method)?;
+                    let ([paper, _], ours) = (found.paper?, found.interval?);
+                    Some([ours.mean - paper, ours.low - paper, ours.high - paper])
+                });
+        }
+    }
+    table
+        .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
+        .notes(failures)
+        .build()
+}
+
+fn ours(cell: &CellResult, best: bool) -> Cell {
+    cell.mean.map_or("no gold".into(), |mean| Cell::Spread {
+        mean,
+        std: cell.std,
+        n: Some(cell.n_runs as usize),
+        best,
+    })
+}
+
+/// Whether no method does better on the dataset; methods that tie for best all do.
+fn is_best(cell: &CellResult, results: &RecipeResults) -> bool {
+    let others = || results.cells.iter().filter(|other| other.dataset == cell.dataset);
+    cell.mean.is_some() && others().count() > 1 && others().all(|other| other.mean <= cell.mean)
+}
+
+fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let mean = |values: &[f64]| {
+        let n = values.len() as f64;
+        (n > 0.0).then(|| values.iter().sum::<f64>() / n)
+    };
+    Table::of("netgain", "NetGain from Round 0 to the final answer", &results.netgain)
+        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |row| method(recipe, &row.method))
+        .interval("ours", |row| &row.estimate)
+        .number("wrong → right", |row| mean(&row.wrong_to_right))
+        .number("right → wrong", |row| mean(&row.right_to_wrong))
+        .interval("paper", |row| row.paper)
+        .note("Flips as shares of all questions; their difference is the NetGain, with its 95 % interval by bootstrap of questions over the means of the runs.")
+        .unless_empty()
+}
+
+/// Why two methods are compared, in words.
+fn comparison(name: &str) -> &str {
+    match name {
+        "best" => "best other multi-agent system",
+        "unified" => "one single-LLM baseline for all datasets",
+        "first" => "first of the recipe against the others",
+        other => other,
+    }
+}
+
+fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    Table::of("paired", "Differences, paired by question", &results.paired)
+        .grouped_by(|row| {
+            format!("{}: {}", dataset(recipe, &row.dataset), comparison(&row.comparison))
+        })
+        .text("method", |row| method(recipe, &row.method))
+        .text("less", |row| method(recipe, &row.baseline))
+        .interval("difference", |row| &row.difference)
+        .text("exact McNemar p, by run", |row| {
+            let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
+            tests.collect::<Vec<_>>().join(", ")
+        })
+        .under("paper")
+        .text("against", |row| row.paper.as_ref().map(|(baseline, _)| method(recipe, baseline)))
+        .interval("difference", |row| row.paper.as_ref().map(|(_, difference)| *difference))
+        .note("Each question's correctness is averaged over the runs of either method; 95 % percentile intervals over 10 000 resamples of the questions.")
+        .unless_empty()
+}
+
+fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let asks = |analysis| recipe.analyses.contains(&analysis);
+    let wants_similarity = asks(Analysis::SimilarityInitial) || asks(Analysis::SimilarityRounds);
+    let has_none = results.collapse.iter().all(|row| row.similarity.is_none());
+    let unmeasured = "No encoder was given, so similarity was not measured.".to_owned();
+    Table::of("collapse", "How alike trajectories are", &results.collapse)
+        .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
+        .text("method", |row| method(recipe, &row.method))
+        .under("correlated errors")
+        .spread("Agreement@0", |row| Some(&row.agreement.as_ref()?.agreement_at_0))
+        .spread("Same-wrong@0", |row| Some(&row.agreement.as_ref()?.same_wrong_at_0))
+        .spread("Same-wrong@final", |row| Some(&row.agreement.as_ref()?.same_wrong_at_final))
+        .under("similarity")
+        .spread("initial", |row| row.similarity.as_ref()?.initial.as_ref())
+        .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
+        .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
+        .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
+        .notes((wants_similarity && has_none).then_some(unmeasured))
+        .unless_empty()
+}
+
+/// A row for each method of each case; `None` where the recipe looks for no cases.
+fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    let count = match results.cases.len() {
+        0 => "No question is such a case.".to_owned(),
+        1 => "1 case.".to_owned(),
+        count => format!("{count} cases."),
+    };
+    let cases = results.cases.iter();
+    let rows = cases.flat_map(|case| case.methods.iter().map(move |method| (case, method)));
+    let table = Table::of("cases", "Questions that the last method alone gets right", rows)
+        .grouped_by(|(case, _)| {
+            let dataset = dataset(recipe, &case.dataset);
+            format!("{dataset} {}, run {}, gold {}", case.item, case.run, case.gold)
+        })
+        .text("method", |(_, one)| method(recipe, &one.method))
+        .text("letters, round by round", |(_, one)| letters(&one.rounds))
+        .text("answer", |(_, one)| &one.answer)
+        .note(format!(
+            "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
+        ));
+    recipe.analyses.contains(&Analysis::Cases).then(|| table.build())
+}
+
+/// Rounds apart by `/`; a missing letter as a dash.
+pub fn letters(rounds: &[Vec<String>]) -> String {
+    let shown = |letter: &String| match letter.as_str() {
+        "" => "–".to_owned(),
+        letter => letter.to_owned(),
+    };
+    let round = |round: &Vec<String>| round.iter().map(shown).collect::<Vec<_>>().join(" ");
+    rounds.iter().map(round).collect::<Vec<_>>().join(" / ")
+}
+
+/// What cells have of a thing, under the dataset's label with the method's.
+fn by_dataset<'a, T>(
+    recipe: &'a Recipe,
+    results: &'a RecipeResults,
+    of: impl Fn(&'a CellResult) -> Option<&'a T>,
+) -> Vec<Labelled<'a, T>> {
+    let labelled = |cell: &'a CellResult| {
+        let (group, label) = (dataset(recipe, &cell.dataset), method(recipe, &cell.method));
+        Some(Labelled { group, label, of: of(cell)? })
+    };
+    results.cells.iter().filter_map(labelled).collect()
+}

@@ -1,0 +1,98 @@
+//! The table of corrections by every measure, and what is said of measures without weights.
+
+use super::notes::Entry;
+use crate::analysis::notes::{Correction, Measure, Measured, NoteFigures};
+use crate::analysis::table::Table;
+
+/// What stands where a measure has no weights.
+const NOT_COMPUTED: &str = "not computed: give --scorers DIR";
+
+struct Line<'a> {
+    label: String,
+    found: Option<&'a Measured>,
+    remark: &'static str,
+}
+
+pub fn correction(entries: &[Entry<'_>]) -> Option<Table> {
+    let title = "Correction: how similar to the gold correction?";
+    let corrections = entries.iter().filter_map(|entry| {
+        let correction = entry.notes.correction.as_ref()?;
+        Some((entry, correction, lines(correction)))
+    });
+    let corrections: Vec<_> = corrections.collect();
+    let rows = corrections
+        .iter()
+        .flat_map(|(entry, _, lines)| lines.iter().map(move |line| (*entry, line)));
+    let notes = corrections.iter().map(|(entry, correction, _)| counts(entry, correction));
+    Table::of("correction", title, rows)
+        .grouped_by(|(entry, _)| entry.heading.clone())
+        .text("measure", |(_, line)| &line.label)
+        .spread("subset", |(_, line)| line.found.and_then(|one| one.subset.as_ref()))
+        .spread("composite", |(_, line)| line.found.map(|one| &one.composite))
+        .text("remark", |(_, line)| line.remark)
+        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. Gated, as in the published code: all keywords as one string, or nothing.")
+        .notes(notes)
+        .unless_empty()
+}
+
+fn counts(entry: &Entry<'_>, correction: &Correction) -> String {
+    let sum = |counts: &[usize]| counts.iter().sum::<usize>();
+    let heading = match entry.heading.as_str() {
+        "" => String::new(),
+        heading => format!("{heading}. "),
+    };
+    format!(
+        "{heading}Subset: mean over the {} pairs in which both sides correct. Composite: mean over all {} notes × runs, 1 for each of the {} that neither side corrects, 0 where only one does. KPCS takes as keywords {}.",
+        sum(&correction.n_pairs),
+        entry.notes.n_graded * correction.n_pairs.len(),
+        sum(&correction.n_correct_na),
+        match correction.keywords_are_changed_words {
+            true => "the words that the gold correction changes",
+            false => {
+                "those given with --keywords, else those in the notes' file, matched exactly; where there are none, the words that the gold correction changes"
+            }
+        },
+    )
+}
+
+fn lines(correction: &Correction) -> Vec<Line<'_>> {
+    let line = |label: &str, found, remark| Line { label: label.to_owned(), found, remark };
+    let measures = Measure::OF_TEXTS.into_iter().chain([Measure::Aggregate]);
+    let mut lines: Vec<Line<'_>> = measures
+        .map(|measure| {
+            let found = correction.measure(measure);
+            let remark = match (found, measure) {
+                (Some(_), _) => "",
+                (None, Measure::BertScore | Measure::Bleurt | Measure::Aggregate) => NOT_COMPUTED,
+                (None, _) => "defined for English only, which has a stemmer",
+            };
+            line(measure.label(), found, remark)
+        })
+        .collect();
+    for kpcs in &correction.kpcs {
+        let label = |form: &str| format!("KPCS, α = {}, {form}", kpcs.alpha);
+        lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
+        lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
+    }
+    if correction.kpcs.is_empty() {
+        lines.push(line("KPCS, Eq. 9", None, NOT_COMPUTED));
+        lines.push(line("KPCS, gated", None, NOT_COMPUTED));
+    }
+    lines
+}
+
+/// What is said where BERTScore, BLEURT or both have no weights.
+pub fn missing_weights(figures: &NoteFigures) -> Option<String> {
+    let correction = figures.correction.as_ref()?;
+    let missing = [Measure::BertScore, Measure::Bleurt]
+        .into_iter()
+        .filter(|measure| correction.measure(*measure).is_none());
+    let names: Vec<&str> = missing.map(Measure::label).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{}, and with {} AggregateScore and KPCS: {NOT_COMPUTED}",
+            names.join(" and "),
+            if names.len() == 1 { "it" } else { "them" },
+        )
+    })
+}

@@ -1,0 +1,50 @@
+//! What answers cost, as a table: per item, and per right answer.
+
+use super::Labelled;
+use crate::analysis::metrics::cost::{Cost, Spent};
+use crate::analysis::table::{Cell, Table};
+
+pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
+    let mut table = Table::of("cost", "Cost", rows)
+        .grouped_by(|row| row.group.to_owned())
+        .text("", |row| row.label)
+        .number("items × runs", |row| row.of.n_items)
+        .number("right", |row| row.of.n_correct);
+    let spents: [(&str, fn(&Cost) -> Option<&Spent>); 2] = [
+        ("per item", |cost| Some(&cost.per_item)),
+        ("per right answer", |cost| cost.per_correct.as_ref()),
+    ];
+    for (over, of) in spents {
+        let number = |row: &Labelled<'_, Cost>, part: fn(&Spent) -> f64, digits: usize| {
+            of(row.of).map(|spent| Cell::Number(part(spent), digits))
+        };
+        table = table
+            .under(over)
+            .number("calls", |row| number(row, |spent| spent.calls, 2))
+            .number("prompt tokens", |row| number(row, |spent| spent.prompt_tokens, 0))
+            .number("cached", |row| number(row, |spent| spent.cached_tokens, 0))
+            .number("completion tokens", |row| number(row, |spent| spent.completion_tokens, 0))
+            .number("call seconds", |row| number(row, |spent| spent.call_seconds, 2));
+    }
+    table
+        .note("Wrong answers are paid for by the right ones. Cached tokens are those of the prompt that the prefix index held. Seconds add up the calls, which overlap in time; a call that another cell made before is counted as that one took.")
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::metrics::cost::Call;
+
+    #[test]
+    fn without_a_right_answer_there_is_no_price_of_one() {
+        let call =
+            Call { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 20, elapsed_ms: 1500 };
+        let cost = Cost::of([call; 6], 3, 0).unwrap();
+        let table = table(&[Labelled { group: "", label: "A run", of: &cost }]);
+        let cells = &table.rows[0].cells;
+        assert_eq!(cells.len(), table.columns.len());
+        assert_eq!(cells[3], Cell::Number(2.0, 2));
+        assert_eq!(cells[8..], vec![Cell::Nothing; 5]);
+    }
+}

@@ -1,0 +1,14 @@
+//! Tables that runs and recipes share: cost, calibration, and all of notes.
+
+pub mod calibration;
+pub mod correction;
+pub mod costs;
+pub mod notes;
+
+/// What a row is of, and what it is called.
+pub struct Labelled<'a, T> {
+    /// The heading that it stands under; may be empty.
+    pub group: &'a str,
+    pub label: &'a str,
+    pub of: &'a T,
+}

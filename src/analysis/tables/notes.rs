@@ -1,0 +1,212 @@
+//! The tables of notes, for one run or for each cell of a recipe: detection, localisation, error types, correction, consensus, confidence,
+//! cost.
+
+use super::correction::correction;
+use crate::analysis::metrics::over_runs::OverRuns;
+use crate::analysis::notes::{NoteFigures, Prices};
+use crate::analysis::table::{Cell, Table, TableBuilder};
+
+/// Figures, and what their rows are headed by; empty for a run alone.
+pub struct Entry<'a> {
+    pub heading: String,
+    pub notes: &'a NoteFigures,
+}
+
+/// A row of one entry's table.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a, T> {
+    pub heading: &'a str,
+    pub of: T,
+}
+
+/// Those that there are figures for.
+pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
+    let tables = [
+        detection(entries),
+        confusion(entries),
+        localisation(entries),
+        types(entries),
+        correction(entries),
+        consensus(entries),
+        confidence(entries),
+        low_confidence(entries),
+        cost(entries, prices),
+    ];
+    tables.into_iter().flatten().collect()
+}
+
+/// A table of all entries' rows, each under its entry's heading.
+pub(super) fn table<'a, T: Copy, I: IntoIterator<Item = T>>(
+    name: &'static str,
+    title: &str,
+    entries: &'a [Entry<'_>],
+    rows: impl Fn(&'a NoteFigures) -> Option<I>,
+) -> TableBuilder<Of<'a, T>> {
+    let of_entry = |entry: &'a Entry<'_>| {
+        let rows = rows(entry.notes).into_iter().flatten();
+        rows.map(|of| Of { heading: &entry.heading, of })
+    };
+    Table::of(name, title, entries.iter().flat_map(of_entry))
+        .grouped_by(|row| row.heading.to_owned())
+}
+
+/// A share of notes, and of how many over all runs.
+#[derive(Clone, Copy)]
+struct Share<'a> {
+    label: &'static str,
+    figure: Option<&'a OverRuns>,
+    of: usize,
+}
+
+fn shares<'a>(
+    name: &'static str,
+    title: &str,
+    entries: &'a [Entry<'_>],
+    rows: impl Fn(&'a NoteFigures) -> Option<Vec<Share<'a>>>,
+) -> TableBuilder<Of<'a, Share<'a>>> {
+    table(name, title, entries, rows)
+        .text("", |row| row.of.label)
+        .spread("share", |row| row.of.figure)
+        .number("of notes × runs", |row| row.of.of)
+}
+
+fn detection<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
+    let rows = |notes: &'a NoteFigures| {
+        let detection = notes.detection.as_ref()?;
+        let confusion = &detection.confusion;
+        let errors = confusion.errors();
+        let all = errors + confusion.sound();
+        let share = |label, figure, of| Share { label, figure, of };
+        Some(vec![
+            share("accuracy, unreadable labels count as wrong", Some(&detection.accuracy), all),
+            share(
+                "accuracy of readable labels, as the published code counts",
+                detection.accuracy_of_read.as_ref(),
+                all - confusion.unread(),
+            ),
+            share("precision", detection.precision.as_ref(), confusion.flagged()),
+            share("recall", detection.recall.as_ref(), errors),
+            share("F1", detection.f1.as_ref(), all),
+        ])
+    };
+    shares("detection", "Detection: does the note have an error?", entries, rows)
+        .note("Mean ± sample standard deviation over n runs. Precision is over the notes that were flagged, recall over those with an error; an error whose label could not be read counts as missed.")
+        .unless_empty()
+}
+
+fn confusion(entries: &[Entry<'_>]) -> Option<Table> {
+    let rows = |notes: &NoteFigures| {
+        let one = &notes.detection.as_ref()?.confusion;
+        let errors = [one.true_positives, one.false_negatives, one.unread_positives];
+        let sound = [one.false_positives, one.true_negatives, one.unread_negatives];
+        Some([("error", errors), ("no error", sound)])
+    };
+    table("confusion", "Confusion matrix of detection", entries, rows)
+        .text("gold", |row| row.of.0)
+        .number("error", |row| row.of.1[0])
+        .number("no error", |row| row.of.1[1])
+        .number("unreadable or errored", |row| row.of.1[2])
+        .note("Sums over the runs.")
+        .unless_empty()
+}
+
+fn localisation<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
+    let rows = |notes: &'a NoteFigures| {
+        let (localisation, detection) = (notes.localisation.as_ref()?, notes.detection.as_ref()?);
+        let errors = detection.confusion.errors();
+        let all = errors + detection.confusion.sound();
+        let share = |label, figure, of| Share { label, figure, of };
+        Some(vec![
+            share(
+                "soft: the sentence most similar to the quoted words",
+                Some(&localisation.accuracy),
+                all,
+            ),
+            share("exact: quoted word for word", Some(&localisation.accuracy_exact), all),
+            share("soft, notes with an error only", localisation.of_errors.as_ref(), errors),
+        ])
+    };
+    shares("localisation", "Localisation: which sentence?", entries, rows)
+        .note("A note without an error is right where no sentence was named.")
+        .unless_empty()
+}
+
+fn types(entries: &[Entry<'_>]) -> Option<Table> {
+    table("types", "By error type", entries, |notes| Some(&notes.detection.as_ref()?.by_type))
+        .text("type", |row| &row.of.kind)
+        .number("notes", |row| row.of.n)
+        .spread("detected", |row| &row.of.detected)
+        .spread("located", |row| &row.of.located)
+        .note("Shares of the notes of the type; located by similarity.")
+        .unless_empty()
+}
+
+fn consensus<'a>(entries: &'a [Entry<'_>]) -> Option<Table> {
+    let rows = |notes: &'a NoteFigures| {
+        let stages = notes.consensus.iter();
+        Some(stages.flat_map(|stage| stage.settled.iter().map(|one| (stage.stage, one))))
+    };
+    table("consensus", "Agreement and arbitration (Table 13)", entries, rows)
+        .grouped_by(|row| match row.heading {
+            "" => row.of.0.to_string(),
+            heading => format!("{heading}, {}", row.of.0),
+        })
+        .text("settled by", |row| row.of.1.source.in_words())
+        .number("notes × runs", |row| row.of.1.n)
+        .number("share", |row| row.of.1.share)
+        .number("right", |row| row.of.1.n_right)
+        .number("wrong", |row| row.of.1.n - row.of.1.n_right)
+        .number("share right", |row| row.of.1.accuracy)
+        .note("Shares are of the notes that the stage saw. In localisation a note without an error has no right sentence; the stage sees it where detection was wrong.")
+        .unless_empty()
+}
+
+fn confidence(entries: &[Entry<'_>]) -> Option<Table> {
+    let rows = |notes: &NoteFigures| {
+        let found = notes.confidence.as_ref()?;
+        let n = Some(found.n_agreed);
+        Some([("all", n, found.all), ("right", None, found.right), ("wrong", None, found.wrong)])
+    };
+    table("confidence", "Mean confidence of the detectors (Table 16)", entries, rows)
+        .text("labels", |row| row.of.0)
+        .number("notes × runs", |row| row.of.1)
+        .number("first agent", |row| row.of.2.map(|means| means[0]))
+        .number("second agent", |row| row.of.2.map(|means| means[1]))
+        .note("Over the notes × runs on which both agreed.")
+        .unless_empty()
+}
+
+fn low_confidence(entries: &[Entry<'_>]) -> Option<Table> {
+    let share = |part: usize, of: usize| (of > 0).then(|| part as f64 / of as f64);
+    let title = "When both detectors have low confidence (Table 16)";
+    table("low-confidence", title, entries, |notes| Some(&notes.confidence.as_ref()?.low))
+        .text("both below", |row| format!("{:.2}", row.of.below))
+        .number("notes × runs", |row| row.of.n)
+        .number("agreed", |row| row.of.n_agreed)
+        .number("share agreed", |row| share(row.of.n_agreed, row.of.n))
+        .number("right", |row| row.of.n_right)
+        .number("share right", |row| share(row.of.n_right, row.of.n))
+        .note("Right: the final label, however it was settled.")
+        .unless_empty()
+}
+
+fn cost(entries: &[Entry<'_>], prices: &Prices) -> Option<Table> {
+    let whose = match *prices == Prices::default() {
+        true => ", the paper's (Gemini 2.0 Flash)",
+        false => "",
+    };
+    let Prices { prompt, completion, cached } = *prices;
+    table("cost", "Cost per note, by stage (Table 10)", entries, |notes| Some(&notes.stages))
+        .text("stage", |row| &row.of.stage)
+        .number("calls in all", |row| row.of.calls)
+        .under("per note")
+        .number("seconds", |row| Cell::Number(row.of.latency_seconds, 2))
+        .number("prompt tokens", |row| Cell::Number(row.of.prompt_tokens, 1))
+        .number("of these cached", |row| Cell::Number(row.of.cached_tokens, 1))
+        .number("completion tokens", |row| Cell::Number(row.of.completion_tokens, 1))
+        .number("dollars", |row| Cell::Number(row.of.price(prices), 6))
+        .note(format!(
+            "Means over all notes × runs, including those that a stage did not see. Of calls that run in parallel the longest counts in seconds. Prices per million tokens: ${prompt} prompt, ${completion} completion, ${cached} cached{whose}; not what this run's models cost."
+        ))
+        .unless_empty()
+}
