@@ -8,6 +8,5 @@ pub mod environment;
 pub mod model;
 pub mod output;
 pub mod panel;
-pub mod statistics;
 pub mod trial;
 pub mod workload;

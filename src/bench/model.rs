@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::environment::Environment;
-use super::statistics::Summary;
 use super::workload::Workload;
+use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::experiment::plan::MemberPlan;
 use crate::model::{Cost, CostModel};
 use crate::ops::{Limits, Precision};
@@ -89,8 +89,8 @@ impl Measurement {
         let tokens = workload.tokens();
         let seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
         let rates: Vec<f64> = seconds.iter().map(|time| tokens as f64 / time).collect();
-        let rate = Summary::of(&rates)?;
-        let mean = Summary::of(&seconds)?.mean;
+        let (rate, rate_std) = mean_and_std(&rates)?;
+        let (mean, _) = mean_and_std(&seconds)?;
         let mut cost = Cost::default();
         for step in &workload.steps {
             let spans = step.iter().map(|rows| rows.positions.clone());
@@ -103,9 +103,9 @@ impl Measurement {
             depth: workload.depth,
             tokens,
             steps: workload.steps.len(),
-            tokens_per_second: rate.mean,
-            tokens_per_second_std: rate.standard_deviation,
-            tokens_per_second_min: rate.minimum,
+            tokens_per_second: rate,
+            tokens_per_second_std: rate_std,
+            tokens_per_second_min: rates.into_iter().fold(f64::INFINITY, f64::min),
             seconds,
             share_of_bandwidth: cost.bytes_read as f64 / limits.bytes_per_second / mean,
             share_of_matrix_rate: cost.multiply_adds as f64 / limits.matrix_rate(precision) / mean,

@@ -20,6 +20,13 @@ pub enum Numbers {
     Ungated,
 }
 
+/// The rows of a step, and which of them give logits, for machines that share the host's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct HostStep<'a> {
+    pub rows: Rows<'a>,
+    pub logit_rows: &'a [usize],
+}
+
 /// A kind of machine. Clones share it.
 ///
 /// Operations do not return errors: an asynchronous machine reports earlier failures at [`Backend::draw`] and
@@ -58,7 +65,9 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         gate_up: &[RawTensor<'_>; 2],
         inputs: usize,
         precision: Precision,
-    ) -> Result<Self::Matrix, OpsError>;
+    ) -> Result<Self::Matrix, OpsError> {
+        self.pack(gate_up, inputs, precision)
+    }
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector, OpsError>;
     fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Self::Rope, OpsError>;
     fn pages(&self, shape: PageShape, pages: usize) -> Result<Self::Pages, OpsError>;

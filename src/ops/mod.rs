@@ -9,22 +9,27 @@
 
 #![allow(unsafe_code, reason = "the one module that may: registers, mapped files, disjoint writes")]
 
+pub mod absent;
 mod backend;
 pub mod checkpoint;
 pub mod cpu;
-#[cfg_attr(not(any(feature = "cuda", feature = "cuda-emulated")), path = "no_cuda.rs")]
+#[cfg(any(feature = "cuda", feature = "cuda-emulated"))]
 pub mod cuda;
 mod cuda_memory;
 mod device;
 // Tests run it on candle's CPU device.
-#[cfg_attr(not(any(feature = "metal", test)), path = "no_metal.rs")]
+#[cfg(any(feature = "metal", test))]
 pub mod metal;
 mod metal_memory;
 pub mod sampling;
 
 use thiserror::Error;
 
-pub use backend::{Backend, Numbers};
+#[cfg(not(any(feature = "cuda", feature = "cuda-emulated")))]
+use absent as cuda;
+#[cfg(not(any(feature = "metal", test)))]
+use absent as metal;
+pub use backend::{Backend, HostStep, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
 pub use device::Device;

@@ -6,16 +6,9 @@ use super::{Buffer, Cpu, KvPages, Matrix, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rows, StepLimits,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
+    Numbers, OpsError, PageShape, Precision, Rows, StepLimits,
 };
-
-/// The rows of a step, and which of them give logits.
-#[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    rows: Rows<'a>,
-    logit_rows: &'a [usize],
-}
 
 impl Backend for Cpu {
     type Buffer = Buffer;
@@ -24,7 +17,7 @@ impl Backend for Cpu {
     type Rope = Rope;
     type Pages = KvPages;
     type Stage = ();
-    type Step<'a> = Step<'a>;
+    type Step<'a> = HostStep<'a>;
 
     const MACHINE: Machine = Machine::Cpu;
 
@@ -39,15 +32,6 @@ impl Backend for Cpu {
         precision: Precision,
     ) -> Result<Matrix, OpsError> {
         Matrix::pack(parts, inputs, precision).map_err(|error| OpsError::memory("weights", error))
-    }
-
-    fn pack_gated(
-        &self,
-        gate_up: &[RawTensor<'_>; 2],
-        inputs: usize,
-        precision: Precision,
-    ) -> Result<Matrix, OpsError> {
-        self.pack(gate_up, inputs, precision)
     }
 
     fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
@@ -78,12 +62,12 @@ impl Backend for Cpu {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         _stage: &'a mut (),
-        mut body: impl FnMut(Step<'a>),
+        mut body: impl FnMut(HostStep<'a>),
     ) {
-        body(Step { rows, logit_rows });
+        body(HostStep { rows, logit_rows });
     }
 
-    fn embed(&self, table: &Matrix, step: Step<'_>, scale: f32, out: &mut Buffer) {
+    fn embed(&self, table: &Matrix, step: HostStep<'_>, scale: f32, out: &mut Buffer) {
         Cpu::embed(self, table, step.rows.tokens, scale, out);
     }
 
@@ -114,7 +98,7 @@ impl Backend for Cpu {
     fn gather_norm(
         &self,
         x: &Buffer,
-        step: Step<'_>,
+        step: HostStep<'_>,
         weight: &Vector,
         epsilon: f32,
         out: &mut Buffer,
@@ -147,7 +131,7 @@ impl Backend for Cpu {
         queries: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
-        step: Step<'_>,
+        step: HostStep<'_>,
         pages: LayerPages<&mut KvPages>,
     ) {
         Cpu::rotate_and_store(self, qkv, norms, rope, step.rows, pages);
@@ -159,7 +143,7 @@ impl Backend for Cpu {
         &self,
         queries: &Buffer,
         shape: AttentionShape,
-        step: Step<'_>,
+        step: HostStep<'_>,
         pages: LayerPages<&KvPages>,
         out: &mut Buffer,
     ) {

@@ -1,6 +1,7 @@
 //! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows.
 
 use super::arguments::Arguments;
+use super::driver::Function;
 use super::launch::Launch;
 use super::stage::Step;
 use super::{Buffer, Cuda, Pages};
@@ -39,13 +40,7 @@ impl Cuda {
         let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
             return;
         };
-        let launch = Launch {
-            function,
-            grid: [step.rows, pages.kv_heads, slots],
-            threads: 128,
-            shared_bytes: 0,
-            early: true,
-        };
+        let attend = launch(function, [step.rows, pages.kv_heads, slots]);
         let window = shape.window.unwrap_or(0);
         let arguments = seen_by(queries, step, layer)
             .int(shape.heads)
@@ -55,13 +50,10 @@ impl Cuda {
             .int(slots)
             .address(step.partial_sums)
             .address(step.partial_stats);
-        self.stream.launch(launch, arguments);
+        self.stream.launch(attend, arguments);
         let numbers = shape.heads * pages.dim();
-        let launch = Launch {
-            function: self.kernels.merge_chunks,
-            grid: [step.rows, numbers.div_ceil(MERGED_AT_ONCE), 1],
-            ..launch
-        };
+        let grid = [step.rows, numbers.div_ceil(MERGED_AT_ONCE), 1];
+        let merge = launch(self.kernels.merge_chunks, grid);
         let arguments = Arguments::default()
             .address(step.partial_sums)
             .address(step.partial_stats)
@@ -73,7 +65,7 @@ impl Cuda {
             .int(slots)
             .region(&out.region)
             .int(out.stride);
-        self.stream.launch(launch, arguments);
+        self.stream.launch(merge, arguments);
     }
 
     /// Rows in blocks, a CTA each, over all their keys.
@@ -89,13 +81,7 @@ impl Cuda {
         let Some(function) = self.kernels.attend_rows(pages.dim()) else {
             return;
         };
-        let launch = Launch {
-            function,
-            grid: [step.blocks, pages.kv_heads, 1],
-            threads: 128,
-            shared_bytes: 0,
-            early: true,
-        };
+        let attend = launch(function, [step.blocks, pages.kv_heads, 1]);
         let arguments = seen_by(queries, step, layer)
             .int(shape.heads)
             .int(pages.kv_heads)
@@ -105,13 +91,17 @@ impl Cuda {
             .address(step.block_list)
             .region(&out.region)
             .int(out.stride);
-        self.stream.launch(launch, arguments);
+        self.stream.launch(attend, arguments);
     }
+}
+
+fn launch(function: Function, grid: [usize; 3]) -> Launch {
+    Launch { function, grid, threads: 128, shared_bytes: 0, early: true }
 }
 
 /// The arguments that both kinds of attention begin with.
 fn seen_by(queries: &Buffer, step: Step, layer: LayerPages<&Pages>) -> Arguments {
-    let (keys, values) = layer.pages.layer(layer.layer);
+    let [keys, values] = layer.pages.layer(layer.layer);
     Arguments::default()
         .region(&queries.region)
         .address(keys)

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::driver::Function;
-use super::kernels::{Epilogue, Matmul};
+use super::kernels::{Epilogue, Matmul, Product};
 use super::launch::Launch;
 use super::matrix::Matrix;
 use super::region::Region;
@@ -36,7 +36,7 @@ impl Matrix {
 
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
-        let size = (x.rows, weights.outputs);
+        let size = Product { rows: x.rows, outputs: weights.outputs };
         let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
         self.launch_matmul(matmul, x, weights, out);
     }
@@ -273,7 +273,7 @@ impl Backend for Cuda {
         LayerPages { pages, layer }: LayerPages<&mut Pages>,
     ) {
         queries.set_rows(step.rows);
-        let (keys, values) = pages.layer(layer);
+        let [keys, values] = pages.layer(layer);
         let all_heads = qkv.width / pages.head_dim;
         let launch = Launch {
             grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],

@@ -46,6 +46,13 @@ pub struct Kernels {
     pub multiply_warpgroup_tiles: Function,
 }
 
+/// The size of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    pub rows: usize,
+    pub outputs: usize,
+}
+
 /// What a choice of matmul takes of the GPU into account.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
@@ -122,13 +129,8 @@ impl Kernels {
     }
 
     /// The matmul of `rows` rows with weights of `outputs` outputs, on such a GPU.
-    pub fn matmul(
-        &self,
-        format: Format,
-        epilogue: Epilogue,
-        (rows, outputs): (usize, usize),
-        room: Room,
-    ) -> Matmul {
+    pub fn matmul(&self, format: Format, epilogue: Epilogue, size: Product, room: Room) -> Matmul {
+        let Product { rows, outputs } = size;
         let multiprocessors = room.multiprocessors;
         let column = match epilogue {
             Epilogue::Plain => 0,

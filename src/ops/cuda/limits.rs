@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::Cuda;
 use super::arguments::Arguments;
-use super::driver::Function;
 use super::kernels::WARPGROUP_TILE_BYTES;
 use super::launch::Launch;
 use crate::ops::{Limits, OpsError};
@@ -37,13 +36,20 @@ impl Cuda {
             let seconds = self.arithmetic_seconds(kernel, rounds)?;
             Ok((CTAS * THREADS * rounds * per_round) as f64 / seconds)
         };
+        let launch = |function, shared_bytes| Launch {
+            function,
+            grid: [CTAS, 1, 1],
+            threads: THREADS,
+            shared_bytes,
+            early: false,
+        };
         let kernels = &self.kernels;
-        let numbers = (kernels.multiply_numbers, 0);
+        let numbers = launch(kernels.multiply_numbers, 0);
         let bf16_rate = if self.warpgroups {
-            let tiles = (kernels.multiply_warpgroup_tiles, WARPGROUP_TILE_BYTES);
+            let tiles = launch(kernels.multiply_warpgroup_tiles, WARPGROUP_TILE_BYTES);
             rate(tiles, WARPGROUP_ROUNDS, WARPGROUP_TILES_PER_ROUND)
         } else {
-            rate((kernels.multiply_tiles, 0), TILE_ROUNDS, TILES_PER_ROUND)
+            rate(launch(kernels.multiply_tiles, 0), TILE_ROUNDS, TILES_PER_ROUND)
         };
         Ok(Limits {
             bytes_per_second: self.copy_rate(COPY_BYTES.min(self.available_memory() / 4))?,
@@ -61,13 +67,7 @@ impl Cuda {
     }
 
     /// For one launch of an arithmetic kernel.
-    fn arithmetic_seconds(
-        &self,
-        (function, shared_bytes): (Function, usize),
-        rounds: usize,
-    ) -> Result<f64, OpsError> {
-        let launch =
-            Launch { function, grid: [CTAS, 1, 1], threads: THREADS, shared_bytes, early: false };
+    fn arithmetic_seconds(&self, launch: Launch, rounds: usize) -> Result<f64, OpsError> {
         let elapsed = self.best(|| {
             let arguments = Arguments::default().int(rounds).address(0);
             self.stream.launch(launch, arguments);

@@ -62,7 +62,7 @@ impl Cuda {
         let group = |group: usize| {
             std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
         };
-        self.pack_groups(group, (rows.len(), inputs), Format::of(precision))
+        self.pack_groups(group, rows.len(), inputs, Format::of(precision))
     }
 
     /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
@@ -80,13 +80,14 @@ impl Cuda {
                 (row < features).then_some(Row { part, row })
             })
         };
-        self.pack_groups(group, (2 * features, inputs), Format::of(precision))
+        self.pack_groups(group, 2 * features, inputs, Format::of(precision))
     }
 
     fn pack_groups<'a>(
         &self,
         rows: impl Fn(usize) -> [Option<Row<'a>>; OUTPUTS] + Sync,
-        (outputs, inputs): (usize, usize),
+        outputs: usize,
+        inputs: usize,
         format: Format,
     ) -> Result<Matrix, OpsError> {
         let groups = outputs.div_ceil(OUTPUTS);

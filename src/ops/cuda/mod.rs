@@ -192,8 +192,8 @@ impl Pages {
     }
 
     /// Addresses of a layer's keys and values.
-    fn layer(&self, layer: usize) -> (u64, u64) {
+    fn layer(&self, layer: usize) -> [u64; 2] {
         let offset = (layer * self.layer_bytes) as u64;
-        (self.keys.address() + offset, self.values.address() + offset)
+        [self.keys.address() + offset, self.values.address() + offset]
     }
 }

@@ -4,7 +4,7 @@
 
 use half::bf16;
 
-use super::kernels::{Epilogue, Room};
+use super::kernels::{Epilogue, Product, Room};
 use super::{Buffer, Cuda, Matrix};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;
@@ -48,7 +48,7 @@ impl Cuda {
     ) -> Result<Vec<u32>, OpsError> {
         // On a GPU of one multiprocessor every size is a large one.
         let room = Room { multiprocessors: 1, warpgroups };
-        let size = (x.rows, OUTPUTS);
+        let size = Product { rows: x.rows, outputs: OUTPUTS };
         let matmul = self.kernels.matmul(weights.format, Epilogue::Plain, size, room);
         let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
         self.launch_matmul(matmul, x, weights, &mut out);

@@ -1,6 +1,6 @@
 //! candle as a backend: operations replace the tensors of the buffers that they write.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Error, Tensor};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope_thd;
 use half::bf16;
@@ -11,16 +11,10 @@ use crate::ops::checkpoint::RawTensor;
 use crate::ops::cpu::draw_rows;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
-    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType, angles,
+    Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
+    Numbers, OpsError, PAGE, PageShape, Precision, Quantisation, Rows, StepLimits, StoredType,
+    angles,
 };
-
-/// The rows of a step, and which of them give logits.
-#[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
-    rows: Rows<'a>,
-    logit_rows: &'a [usize],
-}
 
 impl Metal {
     fn fail(&self, reason: impl ToString) -> OpsError {
@@ -32,7 +26,7 @@ impl Metal {
         parts: &[RawTensor<'_>],
         inputs: usize,
         number: impl Fn(f32) -> T,
-    ) -> Result<Tensor> {
+    ) -> Result<Tensor, Error> {
         let outputs: usize = parts.iter().map(|part| part.rows(inputs)).sum();
         let mut numbers = Vec::with_capacity(outputs * inputs);
         let mut wide = vec![0.0; inputs];
@@ -45,12 +39,12 @@ impl Metal {
         Tensor::from_vec(numbers, (outputs, inputs), &self.device)
     }
 
-    fn embedded(&self, table: &Matrix, tokens: &[u32], scale: f32) -> Result<Tensor> {
+    fn embedded(&self, table: &Matrix, tokens: &[u32], scale: f32) -> Result<Tensor, Error> {
         let rows = table.0.index_select(&self.ids(tokens)?, 0)?;
         rows.to_dtype(DType::F32)? * f64::from(scale)
     }
 
-    fn product(&self, x: &Buffer, weights: &Matrix) -> Result<Tensor> {
+    fn product(&self, x: &Buffer, weights: &Matrix) -> Result<Tensor, Error> {
         let (x, weights) = (x.tensor()?, &weights.0);
         if x.dim(0)? == 0 {
             return Tensor::zeros((0, weights.dim(0)?), DType::F32, &self.device);
@@ -59,7 +53,7 @@ impl Metal {
         x.matmul(&weights.t()?)?.to_dtype(DType::F32)
     }
 
-    fn gathered(&self, x: &Buffer, rows: &[usize]) -> Result<Tensor> {
+    fn gathered(&self, x: &Buffer, rows: &[usize]) -> Result<Tensor, Error> {
         let x = x.tensor()?;
         if rows.is_empty() {
             return Tensor::zeros((0, x.dim(1)?), DType::F32, &self.device);
@@ -76,7 +70,7 @@ impl Metal {
         rope: &Rope,
         rows: Rows<'_>,
         LayerPages { pages, layer }: LayerPages<&mut Pages>,
-    ) -> Result<Tensor> {
+    ) -> Result<Tensor, Error> {
         let qkv = qkv.tensor()?;
         let (head_dim, key_width) = (pages.head_dim, pages.width());
         let query_width = qkv.dim(1)? - 2 * key_width;
@@ -102,15 +96,15 @@ impl Metal {
     }
 }
 
-fn normed(x: &Buffer, weight: &Vector, epsilon: f32) -> Result<Tensor> {
+fn normed(x: &Buffer, weight: &Vector, epsilon: f32) -> Result<Tensor, Error> {
     rms_norm(x.tensor()?, &weight.0, epsilon)
 }
 
-fn sum(x: &Buffer, y: Result<Tensor>) -> Result<Tensor> {
+fn sum(x: &Buffer, y: Result<Tensor, Error>) -> Result<Tensor, Error> {
     x.tensor()? + y?
 }
 
-fn gated(products: &Buffer, activation: Activation) -> Result<Tensor> {
+fn gated(products: &Buffer, activation: Activation) -> Result<Tensor, Error> {
     let products = products.tensor()?;
     let width = products.dim(1)? / 2;
     let gate = products.narrow(1, 0, width)?.contiguous()?;
@@ -138,7 +132,7 @@ impl Backend for Metal {
     type Rope = Rope;
     type Pages = Pages;
     type Stage = ();
-    type Step<'a> = Step<'a>;
+    type Step<'a> = HostStep<'a>;
 
     const MACHINE: Machine = Machine::Metal;
 
@@ -152,7 +146,7 @@ impl Backend for Metal {
         parts: &[RawTensor<'_>],
         inputs: usize,
         precision: Precision,
-    ) -> std::result::Result<Matrix, OpsError> {
+    ) -> Result<Matrix, OpsError> {
         if precision.quantisation != Quantisation::None {
             return Err(OpsError::Quantisation {
                 device: self.kind(),
@@ -167,25 +161,12 @@ impl Backend for Metal {
         Ok(Matrix(matrix))
     }
 
-    fn pack_gated(
-        &self,
-        gate_up: &[RawTensor<'_>; 2],
-        inputs: usize,
-        precision: Precision,
-    ) -> std::result::Result<Matrix, OpsError> {
-        self.pack(gate_up, inputs, precision)
-    }
-
-    fn vector(&self, values: Vec<f32>) -> std::result::Result<Vector, OpsError> {
+    fn vector(&self, values: Vec<f32>) -> Result<Vector, OpsError> {
         let vector = Tensor::new(values, &self.device);
         Ok(Vector(vector.map_err(|error| OpsError::memory("norms", error))?))
     }
 
-    fn rope(
-        &self,
-        inverse_frequencies: &[f32],
-        positions: usize,
-    ) -> std::result::Result<Rope, OpsError> {
+    fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Rope, OpsError> {
         let (cosines, sines) = angles(inverse_frequencies, positions);
         let size = (positions, inverse_frequencies.len());
         let table = |numbers: Vec<f32>| {
@@ -195,27 +176,17 @@ impl Backend for Metal {
         Ok(Rope { cosines: table(cosines)?, sines: table(sines)? })
     }
 
-    fn pages(&self, shape: PageShape, pages: usize) -> std::result::Result<Pages, OpsError> {
+    fn pages(&self, shape: PageShape, pages: usize) -> Result<Pages, OpsError> {
         Pages::new(shape, pages, &self.device)
             .map_err(|error| OpsError::memory("keys and values", error))
     }
 
     /// Buffers grow with the steps.
-    fn buffer(
-        &self,
-        _rows: usize,
-        _width: usize,
-        _numbers: Numbers,
-    ) -> std::result::Result<Buffer, OpsError> {
+    fn buffer(&self, _rows: usize, _width: usize, _numbers: Numbers) -> Result<Buffer, OpsError> {
         Ok(Buffer(Err("nothing was computed yet".to_owned())))
     }
 
-    fn stage(
-        &self,
-        _shape: PageShape,
-        _heads: usize,
-        _limits: StepLimits,
-    ) -> std::result::Result<(), OpsError> {
+    fn stage(&self, _shape: PageShape, _heads: usize, _limits: StepLimits) -> Result<(), OpsError> {
         Ok(())
     }
 
@@ -224,12 +195,12 @@ impl Backend for Metal {
         rows: Rows<'a>,
         logit_rows: &'a [usize],
         _stage: &'a mut (),
-        mut body: impl FnMut(Step<'a>),
+        mut body: impl FnMut(HostStep<'a>),
     ) {
-        body(Step { rows, logit_rows });
+        body(HostStep { rows, logit_rows });
     }
 
-    fn embed(&self, table: &Matrix, step: Step<'_>, scale: f32, out: &mut Buffer) {
+    fn embed(&self, table: &Matrix, step: HostStep<'_>, scale: f32, out: &mut Buffer) {
         out.set(self.embedded(table, step.rows.tokens, scale));
     }
 
@@ -258,7 +229,7 @@ impl Backend for Metal {
     fn gather_norm(
         &self,
         x: &Buffer,
-        step: Step<'_>,
+        step: HostStep<'_>,
         weight: &Vector,
         epsilon: f32,
         out: &mut Buffer,
@@ -291,7 +262,7 @@ impl Backend for Metal {
         queries: &mut Buffer,
         norms: Option<&HeadNorms<Vector>>,
         rope: &Rope,
-        step: Step<'_>,
+        step: HostStep<'_>,
         pages: LayerPages<&mut Pages>,
     ) {
         queries.set(self.rotated(qkv, norms, rope, step.rows, pages));
@@ -301,7 +272,7 @@ impl Backend for Metal {
         &self,
         queries: &Buffer,
         shape: AttentionShape,
-        step: Step<'_>,
+        step: HostStep<'_>,
         pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
@@ -315,14 +286,14 @@ impl Backend for Metal {
         logits: &mut Buffer,
         requests: &[Option<SamplingRequest>],
         _stage: &mut (),
-    ) -> std::result::Result<Vec<Drawn>, OpsError> {
+    ) -> Result<Vec<Drawn>, OpsError> {
         let mut numbers = self.read(logits, requests.len())?;
         let width = numbers.len().checked_div(requests.len()).unwrap_or(0);
         let rows = numbers.chunks_exact_mut(width.max(1)).collect();
         Ok(draw_rows(rows, requests))
     }
 
-    fn read(&self, buffer: &Buffer, rows: usize) -> std::result::Result<Vec<f32>, OpsError> {
+    fn read(&self, buffer: &Buffer, rows: usize) -> Result<Vec<f32>, OpsError> {
         let numbers = buffer.tensor().and_then(|tensor| match rows {
             0 => self.device.synchronize().map(|()| Vec::new()),
             _ => tensor.narrow(0, 0, rows)?.flatten_all()?.to_vec1(),

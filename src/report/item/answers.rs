@@ -58,7 +58,7 @@ impl<'a> Answers<'a> {
         let cards: Vec<Card<'a>> = cards.collect();
         let aside = group.stage == Stage::Aside;
         let purpose = group.calls.first().map_or("", |call| call.purpose.as_str());
-        Step {
+        let mut step = Step {
             title: format!("Round {}", group.round),
             about: match group.stage {
                 Stage::Initial => "first answers, each agent alone".to_owned(),
@@ -67,21 +67,20 @@ impl<'a> Answers<'a> {
                 Stage::Aside => purpose.to_owned(),
             },
             folded: aside,
-            doctors: record.map_or(Vec::new(), |record| {
-                let labelled = record.labels.iter().zip('A'..='Z');
-                let doctor = |(agent, letter): (&'a String, char)| Doctor { letter, agent };
-                labelled.map(doctor).collect()
-            }),
-            brief: record.map_or("", |record| &record.brief),
-            can_change: record.is_some_and(|record| {
-                let mut places = 0..record.answers.len();
-                places.any(|place| before(self.last, record, place).is_some())
-            }),
-            changes: record.map_or(Vec::new(), |record| self.changes(record)),
-            vote: record.map(|record| self.vote(record)),
             uncounted: record.is_none() && !aside,
             cards,
+            ..Step::default()
+        };
+        if let Some(record) = record {
+            let labelled = record.labels.iter().zip('A'..='Z');
+            step.doctors = labelled.map(|(agent, letter)| Doctor { letter, agent }).collect();
+            step.brief = &record.brief;
+            let mut places = 0..record.answers.len();
+            step.can_change = places.any(|place| before(self.last, record, place).is_some());
+            step.changes = self.changes(record);
+            step.vote = Some(self.vote(record));
         }
+        step
     }
 
     /// What an agent said: by the round's record where that counts the call, else by the call itself.

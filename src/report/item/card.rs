@@ -68,7 +68,7 @@ pub struct Card<'a> {
 }
 
 /// What a call came to.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Said<'a> {
     /// Whether the call was to give an answer.
     pub expected: bool,

@@ -61,7 +61,7 @@ pub struct Case<'a> {
 }
 
 /// What differs between kinds of items.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Own<'a> {
     /// Of the text, as HTML names it; empty where nothing says.
     lang: &'static str,
@@ -82,11 +82,12 @@ pub struct Own<'a> {
 }
 
 /// How an answer stands to gold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Right,
     Wrong,
+    #[default]
     Ungraded,
 }
 
@@ -107,7 +108,7 @@ impl From<Option<bool>> for Verdict {
 }
 
 /// An answer in a few words, and how it stands to gold.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Mark {
     said: String,
     verdict: Verdict,
@@ -141,9 +142,7 @@ impl<'a> Case<'a> {
     pub fn new(source: &Source<'a, '_>, prompts: &mut Prompts<'a>) -> Case<'a> {
         let item = source.item;
         let text = match (item, source.text) {
-            (ItemLine::Answer(item), Some(ItemText::Question(text))) => {
-                Some(Text::of_question(text, item))
-            }
+            (ItemLine::Answer(_), Some(ItemText::Question(text))) => Some(Text::of_question(text)),
             (ItemLine::Note(note), Some(ItemText::Note(text))) => Some(Text::of_note(text, note)),
             _ => None,
         };

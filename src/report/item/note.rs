@@ -61,15 +61,13 @@ pub fn own<'a>(note: &'a NoteLine, neural: &ScoresByPair) -> Own<'a> {
             Language::Arabic => "ar",
         },
         gold: wanted(note).unwrap_or("–".to_owned()),
-        first: None,
         found: found(note),
         trail: sources.into_iter().filter_map(leg).collect(),
         confidence: confidence.unwrap_or("–".to_owned()),
         outcome: outcome(note),
         counts: counts.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        tie: false,
-        rationale: "",
         correction: Correction::of(note, neural),
+        ..Own::default()
     }
 }
 

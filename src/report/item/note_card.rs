@@ -11,14 +11,10 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
     let (words, is_right) = words(call, note);
     let confidence = call.record["confidence"].as_f64();
     Said {
-        expected: false,
         words,
         verdict: Verdict::from(is_right),
-        beyond: false,
         confidence: confidence.map_or(String::new(), |share| format!("{share:.2}")),
-        weight: None,
-        before: None,
-        as_written: None,
+        ..Said::default()
     }
 }
 

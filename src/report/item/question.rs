@@ -18,7 +18,6 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
     let failed = item.error.is_some();
     let rounds = item.rounds.first();
     Own {
-        lang: "",
         gold: item.gold.clone().unwrap_or("–".to_owned()),
         first: rounds.map(|round| mark(&round.aggregate, item)),
         found: found(item),
@@ -32,7 +31,7 @@ pub fn own(item: &AnswerLine) -> Own<'_> {
         confidence: if failed { "–".to_owned() } else { confidence },
         tie: item.tie,
         rationale: &item.rationale,
-        correction: None,
+        ..Own::default()
     }
 }
 

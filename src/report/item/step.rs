@@ -9,7 +9,7 @@ use super::{Source, note_card};
 use crate::experiment::plan::MemberPlan;
 use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Step<'a> {
     pub title: String,
     pub about: String,
@@ -156,14 +156,8 @@ fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>)
     Step {
         title: capitalised(purpose),
         about: note_card::settled(note, purpose).unwrap_or_default(),
-        folded: false,
-        doctors: Vec::new(),
-        brief: "",
         cards: cards.collect(),
-        can_change: false,
-        changes: Vec::new(),
-        vote: None,
-        uncounted: false,
+        ..Step::default()
     }
 }
 

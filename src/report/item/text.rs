@@ -1,18 +1,19 @@
 //! An item's text as it was put to the system: a question with its options, or a note with the sentences that were named marked in it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
 
-use super::Verdict;
 use crate::analysis::rating::marking::place;
-use crate::record::{AnswerLine, NoteLine, NoteText, QuestionText};
+use crate::record::{NoteLine, NoteText, QuestionText};
 
 #[derive(Serialize)]
 pub struct Text<'a> {
     /// Joined, they are the text.
     pub segments: Vec<Segment>,
-    options: Vec<Offered<'a>>,
+    /// Of a question: letter to text.
+    options: Option<&'a BTreeMap<char, String>>,
     /// Where the question's image is; pages load none.
     image: Option<&'a str>,
 }
@@ -25,44 +26,19 @@ pub struct Segment {
     gold: bool,
 }
 
-/// An option of a question.
-#[derive(Serialize)]
-struct Offered<'a> {
-    letter: char,
-    text: &'a str,
-    gold: bool,
-    answer: bool,
-    verdict: Verdict,
-}
-
 impl<'a> Text<'a> {
-    pub fn of_question(text: &'a QuestionText, item: &AnswerLine) -> Text<'a> {
-        let is = |letter: char, other: &str| other.chars().eq([letter]);
-        let offered = |(&letter, text): (&char, &'a String)| Offered {
-            letter,
-            text,
-            gold: item.gold.as_deref().is_some_and(|gold| is(letter, gold)),
-            answer: is(letter, &item.answer),
-            verdict: Verdict::of(&item.answer, item.gold.as_deref()),
-        };
+    pub fn of_question(text: &'a QuestionText) -> Text<'a> {
+        let stem = text.question.trim().to_owned();
         Text {
-            segments: vec![Segment {
-                text: text.question.trim().to_owned(),
-                located: false,
-                gold: false,
-            }],
-            options: text.options.iter().map(offered).collect(),
+            segments: vec![Segment { text: stem, located: false, gold: false }],
+            options: Some(&text.options),
             image: text.image.as_deref(),
         }
     }
 
     pub fn of_note(text: &'a NoteText, note: &NoteLine) -> Text<'a> {
         let gold = note.gold.as_ref().and_then(|gold| gold.sentence_id);
-        Text {
-            segments: segments(text, [note.sentence_id, gold]),
-            options: Vec::new(),
-            image: None,
-        }
+        Text { segments: segments(text, [note.sentence_id, gold]), options: None, image: None }
     }
 
     pub fn plain(&self) -> String {

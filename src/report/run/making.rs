@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::experiment::contents::Contents;
-use crate::experiment::plan::{MemberPlan, Plan};
+use crate::experiment::plan::MemberPlan;
 
 #[derive(Serialize)]
-pub struct Making<'a> {
-    plan: &'a Plan,
-    members: Vec<Member<'a>>,
+pub struct Making {
+    /// Of each member.
+    sampling: Vec<String>,
     /// Each switch of the system as `name = value`.
     settings: Vec<String>,
     thinking: &'static str,
@@ -17,34 +17,16 @@ pub struct Making<'a> {
     versions: String,
 }
 
-#[derive(Serialize)]
-struct Member<'a> {
-    plan: &'a MemberPlan,
-    weights: &'a str,
-    sampling: String,
-}
-
-impl<'a> Making<'a> {
-    pub fn new(contents: &'a Contents) -> Making<'a> {
+impl Making {
+    pub fn new(contents: &Contents) -> Making {
         let plan = &contents.plan;
         let settings = plan.settings.iter();
         Making {
-            plan,
             versions: contents.versions.join(", then "),
-            members: plan.panel.iter().map(Member::new).collect(),
+            sampling: plan.panel.iter().map(sampling).collect(),
             settings: settings.map(|(name, value)| format!("{name} = {value}")).collect(),
             thinking: thinking(&plan.panel),
             memory_gib: format!("{:.1}", plan.host.memory_bytes as f64 / f64::from(1 << 30)),
-        }
-    }
-}
-
-impl<'a> Member<'a> {
-    fn new(member: &'a MemberPlan) -> Member<'a> {
-        Member {
-            plan: member,
-            weights: shorten(&member.weights_sha256),
-            sampling: sampling(member),
         }
     }
 }
@@ -56,10 +38,6 @@ fn thinking(panel: &[MemberPlan]) -> &'static str {
         all if all == panel.len() => "on",
         _ => "on for some members",
     }
-}
-
-fn shorten(hash: &str) -> &str {
-    hash.get(..12).unwrap_or(hash)
 }
 
 fn sampling(member: &MemberPlan) -> String {

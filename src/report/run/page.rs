@@ -26,7 +26,7 @@ pub struct Page<'a> {
     shows: &'static str,
     /// Of the columns gold, answer, way to it, confidence.
     heads: [String; 4],
-    making: Making<'a>,
+    making: Making,
     runs: BTreeSet<u32>,
     /// Items times runs that the plan asks for.
     planned: usize,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::ops::Activation;
 use crate::ops::cuda::Matrix;
-use crate::ops::cuda::kernels::{Epilogue, Matmul, Room};
+use crate::ops::cuda::kernels::{Epilogue, Matmul, Product, Room};
 
 /// Outputs and inputs. A gated layer has half as many features, not always whole groups of eight; inputs are from one
 /// tile to more than a ring holds.
@@ -90,7 +90,7 @@ impl Layer {
         (rows, room): (usize, Room),
     ) -> (Matmul, Vec<f32>) {
         let matrix = self.matrix(epilogue);
-        let size = (rows, matrix.outputs);
+        let size = Product { rows, outputs: matrix.outputs };
         let matmul = gpu.kernels.matmul(matrix.format, epilogue, size, room);
         let (x, mut out, kind) = self.buffers(gpu, epilogue, rows);
         gpu.launch_matmul(matmul, &x, matrix, &mut out);
