@@ -7,7 +7,7 @@ mod common;
 
 use common::{OPTIONS, load_on, logits_on, tokens};
 use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
-use wardround::model::{Family, WantedType};
+use wardround::model::{Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Cuda, Quantisation, StoredType};
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
@@ -38,10 +38,13 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
     let tokens = tokens(3, 90);
     for family in FAMILIES {
         let directory = common::synthetic(family);
-        let reference =
-            load_on(&cpu, &directory, (WantedType::Exactly(StoredType::F32), Quantisation::None));
+        let wide = WantedPrecision {
+            dtype: WantedType::Exactly(StoredType::F32),
+            quantisation: Quantisation::None,
+        };
+        let reference = load_on(&cpu, &directory, wide);
         let expected = logits_on(&cpu, &reference, &tokens, 90);
-        let decoder = load_on(&gpu, &directory, (WantedType::Auto, Quantisation::None));
+        let decoder = load_on(&gpu, &directory, WantedPrecision::default());
         let found = logits_on(&gpu, &decoder, &tokens, 90);
         for (position, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let distance = distance(found, expected);
@@ -58,7 +61,7 @@ fn blocks_of_weights_are_the_cpus() {
     let tokens = tokens(4, 40);
     for quantisation in [Quantisation::Q8_0, Quantisation::Q4K] {
         let directory = common::synthetic(Family::Qwen3);
-        let wanted = (WantedType::Auto, quantisation);
+        let wanted = WantedPrecision { dtype: WantedType::Auto, quantisation };
         let reference = load_on(&cpu, &directory, wanted);
         let expected = logits_on(&cpu, &reference, &tokens, 40);
         let decoder = load_on(&gpu, &directory, wanted);
@@ -79,7 +82,11 @@ fn bits_do_not_depend_on_the_step() {
     for family in FAMILIES {
         let directory = common::synthetic(family);
         for quantisation in KEPT {
-            let decoder = load_on(&gpu, &directory, (WantedType::Auto, quantisation));
+            let decoder = load_on(
+                &gpu,
+                &directory,
+                WantedPrecision { dtype: WantedType::Auto, quantisation },
+            );
             let whole = logits_on(&gpu, &decoder, &tokens, 300);
             for step in [1, 7, 33, 100] {
                 let parts = logits_on(&gpu, &decoder, &tokens, step);
@@ -112,7 +119,7 @@ fn completions_do_not_depend_on_their_neighbours() {
         .collect();
     let directory = common::synthetic(Family::Gemma3);
     let engine = |options: EngineOptions| {
-        let decoder = load_on(&gpu, &directory, (WantedType::Auto, Quantisation::None));
+        let decoder = load_on(&gpu, &directory, WantedPrecision::default());
         common::start(decoder, common::tokenizer(&directory), options, &gpu)
     };
     let strip = |completion: Completion| (completion.tokens, completion.text, completion.logprobs);

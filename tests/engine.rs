@@ -12,7 +12,7 @@ use wardround::engine::{
     Request, Sampling, Stop, Ticket, Usage,
 };
 use wardround::model::config::Layer;
-use wardround::model::{Config, Decoder, Family, WantedType, precision_of};
+use wardround::model::{Config, Decoder, Family, WantedPrecision, WantedType, precision_of};
 use wardround::ops::{Cpu, Machine, PAGE, Quantisation, StoredType};
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
@@ -120,7 +120,8 @@ impl Model {
     fn engine(&self, options: EngineOptions, ops: &Cpu) -> Engine {
         let directory = common::synthetic(self.family);
         let files = common::weight_files(&directory);
-        let (config, wanted) = (self.config(), (self.wanted, self.quantisation));
+        let config = self.config();
+        let wanted = WantedPrecision { dtype: self.wanted, quantisation: self.quantisation };
         let precision = precision_of(&config, &files, wanted, Machine::Cpu).unwrap();
         let decoder = Decoder::load(ops, config, &files, precision, options.context).unwrap();
         common::start(decoder, common::tokenizer(&directory), options, ops)

@@ -5,8 +5,8 @@ mod common;
 
 use common::golden::{cases, largest};
 use wardround::engine::{EngineOptions, Request};
-use wardround::model::WantedType;
-use wardround::ops::{Cpu, Quantisation};
+use wardround::model::{WantedPrecision, WantedType};
+use wardround::ops::Cpu;
 
 #[test]
 fn logits_equal_transformers_and_do_not_depend_on_chunks() {
@@ -34,8 +34,7 @@ fn logits_equal_transformers_and_do_not_depend_on_chunks() {
 fn rounded_activations_stay_near() {
     let cpu = Cpu::new(2).unwrap();
     for case in cases() {
-        let wanted = (WantedType::Auto, Quantisation::None);
-        let decoder = common::load_on(&cpu, &case.directory, wanted);
+        let decoder = common::load_on(&cpu, &case.directory, WantedPrecision::default());
         let tokens = [&case.prompt[..], &case.greedy[..]].concat();
         let ours = common::logits_on(&cpu, &decoder, &tokens, tokens.len());
         for (&position, expected) in case.positions.iter().zip(&case.logits) {

@@ -18,8 +18,8 @@ use wardround::data::{self, Format};
 use wardround::engine::{Constraint, FinishReason, Grammar, Request, Sampling};
 use wardround::hub::{Checkpoint, CheckpointFiles};
 use wardround::model::config::{Layer, RopeConfig, RopeScaling};
-use wardround::model::{Config, Family, WantedType};
-use wardround::ops::{Cpu, Device, Machine, PAGE, Quantisation, StoredType};
+use wardround::model::{Config, Family, WantedPrecision, WantedType};
+use wardround::ops::{Cpu, Device, Machine, PAGE, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
 use wardround::panel::{DecodingMode, Member, Panel, PanelError};
@@ -66,8 +66,7 @@ fn describe(directory: &Path) -> Description {
         card: None,
         files: CheckpointFiles::find(directory).unwrap(),
     };
-    Description::read(checkpoint, (WantedType::Auto, Quantisation::None), Machine::Cpu, 4096)
-        .unwrap()
+    Description::read(checkpoint, WantedPrecision::default(), Machine::Cpu, 4096).unwrap()
 }
 
 type Chat = (ChatTemplate, Arc<Tokenizer>);

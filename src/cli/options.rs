@@ -12,7 +12,7 @@ use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::Hardware;
 use crate::hub::{Environment, HubOptions};
-use crate::model::WantedType;
+use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
@@ -162,8 +162,8 @@ impl ComputeFlags {
     }
 
     /// How weights are to be kept.
-    pub fn weights(&self) -> (WantedType, Quantisation) {
-        (self.dtype, self.quant)
+    pub fn weights(&self) -> WantedPrecision {
+        WantedPrecision { dtype: self.dtype, quantisation: self.quant }
     }
 }
 

@@ -9,6 +9,7 @@ use super::plan::MemberPlan;
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
+use crate::model::WantedPrecision;
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{BatchLimits, MemoryPlan, plan_memory};
@@ -65,7 +66,8 @@ impl Models {
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let weights = (hardware.dtype, hardware.quantisation);
+                    let (dtype, quantisation) = (hardware.dtype, hardware.quantisation);
+                    let weights = WantedPrecision { dtype, quantisation };
                     let context = hardware.context();
                     let kind = devices[0].machine();
                     descriptions.push(Description::read(checkpoint, weights, kind, context)?);

@@ -60,6 +60,13 @@ impl Diagnosis for ModelError {
     }
 }
 
+/// How weights are to be kept, as it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedPrecision {
+    pub dtype: WantedType,
+    pub quantisation: Quantisation,
+}
+
 /// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WantedType {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::{Config, Family, Layer};
 use super::decoder::{Decoder, LayerWeights};
-use super::{ModelError, WantedType};
+use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
 use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, StoredType};
 
@@ -67,13 +67,14 @@ impl<B: Backend> Decoder<B> {
 pub fn precision_of(
     config: &Config,
     files: &[PathBuf],
-    (wanted, quantisation): (WantedType, Quantisation),
+    wanted: WantedPrecision,
     machine: Machine,
 ) -> Result<Precision, ModelError> {
+    let WantedPrecision { dtype, quantisation } = wanted;
     let checkpoint = Checkpoint::open(files)?;
     let name = table_name(find_prefix(&checkpoint, files)?);
     let table = checkpoint.get(&name, &[config.vocab_size, config.hidden_size])?;
-    let stored = match (wanted, table.kind, machine) {
+    let stored = match (dtype, table.kind, machine) {
         (WantedType::Exactly(stored), ..) => stored,
         (WantedType::Auto, RawType::Bf16, _) | (WantedType::Auto, _, Machine::Cuda) => {
             StoredType::Bf16

@@ -7,8 +7,8 @@ use super::generation::Generation;
 use crate::chat::ChatTemplate;
 use crate::engine::{Engine, EngineOptions};
 use crate::hub::{Checkpoint, digest_files, sha256_file, weights_digest};
-use crate::model::{Config, Decoder, ModelError, WantedType, precision_of};
-use crate::ops::{Backend, Device, Machine, Precision, Quantisation};
+use crate::model::{Config, Decoder, ModelError, WantedPrecision, precision_of};
+use crate::ops::{Backend, Device, Machine, Precision};
 use crate::synth;
 use crate::tokenizer::Tokenizer;
 
@@ -36,7 +36,7 @@ impl Description {
     /// Whatever is missing, broken, or beyond what the decoder runs.
     pub fn read(
         checkpoint: Checkpoint,
-        wanted: (WantedType, Quantisation),
+        wanted: WantedPrecision,
         machine: Machine,
         context: usize,
     ) -> Result<Description, PanelError> {

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
-use wardround::model::{Config, Decoder, Family, Scratch, WantedType, precision_of};
-use wardround::ops::{Backend, Cpu, PAGE, Quantisation, Rows, StepLimits};
+use wardround::model::{
+    Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
+};
+use wardround::ops::{Backend, Cpu, PAGE, Rows, StepLimits};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -41,14 +43,10 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
 
 pub fn load(directory: &Path, wanted: WantedType) -> Decoder<Cpu> {
     let cpu = Cpu::new(2).unwrap();
-    load_on(&cpu, directory, (wanted, Quantisation::None))
+    load_on(&cpu, directory, WantedPrecision { dtype: wanted, ..WantedPrecision::default() })
 }
 
-pub fn load_on<B: Backend>(
-    ops: &B,
-    directory: &Path,
-    wanted: (WantedType, Quantisation),
-) -> Decoder<B> {
+pub fn load_on<B: Backend>(ops: &B, directory: &Path, wanted: WantedPrecision) -> Decoder<B> {
     let config = Config::read(&directory.join("config.json")).unwrap();
     let files = weight_files(directory);
     let precision = precision_of(&config, &files, wanted, B::MACHINE).unwrap();

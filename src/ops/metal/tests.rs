@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use super::{Buffer, Metal};
 use crate::engine::{Engine, EngineOptions, Request, Sampling};
 use crate::model::config::Layer;
-use crate::model::{Config, Decoder, Family, ModelError, Scratch, WantedType, precision_of};
+use crate::model::{
+    Config, Decoder, Family, ModelError, Scratch, WantedPrecision, WantedType, precision_of,
+};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest, philox};
 use crate::ops::{
@@ -256,7 +258,7 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
 #[test]
 fn blocks_of_weights_are_refused_by_their_flag() {
     let model = Model::new(Family::Llama);
-    let wanted = (WantedType::Auto, Quantisation::Q4K);
+    let wanted = WantedPrecision { dtype: WantedType::Auto, quantisation: Quantisation::Q4K };
     let error = precision_of(&model.config, &model.files(), wanted, Machine::Metal).unwrap_err();
     let ModelError::Ops(error) = error else {
         panic!("{error}");

@@ -39,15 +39,11 @@ pub struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn has(&self, call: &CallLine, by_purpose: bool) -> bool {
-        let purpose = self.calls.first().map(|first| &first.purpose);
-        let same_purpose = purpose == Some(&call.purpose);
-        match by_purpose {
-            true => same_purpose,
-            false => {
-                (self.round, self.stage) == (call.round, call.stage)
-                    && (self.stage != Stage::Aside || same_purpose)
-            }
-        }
+        let first = self.calls.first();
+        let same_purpose = first.is_some_and(|first| first.purpose == call.purpose);
+        let same_stage = (self.round, self.stage) == (call.round, call.stage);
+        same_purpose && (by_purpose || same_stage)
+            || !by_purpose && same_stage && self.stage != Stage::Aside
     }
 
     fn began(&self) -> u64 {
