@@ -2,10 +2,11 @@
 
 use clap::Args;
 
+use super::models::state;
 use super::options::HubFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{self, Card, HubError, HubOptions};
+use crate::hub::{Card, HubOptions};
 use crate::model::available_memory;
 use crate::ops::{Cpu, Cuda, Metal};
 use crate::panel::memory::gibibytes;
@@ -42,12 +43,7 @@ impl Doctor {
         console::say(format!("cache      {}", options.cache()?.root().display()))?;
         let offline = HubOptions { offline: true, ..options };
         for card in Card::all() {
-            let state = match hub::resolve(&card.name, &offline) {
-                Ok(checkpoint) => checkpoint.directory.display().to_string(),
-                Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
-                Err(error) => error.to_string(),
-            };
-            console::say(format!("model      {}: {state}", card.name))?;
+            console::say(format!("model      {}: {}", card.name, state(card, &offline)))?;
         }
         Ok(())
     }

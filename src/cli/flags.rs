@@ -9,6 +9,7 @@ use clap::Args;
 use super::options::{HubFlags, MachineFlags, QuietFlag};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
+use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::panel::DecodingMode;
@@ -91,6 +92,24 @@ pub struct ExecutionFlags {
     pub hub: HubFlags,
     #[command(flatten)]
     pub progress: QuietFlag,
+}
+
+/// What `run` and `recipe` are asked alike.
+#[derive(Clone, Debug, Args)]
+pub struct StartFlags {
+    /// Run shard I of N of every dataset (item k belongs to shard k mod N); combine the shards with `merge`
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Independent runs over the same items [default: 1; of recipes their own]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    #[command(flatten)]
+    pub panel: PanelFlags,
+    #[command(flatten)]
+    pub execution: ExecutionFlags,
+    /// Say what would run, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 impl ExecutionFlags {

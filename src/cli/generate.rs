@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages, read_text};
-use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT};
+use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT, share};
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -73,7 +73,7 @@ struct SamplingFlags {
     #[arg(long, help_heading = "Decoding", value_name = "K")]
     top_k: Option<u32>,
     /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
     top_p: Option<f32>,
     /// Random seed
     #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
@@ -95,13 +95,6 @@ fn temperature(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
     number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok();
-    number
-        .filter(|number| (0.0..=1.0).contains(number))
-        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl Generate {

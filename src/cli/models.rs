@@ -81,15 +81,20 @@ impl Models {
     }
 }
 
+/// Where a card's files are, or what is missing of them.
+pub fn state(card: &Card, options: &HubOptions) -> String {
+    match hub::resolve(&card.name, options) {
+        Ok(checkpoint) => checkpoint.directory.display().to_string(),
+        Err(HubError::NotCached(lacking)) => format!("not here: {}", lacking.missing),
+        Err(error) => error.to_string(),
+    }
+}
+
 fn list(options: &HubOptions) -> Result<(), Failure> {
     // Whether a card's files are here is no reason to fetch them.
     let options = HubOptions { offline: true, ..options.clone() };
     for card in Card::all() {
-        let state = match hub::resolve(&card.name, &options) {
-            Ok(checkpoint) => checkpoint.directory.display().to_string(),
-            Err(HubError::NotCached(_)) => "not here".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        let state = state(card, &options);
         let gate = if card.gated { "gated" } else { "open" };
         let kind = match card.kind {
             Kind::Decoder => "decoder",

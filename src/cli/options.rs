@@ -1,6 +1,7 @@
 //! Flags that several verbs share.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -52,15 +53,16 @@ pub struct ScorerFlags {
     #[arg(long, help_heading = "Metrics", env = "WARDROUND_SCORERS", value_name = "DIR")]
     pub scorers: Option<PathBuf>,
     /// Additional keyword weight (alpha) for KPCS, besides 0.2, 0.5 and 0.8
-    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = share)]
+    #[arg(long, help_heading = "Metrics", value_name = "ALPHA", value_parser = share::<f64>)]
     pub alpha: Option<f64>,
     /// Keywords per note for KPCS, as written by `keywords` [default: those of the notes file, else the words that the reference correction changes]
     #[arg(long, help_heading = "Metrics", value_name = "FILE")]
     pub keywords: Option<PathBuf>,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+pub fn share<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let is_share = |share: &T| (T::from(0)..=T::from(1)).contains(share);
+    let share = text.parse().ok().filter(is_share);
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, PanelFlags};
+use super::flags::{ExecutionFlags, StartFlags};
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{interrupt, report};
@@ -20,7 +20,6 @@ use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
-use crate::experiment::shard::Shard;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
 use crate::systems::settings::pairs;
@@ -38,16 +37,8 @@ pub struct RecipeVerb {
     /// Run this many items of each dataset, from the beginning of its list
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Run shard I of N of every dataset; combine the folders with `merge`
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Independent runs over the same items [default: the recipe's]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
-    runs: Option<u32>,
     #[command(flatten)]
-    panel: PanelFlags,
-    #[command(flatten)]
-    execution: ExecutionFlags,
+    start: StartFlags,
     #[command(flatten)]
     output: RecipeOutput,
     /// The recipe's folder; cells that are there already are kept [default: wardround-NAME]
@@ -56,9 +47,6 @@ pub struct RecipeVerb {
     /// Take cells that another version of wardround wrote
     #[arg(long)]
     allow_version: bool,
-    /// Say what would run, and run nothing
-    #[arg(long)]
-    dry_run: bool,
 }
 
 impl RecipeVerb {
@@ -68,37 +56,37 @@ impl RecipeVerb {
         let recipe = RecipeRun {
             manifest: self.manifest()?,
             out: self.out.clone().unwrap_or_else(default),
-            hardware: self.execution.machine.hardware(),
-            max_in_flight: self.execution.max_in_flight(),
-            hub: self.execution.hub_options()?,
+            hardware: self.start.execution.machine.hardware(),
+            max_in_flight: self.start.execution.max_in_flight(),
+            hub: self.start.execution.hub_options()?,
             allow_version: self.allow_version,
         };
-        if self.dry_run {
+        if self.start.dry_run {
             return announce(&recipe, &recipe.resolve()?);
         }
-        self.output.run(&recipe, &self.execution)
+        self.output.run(&recipe, &self.start.execution)
     }
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
         let mut recipe = Recipe::find(&self.name)?;
-        recipe.runs = self.runs.unwrap_or(recipe.runs);
+        recipe.runs = self.start.runs.unwrap_or(recipe.runs);
         recipe.decoding = match self.constrained {
             true => DecodingMode::Grammar,
-            false => self.panel.decoding.mode().unwrap_or(DecodingMode::Text),
+            false => self.start.panel.decoding.mode().unwrap_or(DecodingMode::Text),
         };
-        if !self.panel.panel.is_empty() {
-            recipe.panel = self.panel.panel.clone();
+        if !self.start.panel.panel.is_empty() {
+            recipe.panel = self.start.panel.panel.clone();
         }
-        let settings = pairs(&self.panel.set)?.into_iter().collect();
+        let settings = pairs(&self.start.panel.set)?.into_iter().collect();
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
             name: self.name.clone(),
-            seed: self.panel.seed.unwrap_or(DEFAULT_SEED),
+            seed: self.start.panel.seed.unwrap_or(DEFAULT_SEED),
             limit: self.limit,
-            shard: self.shard,
+            shard: self.start.shard,
             data_dir: absolute(&self.data_dir)?,
-            prompts: self.panel.prompts.as_deref().map(absolute).transpose()?,
+            prompts: self.start.panel.prompts.as_deref().map(absolute).transpose()?,
             settings,
             recipe,
         })

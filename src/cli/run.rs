@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::flags::{ExecutionFlags, PanelFlags, slots};
+use super::flags::{ExecutionFlags, StartFlags, slots};
 use super::options::SubsetFlags;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -13,7 +13,6 @@ use crate::data::Format;
 use crate::experiment::driver::carry_out;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
-use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::systems::{SYSTEMS, SystemConfig};
 
@@ -46,16 +45,8 @@ pub struct Run {
     format: Option<Format>,
     #[command(flatten)]
     subset: SubsetFlags,
-    /// Run shard I of N (item k belongs to shard k mod N); combine the shards with `merge`
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Independent runs over the same items [default: 1]
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
-    runs: Option<u32>,
     #[command(flatten)]
-    panel: PanelFlags,
-    #[command(flatten)]
-    execution: ExecutionFlags,
+    start: StartFlags,
     /// The run directory [default: a new one, named after the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -65,9 +56,6 @@ pub struct Run {
     /// Run the plan of another version of wardround; the new plan names it
     #[arg(long, requires = "plan")]
     allow_version: bool,
-    /// Say what would run, and run nothing
-    #[arg(long)]
-    dry_run: bool,
     #[arg(long, hide = true)]
     recipe: Option<String>,
     #[arg(long, hide = true)]
@@ -89,9 +77,9 @@ impl Run {
                 &format!("`wardround resume {}`", out.display()),
             ));
         }
-        let execution = self.execution.clone();
-        let (out, dry_run) = (self.out.clone(), self.dry_run);
-        let (allow_version, part) = (self.allow_version, self.shard);
+        let execution = self.start.execution.clone();
+        let (out, dry_run) = (self.out.clone(), self.start.dry_run);
+        let (allow_version, part) = (self.allow_version, self.start.shard);
         let promised = match &self.plan {
             Some(path) => Some((path.clone(), Plan::load(path)?)),
             None => None,
@@ -138,19 +126,19 @@ impl Run {
             let hint = "name a file and its --format";
             return Err(Failure::usage("no --data was given", hint));
         };
-        let (_, pairs) = slots(self.panel.set.clone());
+        let (_, pairs) = slots(self.start.panel.set.clone());
         let mut spec = Spec::new(SystemConfig::parse(&system, &pairs)?, data, format)?;
         spec.subset = self.subset.subset();
-        spec.shard = self.shard;
-        spec.runs = self.runs.unwrap_or(1);
-        self.panel.apply(&mut spec);
-        self.execution.apply(&mut spec)?;
+        spec.shard = self.start.shard;
+        spec.runs = self.start.runs.unwrap_or(1);
+        self.start.panel.apply(&mut spec);
+        self.start.execution.apply(&mut spec)?;
         Ok(spec)
     }
 
     /// The spec that `plan` gives. Flags may say where its models lie now and how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
-        again(plan, &self.execution, self.panel.panel)
+        again(plan, &self.start.execution, self.start.panel.panel)
     }
 }
 

@@ -74,23 +74,13 @@ impl Contents {
     /// The outcomes of questions.
     pub fn answers(&self) -> BTreeMap<ItemKey, &AnswerLine> {
         let outcomes = self.outcomes().into_iter();
-        outcomes
-            .filter_map(|(key, record)| match record {
-                ItemLine::Answer(record) => Some((key, record)),
-                ItemLine::Note(_) => None,
-            })
-            .collect()
+        outcomes.filter_map(|(key, record)| Some((key, record.answer()?))).collect()
     }
 
     /// The outcomes of notes.
     pub fn notes(&self) -> BTreeMap<ItemKey, &NoteLine> {
         let outcomes = self.outcomes().into_iter();
-        outcomes
-            .filter_map(|(key, record)| match record {
-                ItemLine::Note(record) => Some((key, record)),
-                ItemLine::Answer(_) => None,
-            })
-            .collect()
+        outcomes.filter_map(|(key, record)| Some((key, record.note()?))).collect()
     }
 
     /// Each item's last line; only that one counts where an item errored and was tried again.

@@ -241,19 +241,6 @@ impl Plan {
         }
     }
 
-    /// The plan of a part of this one's items, with their texts, of which `texts` are all.
-    ///
-    /// # Errors
-    /// A shard that none of the items falls to.
-    pub fn shard(
-        mut self,
-        part: Shard,
-        texts: Vec<ItemText>,
-    ) -> Result<(Plan, Vec<ItemText>), RunError> {
-        let texts = self.dataset.shard(part, texts)?;
-        Ok((self, texts))
-    }
-
     /// The fields in which `other` would run differently, this plan's value first.
     ///
     /// Left out is what changes no byte of an answer: `created_at`, `host`, of `engine` all but `device_kind`, and

@@ -159,7 +159,7 @@ impl Run {
     /// # Errors
     /// A shard of too few items.
     pub fn shard(mut self, part: Shard) -> Result<Run, Failure> {
-        (self.plan, self.texts) = self.plan.shard(part, self.texts)?;
+        self.texts = self.plan.dataset.shard(part, self.texts)?;
         self.items = part.take(self.items);
         Ok(self)
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::experiment::compare::compare;
 use crate::experiment::fixtures::{
-    ITEMS, call, failed_item, item, plan, start, texts, write_finished, write_results,
+    ITEMS, call, failed_item, item, plan, shard_of, start, texts, write_finished, write_results,
 };
 use crate::experiment::plan::Plan;
 use crate::experiment::verify::verify;
@@ -23,7 +23,7 @@ fn write_shard(path: &Path, plan: &Plan) {
 }
 
 fn shard(part: &str) -> Plan {
-    plan().shard(part.parse().unwrap(), texts(&ITEMS)).unwrap().0
+    shard_of(plan(), part, texts(&ITEMS)).0
 }
 
 /// A folder with the shards that were named.
@@ -94,10 +94,7 @@ fn what_makes_no_whole_is_refused_and_nothing_is_written() {
 
     let mut longer = plan();
     longer.dataset.items.push("q4".to_owned());
-    write_shard(
-        &other,
-        &longer.shard("3/3".parse().unwrap(), texts(&["q1", "q2", "q3", "q4"])).unwrap().0,
-    );
+    write_shard(&other, &shard_of(longer, "3/3", texts(&["q1", "q2", "q3", "q4"])).0);
     let mixed = [&paths[..2], std::slice::from_ref(&other)].concat();
     let expected =
         "1-of-3 and other are not shards of one plan: dataset.shard.whole_items is 3 against 4";

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diagnosis::Diagnosis;
-use crate::experiment::fixtures::{ITEMS, plan, texts};
+use crate::experiment::fixtures::{ITEMS, plan, shard_of, texts};
 
 #[test]
 fn a_plan_reads_back_from_its_file() {
@@ -21,7 +21,7 @@ fn a_plan_reads_back_from_its_file() {
 fn a_shards_plan_reads_back_and_tells_its_part() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(FILE);
-    let (shard, kept) = plan().shard("2/2".parse().unwrap(), texts(&ITEMS)).unwrap();
+    let (shard, kept) = shard_of(plan(), "2/2", texts(&ITEMS));
     assert_eq!(kept, texts(&["q2"]));
     assert_eq!(shard.dataset.items, ["q2"]);
     shard.save(&path).unwrap();

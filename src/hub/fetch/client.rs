@@ -6,7 +6,8 @@ use hf_hub::api::RepoInfo;
 use hf_hub::api::sync::Api;
 use hf_hub::{Repo, RepoType};
 use ureq::http::{HeaderMap, Response, StatusCode, Uri, header};
-use ureq::{Agent, Body};
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
 
 use super::super::cache::{is_commit, is_hex};
 use super::super::{HubError, Repository, Token};
@@ -89,11 +90,7 @@ impl Client<'_> {
         let what = format!("{file} in {} at {commit}", self.repository.id);
         let mut place = url.clone();
         for _ in 0..MOST_REDIRECTS {
-            let request = self.agent.head(&place).header(header::ACCEPT_ENCODING, "identity");
-            let request = match &self.token {
-                Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
-                None => request,
-            };
+            let request = self.plain(self.agent.head(&place));
             let request = request.config().max_redirects(0);
             let request = request.timeout_global(Some(self.metadata_timeout)).build();
             let response = request.call().map_err(|error| unreachable(&place, &error))?;
@@ -113,11 +110,7 @@ impl Client<'_> {
     /// Asks for a file's bytes from `offset` on; a server that cannot give a part gives the whole.
     pub fn bytes(&self, remote: &RemoteFile, offset: u64) -> Result<Bytes, HubError> {
         let url = &remote.url;
-        let request = self.agent.get(url).header(header::ACCEPT_ENCODING, "identity");
-        let request = match &self.token {
-            Some(token) => request.header(header::AUTHORIZATION, bearer(token)),
-            None => request,
-        };
+        let request = self.plain(self.agent.get(url));
         let request = match offset {
             0 => request,
             offset => request.header(header::RANGE, format!("bytes={offset}-")),
@@ -137,6 +130,17 @@ impl Client<'_> {
             _ => 0,
         };
         Ok(Bytes { offset, body: response.into_body() })
+    }
+
+    /// Asks for the bytes as they are, with the token where there is one.
+    fn plain(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
+        let request = request.header(header::ACCEPT_ENCODING, "identity");
+        match &self.token {
+            Some(token) => {
+                request.header(header::AUTHORIZATION, format!("Bearer {}", token.secret()))
+            }
+            None => request,
+        }
     }
 
     fn address(&self, revision: &str) -> Repo {
@@ -171,10 +175,6 @@ impl Client<'_> {
         let card = self.repository.card.and_then(|card| card.licence.accept.clone());
         card.unwrap_or_else(|| format!("https://huggingface.co/{}", self.repository.id))
     }
-}
-
-fn bearer(token: &Token) -> String {
-    format!("Bearer {}", token.secret())
 }
 
 fn unreachable(url: &str, error: &ureq::Error) -> HubError {

@@ -61,11 +61,11 @@ fn asks_for_nothing_and_says_what_it_is() {
 
 #[test]
 fn a_shard_says_that_it_is_one() {
-    let (plan, items, calls) = records();
+    let (mut plan, items, calls) = records();
     let said = "One shard of a run";
     assert!(!page().contains(said));
     let whole = plan.dataset.items.len();
-    let (plan, _) = plan.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
+    plan.dataset.shard("1/2".parse().unwrap(), Vec::new()).unwrap();
     let items: Vec<AnswerLine> =
         items.into_iter().filter(|item| plan.dataset.items.contains(&item.item)).collect();
     let page = shown(&contents_of(plan.clone(), items.clone(), calls.clone()));
