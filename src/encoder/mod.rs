@@ -35,7 +35,6 @@ impl Encoder {
     /// tokenizer_config.json or the last position.
     ///
     /// # Errors
-    ///
     /// A file that is missing or damaged; weights that do not fit the config; what is no BERT, or is pooled otherwise.
     pub fn open(directory: &Path) -> Result<Encoder, EncoderError> {
         let modules = Modules::read(&Folder::open(directory, None)?)?;
@@ -66,7 +65,6 @@ impl Encoder {
     /// `[texts][width]`; an empty text has a vector too, that of its special tokens.
     ///
     /// # Errors
-    ///
     /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
         texts.iter().map(|text| self.embed_one(text)).collect()

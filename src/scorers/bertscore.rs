@@ -40,15 +40,6 @@ impl PrecisionRecallF {
             f: rescale(self.f, baseline.f),
         }
     }
-
-    /// Each figure held inside 0 and 1, as MEDIQA-CORR's scorer has it.
-    pub fn clipped(self) -> Self {
-        Self {
-            precision: self.precision.clamp(0.0, 1.0),
-            recall: self.recall.clamp(0.0, 1.0),
-            f: self.f.clamp(0.0, 1.0),
-        }
-    }
 }
 
 /// An encoder, and what bert-score uses of it.
@@ -116,7 +107,6 @@ impl BertScore {
     /// pytorch_model.bin; of the layers, those that are used.
     ///
     /// # Errors
-    ///
     /// A file that is missing or damaged, or is of another model than `model`; the hint names the card.
     pub fn load(folder: &Path, model: &BertScoreModel) -> Result<Self, EncoderError> {
         let folder = Folder::open(folder, Some(model.card))?;
@@ -161,7 +151,6 @@ impl BertScore {
     /// A text that spells nothing but `[CLS]` and `[SEP]` weighs nothing: its figure is zero where bert-score's is not a number.
     ///
     /// # Errors
-    ///
     /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<PrecisionRecallF>, EncoderError> {
         let mut scores = Vec::with_capacity(pairs.len());
@@ -189,7 +178,6 @@ impl BertScore {
     /// The token ids of a text, `[CLS]` first and `[SEP]` last.
     ///
     /// # Errors
-    ///
     /// The text cannot be tokenised.
     pub fn tokens(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
         self.tokens.encode(strip(text))
@@ -198,7 +186,6 @@ impl BertScore {
     /// The states that are compared, `[tokens][width]`.
     ///
     /// # Errors
-    ///
     /// The text cannot be tokenised; the arithmetic fails, as when memory runs out.
     pub fn states(&self, text: &str) -> Result<Vec<Vec<f32>>, EncoderError> {
         Ok(self.encode(&self.tokens(text)?)?.to_vec2()?)
@@ -273,16 +260,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_at_its_baseline_rescales_to_zero_and_below_it_clips_to_zero() {
+    fn a_score_at_its_baseline_rescales_to_zero_and_an_equal_text_stays_at_one() {
         let baseline = BertScoreModel::ENGLISH.baseline.unwrap();
         assert_eq!(baseline.rescaled(baseline), PrecisionRecallF::ZERO);
         let below = PrecisionRecallF::ZERO.rescaled(baseline);
         assert!((below.f + 1.061_94).abs() < 1e-5, "{below:?}");
-        assert_eq!(below.clipped(), PrecisionRecallF::ZERO);
         let equal = PrecisionRecallF { precision: 1.0, recall: 1.0, f: 1.0 };
         assert_eq!(equal.rescaled(baseline), equal);
-        let above = PrecisionRecallF { f: 1.000_001, ..equal };
-        assert_eq!(above.clipped(), equal);
     }
 
     #[test]

@@ -32,7 +32,6 @@ impl Bleurt {
     /// Loads config.json, spm.model and model.safetensors or pytorch_model.bin.
     ///
     /// # Errors
-    ///
     /// A file that is missing or damaged, or is of another architecture; the hint names the card.
     pub fn load(folder: &Path) -> Result<Self, EncoderError> {
         let folder = Folder::open(folder, Some(CARD))?;
@@ -70,7 +69,6 @@ impl Bleurt {
     /// A score for each pair of a reference and a candidate, not clipped: about 0 for unrelated texts, 1 for equal ones.
     ///
     /// # Errors
-    ///
     /// The arithmetic fails, as when memory runs out.
     pub fn score(&self, pairs: &[(String, String)]) -> Result<Vec<f64>, EncoderError> {
         let score = |(reference, candidate): &(String, String)| {

@@ -27,20 +27,32 @@ pub struct SubsetAndComposite {
 
 /// All figures are 0 to 1. JSON has every metric twice, as `rouge1_subset` and `rouge1_composite`, `null` where it was
 /// not computed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SubmissionFigures {
     /// Over all references.
     pub flag_accuracy: f64,
     /// Over all references; for a note without an error -1 is right.
     pub sentence_accuracy: f64,
     /// By [`MEASURES`]; `None` where the weights are not there.
+    #[serde(flatten, serialize_with = "twice")]
     pub measures: Vec<(Measure, Option<SubsetAndComposite>)>,
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
     pub n_references: usize,
+    /// References without a valid line.
     pub n_missing: usize,
     pub n_invalid_lines: usize,
+    /// Lines whose id came before; the last counts.
     pub n_repeated: usize,
+    /// Ids that no reference has; they count nowhere.
     pub n_unknown: usize,
     pub n_pairs: usize,
+    /// Notes where both correct nothing.
     pub n_correct_na: usize,
     /// Pairs of which one has no words; the official scorer stops at them, here they count 0.
     pub n_without_words: usize,
@@ -50,19 +62,6 @@ impl SubmissionFigures {
     pub fn get(&self, measure: Measure) -> Option<SubsetAndComposite> {
         let mut measures = self.measures.iter();
         measures.find(|(one, _)| *one == measure)?.1
-    }
-
-    fn counts(&self) -> [(&'static str, usize); 8] {
-        [
-            ("n_references", self.n_references),
-            ("n_missing", self.n_missing),
-            ("n_invalid_lines", self.n_invalid_lines),
-            ("n_repeated", self.n_repeated),
-            ("n_unknown", self.n_unknown),
-            ("n_pairs", self.n_pairs),
-            ("n_correct_na", self.n_correct_na),
-            ("n_without_words", self.n_without_words),
-        ]
     }
 
     /// Tables in Markdown; metrics that were not computed are left out.
@@ -78,12 +77,14 @@ impl SubmissionFigures {
             .text("measure", |(measure, _)| measure.label())
             .number("subset", |(_, family)| family.subset)
             .number("composite", |(_, family)| family.composite)
-            .note(self.counts_in_words())
+            .note(self.counts.in_words())
             .build();
         format!("{}\n{}", accuracies.markdown(), corrections.markdown())
     }
+}
 
-    fn counts_in_words(&self) -> String {
+impl Counts {
+    fn in_words(&self) -> String {
         let mut text = format!(
             "{} notes: {} missing, {} rightly left alone, {} corrections compared (the subset)",
             self.n_references, self.n_missing, self.n_correct_na, self.n_pairs
@@ -102,21 +103,18 @@ impl SubmissionFigures {
     }
 }
 
-impl Serialize for SubmissionFigures {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("flag_accuracy", &self.flag_accuracy)?;
-        map.serialize_entry("sentence_accuracy", &self.sentence_accuracy)?;
-        for (measure, family) in &self.measures {
-            let name = measure.name();
-            let subset = family.and_then(|family| family.subset);
-            map.serialize_entry(&format!("{name}_subset"), &subset)?;
-            let composite = family.map(|family| family.composite);
-            map.serialize_entry(&format!("{name}_composite"), &composite)?;
-        }
-        for (name, count) in self.counts() {
-            map.serialize_entry(name, &count)?;
-        }
-        map.end()
+/// Every measure as its subset form and its composite.
+fn twice<S: Serializer>(
+    measures: &[(Measure, Option<SubsetAndComposite>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for (measure, family) in measures {
+        let name = measure.name();
+        let subset = family.and_then(|family| family.subset);
+        map.serialize_entry(&format!("{name}_subset"), &subset)?;
+        let composite = family.map(|family| family.composite);
+        map.serialize_entry(&format!("{name}_composite"), &composite)?;
     }
+    map.end()
 }

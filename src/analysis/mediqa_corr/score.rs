@@ -1,7 +1,7 @@
 //! A submission beside the gold: what agrees, and the corrections to be compared.
 
 use super::SubmissionError;
-use super::figures::{MEASURES, SubmissionFigures, SubsetAndComposite};
+use super::figures::{Counts, MEASURES, SubmissionFigures, SubsetAndComposite};
 use super::submission::{NOTHING, Submission};
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::rouge_set::rouge_set;
@@ -21,7 +21,6 @@ pub struct Reference {
 
 impl Reference {
     /// # Errors
-    ///
     /// A note without gold.
     pub fn of(note: &Note) -> Result<Reference, SubmissionError> {
         let gold =
@@ -54,18 +53,9 @@ pub struct CorrectionPair<'a> {
 /// How a submission compares with the references, but for how alike the corrections are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matches<'a> {
-    pub n_references: usize,
-    /// References without a valid line.
-    pub n_missing: usize,
-    pub n_invalid_lines: usize,
-    /// Lines whose id came before; the last counts.
-    pub n_repeated: usize,
-    /// Ids that no reference has; they count nowhere.
-    pub n_unknown: usize,
+    pub counts: Counts,
     pub n_flags_right: usize,
     pub n_sentences_right: usize,
-    /// Notes where both correct nothing.
-    pub n_correct_na: usize,
     /// In the references' order.
     pub pairs: Vec<CorrectionPair<'a>>,
 }
@@ -73,28 +63,30 @@ pub struct Matches<'a> {
 /// Compares a submission with the references. A missing note has neither the right flag nor the right sentence; the
 /// sentence is compared whatever the flags say. Where only one of the two corrects anything, nothing is compared.
 pub fn compare<'a>(references: &'a [Reference], submission: &'a Submission) -> Matches<'a> {
-    let mut matches = Matches {
-        n_references: references.len(),
-        n_invalid_lines: submission.invalid_lines.len(),
-        n_repeated: submission.n_repeated,
-        ..Matches::default()
-    };
+    let mut matches = Matches::default();
+    let counts = &mut matches.counts;
+    counts.n_references = references.len();
+    counts.n_invalid_lines = submission.invalid_lines.len();
+    counts.n_repeated = submission.n_repeated;
     for reference in references {
         let Some(prediction) = submission.predictions.get(&reference.id) else {
-            matches.n_missing += 1;
+            counts.n_missing += 1;
             continue;
         };
         matches.n_flags_right += usize::from(prediction.flag == reference.flag);
         matches.n_sentences_right += usize::from(prediction.sentence_id == reference.sentence_id);
         let (candidate, reference) = (&*prediction.correction, &*reference.correction);
         match (candidate == NOTHING, reference == NOTHING) {
-            (true, true) => matches.n_correct_na += 1,
+            (true, true) => counts.n_correct_na += 1,
             (false, false) => matches.pairs.push(CorrectionPair { candidate, reference }),
             _ => {}
         }
     }
-    let found = matches.n_references - matches.n_missing;
-    matches.n_unknown = submission.predictions.len() - found;
+    let has_no_words =
+        |pair: &&CorrectionPair<'_>| rouge_set(pair.candidate, pair.reference).is_err();
+    counts.n_unknown = submission.predictions.len() - (counts.n_references - counts.n_missing);
+    counts.n_pairs = matches.pairs.len();
+    counts.n_without_words = matches.pairs.iter().filter(has_no_words).count();
     matches
 }
 
@@ -104,7 +96,7 @@ impl Matches<'_> {
     /// # Errors
     /// No references.
     pub fn figures(&self, neural: &ScoresByPair) -> Result<SubmissionFigures, MetricsError> {
-        if self.n_references == 0 {
+        if self.counts.n_references == 0 {
             return Err(MetricsError::Empty { figure: "MEDIQA-CORR", what: "references" });
         }
         let quality = |pair: &CorrectionPair<'_>| {
@@ -123,21 +115,12 @@ impl Matches<'_> {
             let scores = scores.filter(|_| !measure.is_neural() || !neural.is_empty());
             (measure, scores.map(|scores| self.family(&scores)))
         };
-        let share = |right: usize| right as f64 / self.n_references as f64;
-        let has_no_words =
-            |pair: &&CorrectionPair<'_>| rouge_set(pair.candidate, pair.reference).is_err();
+        let share = |right: usize| right as f64 / self.counts.n_references as f64;
         Ok(SubmissionFigures {
             flag_accuracy: share(self.n_flags_right),
             sentence_accuracy: share(self.n_sentences_right),
             measures: MEASURES.map(family).to_vec(),
-            n_references: self.n_references,
-            n_missing: self.n_missing,
-            n_invalid_lines: self.n_invalid_lines,
-            n_repeated: self.n_repeated,
-            n_unknown: self.n_unknown,
-            n_pairs: self.pairs.len(),
-            n_correct_na: self.n_correct_na,
-            n_without_words: self.pairs.iter().filter(has_no_words).count(),
+            counts: self.counts.clone(),
         })
     }
 
@@ -145,7 +128,7 @@ impl Matches<'_> {
         let sum: f64 = scores.iter().sum();
         SubsetAndComposite {
             subset: (!scores.is_empty()).then(|| sum / scores.len() as f64),
-            composite: (sum + self.n_correct_na as f64) / self.n_references as f64,
+            composite: (sum + self.counts.n_correct_na as f64) / self.counts.n_references as f64,
         }
     }
 }
@@ -190,7 +173,7 @@ mod tests {
             let family = figures.get(measure).unwrap();
             assert!(close(family.subset.unwrap(), 1.0) && close(family.composite, 1.0));
         }
-        assert_eq!((figures.n_pairs, figures.n_correct_na), (2, 2));
+        assert_eq!((figures.counts.n_pairs, figures.counts.n_correct_na), (2, 2));
         assert!(figures.get(Measure::Aggregate).is_none());
     }
 
@@ -200,8 +183,8 @@ mod tests {
         let run = "a 1 2 It was gout.\nb 1 -1 x\nbad line\nz 1 1 x\na 1 2 It is gout.\n";
         let figures = figures(run, &ScoresByPair::new()).unwrap();
         assert_eq!((figures.flag_accuracy, figures.sentence_accuracy), (0.25, 0.5));
-        assert_eq!((figures.n_missing, figures.n_invalid_lines), (2, 1));
-        assert_eq!((figures.n_repeated, figures.n_unknown), (1, 1));
+        assert_eq!((figures.counts.n_missing, figures.counts.n_invalid_lines), (2, 1));
+        assert_eq!((figures.counts.n_repeated, figures.counts.n_unknown), (1, 1));
         assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 2.0 / 3.0));
         assert!(close(figures.get(Measure::Rouge1).unwrap().composite, 2.0 / 3.0 / 4.0));
     }
@@ -217,7 +200,7 @@ mod tests {
     #[test]
     fn a_correction_of_full_stops_alone_counts_0() {
         let figures = figures("a 1 2 ...\nc 1 0 It is gout.\n", &ScoresByPair::new()).unwrap();
-        assert_eq!((figures.n_pairs, figures.n_without_words), (2, 1));
+        assert_eq!((figures.counts.n_pairs, figures.counts.n_without_words), (2, 1));
         assert!(close(figures.get(Measure::Rouge1).unwrap().subset.unwrap(), 0.5));
     }
 

@@ -32,7 +32,6 @@ pub struct Submission {
 
 impl Submission {
     /// # Errors
-    ///
     /// A file that cannot be read; as [`Submission::parse`].
     pub fn read(path: &Path) -> Result<Submission, SubmissionError> {
         let text = String::from_utf8(fs_err::read(path)?);
@@ -43,7 +42,6 @@ impl Submission {
     /// Reads the content of a file; the path is for the errors.
     ///
     /// # Errors
-    ///
     /// A backslash at which the official scorer stops.
     pub fn parse(text: &str, path: &Path) -> Result<Submission, SubmissionError> {
         let mut submission = Submission::default();
@@ -138,7 +136,6 @@ pub struct Line<'a> {
 /// scorer takes them for escapes.
 ///
 /// # Errors
-///
 /// An id that the official scorer would not know for one.
 pub fn write(lines: &[Line<'_>]) -> Result<String, SubmissionError> {
     lines.iter().map(write_line).collect()

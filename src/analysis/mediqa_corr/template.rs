@@ -8,7 +8,6 @@ use std::borrow::Cow;
 /// The line with its escapes expanded.
 ///
 /// # Errors
-///
 /// The escape at which Python raises: a letter that means nothing, a group that is not there, a backslash at the end.
 pub(super) fn expand(line: &str) -> Result<Cow<'_, str>, String> {
     if !line.contains('\\') {

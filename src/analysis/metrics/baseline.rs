@@ -11,7 +11,6 @@ const TIE: f64 = 1e-9;
 /// by candidate and dataset. `None` where no candidate has a dataset.
 ///
 /// # Errors
-///
 /// Two candidates have not the same datasets.
 pub fn unified_baseline(
     accuracies: &BTreeMap<String, BTreeMap<String, f64>>,

@@ -44,7 +44,6 @@ impl fmt::Display for Estimate {
 /// system, which may have run more often than the other. Runs are `[runs][questions]`; `units` as in [`mean`].
 ///
 /// # Errors
-///
 /// No runs or no questions; runs over different numbers of questions.
 pub fn paired_difference(
     left: &[Vec<bool>],
@@ -60,7 +59,6 @@ pub fn paired_difference(
 /// Each question's share of right answers over `[runs][questions]`.
 ///
 /// # Errors
-///
 /// No runs; runs over different numbers of questions.
 pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
     let first = runs.first().ok_or(MetricsError::Empty { figure: FIGURE, what: "runs" })?;
@@ -78,7 +76,6 @@ pub fn run_means(runs: &[Vec<bool>]) -> Result<Vec<f64>, MetricsError> {
 /// every question is one. Units count in the order in which they first come.
 ///
 /// # Errors
-///
 /// No values, one that is not finite, or not as many units as values.
 pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, MetricsError> {
     let units = gather(values, units)?;
@@ -98,7 +95,6 @@ pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, Metrics
 /// B resamples whose mean is so.
 ///
 /// # Errors
-///
 /// No values, one that is not finite, or not as many units as values.
 pub fn p_value(differences: &[f64], units: Option<&[usize]>) -> Result<f64, MetricsError> {
     let means = resample(&gather(differences, units)?);

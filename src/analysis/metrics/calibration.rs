@@ -38,7 +38,6 @@ pub struct Bin {
 /// From the predictions of one run, or of several together, into `bins` of equal width.
 ///
 /// # Errors
-///
 /// No predictions or no bins; a confidence outside 0 to 1.
 pub fn calibration(predictions: &[Prediction], bins: usize) -> Result<Calibration, MetricsError> {
     let empty = |what| MetricsError::Empty { figure: FIGURE, what };

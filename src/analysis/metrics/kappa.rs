@@ -20,7 +20,6 @@ pub enum Weights {
 /// as by chance. `None` where chance leaves no disagreement to beat: no case at all, or all scores of both the same.
 ///
 /// # Errors
-///
 /// Different numbers of cases.
 pub fn cohen_kappa(
     left: &[u8],

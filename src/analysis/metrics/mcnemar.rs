@@ -19,7 +19,6 @@ pub struct McNemar {
 /// From the verdicts of one run each.
 ///
 /// # Errors
-///
 /// The runs are over different numbers of questions.
 pub fn mcnemar(left: &[bool], right: &[bool]) -> Result<McNemar, MetricsError> {
     equal("McNemar's test", "questions", left.len(), right.len())?;

@@ -40,18 +40,12 @@ impl Flips {
             n_questions: round0.len().min(last.len()),
         }
     }
-
-    /// As a fraction of all questions, −1 to 1; NaN of none.
-    pub fn net(&self) -> f64 {
-        (self.wrong_to_right as f64 - self.right_to_wrong as f64) / self.n_questions as f64
-    }
 }
 
 /// From the verdicts `[runs][questions]` on the vote of round 0 and on the final one; `units` as in
 /// [`bootstrap::mean`].
 ///
 /// # Errors
-///
 /// No runs or no questions; runs over different numbers of questions; not as many runs on either side.
 pub fn net_gain(
     round0: &[Vec<bool>],
@@ -76,6 +70,11 @@ mod tests {
     use crate::analysis::metrics::over_runs::OverRuns;
     use crate::random::SplitMix64;
 
+    /// As a fraction of all questions, −1 to 1.
+    fn net(flips: &Flips) -> f64 {
+        (flips.wrong_to_right as f64 - flips.right_to_wrong as f64) / flips.n_questions as f64
+    }
+
     fn runs(random: &mut SplitMix64, runs: usize, questions: usize) -> Vec<Vec<bool>> {
         let run = |_| (0..questions).map(|_| random.below(3) > 0).collect();
         (0..runs).map(run).collect()
@@ -92,7 +91,7 @@ mod tests {
             let after = OverRuns::of_shares(&last).unwrap();
             for (run, flips) in gain.per_run.iter().enumerate() {
                 let gained = after.per_run[run] - before.per_run[run];
-                assert!((flips.net() - gained).abs() < 1e-15, "{flips:?}: {gained}");
+                assert!((net(flips) - gained).abs() < 1e-15, "{flips:?}: {gained}");
             }
             let difference = after.mean - before.mean;
             assert!((gain.estimate.mean - difference).abs() < 1e-14);
@@ -107,7 +106,7 @@ mod tests {
         let last = [true, false, true, true, false];
         let flips = Flips::of(&round0, &last);
         assert_eq!((flips.wrong_to_right, flips.right_to_wrong), (2, 1));
-        assert_eq!(flips.net(), 0.2);
+        assert_eq!(net(&flips), 0.2);
     }
 
     #[test]

@@ -16,7 +16,6 @@ const ENDS: [(&[&str], &str); 4] = [
 /// Unlike [`rouge_set`](super::rouge_set::rouge_set)'s, its ROUGE-L counts words as often as they come.
 ///
 /// # Errors
-///
 /// A hypothesis or a reference that is empty.
 pub fn rouge_chinese(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
     let [hypothesis, reference] =

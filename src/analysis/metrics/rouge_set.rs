@@ -10,7 +10,6 @@ use crate::text::split_words;
 /// ROUGE-L counts the different words in the union of the longest common subsequences of all pairs of sentences.
 ///
 /// # Errors
-///
 /// A hypothesis or a reference that is empty, or has full stops alone.
 pub fn rouge_set(hypothesis: &str, reference: &str) -> Result<Rouge, MetricsError> {
     let (hypothesis, reference) =

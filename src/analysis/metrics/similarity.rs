@@ -32,7 +32,6 @@ pub fn trajectory_text(record: &Value) -> Option<String> {
 /// cosine 0 with every other, as sentence-transformers has it.
 ///
 /// # Errors
-///
 /// Vectors of different widths.
 pub fn mean_pairwise_cosine(vectors: &[Vec<f32>]) -> Result<Option<f64>, MetricsError> {
     let mut cosines = Vec::new();

@@ -78,7 +78,7 @@ impl Detection {
         Some(Detection {
             accuracy: shares(&verdicts, |one| one.is_detected)?,
             accuracy_of_read: OverRuns::of_shares(&read),
-            confusion: confusions.iter().fold(Confusion::default(), Confusion::add),
+            confusion: Confusion::of(&notes.concat()),
             precision: over(Confusion::precision),
             recall: over(Confusion::recall),
             f1: over(Confusion::f1),
@@ -105,7 +105,6 @@ impl Localisation {
 }
 
 impl Confusion {
-    /// Of the notes of one run.
     fn of(notes: &[&NoteLine]) -> Confusion {
         let mut confusion = Confusion::default();
         for note in notes {
@@ -142,17 +141,6 @@ impl Confusion {
     /// Notes of which nothing was said that could be read.
     pub fn unread(&self) -> usize {
         self.unread_positives + self.unread_negatives
-    }
-
-    fn add(self, other: &Confusion) -> Confusion {
-        Confusion {
-            true_positives: self.true_positives + other.true_positives,
-            false_positives: self.false_positives + other.false_positives,
-            true_negatives: self.true_negatives + other.true_negatives,
-            false_negatives: self.false_negatives + other.false_negatives,
-            unread_positives: self.unread_positives + other.unread_positives,
-            unread_negatives: self.unread_negatives + other.unread_negatives,
-        }
     }
 
     fn precision(&self) -> Option<f64> {

@@ -8,7 +8,7 @@ use crate::analysis::outcomes::Outcomes;
 use crate::record::{NoteStage, Stage};
 
 /// One stage, over all notes and runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageCost {
     /// A call's purpose; `all` for their sum.
     pub stage: String,
@@ -60,9 +60,8 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         let purpose = call.purpose.as_str();
         let mut stages = NoteStage::ALL.iter();
         let place = stages.position(|stage| stage.name() == purpose);
-        let sum = sums
-            .entry((place.unwrap_or(NoteStage::ALL.len()), purpose))
-            .or_insert_with(|| empty(purpose));
+        let sum = sums.entry((place.unwrap_or(NoteStage::ALL.len()), purpose)).or_default();
+        purpose.clone_into(&mut sum.stage);
         sum.calls += 1;
         sum.prompt_tokens += call.usage.prompt_tokens as f64;
         sum.cached_tokens += call.usage.cached_tokens as f64;
@@ -82,7 +81,7 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
         stage.latency_seconds = elapsed_ms as f64 / 1000.0 / notes;
     }
     if !stages.is_empty() {
-        let all = stages.iter().fold(empty("all"), |mut all, stage| {
+        let all = stages.iter().fold(StageCost::default(), |mut all, stage| {
             all.calls += stage.calls;
             all.prompt_tokens += stage.prompt_tokens;
             all.cached_tokens += stage.cached_tokens;
@@ -90,18 +89,7 @@ pub fn stage_costs(outcomes: &Outcomes<'_>) -> Vec<StageCost> {
             all.latency_seconds += stage.latency_seconds;
             all
         });
-        stages.push(all);
+        stages.push(StageCost { stage: "all".to_owned(), ..all });
     }
     stages
-}
-
-fn empty(stage: &str) -> StageCost {
-    StageCost {
-        stage: stage.to_owned(),
-        calls: 0,
-        prompt_tokens: 0.0,
-        cached_tokens: 0.0,
-        completion_tokens: 0.0,
-        latency_seconds: 0.0,
-    }
 }

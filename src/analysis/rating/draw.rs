@@ -4,7 +4,7 @@
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
 
 use super::RatingError;
-use super::key::{Key, KeyEntry};
+use super::key::{KIND, Key, KeyEntry};
 use super::runs::{Repetition, key_run};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
 use crate::analysis::comparison::questions;
@@ -62,7 +62,7 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
     let sheet = Sheet::new(synthetic, entries).map_err(std::io::Error::from)?;
     let keys = outcomes.iter().zip(&rated);
     let key = Key {
-        kind: Key::kind(),
+        kind: KIND.to_owned(),
         sheet: sheet.sheet.clone(),
         seed,
         gold_shown: show_gold,

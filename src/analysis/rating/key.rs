@@ -11,7 +11,7 @@ use crate::experiment::private_file;
 
 /// The key's name beside the page.
 pub const FILE: &str = "rate-key.json";
-const KIND: &str = "wardround-rating-key";
+pub(super) const KIND: &str = "wardround-rating-key";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,10 +55,6 @@ pub struct KeyEntry {
 }
 
 impl Key {
-    pub fn kind() -> String {
-        KIND.to_owned()
-    }
-
     /// # Errors
     /// A file that is no key, or contradicts itself.
     pub fn read(path: &Path) -> Result<Key, RatingError> {

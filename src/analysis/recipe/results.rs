@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
@@ -20,6 +21,7 @@ use crate::experiment::error::RunError;
 use crate::experiment::private_file;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
+use crate::experiment::results::{self, Results};
 use crate::panel::DecodingMode;
 
 /// The file's name in the recipe's folder.
@@ -114,20 +116,17 @@ impl CellResult {
             cost: figures.cost,
             calibration: figures.calibration,
             notes: cell.protocol.takes_notes().then(of_notes),
-            head: head(&contents.path)?,
+            head: read_json::<Results>(&contents.path.join(results::FILE))?.head,
         })
     }
 }
 
-fn head(directory: &Path) -> Result<String, Failure> {
-    let path = directory.join(crate::experiment::results::FILE);
-    let text = fs_err::read_to_string(&path)?;
-    let results: crate::experiment::results::Results =
-        serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
-            path: path.display().to_string(),
-            problem: error.to_string(),
-        })?;
-    Ok(results.head)
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
+    let results = serde_json::from_str(&fs_err::read_to_string(path)?);
+    Ok(results.map_err(|error| RecipeError::Malformed {
+        path: path.display().to_string(),
+        problem: error.to_string(),
+    })?)
 }
 
 impl RecipeResults {
@@ -180,15 +179,7 @@ impl RecipeResults {
     /// A file that is none.
     pub fn read(out: &Path) -> Result<Option<RecipeResults>, Failure> {
         let path = out.join(FILE);
-        if !fs_err::exists(&path)? {
-            return Ok(None);
-        }
-        let text = fs_err::read_to_string(&path)?;
-        let results = serde_json::from_str(&text).map_err(|error| RecipeError::Malformed {
-            path: path.display().to_string(),
-            problem: error.to_string(),
-        })?;
-        Ok(Some(results))
+        fs_err::exists(&path)?.then(|| read_json(&path)).transpose()
     }
 
     /// Writes the file into the recipe's folder.

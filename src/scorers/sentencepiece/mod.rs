@@ -44,7 +44,6 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 
 impl Pieces {
     /// # Errors
-    ///
     /// What is wrong with the file, in words: it cannot be read, is no SentencePiece model, or none of unigrams.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = fs_err::read(path).map_err(|error| error.to_string())?;
