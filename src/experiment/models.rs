@@ -119,8 +119,8 @@ impl Models {
     /// A tensor that is missing or of another shape; an engine that cannot start; an endpoint that does not answer.
     pub fn start(self) -> Result<Vec<Source>, Failure> {
         for endpoint in &self.endpoints {
-            let served = endpoint.look_up(&AtomicBool::new(false)).map_err(PanelError::from)?;
-            if served.is_listed == Some(false) {
+            let is_listed = endpoint.look_up(&AtomicBool::new(false)).map_err(PanelError::from)?;
+            if is_listed == Some(false) {
                 let address = endpoint.address();
                 console::note(format!("note: {address} does not list the model"));
             }

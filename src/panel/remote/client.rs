@@ -15,9 +15,7 @@ use self::forms::Known;
 use self::limit::Limit;
 use self::reply::Defect;
 use self::transport::{Failure, Transport};
-use super::{
-    Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting,
-};
+use super::{Address, RemoteCompletion, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 
 mod body;
 mod complaint;
@@ -82,18 +80,19 @@ impl RemoteModel {
         &self.address
     }
 
-    /// Asks which models are there: finds a dead endpoint, a wrong key or a misspelt model before a run begins.
+    /// Whether the endpoint lists the model, `None` where it gives no list: finds a dead endpoint, a wrong key or a misspelt model before a
+    /// run begins.
     ///
     /// # Errors
     /// An endpoint that denies access or does not answer; one without such a list is no error.
-    pub fn look_up(&self, stop: &AtomicBool) -> Result<Served, RemoteError> {
+    pub fn look_up(&self, stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
         let mut persistence = Persistence { seed: 0, stop, attempts: 0 };
-        let read = |value: &Value| Ok(reply::served(value, &self.address.model));
+        let read = |value: &Value| Ok(reply::lists(value, &self.address.model));
         let found =
             self.persist(&self.address.models(), None, &mut persistence, read, |_| false)?;
         match found {
-            Ok(served) => Ok(served),
-            Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(Served::default()),
+            Ok(is_listed) => Ok(is_listed),
+            Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(None),
             Err(complaint) => Err(self.explain(complaint)),
         }
     }

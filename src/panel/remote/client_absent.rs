@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Served, Waiting};
+use super::{Address, RemoteError, RemoteOptions, RemoteRequest, Waiting};
 
 /// Whether this build can ask an endpoint at all.
 pub const AVAILABLE: bool = false;
@@ -25,7 +25,7 @@ impl RemoteModel {
         match *self {}
     }
 
-    pub fn look_up(&self, _stop: &AtomicBool) -> Result<Served, RemoteError> {
+    pub fn look_up(&self, _stop: &AtomicBool) -> Result<Option<bool>, RemoteError> {
         match *self {}
     }
 

@@ -101,10 +101,3 @@ pub struct RemoteCompletion {
 
 /// Waits for a completion.
 pub type Waiting = Box<dyn FnOnce() -> Result<RemoteCompletion, RemoteError>>;
-
-/// What an endpoint says of its model before anything is asked of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Whether the endpoint lists the model; `None` where it gives no list.
-    pub is_listed: Option<bool>,
-}

@@ -30,8 +30,6 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Harness, PromptError> {
         let pair = |name: &str, system: &[&str], user: &[&str]| {
             Templates::new(prompts, &format!("medagents/{name}"), system, user)

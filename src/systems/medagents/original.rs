@@ -53,8 +53,6 @@ struct Expert {
 }
 
 impl Original {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<Original, PromptError> {
         let pair = |name: &str, system: &[&str], user: &[&str]| {
             Templates::new(prompts, &format!("medagents/original-{name}"), system, user)

@@ -281,8 +281,6 @@ impl MedGuards {
 
 /// How agents are asked.
 impl MedGuards {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedGuards, PromptError> {
         Ok(MedGuards { settings: settings.clone(), texts: Texts::new(settings, prompts)? })
     }

@@ -22,8 +22,6 @@ pub struct BriefTemplate {
 }
 
 impl BriefTemplate {
-    /// # Errors
-    /// [`PromptError`] where an overridden prompt lost a placeholder.
     pub fn new(prompts: &PromptSet, settings: &Settings) -> Result<BriefTemplate, PromptError> {
         let head = match settings.confidence {
             true => prompts.get("medmad/brief-head", &["label", "answer", "confidence"])?,

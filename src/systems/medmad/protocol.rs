@@ -23,8 +23,6 @@ pub struct MedMad {
 }
 
 impl MedMad {
-    /// # Errors
-    /// When an overridden prompt lost what is filled in.
     pub fn new(settings: &Settings, prompts: &PromptSet) -> Result<MedMad, PromptError> {
         Ok(MedMad {
             settings: settings.clone(),

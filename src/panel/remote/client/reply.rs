@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::super::Served;
 use super::complaint::Complaint;
 use crate::record::{AnsweredBy, FinishReason, Usage};
 
@@ -105,13 +104,10 @@ fn usage(answer: &Value) -> Usage {
     }
 }
 
-/// What a list of models says of `model`.
-pub fn served(list: &Value, model: &str) -> Served {
-    let Some(models) = list.get("data").and_then(Value::as_array) else {
-        return Served::default();
-    };
-    let found = models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
-    Served { is_listed: Some(found.is_some()) }
+/// Whether a list of models has `model`; `None` where it is no such list.
+pub fn lists(list: &Value, model: &str) -> Option<bool> {
+    let models = list.get("data")?.as_array()?;
+    Some(models.iter().any(|entry| entry.get("id").and_then(Value::as_str) == Some(model)))
 }
 
 #[cfg(test)]
@@ -224,10 +220,10 @@ mod tests {
     #[test]
     fn a_list_of_models_tells_whether_the_model_is_there() {
         let list = json!({"data": [{"id": "a"}, {"id": "b"}]});
-        let of = |model| served(&list, model);
-        assert_eq!(of("b").is_listed, Some(true));
-        assert_eq!(of("a").is_listed, Some(true));
-        assert_eq!(of("c").is_listed, Some(false));
-        assert_eq!(served(&json!({"models": []}), "a"), Served::default());
+        let of = |model| lists(&list, model);
+        assert_eq!(of("b"), Some(true));
+        assert_eq!(of("a"), Some(true));
+        assert_eq!(of("c"), Some(false));
+        assert_eq!(lists(&json!({"models": []}), "a"), None);
     }
 }

@@ -137,14 +137,14 @@ fn nothing_is_sent_where_it_is_forbidden() {
 fn the_list_of_models_finds_a_misspelt_one_before_the_run() {
     let list = json!({"data": [{"id": "org/m", "max_model_len": 8192}]});
     let server = FakeServer::play(vec![status(503, ""), ok(list)]);
-    let served = open(&server, options()).look_up(&GO).unwrap();
-    assert_eq!(served.is_listed, Some(true));
+    let is_listed = open(&server, options()).look_up(&GO).unwrap();
+    assert_eq!(is_listed, Some(true));
     let asked = server.requests();
     assert_eq!((asked[1].method.as_str(), asked[1].path.as_str()), ("GET", "/v1/models"));
     assert!(asked[1].header("authorization").is_some());
 
     let none = FakeServer::play(vec![status(404, "")]);
-    assert_eq!(open(&none, options()).look_up(&GO).unwrap().is_listed, None);
+    assert_eq!(open(&none, options()).look_up(&GO).unwrap(), None);
     let denied = FakeServer::play(vec![status(401, "")]);
     let error = open(&denied, options()).look_up(&GO).unwrap_err();
     assert!(matches!(error, RemoteError::Denied { .. }), "{error}");
