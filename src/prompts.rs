@@ -217,11 +217,11 @@ mod tests {
         fs_err::create_dir(&system).unwrap();
         fs_err::write(system.join("role-sym.txt"), "You read patterns.\r\n").unwrap();
         let set = PromptSet::with_directory(directory.path()).unwrap();
-        assert_eq!(set.get("medmad/role-sym.txt", &[]).unwrap(), "You read patterns.");
+        assert_eq!(set.get("medmad/role-sym", &[]).unwrap(), "You read patterns.");
         let embedded = PromptSet::embedded();
         assert_eq!(
-            set.get("medmad/role-ddx.txt", &[]).unwrap(),
-            embedded.get("medmad/role-ddx.txt", &[]).unwrap()
+            set.get("medmad/role-ddx", &[]).unwrap(),
+            embedded.get("medmad/role-ddx", &[]).unwrap()
         );
         assert_ne!(set.sha256("medmad"), embedded.sha256("medmad"));
         assert_eq!(set.sha256("another"), embedded.sha256("another"));
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn a_lost_placeholder_is_refused() {
         let set = PromptSet::embedded();
-        assert!(set.get("medmad/debate-user.txt", &["debate_brief"]).is_ok());
-        let error = set.get("medmad/debate-user.txt", &["no_such"]).unwrap_err();
+        assert!(set.get("medmad/debate-user", &["debate_brief"]).is_ok());
+        let error = set.get("medmad/debate-user", &["no_such"]).unwrap_err();
         assert!(error.to_string().ends_with("does not contain {no_such}"));
-        assert!(matches!(set.get("medmad/none.txt", &[]), Err(PromptError::Missing { .. })));
+        assert!(matches!(set.get("medmad/none", &[]), Err(PromptError::Missing { .. })));
     }
 }
