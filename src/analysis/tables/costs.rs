@@ -4,13 +4,16 @@ use super::Labelled;
 use crate::analysis::metrics::cost::{Cost, Spent};
 use crate::analysis::table::{Cell, Table};
 
+/// What a cost has of one price, where it has it.
+type Price = fn(&Cost) -> Option<&Spent>;
+
 pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
     let mut table = Table::of("cost", "Cost", rows)
         .grouped_by(|row| row.group.to_owned())
         .text("", |row| row.label)
         .number("items × runs", |row| row.of.n_items)
         .number("right", |row| row.of.n_correct);
-    let spents: [(&str, fn(&Cost) -> Option<&Spent>); 2] = [
+    let spents: [(&str, Price); 2] = [
         ("per item", |cost| Some(&cost.per_item)),
         ("per right answer", |cost| cost.per_correct.as_ref()),
     ];
