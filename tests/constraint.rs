@@ -128,7 +128,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
         assert_eq!(completion.finish_reason, FinishReason::Stop, "{name}: {text}");
         let value: Value = serde_json::from_str(text).unwrap();
         assert!(is_valid(&schema, &value), "{name}: {text}");
-        assert_eq!(parse(text, completion.finish_reason).1, Parse::Ok, "{name}: {text}");
+        assert_eq!(parse(text, completion.finish_reason, &[]).1, Parse::Ok, "{name}: {text}");
         let is_absent = |id: &u32| {
             matches!(model.tokenizer.pieces().get(*id as usize), None | Some(Piece::Absent))
         };
@@ -157,7 +157,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     let cut = model.complete_all(vec![cut]).remove(0);
     assert_eq!((cut.finish_reason, cut.tokens.len()), (FinishReason::Length, 50));
     assert!(completions[0].tokens.starts_with(&cut.tokens));
-    assert_eq!(parse(&cut.text, cut.finish_reason).1, Parse::Fallback);
+    assert_eq!(parse(&cut.text, cut.finish_reason, &[]).1, Parse::Fallback);
 }
 
 #[test]

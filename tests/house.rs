@@ -21,13 +21,13 @@ const ARROWS: &[(&str, &str)] = &[
         "analysis experiment systems panel data prompts text random diagnosis digest record",
     ),
     (
-        "analysis",
-        "experiment systems encoder scorers data prompts text random diagnosis digest record",
+        "bench",
+        "analysis experiment systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record \
+         console",
     ),
     (
-        "bench",
-        "experiment systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record \
-         console",
+        "analysis",
+        "experiment systems panel encoder scorers data prompts text random diagnosis digest record",
     ),
     (
         "experiment",

@@ -210,7 +210,7 @@ class Checked:
         for sample in range(2):
             if read == (None,):
                 read = texts.base_in(self.text("solo", sample), len(self.sentences), self.compat)
-        self.outcome["flag"] = read[0] is True
+        self.outcome["flag"] = read[0]
         nothing = [None]
         self.outcome["detection"] = {"source": "single", "agents": ["solo"], "flags": [read[0]], "confidences": nothing}
         if read[0]:

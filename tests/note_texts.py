@@ -145,7 +145,7 @@ def base_in(text, sentences, compat):
     words = re.split(f"[{WHITE}]", text, maxsplit=1)
     number = words[0].rstrip(".:)")
     if re.fullmatch(r"\+?[0-9]+", number) and int(number) < sentences:
-        return True, int(number), trim(words[1]) if len(words) > 1 else ""
+        return True, int(number), trim(trim(words[1]).split("\n\n")[0]) if len(words) > 1 else ""
     return (None,)
 
 

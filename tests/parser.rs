@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use wardround::systems::answer::{harness_letter, normalise_answer};
+use wardround::data::Choice;
+use wardround::systems::reading::answer::{harness_letter, normalise_answer};
+use wardround::systems::reading::letter::letter;
 
 #[derive(Deserialize)]
 struct Row {
@@ -172,4 +174,27 @@ fn with_data_the_harness_says_a_to_every_output() {
     assert!(answers.clone().all(|answer| answer == "A"));
     let agreeing = answers.zip(&rows).filter(|(answer, row)| *answer == row.pred);
     assert_eq!(agreeing.count(), 93);
+}
+
+/// What a person takes from them: the letter after "answer is", and nothing where the text ran on, or says that no option is right.
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_the_answer_is_what_the_text_says() {
+    let choice = |letter| Choice { letter, text: String::new() };
+    let options: Vec<Choice> = ('A'..='J').map(choice).collect();
+    let (mut read, mut unread) = (0, Vec::new());
+    for row in rows() {
+        let text: Vec<char> = row.output.chars().collect();
+        let published = sentence(&text).map(|at| text[at]);
+        match letter(&row.output, &options) {
+            None => unread.push(row.question_id),
+            found => {
+                assert_eq!(found, published, "{}", row.question_id);
+                read += 1;
+            }
+        }
+    }
+    // 6414 says that the answer is Elizabeth F. Loftus; 6640 that no option is right. The others ran on without an answer.
+    assert_eq!((read, unread.len()), (753, 65));
+    assert!(unread.contains(&6414) && unread.contains(&6640));
 }

@@ -117,46 +117,6 @@ def loads(text):
     return value if isinstance(value, dict) and "answer" in value else None
 
 
-def balanced(text):
-    """The object at the beginning of `text`, commas before closing brackets dropped and open brackets closed, and
-    what follows it."""
-    out, closers, in_string, escaped = [], [], False, False
-
-    def drop_comma():
-        kept = "".join(out).rstrip(", \t\r\n")
-        out[:] = [kept]
-
-    for place, char in enumerate(text):
-        if in_string:
-            in_string = escaped or char != '"'
-            escaped = not escaped and char == "\\"
-        elif char == '"':
-            in_string = True
-        elif char in "{[":
-            closers.append("}" if char == "{" else "]")
-        elif char in "}]":
-            drop_comma()
-            if char in closers:
-                while closers[-1] != char:
-                    out.append(closers.pop())
-                closers.pop()
-        out.append(char)
-        if not closers or len(closers) > 128:
-            return "".join(out), text[place + 1 :]
-    if in_string:
-        out.append('"')
-    drop_comma()
-    return "".join(out) + "".join(reversed(closers)), ""
-
-
-def repaired(text):
-    while (start := text.find("{")) >= 0:
-        candidate, text = balanced(text[start:])
-        if (record := loads(candidate)) is not None:
-            return record
-    return None
-
-
 def without_thinking(text):
     text = text.lstrip()
     if not text.startswith("{"):
@@ -167,42 +127,16 @@ def without_thinking(text):
     return text
 
 
-def read_text(text, finish_reason):
-    """The answer, the confidence, and how they were read."""
-    text = without_thinking(text).strip()
-    if finish_reason != "length":
-        for how, record in (("ok", loads(text)), ("repaired", repaired(text))):
-            if record is not None:
-                return normalised_answer(plain(record["answer"])), confidence_of(record.get("confidence")), how
-    field = re.search(r'"answer"\s*:\s*"?([A-J])', text)
-    return field.group(1) if field else normalised_answer(text), 0.0, "fallback"
-
-
-REFUSALS = (
-    "i can't help",
-    "i cannot help",
-    "i can't assist",
-    "i cannot assist",
-    "i can't answer",
-    "i cannot answer",
-    "i'm unable to",
-    "i am unable to",
-    "i'm sorry, but i",
-    "i am sorry, but i",
-    "sorry, but i can",
-    "i must decline",
-)
-
-
-def judge(text, finish_reason, answer, how, letters):
-    """The answer that counts, how the text was read, and the letter that the item has not. `letters` is None where any counts."""
-    text = without_thinking(text).strip().lower().replace("\u2019", "'")
-    refuses = letters is not None and answer in ("", "I") and text.startswith(REFUSALS)
-    if finish_reason == "refusal" or how == "fallback" and refuses:
-        return "", "refused", None
-    if letters is not None and answer and answer not in letters:
-        return "", "fallback", answer
-    return answer, how, None
+def read_text(call):
+    """The answer, the confidence, and how they were read. What is no JSON is read by rules that tests/replies holds; of it the call's
+    own record stands."""
+    record = loads(without_thinking(call["text"]).strip())
+    if record is None:
+        if call["parse"] not in ("repaired", "fallback", "refused"):
+            raise Difference(f"call {call['seq']}: read as {call['parse']}, and is no record")
+        return call["record"]["answer"], call["record"]["confidence"], call["parse"], call["record"].get("not_an_option")
+    how = "repaired" if call["finish_reason"] == "length" else "ok"
+    return normalised_answer(plain(record["answer"])), confidence_of(record.get("confidence")), how, None
 
 
 # From three records to one answer (Appendix B.3, B.4, B.8).
@@ -282,8 +216,9 @@ def check_item(item, calls, agents, settings):
 
 def read_call(call, letters):
     where = f"call {call['seq']} ({call['agent']}, round {call['round']}, item {call['item']}, run {call['run']})"
-    answer, confidence, how = read_text(call["text"], call["finish_reason"])
-    answer, how, other = judge(call["text"], call["finish_reason"], answer, how, letters)
+    answer, confidence, how, other = read_text(call)
+    if how in ("ok", "repaired") and letters is not None and answer and answer not in letters:
+        answer, how, other = "", "fallback", answer
     expect(f"{where}: record.not_an_option", call["record"].get("not_an_option"), other)
     expect(f"{where}: parse", call["parse"], how)
     expect(f"{where}: record.answer", call["record"]["answer"], answer)

@@ -1,5 +1,7 @@
 //! The figures of a finished run in its results.json: written, and computed again to see whether they still hold.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,7 +11,7 @@ use super::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::{Defect, RunError};
 use crate::experiment::results::{self, Results};
-use crate::experiment::verify::first_difference;
+use crate::experiment::verify::{self, Verified, first_difference};
 
 /// What follows from the plan and the logs by the rules of this version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,6 +85,31 @@ pub fn check(contents: &Contents, stored: &Results) -> Result<Option<String>, Ru
         ))),
         _ => Err(RunError::BadLine { path, line, defect }),
     }
+}
+
+/// Verifies a run directory, its figures too. With it comes what another version computed otherwise.
+///
+/// # Errors
+/// See [`verify::verify`]; of a results.json whose figures were changed the error names their line.
+pub fn verify(
+    path: &Path,
+    expected_head: Option<&str>,
+) -> Result<(Verified, Option<String>), RunError> {
+    match verify::verify(path, expected_head) {
+        Ok(verified) => {
+            let results = verified.results.as_ref();
+            let note = results.map(|results| check(&verified.contents, results)).transpose()?;
+            Ok((verified, note.flatten()))
+        }
+        Err(error) => Err(changed_figure(path).unwrap_or(error)),
+    }
+}
+
+/// The figure that is not what the logs give, of a results.json that does not verify.
+fn changed_figure(path: &Path) -> Option<RunError> {
+    let contents = Contents::read(path).ok()?;
+    let stored = serde_json::from_slice(&results::read_bytes(path).ok()??).ok()?;
+    check(&contents, &stored).err()
 }
 
 #[cfg(test)]

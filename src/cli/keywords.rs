@@ -24,7 +24,7 @@ use crate::systems::decoding::Decoding;
 use crate::systems::form;
 use crate::systems::in_flight::run_all;
 use crate::systems::messages::messages;
-use crate::systems::reply::Reply;
+use crate::systems::reading::reply::Reply;
 
 /// Keywords of a note at most.
 const MOST: usize = 8;

@@ -7,7 +7,6 @@ use clap::Args;
 use crate::analysis::results;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::verify::verify;
 
 #[derive(Debug, Args)]
 pub struct Verify {
@@ -20,7 +19,7 @@ pub struct Verify {
 
 impl Verify {
     pub fn run(self) -> Result<(), Failure> {
-        let verified = verify(&self.directory, self.head.as_deref())?;
+        let (verified, note) = results::verify(&self.directory, self.head.as_deref())?;
         let heads = &verified.heads;
         console::say(format!("plan   {}", heads.plan))?;
         console::say(format!("calls  {} ({} lines)", heads.calls, heads.call_lines))?;
@@ -37,7 +36,7 @@ impl Verify {
         }
         match verified.results {
             Some(results) => {
-                if let Some(note) = results::check(&verified.contents, &results)? {
+                if let Some(note) = note {
                     console::say(format!("note   {note}"))?;
                 }
                 console::say(format!("head   {}\nintact", results.head))?;

@@ -170,7 +170,7 @@ impl Results {
 }
 
 /// Reads the results.json of a directory; `None` for a run that has not finished.
-pub(super) fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
+pub fn read_bytes(directory: &Path) -> Result<Option<Vec<u8>>, RunError> {
     let path = directory.join(FILE);
     match fs_err::exists(&path)? {
         true => Ok(Some(fs_err::read(path)?)),

@@ -1,6 +1,5 @@
 //! The published multi-agent systems, one directory each: the protocol as straight-line code.
 
-pub mod answer;
 pub mod base_llm;
 pub mod case;
 pub mod config;
@@ -8,15 +7,14 @@ pub mod decoding;
 pub mod form;
 pub mod healthcareagent;
 pub mod in_flight;
-pub mod json_object;
 pub mod mdagents;
 pub mod medagents;
 pub mod medguards;
 pub mod medmad;
 pub mod messages;
 pub mod permutation;
+pub mod reading;
 pub mod reconcile;
-pub mod reply;
 #[cfg(test)]
 pub mod scripted;
 pub mod settings;

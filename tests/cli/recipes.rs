@@ -130,7 +130,7 @@ fn what_no_recipe_can_be_made_of_is_refused_by_name() {
     scratch.questions(1);
     scratch
         .wardround("recipe table9 --data-dir .")
-        .refused(2, &["there is no recipe table9", "hint: the recipes are table1, "]);
+        .refused(2, &["there is no recipe table9", "hint: the recipes are ", "table1, "]);
     scratch.wardround("recipe table1").refused(2, &["--data-dir"]);
     scratch
         .wardround(format!("recipe table1 --data-dir . --panel {panel} --out out"))

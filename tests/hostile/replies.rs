@@ -1,10 +1,10 @@
 //! What models say, as every system reads it.
 
+use wardround::data::Choice;
 use wardround::record::FinishReason;
-use wardround::systems::reply::Reply;
-use wardround::systems::{
-    answer, healthcareagent, json_object, mdagents, medagents, medguards, medmad,
-};
+use wardround::systems::reading::reply::Reply;
+use wardround::systems::reading::{answer, confidence, json, letter, record, said, verdict};
+use wardround::systems::{healthcareagent, mdagents, medagents, medguards, medmad};
 
 use super::damage::{damaged_text, withstands};
 
@@ -21,6 +21,12 @@ const REPLIES: &[&str] = &[
     "**Plan:** INQUIRY\n- Ask: since when?\n- Ask: how much?",
 ];
 
+fn options() -> Vec<Choice> {
+    let texts = ["Aspirin", "Vitamin B", "Cortisone", "A diet", "He rests"];
+    let choice = |(letter, text): (char, &str)| Choice { letter, text: text.to_owned() };
+    ('A'..='E').zip(texts).map(choice).collect()
+}
+
 fn reads(name: &str, read: impl Fn(&str, FinishReason)) {
     withstands(name, damaged_text(REPLIES), |text| {
         read(&text, FinishReason::Stop);
@@ -30,19 +36,22 @@ fn reads(name: &str, read: impl Fn(&str, FinishReason)) {
 
 #[test]
 fn of_every_system_with_fields() {
+    let options = options();
     reads("fields of a reply", |text, finish_reason| {
         let reply = Reply::read(text, finish_reason, "answer");
-        let confidence = reply.confidence();
-        assert!((0.0..=1.0).contains(&confidence), "{confidence}");
-        let _ = (reply.prose("rationale"), reply.answer(), reply.given());
-        let _ = json_object::without_thinking(text);
+        let read = reply.confidence();
+        assert!((0.0..=1.0).contains(&read), "{read}");
+        let _ = (reply.prose("rationale"), reply.answer(&options), reply.given());
+        let _ = (said(text), record::prose(text), confidence(&text.into()));
+        let _ = json::objects(text);
     });
 }
 
 #[test]
 fn of_medmads_doctors() {
+    let options = options();
     reads("MED-MAD's records", |text, finish_reason| {
-        let _ = medmad::record::parse(text, finish_reason);
+        let _ = medmad::record::parse(text, finish_reason, &options);
     });
 }
 
@@ -62,32 +71,36 @@ fn of_medguards_agents() {
 
 #[test]
 fn of_healthcareagents_stages() {
+    let options = options();
     reads("HealthcareAgent's stages", |text, finish_reason| {
         let _ = healthcareagent::parse::plan(text, finish_reason);
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
         let _ = healthcareagent::parse::critique(text, finish_reason);
-        let _ = healthcareagent::parse::conclusion(text, finish_reason);
+        let _ = healthcareagent::parse::conclusion(text, finish_reason, &options);
     });
 }
 
 #[test]
 fn of_moderators_and_specialists() {
+    let options = options();
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
         let _ = mdagents::recruits::read_experts(text, finish_reason);
         let _ = mdagents::recruits::read_teams(text, finish_reason);
         let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);
         let _ = medagents::texts::read_vote(text, finish_reason);
-        let _ = medagents::texts::read_answer(text, finish_reason);
+        let _ = medagents::texts::read_answer(text, finish_reason, &options);
     });
 }
 
 #[test]
 fn letters_in_free_text() {
+    let options = options();
     reads("letters in free text", |text, _| {
         let _ = answer::normalise_answer(text);
         let _ = answer::leading_letter(text);
-        let _ = answer::answer_field(text, "answer");
+        let _ = (answer::of_text(text, &options), answer::of_field(text, text, &options));
+        let _ = (letter::letter(text, &options), verdict::verdict(text));
         let _ = answer::harness_letter(text, 'A'..='E');
     });
 }

@@ -12,7 +12,8 @@ use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::form::{self, STEPS};
 use super::messages::{fill_question, messages};
-use super::reply::Explained;
+use super::reading::reply::Explained;
+use super::reading::said;
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
@@ -87,6 +88,8 @@ impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
+        let read =
+            |text: &str, finish_reason| parse::conclusion(text, finish_reason, &case.item.options);
         let considerations = self.considerations(&case)?;
         let explanation = form::string(STEPS * self.decoding.record_chars);
         let concluded = vec![("explanation", explanation), ("answer", form::answer(case.item))];
@@ -95,8 +98,8 @@ impl System for HealthcareAgent {
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.preliminary, &values);
         let step = self.step(0, Stage::Initial, "preliminary", concluded.clone());
-        let first = case.ask(case.call(&step, 0, AGENT, prompt), parse::conclusion)?;
-        let draft = parse::said(&first.call.text);
+        let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
+        let draft = said(&first.call.text);
 
         // None sees another, nor question and options, so all are asked at once.
         let critiques = CRITIQUES.into_iter().zip(&self.critiques).map(|(purpose, template)| {
@@ -112,7 +115,7 @@ impl System for HealthcareAgent {
         let values = [("draft", draft), ("feedback", &feedback)];
         let prompt = self.about(case.item, &self.last, &values);
         let step = self.step(1, Stage::Final, "final", concluded);
-        let last = case.ask(case.call(&step, 0, AGENT, prompt), parse::conclusion)?.value;
+        let last = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value;
 
         let rounds = vec![
             round(0, Stage::Initial, &first.value, String::new()),

@@ -3,11 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::answer::{answer_field, normalise_answer};
 use crate::systems::case::Record;
-use crate::systems::json_object::{self, text, without_thinking};
-use crate::systems::reply::Explained;
+use crate::systems::reading::answer::{of_field, of_text};
+use crate::systems::reading::reply::Explained;
+use crate::systems::reading::{record, said, text};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -54,7 +55,7 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
         Value::String(text) => Some(text.lines().map(str::to_owned).collect()),
         _ => None,
     };
-    let found = json_object::read(completion, finish_reason, list);
+    let found = record::read(completion, finish_reason, list);
     let (mut questions, parse) = found.unwrap_or((Vec::new(), Parse::Fallback));
     questions.retain(|question| !question.trim().is_empty());
     (FollowUps { questions }, parse)
@@ -71,43 +72,43 @@ pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Par
     (Critique { feedback }, parse)
 }
 
-/// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object that
-/// can be read, it is the field's letter, or else any letter of the text (MED-MAD B.2).
-pub fn conclusion(completion: &str, finish_reason: FinishReason) -> (Explained, Parse) {
+/// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object, it is what
+/// the text says.
+pub fn conclusion(
+    completion: &str,
+    finish_reason: FinishReason,
+    options: &[Choice],
+) -> (Explained, Parse) {
     let whole = |value: &Value| {
         Some(Explained {
             explanation: text(&value["explanation"]),
-            answer: normalise_answer(&text(value.as_object()?.get("answer")?)),
+            answer: of_field(&text(value.get("answer")?), completion, options),
         })
     };
-    if let Some(found) = json_object::read(completion, finish_reason, whole) {
+    if let Some(found) = record::read(completion, finish_reason, whole) {
         return found;
     }
-    let object = |value: &Value| value.is_object().then(|| text(&value["explanation"]));
-    let conclusion = match json_object::read(completion, finish_reason, object) {
-        Some((explanation, _)) => Explained { explanation, answer: String::new() },
-        None => {
-            let field = answer_field(said(completion), "answer").map(String::from);
-            let answer = field.unwrap_or_else(|| normalise_answer(said(completion)));
-            Explained { explanation: String::new(), answer }
-        }
+    let object = |value: &Value| {
+        let explanation = text(value.get("explanation")?);
+        Some(Explained { explanation, answer: String::new() })
     };
+    let partial = record::read(completion, finish_reason, object);
+    let conclusion = partial.map(|(partial, _)| partial).unwrap_or_else(|| Explained {
+        explanation: String::new(),
+        answer: of_text(completion, options),
+    });
     (conclusion, Parse::Fallback)
-}
-
-/// What was said after any thinking.
-pub fn said(completion: &str) -> &str {
-    without_thinking(completion).trim()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::question;
 
     const STOP: FinishReason = FinishReason::Stop;
 
     fn concluded(text: &str) -> (String, String, Parse) {
-        let (conclusion, parse) = conclusion(text, STOP);
+        let (conclusion, parse) = conclusion(text, STOP, &question(5).options);
         (conclusion.explanation, conclusion.answer, parse)
     }
 
@@ -176,8 +177,8 @@ mod tests {
         assert_eq!(fallback("[\"C\"]"), "C");
         assert_eq!(fallback(""), "");
         let cut = r#"{"explanation": "A case", "answer": "D"}"#;
-        let (conclusion, parse) = conclusion(cut, FinishReason::Length);
-        assert_eq!((conclusion.answer.as_str(), parse), ("D", Parse::Fallback));
+        let (conclusion, parse) = conclusion(cut, FinishReason::Length, &question(5).options);
+        assert_eq!((conclusion.answer.as_str(), parse), ("D", Parse::Repaired));
     }
 
     #[test]

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::recruits::read_experts;
-use super::answer::clean_letter;
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
 use super::form::{answer, array, choice, object};
 use super::messages::{Templates, truncate};
-use super::reply::{Explained, Reply};
+use super::reading::answer::clean_letter;
+use super::reading::reply::{Explained, Reply};
 use super::settings::{switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
@@ -139,7 +139,7 @@ impl MdAgents {
     fn answer_alone(&self, case: &Case<'_>) -> Result<Asked<Explained>, PanelError> {
         let step = self.opinion_step(case, Stage::Initial, "answer");
         let messages = self.messages.basic.fill_question(case.item, &[]);
-        case.ask(case.call(&step, 0, agent_name(0), messages), self.reader())
+        case.ask(case.call(&step, 0, agent_name(0), messages), self.reader(case))
     }
 
     /// The experts' opinions and the decision on them.
@@ -162,7 +162,7 @@ impl MdAgents {
             let messages = self.messages.opinion.fill_question(case.item, &values);
             case.call(&step, at % AGENTS, format!("expert-{}", at + 1), messages)
         });
-        let opinions = case.ask_all(calls, self.reader())?;
+        let opinions = case.ask_all(calls, self.reader(case))?;
 
         let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
             let Explained { explanation, answer } = &opinion.value;
@@ -188,7 +188,7 @@ impl MdAgents {
     ) -> Result<Asked<Explained>, PanelError> {
         let step = self.opinion_step(case, Stage::Final, "decision");
         let messages = templates.fill_question(case.item, &[said]);
-        case.ask(case.call(&step, MODERATOR, "moderator", messages), self.reader())
+        case.ask(case.call(&step, MODERATOR, "moderator", messages), self.reader(case))
     }
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
@@ -207,13 +207,13 @@ impl MdAgents {
     }
 
     /// Reads a record with an answer.
-    fn reader(&self) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
-        let mab_compat = self.settings.mab_compat;
+    fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
+        let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
             let reply = Reply::read(text, finish_reason, "answer");
             let answer = match mab_compat {
                 true => clean_letter(&reply.given()),
-                false => reply.answer(),
+                false => reply.answer(&options),
             };
             (Explained { explanation: reply.prose("explanation"), answer }, reply.parse)
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
-use crate::systems::reply::{Reply, field};
+use crate::systems::reading::reply::{Reply, field};
 
 /// An expert on an intermediate question.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,9 +9,9 @@ use crate::prompts::fill;
 use crate::record::{FinishReason, Parse, Stage};
 use crate::systems::case::{Case, Step};
 use crate::systems::form::{array, object};
-use crate::systems::json_object::without_thinking;
 use crate::systems::messages::Templates;
-use crate::systems::reply::{Explained, Passage};
+use crate::systems::reading::reply::{Explained, Passage};
+use crate::systems::reading::without_thinking;
 
 impl MdAgents {
     /// The teams' reports and the decision on them. No team reads another's report, so that all work at once.
@@ -114,7 +114,7 @@ impl MdAgents {
             let more = [("request", requests[at].as_str()), ("investigations", &reported)];
             self.ask_member(case, &step, &self.messages.report, (at, 0), team, &more)
         });
-        case.ask_all(calls, self.reader())
+        case.ask_all(calls, self.reader(case))
     }
 
     /// A call of one member of a team.

@@ -4,16 +4,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{DECISION, DOCTORS, GATHERER, META, Settings, doctor_name};
-use crate::data::{Item, Question};
+use crate::data::{Choice, Item, Question};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
 use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::json_object::{self, without_thinking};
 use crate::systems::messages::Templates;
-use crate::systems::reply::{Explained, Reply};
+use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::reading::{record, without_thinking};
 use crate::systems::vote::{round_line, support};
 use crate::systems::{Opening, System, Task};
 
@@ -119,7 +119,9 @@ impl Harness {
             let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
         });
-        case.ask_all(calls, read_opinion)
+        case.ask_all(calls, |text, finish_reason| {
+            read_opinion(text, finish_reason, &case.item.options)
+        })
     }
 
     /// The report on the opinions, which names no answer.
@@ -179,7 +181,9 @@ impl Harness {
             let values = [("specialty", *specialty), ("synthesis", synthesis)];
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
-        case.ask_all(calls, read_review)
+        case.ask_all(calls, |text, finish_reason| {
+            read_review(text, finish_reason, &case.item.options)
+        })
     }
 
     fn decide(
@@ -191,7 +195,9 @@ impl Harness {
         let (stage, purpose) = (Stage::Final, "decision");
         let step = Step { stage, round, purpose, shape: self.opinion_shape(case.item) };
         let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
-        case.ask(case.call(&step, DECISION, "decision", messages), read_opinion)
+        case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
+            read_opinion(text, finish_reason, &case.item.options)
+        })
     }
 
     fn opinion_shape(&self, question: &Question) -> Shape {
@@ -227,9 +233,9 @@ struct Synthesis {
 
 impl Record for Synthesis {}
 
-fn read_opinion(text: &str, finish_reason: FinishReason) -> (Explained, Parse) {
+fn read_opinion(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Explained, Parse) {
     let reply = Reply::read(text, finish_reason, "answer");
-    let (explanation, answer) = (reply.prose("explanation"), reply.answer());
+    let (explanation, answer) = (reply.prose("explanation"), reply.answer(options));
     (Explained { explanation, answer }, reply.parse)
 }
 
@@ -239,12 +245,12 @@ fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Synthesis, Parse)
     (Synthesis { explanation: reply.prose("explanation") }, reply.parse)
 }
 
-fn read_review(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
+fn read_review(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Review, Parse) {
     let reply = Reply::read(text, finish_reason, "agree");
     let review = Review {
         agree: agrees(&reply, without_thinking(text)),
         explanation: reply.prose("reason"),
-        answer: reply.answer(),
+        answer: reply.answer(options),
     };
     (review, reply.parse)
 }
@@ -292,7 +298,7 @@ impl Record for Specialties {}
 /// before as many as there are names left out, whether or not they are among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
-    let Some((object, parse)) = json_object::read(text, finish_reason, object) else {
+    let Some((object, parse)) = record::read(text, finish_reason, object) else {
         return (Specialties { fields: UNREAD.to_vec() }, Parse::Fallback);
     };
     let names = object.get("fields").and_then(Value::as_array);

@@ -13,7 +13,7 @@ use crate::systems::case::{Case, Record, Step, Verdict};
 use crate::systems::decoding::Decoding;
 use crate::systems::form;
 use crate::systems::messages::{Templates, fill_question};
-use crate::systems::reply::Explained;
+use crate::systems::reading::reply::Explained;
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
 
@@ -252,7 +252,9 @@ impl Original {
         let regex = format!("Option: \\[[{letters}]\\]");
         let step = self.step(Stage::Final, round, "decision", regex, REPORT_TOKENS);
         let messages = self.answer.fill(&[("report", report)]);
-        case.ask(case.call(&step, DECISION, "decision", messages), read_answer)
+        case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
+            read_answer(text, finish_reason, &case.item.options)
+        })
     }
 
     /// The report as everybody is shown it.

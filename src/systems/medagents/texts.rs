@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::answer::normalise_answer;
 use crate::systems::case::Record;
-use crate::systems::json_object::without_thinking;
-use crate::systems::reply::{Agreement, Explained, Passage};
+use crate::systems::reading::answer::of_text;
+use crate::systems::reading::reply::{Agreement, Explained, Passage};
+use crate::systems::reading::without_thinking;
 
 /// The field of an expert for whom none was named.
 pub const GENERAL: &str = "General Medicine";
@@ -76,11 +77,14 @@ pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) 
     (Passage { text: marked.unwrap_or(text).to_owned() }, parse)
 }
 
-/// The letter behind the last colon (MED-MAD, B.2), which is the authors' first of A to E for as many options as there are.
-pub fn read_answer(text: &str, finish_reason: FinishReason) -> (Explained, Parse) {
+/// The letter that the text says; the authors' code takes the first of A to E behind the last colon.
+pub fn read_answer(
+    text: &str,
+    finish_reason: FinishReason,
+    options: &[Choice],
+) -> (Explained, Parse) {
     let text = without_thinking(text).trim();
-    let behind = text.rsplit(':').next().unwrap_or("");
-    let answer = normalise_answer(behind);
+    let answer = of_text(text, options);
     let found = text.contains(':') && !answer.is_empty();
     (Explained { explanation: text.to_owned(), answer }, parse(found, finish_reason))
 }
@@ -119,6 +123,7 @@ fn without_disclaimer(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::scripted::question;
 
     fn stop<T>(read: fn(&str, FinishReason) -> (T, Parse), text: &str) -> (T, Parse) {
         read(text, FinishReason::Stop)
@@ -177,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_the_letter_behind_the_last_colon() {
+    fn an_answer_is_what_the_text_says() {
         let answer = |text: &str| {
-            let (record, parse) = stop(read_answer, text);
+            let (record, parse) = read_answer(text, FinishReason::Stop, &question(5).options);
             (record.answer, parse)
         };
         assert_eq!(answer("A fits. Option: [C]"), ("C".into(), Parse::Ok));
-        assert_eq!(answer("Option: [J]"), ("J".into(), Parse::Ok));
+        assert_eq!(answer("Option: [J]"), ("".into(), Parse::Fallback));
         assert_eq!(answer("B"), ("B".into(), Parse::Fallback));
         assert_eq!(answer("Option:"), ("".into(), Parse::Fallback));
         assert_eq!(answer(""), ("".into(), Parse::Fallback));

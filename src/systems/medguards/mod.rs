@@ -3,6 +3,7 @@
 pub mod parse;
 pub mod protocol;
 pub mod settings;
+pub mod tags;
 #[cfg(test)]
 mod tests;
 pub mod texts;

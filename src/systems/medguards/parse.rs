@@ -1,11 +1,17 @@
 //! What an agent's text says: its reasons, its confidence, its label or sentence. As the paper's tags have it; or as the published
 //! code reads it, mistakes and all (`release_compat`).
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::tags::{is_nan, plain, section, tagged, without, without_thought};
 use crate::record::Parse;
 use crate::systems::case::Record;
+use crate::systems::reading::verdict::{Verdict, verdict};
+use crate::systems::reading::{self, json};
 
 /// What an agent is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +63,8 @@ pub fn confidence(text: &str) -> Option<f64> {
     Some(f64::from(number) / 100.0)
 }
 
-/// Whether the text says that the note has an error: by the last of the words INCORRECT and CORRECT outside reasons and confidence.
-/// The published code searches all of it, so that reasons which mention the word flip the label.
+/// Whether the text says that the note has an error, outside reasons and confidence: in `<result>` tags, else anywhere.
+/// The published code searches all of it for the words, so that reasons which mention one flip the label.
 pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
     if release_compat {
         let text = text.to_uppercase();
@@ -68,13 +74,9 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
             (false, false) => None,
         };
     }
-    let text = without(&without_thought(text), "confidence").to_uppercase();
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.rev().find_map(|word| match word {
-        "INCORRECT" => Some(true),
-        "CORRECT" => Some(false),
-        _ => None,
-    })
+    let text = without(&without_thought(text), "confidence");
+    let inside = section(&text, "result").and_then(verdict);
+    inside.or_else(|| verdict(&text)).map(Verdict::has_error)
 }
 
 /// The sentence in `<result>` tags, or NAN, in them or bare. The published code finds no result that goes over a line's end, and no
@@ -88,17 +90,37 @@ pub fn located(text: &str, release_compat: bool) -> Located {
         };
     }
     let text = without_thought(text);
-    let Some(result) = section(&text, "result") else {
-        return match is_nan(&without(&text, "confidence")) {
-            true => Located::Nothing,
-            false => Located::Malformed,
-        };
+    let Some(result) = tagged(&text, "result") else {
+        return bare_place(&without(&text, "confidence"));
     };
-    match result.trim() {
+    match plain(&result) {
         "" => Located::Malformed,
-        nothing if is_nan(nothing) => Located::Nothing,
+        nothing if says_nothing(nothing) => Located::Nothing,
         sentence => Located::Said(sentence.to_owned()),
     }
+}
+
+/// A place without tags: NAN, a field of JSON, a quoted sentence that is called the wrong one, or the words that there is none.
+fn bare_place(text: &str) -> Located {
+    static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r#"(?is)\b(?:sentence|statement|error)\b[^"“\n]{0,60}["“](.{8,}?)["”](?:\s|[.,;]|$)"#,
+        )
+        .ok()
+    });
+    let field = |found: &json::Found| found.object.get("result").map(reading::text);
+    let quoted = QUOTED.as_ref().and_then(|quoted| Some(quoted.captures(text)?[1].to_owned()));
+    match json::objects(text).iter().find_map(field).or(quoted) {
+        Some(said) if says_nothing(&said) => Located::Nothing,
+        Some(said) => Located::Said(said),
+        None if says_nothing(text) => Located::Nothing,
+        None => Located::Malformed,
+    }
+}
+
+/// Whether a text says that no sentence is wrong.
+fn says_nothing(text: &str) -> bool {
+    is_nan(text) || text.chars().count() < 200 && verdict(text) == Some(Verdict::Correct)
 }
 
 /// What stands in the tags; where there are none, all that is not reasons or confidence. `None` for nothing, and for NAN.
@@ -108,13 +130,29 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
         return result.filter(|result| *result != "NAN").map(str::to_owned);
     }
     let text = without_thought(text);
-    let found = match section(&text, tag) {
-        Some(found) => found.trim().to_owned(),
+    let found = match (section(&text, tag), tagged(&text, tag)) {
+        (Some(found), _) => found.to_owned(),
         // One that was cut short holds no whole sentence.
-        None if text.to_ascii_lowercase().contains(&format!("<{tag}>")) => String::new(),
-        None => without(&text, "confidence").trim().to_owned(),
+        (None, Some(open)) if open.trim_end().ends_with(['.', '。', '!', '?']) => open,
+        (None, Some(_)) => String::new(),
+        (None, None) => without(&text, "confidence"),
     };
-    (!found.is_empty() && !is_nan(&found)).then_some(found)
+    let found = corrected(&found);
+    (!found.is_empty() && !is_nan(found)).then(|| found.to_owned())
+}
+
+/// A correction without what announces it: «Corrected Sentence: …», the sentence's number, «old -> new».
+fn corrected(text: &str) -> &str {
+    static ANNOUNCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction)(?:\s+(?:is|should be|would be|reads))?[\s*_]*[:：][\s*_]*").ok()
+    });
+    let announced = ANNOUNCED.as_ref().and_then(|announced| announced.find(text));
+    let text = announced.map_or(text, |announced| &text[announced.end()..]);
+    let text = ["->", "→", "=>"]
+        .iter()
+        .find_map(|arrow| text.split_once(arrow))
+        .map_or(text, |(_, new)| new);
+    plain(text)
 }
 
 /// Reads a text that was to give what is wanted.
@@ -125,11 +163,15 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
         Wanted::Everything => (without(&without(text, "result"), "correction"), "correction"),
         _ => (text.to_owned(), "correction"),
     };
+    let located = located(text, release_compat);
     let said = Said {
         wanted,
         thought: thought(text),
-        flag: flag(&flag_text, release_compat),
-        located: located(text, release_compat),
+        flag: match (wanted, flag(&flag_text, release_compat)) {
+            (Wanted::Everything, flag) if !release_compat => flag_beside(flag, &located),
+            (_, flag) => flag,
+        },
+        located,
         correction: correction(text, tag, release_compat),
         confidence: confidence(text),
     };
@@ -140,12 +182,25 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
         Wanted::Place | Wanted::PlaceAndCorrection => (is_placed, "result"),
         Wanted::Everything => (is_placed && said.flag.is_some(), "result"),
     };
+    let label = without(&without_thought(text), "confidence");
+    let is_plain = wanted != Wanted::Label || matches!(label.trim(), "CORRECT" | "INCORRECT");
     let parse = match (is_read, section(text, tag)) {
-        (true, Some(_)) => Parse::Ok,
+        (true, Some(_)) if is_plain => Parse::Ok,
+        (true, Some(_)) => Parse::Repaired,
         (true, None) => Parse::Repaired,
         (false, _) => Parse::Fallback,
     };
     (said, parse)
+}
+
+/// A label beside a place: a place says that there is an error, and no place that there is none; who says both is not read.
+fn flag_beside(flag: Option<bool>, located: &Located) -> Option<bool> {
+    match (flag, located) {
+        (Some(false), Located::Said(_)) => None,
+        (None, Located::Said(_)) => Some(true),
+        (None, Located::Nothing) => Some(false),
+        (flag, _) => flag,
+    }
 }
 
 impl Record for Said {}
@@ -182,58 +237,22 @@ impl Located {
     }
 }
 
-fn is_nan(text: &str) -> bool {
-    let around = |c: char| c.is_whitespace() || matches!(c, '.' | '"' | '\'' | '*' | '`');
-    text.trim_matches(around).eq_ignore_ascii_case("nan")
-}
-
-/// What the first pair of these tags holds, whatever their case.
-pub fn section<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
-    // ASCII lower case keeps every byte's place.
-    let lower = text.to_ascii_lowercase();
-    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    let start = lower.find(&open)? + open.len();
-    let length = lower[start..].find(&close)?;
-    Some(&text[start..start + length])
-}
-
-/// The text without any pair of these tags and what they hold.
-fn without(text: &str, tag: &str) -> String {
-    let mut rest = text.to_owned();
-    let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    while let Some(held) = section(&rest, tag) {
-        let start = held.as_ptr() as usize - rest.as_ptr() as usize;
-        let end = start + held.len() + close.len();
-        rest.replace_range(start - open.len()..end, " ");
-    }
-    rest
-}
-
-/// What follows the reasons. Where they are never closed, nothing does; where they are only closed, the chat template opened them.
-fn without_thought(text: &str) -> String {
-    let rest = without(text, "think");
-    let lower = rest.to_ascii_lowercase();
-    match (lower.rfind("</think>"), lower.find("<think>")) {
-        (Some(close), _) => rest[close + "</think>".len()..].to_owned(),
-        (None, Some(open)) => rest[..open].to_owned(),
-        (None, None) => rest,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
 
     #[test]
-    fn a_label_is_the_last_word_outside_reasons() {
+    fn a_label_stands_outside_reasons() {
         let flag = |text| flag(text, false);
         assert_eq!(
             flag("<think>this may be incorrect</think>\nCORRECT\n<confidence>90</confidence>"),
             Some(false)
         );
         assert_eq!(flag("<result>Incorrect.</result>"), Some(true));
-        assert_eq!(flag("CORRECT? No: **INCORRECT**"), Some(true));
+        assert_eq!(flag("Is it CORRECT or INCORRECT? **INCORRECT**"), Some(true));
+        assert_eq!(flag("INCORRECT\nThe correct agent is S. pyogenes."), Some(true));
+        assert_eq!(flag("CORRECT\n…\nINCORRECT"), None);
         assert_eq!(flag("I cannot help with that."), None);
         assert_eq!(flag("incorrectly, uncorrected, correctness"), None);
         assert_eq!(flag("<think>INCORRECT, and then it was cut"), None);
@@ -284,7 +303,10 @@ mod tests {
         );
         assert_eq!(located("It is the third sentence."), Located::Malformed);
         assert_eq!(located("<result></result>"), Located::Malformed);
-        assert_eq!(located("<result>cut"), Located::Malformed);
+        assert_eq!(located("<result>It is given.</results>"), said("It is given."));
+        assert_eq!(located("<result>\"It is given.\""), said("It is given."));
+        assert_eq!(located("The erroneous sentence is: \"It is given.\""), said("It is given."));
+        assert_eq!(located("<result>No error found</result>"), Located::Nothing);
     }
 
     #[test]

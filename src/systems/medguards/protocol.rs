@@ -1,7 +1,8 @@
 //! One note: detect, locate, correct (Algorithm 1), each by agents of its own or several in one call (Table 11).
 
-use super::parse::{Located, Said, Wanted, read, section};
+use super::parse::{Located, Said, Wanted, read};
 use super::settings::{Agent, Arbitration, Localisation, Settings, Structure};
+use super::tags::section;
 use super::texts::Texts;
 use crate::data::{Item, Note};
 use crate::panel::{Asked, Call, PanelError};

@@ -144,6 +144,7 @@ pub fn decimal(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::reading::answer::normalise_answer;
     use crate::systems::scripted::settings;
     use serde_json::json;
 
@@ -152,25 +153,28 @@ mod tests {
     }
 
     fn full_record() -> Record {
-        Record::from_json(&json!({
-            "cot": ["first step", "second\nstep", "third step"],
-            "answer": "B",
-            "confidence": 0.90,
-            "option_analysis": [
-                {"option": "A", "fit_score": 4}, {"option": "B", "fit_score": 5},
-                {"option": "C", "fit_score": 3}, {"option": "D", "fit_score": 4}
-            ],
-            "structured_reasoning": {
-                "elimination": [
-                    {"dx_or_option": "A", "why_not": "too slow"},
-                    {"dx_or_option": "C", "why_not": ""},
-                    {"dx_or_option": "D", "why_not": "rare"}
+        Record::from_json(
+            &json!({
+                "cot": ["first step", "second\nstep", "third step"],
+                "answer": "B",
+                "confidence": 0.90,
+                "option_analysis": [
+                    {"option": "A", "fit_score": 4}, {"option": "B", "fit_score": 5},
+                    {"option": "C", "fit_score": 3}, {"option": "D", "fit_score": 4}
                 ],
-                "final_support": "fits best"
-            },
-            "counterfactual_check": {"if_chose_other": "delay"},
-            "debate_moves": {"risk_check": "allergy"}
-        }))
+                "structured_reasoning": {
+                    "elimination": [
+                        {"dx_or_option": "A", "why_not": "too slow"},
+                        {"dx_or_option": "C", "why_not": ""},
+                        {"dx_or_option": "D", "why_not": "rare"}
+                    ],
+                    "final_support": "fits best"
+                },
+                "counterfactual_check": {"if_chose_other": "delay"},
+                "debate_moves": {"risk_check": "allergy"}
+            }),
+            normalise_answer,
+        )
         .unwrap()
     }
 
@@ -249,13 +253,16 @@ Instructions for debate:
 
     #[test]
     fn an_option_without_a_score_is_not_shown() {
-        let record = Record::from_json(&json!({
-            "answer": "A",
-            "option_analysis": [
-                {"option": "A"}, {"option": "B", "fit_score": "4.5"}, {"fit_score": 5},
-                {"option": "K", "fit_score": 1}
-            ]
-        }))
+        let record = Record::from_json(
+            &json!({
+                "answer": "A",
+                "option_analysis": [
+                    {"option": "A"}, {"option": "B", "fit_score": "4.5"}, {"fit_score": 5},
+                    {"option": "K", "fit_score": 1}
+                ]
+            }),
+            normalise_answer,
+        )
         .unwrap();
         let brief = template(&[]).write(&[record], &[0]);
         assert!(brief.contains("Option scores: B=4.5, K=1\n"), "{brief}");

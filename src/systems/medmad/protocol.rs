@@ -84,6 +84,7 @@ impl MedMad {
         messages: impl Fn(usize) -> Vec<Message>,
     ) -> Result<Vec<Record>, PanelError> {
         let letters: Vec<char> = case.item.letters().collect();
+        let options = self.settings.letters.of(case.item);
         let (stage, purpose, samples) = match round {
             0 => (Stage::Initial, "initial", self.settings.samples),
             _ => (Stage::Round, "debate", 1),
@@ -97,7 +98,9 @@ impl MedMad {
             call.key.sample = sample;
             call
         });
-        let records = case.ask_all(calls, parse)?.into_iter();
+        let records = case
+            .ask_all(calls, |text, finish_reason| parse(text, finish_reason, &options))?
+            .into_iter();
         Ok(records.map(|record| record.value).collect())
     }
 

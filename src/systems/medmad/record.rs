@@ -3,10 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::answer::{answer_field, leading_letter, normalise_answer};
 use crate::systems::case;
-use crate::systems::json_object::{self, text, without_thinking};
+use crate::systems::reading::answer::{leading_letter, of_field, of_text};
+use crate::systems::reading::{self, number, text};
 
 /// One agent's record. Texts are kept as written; what is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -74,7 +75,9 @@ pub enum Note {
     ConfidenceNotNumeric,
     /// `confidence` lay outside of 0 to 1.
     ConfidenceClamped,
-    /// The answer is a letter found somewhere in free text, where words such as "A" and "I" match too.
+    /// `confidence` is no number from 0 to 1, but says one: `90`, `"85 %"`, `"high"`.
+    ConfidenceConverted,
+    /// The text is no record; its words name the answer.
     AnswerFromText,
 }
 
@@ -89,13 +92,13 @@ impl Record {
     ///
     /// Every other field may be missing or of another type. Texts take numbers, and lists or fields
     /// joined by `; `; lists take a single text, line by line; `option_analysis` and `elimination`
-    /// take an object keyed by the option instead of a list; numbers take numeric strings.
-    pub fn from_json(value: &Value) -> Option<Record> {
+    /// take an object keyed by the option instead of a list; numbers take numeric strings. `letter` reads the answer.
+    pub fn from_json(value: &Value, letter: impl Fn(&str) -> String) -> Option<Record> {
         let answer = value.as_object()?.get("answer")?;
         let (confidence, note) = confidence(&value["confidence"]);
         Some(Record {
             cot: texts(&value["cot"]),
-            answer: normalise_answer(&text(answer)),
+            answer: letter(&text(answer)),
             confidence,
             option_analysis: entries(&value["option_analysis"], "option")
                 .into_iter()
@@ -109,12 +112,16 @@ impl Record {
     }
 }
 
-/// Clamped to 0–1 (App. B.2).
+/// From 0 to 1 (App. B.2).
 fn confidence(value: &Value) -> (f64, Option<Note>) {
-    match number(value) {
+    let written = number(value);
+    match reading::confidence(value) {
         None => (0.0, Some(Note::ConfidenceNotNumeric)),
-        Some(confidence) if (0.0..=1.0).contains(&confidence) => (confidence.abs(), None),
-        Some(confidence) => (confidence.clamp(0.0, 1.0), Some(Note::ConfidenceClamped)),
+        Some(read) if written == Some(read) => (read.abs(), None),
+        Some(read) if written.is_some_and(|written| written.clamp(0.0, 1.0) == read) => {
+            (read.abs(), Some(Note::ConfidenceClamped))
+        }
+        Some(read) => (read, Some(Note::ConfidenceConverted)),
     }
 }
 
@@ -192,34 +199,19 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
-    json_object::number(value).filter(|number| number.is_finite())
-}
-
 /// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
 ///
-/// A `<think>` section is cut first. What remains is [`Parse::Ok`] where all of it is one JSON object
-/// with an `answer`; [`Parse::Repaired`] where such an object stands in it, perhaps fenced, with
-/// trailing commas or its last brackets open (words are never deleted); else [`Parse::Fallback`],
-/// a record with an answer alone, as is every completion cut short by `max_tokens`.
-pub fn parse(text: &str, finish_reason: FinishReason) -> (Record, Parse) {
-    match json_object::read(text, finish_reason, Record::from_json) {
-        Some(found) => found,
-        None => (minimal(without_thinking(text).trim()), Parse::Fallback),
-    }
-}
-
-/// The minimal record: the value after `"answer":`, else any letter of the text (App. B.2).
-fn minimal(text: &str) -> Record {
-    if let Some(letter) = answer_field(text, "answer") {
-        return Record { answer: letter.to_string(), ..Record::default() };
-    }
-    let answer = normalise_answer(text);
-    let notes = match answer.as_str() {
-        "" => Vec::new(),
-        _ => vec![Note::AnswerFromText],
-    };
-    Record { answer, notes, ..Record::default() }
+/// The record stands or falls by [`reading::record::read`]; where there is none, the minimal record of App. B.2 has an answer alone, if
+/// the text says one, and is a [`Parse::Fallback`].
+pub fn parse(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Record, Parse) {
+    let letter = |field: &str| of_field(field, text, options);
+    let record = |value: &Value| Record::from_json(value, letter);
+    reading::record::read(text, finish_reason, record).unwrap_or_else(|| {
+        let answer = of_text(text, options);
+        let notes = (!answer.is_empty()).then_some(Note::AnswerFromText);
+        let record = Record { answer, notes: notes.into_iter().collect(), ..Record::default() };
+        (record, Parse::Fallback)
+    })
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ mod tests {
     use crate::record::{FinishReason, Parse};
     use crate::systems::form::longest;
     use crate::systems::medmad::record::parse;
-    use crate::systems::scripted::settings;
+    use crate::systems::scripted::{question, settings};
     use llguidance::api::TopLevelGrammar;
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};
@@ -170,7 +170,8 @@ mod tests {
             let keys: Vec<_> = value.as_object().unwrap().keys().collect();
             let fields: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
             assert_eq!(keys, fields);
-            let (record, parse) = parse(&text, FinishReason::Stop);
+            let (record, parse) =
+                parse(&text, FinishReason::Stop, &question(letters.len()).options);
             assert_eq!((parse, record.notes), (Parse::Ok, vec![]), "{text}");
             let options: Vec<_> =
                 record.option_analysis.iter().map(|one| one.option.clone()).collect();

@@ -4,6 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedMad;
+use crate::data::{Choice, Question};
 use crate::prompts::{PromptError, PromptSet};
 use crate::systems::System;
 use crate::systems::config::{self, Slot};
@@ -58,6 +59,16 @@ pub enum Letters {
     /// The paper's A to J, under the grammar and in free text, whatever the item has (App. B.2, C.2).
     #[serde(rename = "a-j")]
     AToJ,
+}
+
+impl Letters {
+    /// The options that an answer may be: with [`Letters::AToJ`] those that the question has not too, without a text.
+    pub fn of(self, question: &Question) -> Vec<Choice> {
+        let has = |letter: &char| question.letters().any(|one| one == *letter);
+        let beyond = ('A'..='J').filter(|letter| self == Letters::AToJ && !has(letter));
+        let beyond = beyond.map(|letter| Choice { letter, text: String::new() });
+        question.options.iter().cloned().chain(beyond).collect()
+    }
 }
 
 /// How MED-MAD runs; the defaults are the paper's open panel.

@@ -10,11 +10,11 @@ use super::config::{self, Slot};
 use super::decoding::Decoding;
 use super::form;
 use super::messages::{Templates, truncate};
-use super::reply::Reply;
+use super::reading::reply::Reply;
 use super::settings::whole;
 use super::vote::{Vote, consensus, round_line, vote};
 use super::{Opening, System, Task};
-use crate::data::Item;
+use crate::data::{Choice, Item};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
@@ -153,7 +153,9 @@ impl Reconcile {
         let step = Step { stage, round, purpose, shape };
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
-        let opinions = case.ask_all(calls, read)?.into_iter();
+        let opinions = case
+            .ask_all(calls, |text, finish_reason| read(text, finish_reason, &case.item.options))?;
+        let opinions = opinions.into_iter();
         Ok(opinions.map(|opinion| opinion.value).collect())
     }
 
@@ -187,11 +189,11 @@ impl Reconcile {
     }
 }
 
-fn read(text: &str, finish_reason: FinishReason) -> (Opinion, Parse) {
+fn read(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Opinion, Parse) {
     let reply = Reply::read(text, finish_reason, "answer");
     let opinion = Opinion {
         reasoning: reply.prose("reasoning"),
-        answer: reply.answer(),
+        answer: reply.answer(options),
         confidence: reply.confidence(),
     };
     (opinion, reply.parse)

@@ -121,7 +121,6 @@ impl System for SingleLlm {
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
         let question = case.item;
-        let letters: Vec<char> = question.letters().collect();
         let (stage, purpose) = (Stage::Initial, "initial");
         let step = Step { stage, round: 0, purpose, shape: self.shape(question) };
         let calls = (0..self.settings.samples).map(|sample| {
@@ -130,7 +129,7 @@ impl System for SingleLlm {
             call
         });
         let readings = case.ask_all(calls, |text, finish_reason| {
-            parse(text, finish_reason, &self.settings, &letters)
+            parse(text, finish_reason, &self.settings, &question.options)
         })?;
         let readings: Vec<Reading> = readings.into_iter().map(|one| one.value).collect();
         let verdict = verdict(&readings, self.settings.mab_compat);

@@ -4,10 +4,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Method, Settings};
+use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
-use crate::systems::answer::{answer_field, harness_letter, normalise_answer};
 use crate::systems::case::Record;
-use crate::systems::json_object::{self, text, without_thinking};
+use crate::systems::reading::answer::{harness_letter, of_field, of_text};
+use crate::systems::reading::{record, said, text, without_thinking};
 
 /// What a completion says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,16 +36,16 @@ impl Reading {
     }
 }
 
-/// Reads a completion on a question with these option letters. Always succeeds.
+/// Reads a completion on a question with these options. Always succeeds.
 pub fn parse(
     completion: &str,
     finish_reason: FinishReason,
     settings: &Settings,
-    letters: &[char],
+    options: &[Choice],
 ) -> (Reading, Parse) {
     let (mut reading, parse) = match settings.method.reasons() {
-        true => read_thought(completion, finish_reason, settings.mab_compat),
-        false => read_letter(completion, finish_reason),
+        true => read_thought(completion, finish_reason, settings.mab_compat, options),
+        false => read_letter(completion, finish_reason, options),
     };
     if settings.mab_compat {
         // The harness trims the answers of two methods alone.
@@ -52,19 +53,26 @@ pub fn parse(
             Method::ZeroShot | Method::FewShot => reading.written().trim(),
             Method::SelfConsistency | Method::Cot | Method::CotSc => reading.written(),
         };
-        reading.answer = harness_letter(written, letters.iter().copied());
+        reading.answer = harness_letter(written, options.iter().map(|option| option.letter));
     } else {
         reading.written = None;
     }
     (reading, parse)
 }
 
-/// [`Parse::Ok`] is a letter alone; [`Parse::Repaired`] one with marks around it, such as `(B).`; any other text is searched for
-/// one (B.2).
-fn read_letter(completion: &str, finish_reason: FinishReason) -> (Reading, Parse) {
+/// [`Parse::Ok`] is a letter alone; [`Parse::Repaired`] one with marks around it, such as `(B).`; any other text gives what it says.
+fn read_letter(
+    completion: &str,
+    finish_reason: FinishReason,
+    options: &[Choice],
+) -> (Reading, Parse) {
     let written = without_thinking(completion);
-    let answer = normalise_answer(written);
-    let words = written.chars().filter(|c| c.is_alphanumeric()).count();
+    let answer =
+        match record::read(completion, finish_reason, |value| value.get("answer").map(text)) {
+            Some((field, _)) => of_field(&field, completion, options),
+            None => of_text(completion, options),
+        };
+    let words = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, words) {
         (FinishReason::Length, _) => Parse::Fallback,
         (_, 1) if answer.is_empty() => Parse::Fallback,
@@ -75,44 +83,28 @@ fn read_letter(completion: &str, finish_reason: FinishReason) -> (Reading, Parse
     (Reading { thought: None, answer, written: Some(written.to_owned()) }, parse)
 }
 
-/// A record, as it stands or repaired; else what the text's lines say; else, unless the harness is followed, any letter (B.2).
+/// A record, as it stands or repaired; else what the text says, and under `mab_compat` what its lines do.
 fn read_thought(
     completion: &str,
     finish_reason: FinishReason,
     mab_compat: bool,
+    options: &[Choice],
 ) -> (Reading, Parse) {
-    let record = |value: &Value| record(value, mab_compat);
-    if let Some(((thought, written), parse)) = json_object::read(completion, finish_reason, record)
-    {
-        let answer = normalise_answer(&written);
+    let found = |value: &Value| thought(value, mab_compat);
+    if let Some(((thought, written), parse)) = record::read(completion, finish_reason, found) {
+        let answer = of_field(&written, completion, options);
         return (Reading { thought: Some(thought), answer, written: Some(written) }, parse);
     }
-    let said = without_thinking(completion);
-    let (thought, written) = lines(said);
-    let of_line = normalise_answer(&written);
-    let field = answer_field(said, "Answer").or_else(|| answer_field(said, "answer"));
-    let answer = match field {
-        Some(letter) => letter.to_string(),
-        None if of_line.is_empty() => normalise_answer(said),
-        None => of_line,
-    };
+    let (thought, written) = lines(without_thinking(completion));
+    let answer = of_text(completion, options);
     (Reading { thought: Some(thought), answer, written: Some(written) }, Parse::Fallback)
 }
 
 /// Thought and answer of an object with an `Answer`; the harness takes objects without one too.
-fn record(value: &Value, mab_compat: bool) -> Option<(String, String)> {
-    let object = value.as_object()?;
-    let field = |keys: [&str; 2]| {
-        let mut texts = keys.into_iter().filter_map(|key| object.get(key).map(text));
-        texts.find(|text| !text.is_empty())
-    };
-    let named = object.contains_key("Answer") || object.contains_key("answer");
-    (named || mab_compat).then(|| {
-        (
-            field(["Thought", "thought"]).unwrap_or_default(),
-            field(["Answer", "answer"]).unwrap_or_default(),
-        )
-    })
+fn thought(value: &Value, mab_compat: bool) -> Option<(String, String)> {
+    let field = |key: &str| value.get(key).map(text).unwrap_or_default();
+    let is_record = value.get("answer").is_some() || mab_compat;
+    is_record.then(|| (field("thought"), field("answer")))
 }
 
 /// What follows the first colon of the last line with the word thought, and of the last other line with the word answer.
@@ -135,12 +127,11 @@ fn lines(said: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
+    use crate::systems::scripted::question;
 
     fn read(method: Method, mab_compat: bool, text: &str) -> (Reading, Parse) {
         let settings = Settings { method, mab_compat, ..Settings::default() };
-        parse(text, FinishReason::Stop, &settings, &LETTERS)
+        parse(text, FinishReason::Stop, &settings, &question(5).options)
     }
 
     fn letter(text: &str) -> (String, Parse) {
@@ -178,13 +169,15 @@ mod tests {
     }
 
     #[test]
-    fn what_max_tokens_cut_is_a_fallback() {
-        for (method, text) in
-            [(Method::ZeroShot, "B"), (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#)]
-        {
+    fn what_max_tokens_cut_is_never_ok() {
+        for (method, text, expected) in [
+            (Method::ZeroShot, "B", Parse::Fallback),
+            (Method::Cot, r#"{"Thought": "t", "Answer": "B"}"#, Parse::Repaired),
+        ] {
             let settings = Settings { method, ..Settings::default() };
-            let (reading, parse) = parse(text, FinishReason::Length, &settings, &LETTERS);
-            assert_eq!((reading.answer.as_str(), parse), ("B", Parse::Fallback));
+            let (reading, parse) =
+                parse(text, FinishReason::Length, &settings, &question(5).options);
+            assert_eq!((reading.answer.as_str(), parse), ("B", expected));
         }
     }
 
@@ -204,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_record_gives_what_its_lines_say_and_else_any_letter() {
+    fn a_malformed_record_gives_what_its_lines_say_and_else_what_the_text_does() {
         let fallback = |thought: &str, answer: &str| -> (String, String, Parse) {
             (thought.into(), answer.into(), Parse::Fallback)
         };
@@ -215,7 +208,7 @@ mod tests {
         assert_eq!(thought(broken).1, "D");
         assert_eq!(thought("It must be E"), fallback("", "E"));
         assert_eq!(thought(r#"{"Thought": "t"}"#).2, Parse::Fallback);
-        assert_eq!(thought("I cannot help."), fallback("", "I"));
+        assert_eq!(thought("I cannot help."), fallback("", ""));
         assert_eq!(thought(""), fallback("", ""));
     }
 

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::random::SplitMix64;
+use crate::systems::reading::answer::normalise_answer;
+use crate::systems::scripted::question;
 
 const GOOD: &str = concat!(
     r#"{"cot": ["the \"worst\" headache — 10/10", "b", "c"], "answer": "B", "confidence": 0.85, "#,
@@ -16,7 +18,7 @@ const GOOD: &str = concat!(
 );
 
 fn parsed(text: &str) -> (Record, Parse) {
-    parse(text, FinishReason::Stop)
+    parse(text, FinishReason::Stop, &question(5).options)
 }
 
 fn answer(text: &str) -> (String, Parse) {
@@ -77,7 +79,7 @@ fn commas_and_brackets_are_repaired() {
 #[test]
 fn the_answer_alone_is_the_fallback() {
     assert_eq!(
-        answer(r#"{"cot": [oops], "answer" : "D", "confidence": 1}"#),
+        answer(r#""cot": ["oops"], "answer" : "D", "confidence": 1}"#),
         ("D".into(), Parse::Fallback)
     );
     assert_eq!(answer(r#""answer":B"#), ("B".into(), Parse::Fallback));
@@ -85,17 +87,21 @@ fn the_answer_alone_is_the_fallback() {
     assert_eq!((record.answer.as_str(), parse), ("C", Parse::Fallback));
     assert_eq!(record.notes, [Note::AnswerFromText]);
     assert_eq!(record.confidence, 0.0);
-    assert_eq!(answer(r#"{"cot": ["E"]}"#), ("E".into(), Parse::Fallback));
+    // A record without an answer has none.
+    assert_eq!(answer(r#"{"cot": ["E"]}"#), ("".into(), Parse::Fallback));
+    assert_eq!(answer("A patient with a fever: I would wait."), ("".into(), Parse::Fallback));
     assert_eq!(answer(""), ("".into(), Parse::Fallback));
     assert_eq!(parsed("42").0, Record::default());
 }
 
 #[test]
-fn a_completion_cut_by_max_tokens_is_a_fallback() {
-    let (record, parse) = parse(GOOD, FinishReason::Length);
-    assert_eq!(parse, Parse::Fallback);
-    assert_eq!((record.answer.as_str(), record.confidence), ("B", 0.0));
-    assert_eq!(record.cot, [""; 0]);
+fn a_completion_cut_by_max_tokens_keeps_what_it_said() {
+    let options = question(5).options;
+    let (record, how) = parse(GOOD, FinishReason::Length, &options);
+    assert_eq!(how, Parse::Repaired);
+    assert_eq!(record, parsed(GOOD).0);
+    let rambling = format!("{GOOD}\n\nLet me know if you want more on this");
+    assert_eq!(parse(&rambling, FinishReason::Length, &options), (record, Parse::Repaired));
 }
 
 #[test]
@@ -148,8 +154,12 @@ fn hostile_text_never_panics() {
     assert_eq!(parsed(&closers).1, Parse::Fallback);
 }
 
+fn from_json(value: &Value) -> Option<Record> {
+    Record::from_json(value, normalise_answer)
+}
+
 fn read(value: Value) -> Record {
-    Record::from_json(&value).unwrap()
+    from_json(&value).unwrap()
 }
 
 #[test]
@@ -179,9 +189,9 @@ fn an_answer_alone_is_a_record() {
     let expected =
         Record { answer: "C".into(), notes: vec![Note::ConfidenceNotNumeric], ..Record::default() };
     assert_eq!(record, expected);
-    assert_eq!(Record::from_json(&json!({"Answer": "C"})), None);
-    assert_eq!(Record::from_json(&json!("C")), None);
-    assert_eq!(Record::from_json(&json!([{"answer": "C"}])), None);
+    assert_eq!(from_json(&json!({"Answer": "C"})), None);
+    assert_eq!(from_json(&json!("C")), None);
+    assert_eq!(from_json(&json!([{"answer": "C"}])), None);
     assert_eq!(read(json!({"answer": null})).answer, "");
     assert_eq!(read(json!({"answer": ["D"]})).answer, "D");
     assert_eq!(read(json!({"answer": {"letter": "D"}})).answer, "D");
@@ -198,9 +208,11 @@ fn confidence_is_a_number_from_0_to_1() {
     assert_eq!(confidence(json!(0.7)), (0.7, vec![]));
     assert_eq!(confidence(json!(1)), (1.0, vec![]));
     assert_eq!(confidence(json!(" 0.9 ")), (0.9, vec![]));
-    assert_eq!(confidence(json!(95)), (1.0, vec![Note::ConfidenceClamped]));
+    assert_eq!(confidence(json!(95)), (0.95, vec![Note::ConfidenceConverted]));
+    assert_eq!(confidence(json!("high")), (0.85, vec![Note::ConfidenceConverted]));
+    assert_eq!(confidence(json!(1.2)), (1.0, vec![Note::ConfidenceClamped]));
     assert_eq!(confidence(json!(-0.1)), (0.0, vec![Note::ConfidenceClamped]));
-    for odd in [json!("high"), json!(null), json!("NaN"), json!("inf"), json!([0.9]), json!(true)] {
+    for odd in [json!("unknown"), json!(null), json!("NaN"), json!("inf"), json!([]), json!(true)] {
         assert_eq!(confidence(odd), (0.0, vec![Note::ConfidenceNotNumeric]));
     }
     assert!(confidence(json!(-0.0)).0.is_sign_positive());

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::{answer_field, normalise_answer};
-use super::case::Record;
-use super::json_object::{self, number, without_thinking};
+use super::answer::{of_field, of_text};
+use super::{confidence, record, said};
+use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
 
 /// An answer and the reasons for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,13 +53,11 @@ impl Reply {
     /// its lines count.
     pub fn read(text: &str, finish_reason: FinishReason, key: &str) -> Reply {
         let object = |value: &Value| {
-            let object = value.as_object()?;
-            let fields = object.iter().map(|(key, value)| (lower(key), value.clone()));
-            let fields: Map<String, Value> = fields.collect();
-            fields.contains_key(key).then_some(fields)
+            let fields = value.as_object()?;
+            fields.contains_key(key).then(|| fields.clone())
         };
-        let found = json_object::read(text, finish_reason, object);
-        let text = without_thinking(text).trim().to_owned();
+        let found = record::read(text, finish_reason, object);
+        let text = said(text).to_owned();
         let (fields, parse) = found.unwrap_or_else(|| (lines(&text), Parse::Fallback));
         Reply { fields, parse, text }
     }
@@ -77,52 +76,30 @@ impl Reply {
         }
     }
 
-    /// The letter under `answer` (MED-MAD, B.2), as [`Reply::given`] finds it.
-    pub fn answer(&self) -> String {
-        normalise_answer(&self.given())
+    /// The letter under `answer`; where no object was found, of the line of that name, or what the text says.
+    pub fn answer(&self, options: &[Choice]) -> String {
+        let given = text_of(self.get("answer"));
+        if self.parse != Parse::Fallback {
+            return of_field(&given, &self.text, options);
+        }
+        of_text(&self.text, options)
     }
 
-    /// What was given as the answer: the field; where no object was found, the line of that name, else `"answer": "B"` anywhere, else
-    /// the whole text.
+    /// What was given as the answer, as it was written: the field; where no object was found, the line of that name, else the whole
+    /// text.
     pub fn given(&self) -> String {
         let given = text_of(self.get("answer"));
-        if self.parse != Parse::Fallback || !given.is_empty() {
-            return given;
-        }
-        match answer_field(&self.text, "answer") {
-            Some(letter) => letter.to_string(),
-            None => self.text.clone(),
+        match self.parse != Parse::Fallback || !given.is_empty() {
+            true => given,
+            false => self.text.clone(),
         }
     }
 
-    /// The number under `confidence`, from 0 to 1; 0 where it is no number.
+    /// What stands under `confidence`, from 0 to 1; 0 where nothing can be read.
     pub fn confidence(&self) -> f64 {
         // Adding 0 turns -0 into 0.
-        number(self.get("confidence")).unwrap_or(0.0).clamp(0.0, 1.0) + 0.0
+        confidence(self.get("confidence")).unwrap_or(0.0) + 0.0
     }
-}
-
-/// How texts begin in which a model declines.
-const REFUSALS: [&str; 12] = [
-    "i can't help",
-    "i cannot help",
-    "i can't assist",
-    "i cannot assist",
-    "i can't answer",
-    "i cannot answer",
-    "i'm unable to",
-    "i am unable to",
-    "i'm sorry, but i",
-    "i am sorry, but i",
-    "sorry, but i can",
-    "i must decline",
-];
-
-/// Whether a text declines instead of answering.
-pub fn refuses(text: &str) -> bool {
-    let text = without_thinking(text).trim().to_lowercase();
-    let text = text.replace('\u{2019}', "'");
-    REFUSALS.iter().any(|words| text.starts_with(words))
 }
 
 /// The text under a key of a record.
@@ -164,6 +141,7 @@ fn lower(key: &str) -> String {
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
+    use crate::systems::scripted::question;
 
     fn read(text: &str) -> Reply {
         Reply::read(text, FinishReason::Stop, "answer")
@@ -173,11 +151,14 @@ mod tests {
     fn an_object_is_read_whatever_the_case_of_its_keys() {
         let reply = read(r#"{"Explanation": " fits ", "ANSWER": "(b)", "confidence": "0.7"}"#);
         assert_eq!(reply.parse, Parse::Ok);
-        assert_eq!((reply.answer().as_str(), reply.confidence()), ("B", 0.7));
+        assert_eq!((reply.answer(&question(5).options).as_str(), reply.confidence()), ("B", 0.7));
         assert_eq!(reply.prose("explanation"), "fits");
         assert_eq!(reply.prose("reasoning"), "");
         let fenced = read("```json\n{\"answer\": \"C\", \"explanation\": [\"x\", \"y\"],}\n```");
-        assert_eq!((fenced.parse, fenced.answer().as_str()), (Parse::Repaired, "C"));
+        assert_eq!(
+            (fenced.parse, fenced.answer(&question(5).options).as_str()),
+            (Parse::Repaired, "C")
+        );
         assert_eq!(fenced.prose("explanation"), "x\ny");
     }
 
@@ -186,31 +167,43 @@ mod tests {
         let reply = read("**Explanation:** it fits: well\n- Answer: D\nConfidence: 0.9");
         assert_eq!(reply.parse, Parse::Fallback);
         assert_eq!(reply.prose("explanation"), "it fits: well");
-        assert_eq!((reply.answer().as_str(), reply.confidence()), ("D", 0.9));
+        assert_eq!((reply.answer(&question(5).options).as_str(), reply.confidence()), ("D", 0.9));
         let last = read("answer: A\nanswer: E");
-        assert_eq!(last.answer(), "E");
+        assert_eq!(last.answer(&question(5).options), "E");
         let broken = read("{\n  \"explanation\": oops,\n  \"answer\": \"C\",\n");
-        assert_eq!((broken.parse, broken.answer().as_str()), (Parse::Fallback, "C"));
+        assert_eq!(
+            (broken.parse, broken.answer(&question(5).options).as_str()),
+            (Parse::Repaired, "C")
+        );
         assert_eq!(broken.prose("explanation"), "oops");
     }
 
     #[test]
     fn the_text_counts_where_there_is_neither() {
         let reply = read("The best option is C.");
-        assert_eq!((reply.answer().as_str(), reply.parse), ("C", Parse::Fallback));
+        assert_eq!(
+            (reply.answer(&question(5).options).as_str(), reply.parse),
+            ("C", Parse::Fallback)
+        );
         assert_eq!(reply.prose("explanation"), "The best option is C.");
         let refusal = read("My policy forbids it.");
-        assert_eq!((refusal.answer().as_str(), refusal.confidence()), ("I", 0.0));
-        assert_eq!(read("Sorry, no.").answer(), "");
-        assert_eq!(read("").answer(), "");
+        assert_eq!(
+            (refusal.answer(&question(5).options).as_str(), refusal.confidence()),
+            ("", 0.0)
+        );
+        assert_eq!(read("Sorry, no.").answer(&question(5).options), "");
+        assert_eq!(read("").answer(&question(5).options), "");
     }
 
     #[test]
-    fn a_text_that_was_cut_short_is_a_fallback_and_keeps_its_answer() {
-        let cut = r#"{"explanation": "A is out", "answer": "C"}"#;
+    fn a_text_that_was_cut_short_keeps_what_it_said() {
+        let cut = r#"{"explanation": "A is out", "answer": "C", "confidence": 0."#;
         let reply = Reply::read(cut, FinishReason::Length, "answer");
-        assert_eq!((reply.parse, reply.answer().as_str()), (Parse::Fallback, "C"));
-        assert!(reply.prose("explanation").starts_with("A is out"));
+        assert_eq!(
+            (reply.parse, reply.answer(&question(5).options).as_str()),
+            (Parse::Repaired, "C")
+        );
+        assert_eq!(reply.prose("explanation"), "A is out");
     }
 
     #[test]
@@ -218,7 +211,7 @@ mod tests {
         let reply = read(r#"{"explanation": "because"}"#);
         assert_eq!(reply.parse, Parse::Fallback);
         let empty = read(r#"{"answer": null, "explanation": "A or B"}"#);
-        assert_eq!((empty.parse, empty.answer().as_str()), (Parse::Ok, ""));
+        assert_eq!((empty.parse, empty.answer(&question(5).options).as_str()), (Parse::Ok, ""));
     }
 
     #[test]
@@ -227,14 +220,14 @@ mod tests {
             read(&format!(r#"{{"answer": "A", "confidence": {value}}}"#)).confidence()
         };
         let cases = [
-            ("95", 1.0),
+            ("95", 0.95),
             ("-0.5", 0.0),
             ("-0.0", 0.0),
-            ("\"85%\"", 0.0),
+            ("\"85%\"", 0.85),
             ("\"NaN\"", 0.0),
             ("\" 0.25 \"", 0.25),
             ("null", 0.0),
-            ("[0.9]", 0.0),
+            ("[0.9]", 0.9),
         ];
         for (given, expected) in cases {
             assert_eq!(confidence(given), expected, "{given}");
@@ -252,7 +245,7 @@ mod tests {
                 .map(|_| PIECES[random.below(PIECES.len() as u64) as usize])
                 .collect();
             let reply = read(&text);
-            assert!(reply.answer().len() <= 1, "{text}");
+            assert!(reply.answer(&question(5).options).len() <= 1, "{text}");
             reply.prose("explanation");
         }
     }

@@ -1,4 +1,32 @@
-//! The letter in an answer: A to J, whatever is written around it (App. B.2).
+//! The letter of an answer: of a record's field by MED-MAD's rule (App. B.2), of a text by what it says, or by MedAgentBoard's own rules.
+
+use super::letter::{announced_letter, letter};
+use super::standing::plain;
+use super::{record, said};
+use crate::data::Choice;
+
+/// The letter of a record's field, in the reply that the record stands in. A field that is an option's text is that option; any other
+/// is read by App. B.2. Empty where the reply then announces another letter.
+pub fn of_field(field: &str, reply: &str, options: &[Choice]) -> String {
+    let same: Vec<&Choice> =
+        options.iter().filter(|option| plain(&option.text) == plain(field)).collect();
+    let found = match same[..] {
+        [one] if field.trim().chars().count() > 1 => one.letter.to_string(),
+        _ => normalise_answer(field),
+    };
+    let after = said(reply).rsplit_once('}').map_or("", |(_, after)| after);
+    match announced_letter(after, options) {
+        Some(other) if !found.starts_with(other) => String::new(),
+        _ => found,
+    }
+}
+
+/// The letter of a reply that has no record: of its field, where it is one that broke; else what its words say.
+pub fn of_text(reply: &str, options: &[Choice]) -> String {
+    let text = said(reply);
+    let found = answer_field(text).or_else(|| letter(&record::prose(text), options));
+    found.map_or(String::new(), String::from)
+}
 
 /// One letter A–J, or nothing (App. B.2, B.7): the first that stands alone as a word, else the last
 /// anywhere, in the text's upper case.
@@ -25,13 +53,22 @@ pub fn leading_letter(text: &str) -> Option<char> {
     (is_letter(letter) && ends).then_some(letter)
 }
 
-/// The first match of `"answer"\s*:\s*"?([A-J])` in a broken record, for this spelling of the key.
-pub fn answer_field(text: &str, key: &str) -> Option<char> {
-    text.split(&format!("\"{key}\"")).skip(1).find_map(|after| {
-        let value = after.trim_start().strip_prefix(':')?.trim_start();
-        let value = value.strip_prefix('"').unwrap_or(value);
-        value.chars().next().filter(|c| is_letter(*c))
-    })
+/// The last letter after `"answer":` in a broken record.
+fn answer_field(text: &str) -> Option<char> {
+    let lower = text.to_ascii_lowercase();
+    let places = lower.match_indices("answer").map(|(at, word)| at + word.len());
+    let letters = places.filter_map(|end| {
+        let value = text[end..].strip_prefix(['"', '\'', '”'])?.trim_start();
+        let value = value.strip_prefix([':', '='])?.trim_start();
+        let value = value.trim_start_matches(['"', '\'', '“', '(', '*']);
+        let mut characters = value.chars();
+        let letter = characters.next().filter(|c| is_letter(*c))?;
+        let ends = characters
+            .next()
+            .is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '/' | '|'));
+        ends.then_some(letter)
+    });
+    letters.last()
 }
 
 /// The letter that MedAgentBoard's single-model baselines take from an answer of more than one character: the first of `letters` that

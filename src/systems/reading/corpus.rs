@@ -1,0 +1,210 @@
+//! Replies as models write them, in `tests/replies/`, each read as the system reads it that asked for it.
+//!
+//! What a person could argue about (`debatable`) is left out; the rest must never be read as another letter or verdict.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::refuses;
+use super::reply::Reply;
+use crate::data::Choice;
+use crate::record::{FinishReason, Parse};
+use crate::systems::medguards::parse::{Located, Wanted, read as read_tags};
+use crate::systems::single_llm::{Method, Settings, parse::parse as parse_single};
+use crate::systems::{healthcareagent, medagents, medmad};
+
+/// How a reading went against what a person takes from a reply.
+#[derive(Debug, Default)]
+struct Tally {
+    read: usize,
+    wrong: Vec<String>,
+    unread: Vec<String>,
+}
+
+impl Tally {
+    fn count<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        id: &str,
+        found: Option<T>,
+        meant: Option<T>,
+    ) {
+        self.read += 1;
+        match (&found, &meant) {
+            (found, meant) if found == meant => {}
+            (None, Some(_)) => self.unread.push(format!("{id}: {meant:?}")),
+            _ => self.wrong.push(format!("{id}: read {found:?}, means {meant:?}")),
+        }
+    }
+}
+
+fn replies(system: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/replies/{system}.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn is_debatable(reply: &Value, field: &str) -> bool {
+    reply["debatable"].as_array().is_some_and(|fields| fields.iter().any(|one| one == field))
+}
+
+fn finish_reason(reply: &Value) -> FinishReason {
+    match reply["finish_reason"].as_str() {
+        Some("length") => FinishReason::Length,
+        _ => FinishReason::Stop,
+    }
+}
+
+fn options(reply: &Value) -> Vec<Choice> {
+    let options = reply["options"].as_object().unwrap().iter();
+    let choice = |(letter, text): (&String, &Value)| Choice {
+        letter: letter.chars().next().unwrap(),
+        text: text.as_str().unwrap().to_owned(),
+    };
+    options.map(choice).collect()
+}
+
+/// The letter that a call counts with, as its system reads it.
+fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
+    let (text, finish) = (reply["text"].as_str().unwrap(), finish_reason(reply));
+    match system {
+        "medmad" => {
+            let (record, parse) = medmad::record::parse(text, finish, options);
+            (record.answer, parse)
+        }
+        "single_llm" => {
+            let method = match reply["method"].as_str().unwrap() {
+                "zero-shot" => Method::ZeroShot,
+                "few-shot" => Method::FewShot,
+                "cot" => Method::Cot,
+                "self-consistency" => Method::SelfConsistency,
+                _ => Method::CotSc,
+            };
+            let settings = Settings { method, ..Settings::default() };
+            let (reading, parse) = parse_single(text, finish, &settings, options);
+            (reading.answer, parse)
+        }
+        "healthcareagent" => {
+            let (read, parse) = healthcareagent::parse::conclusion(text, finish, options);
+            (read.answer, parse)
+        }
+        "medagents" if reply["form"] == "original" => {
+            let (read, parse) = medagents::texts::read_answer(text, finish, options);
+            (read.answer, parse)
+        }
+        _ => {
+            let read = Reply::read(text, finish, "answer");
+            (read.answer(options), read.parse)
+        }
+    }
+}
+
+#[test]
+fn no_letter_is_misread() {
+    let mut tally = Tally::default();
+    for system in ["medmad", "single_llm", "healthcareagent", "medagents", "mdagents", "reconcile"]
+    {
+        for reply in replies(system) {
+            let means = &reply["means"];
+            if means.get("answer").is_none() || is_debatable(&reply, "answer") {
+                continue;
+            }
+            let options = options(&reply);
+            let (found, parse) = letter(system, &reply, &options);
+            let text = reply["text"].as_str().unwrap();
+            let declines = found.is_empty() && parse == Parse::Fallback && refuses(text);
+            let id = reply["id"].as_str().unwrap();
+            assert!(!declines || means["answer"].is_null(), "{id} is no refusal");
+            let found = found.chars().next();
+            let found = found.filter(|letter| options.iter().any(|one| one.letter == *letter));
+            let meant = means["answer"].as_str().and_then(|letter| letter.chars().next());
+            tally.count(id, found, meant);
+        }
+    }
+    println!("{} letters, {} unread", tally.read, tally.unread.len());
+    // App. B.2 takes the first letter of a record's field, whatever else it says.
+    let by_rule = ["medmad-030", "medmad-033", "healthcareagent-046", "reconcile-026"];
+    tally.wrong.retain(|wrong| !by_rule.iter().any(|id| wrong.starts_with(id)));
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    assert!(tally.unread.len() * 100 <= tally.read * 3, "{:#?}", tally.unread);
+}
+
+#[test]
+fn no_verdict_is_misread() {
+    let mut tally = Tally::default();
+    for reply in replies("medguards") {
+        if reply["purpose"] != "detection" || is_debatable(&reply, "flag") {
+            continue;
+        }
+        let wanted = match reply["structure"].as_str() {
+            Some("all-at-once") => Wanted::Everything,
+            Some(_) => continue,
+            None => Wanted::Label,
+        };
+        let said = read_tags(wanted, reply["text"].as_str().unwrap(), false).0;
+        tally.count(reply["id"].as_str().unwrap(), said.flag, reply["means"]["flag"].as_bool());
+    }
+    println!("{} verdicts, {} unread", tally.read, tally.unread.len());
+    assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
+    assert!(tally.unread.len() * 100 <= tally.read * 3, "{:#?}", tally.unread);
+}
+
+#[test]
+fn no_place_is_misread() {
+    let (mut flags, mut wrong) = (Tally::default(), Tally::default());
+    for reply in replies("medguards") {
+        if reply["purpose"] != "localisation" || is_debatable(&reply, "flag") {
+            continue;
+        }
+        let sentences = reply["sentences"].as_array().unwrap().len();
+        let located = read_tags(Wanted::Place, reply["text"].as_str().unwrap(), false).0.located;
+        let flag = match &located {
+            // A number beyond the note is no place.
+            Located::Said(said) if said.parse().is_ok_and(|id: usize| id >= sentences) => None,
+            Located::Said(_) => Some(true),
+            Located::Nothing => Some(false),
+            Located::Malformed => None,
+        };
+        let id = reply["id"].as_str().unwrap();
+        flags.count(id, flag, reply["means"]["flag"].as_bool());
+        let (Some(meant), Located::Said(said)) =
+            (reply["means"]["sentence_text"].as_str(), &located)
+        else {
+            continue;
+        };
+        let is_same = super::standing::plain(said).contains(&super::standing::plain(meant));
+        wrong.count(id, Some(is_same), Some(true));
+    }
+    println!(
+        "{} places, {} unread; {} texts, {} wrong",
+        flags.read,
+        flags.unread.len(),
+        wrong.read,
+        wrong.wrong.len()
+    );
+    assert!(wrong.wrong.is_empty(), "{:#?}", wrong.wrong);
+    assert!(flags.wrong.is_empty(), "{:#?}", flags.wrong);
+    assert!(flags.unread.len() * 100 <= flags.read * 3, "{:#?}", flags.unread);
+}
+
+#[test]
+fn no_base_model_is_misread() {
+    let (mut flags, mut places) = (Tally::default(), Tally::default());
+    for reply in replies("base_llm") {
+        let sentences = reply["sentences"].as_array().unwrap().len();
+        let reading =
+            crate::systems::base_llm::read(reply["text"].as_str().unwrap(), sentences, false).0;
+        let (id, means) = (reply["id"].as_str().unwrap(), &reply["means"]);
+        if !is_debatable(&reply, "flag") {
+            flags.count(id, reading.flag, means["flag"].as_bool());
+        }
+        if !is_debatable(&reply, "sentence") {
+            places.count(id, reading.sentence_id, means["sentence"].as_u64().map(|id| id as usize));
+        }
+    }
+    println!("{} flags, {} unread; {} places", flags.read, flags.unread.len(), places.read);
+    assert!(flags.wrong.is_empty(), "{:#?}", flags.wrong);
+    assert!(places.wrong.is_empty(), "{:#?}", places.wrong);
+    assert!(flags.unread.len() * 100 <= flags.read * 3, "{:#?}", flags.unread);
+    assert!(places.unread.len() * 100 <= places.read * 3, "{:#?}", places.unread);
+}

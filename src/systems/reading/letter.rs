@@ -1,0 +1,269 @@
+//! The letter of an option in a text as models write them; nothing where a careful reader would find none.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::standing::{
+    Place, clause_start, is_one_of_several, is_ruled_out, last_word, plain, stands_alone,
+};
+use crate::data::Choice;
+
+/// What stands between a word such as «answer» and its letter: marks, and words that say no more.
+const BETWEEN: &str = r#"(?:[\s*_"'“”‘’`\[$<>:=,#~-]|&nbsp;|\\?\(|\\?\{|\\boxed|\\text(?:bf|it)?|\\mathbf|\\mathrm|\boption\b|\bchoice\b|\bletter\b|\bclearly\b|\bdefinitely\b|\btherefore\b|\bthus\b|\bmost likely\b|\bprobably\b|\bindeed\b|\bopci[oó]n\b|\bOption\b|选项|选择|الخيار)*"#;
+
+/// A letter as an answer is announced.
+static ANNOUNCED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let is = r"(?:is|are|was|would be|should be|must be|will be|has to be|remains|seems to be|appears to be|being|:|=|：|—|–|->|→|-)";
+    let subject = r"(?:answer|answer choice|(?:correct|best|right|final|my|selected|chosen|preferred) (?:option|choice|letter|pick|decision|vote|response)|selection|conclusion|verdict|ans)";
+    let weak_subject = r"(?:option|choice|diagnosis|decision|vote|response|pick)";
+    let patterns = [
+        // Answer: E; the correct answer is (E); final answer - E
+        format!(r"(?i:\b{subject}\b)[\s*_)'`\x22“”]*(?i:\(?(?:letter|choice|option)\)?)?[\s*_'`\x22“”]*(?i:{is}){BETWEEN}([A-Ja-j])"),
+        format!(r"(?i:\b{weak_subject}\b)[\s*_]*(?i:(?:is|would be|should be|must be|remains)\b){BETWEEN}([A-J])"),
+        // **Answer** E
+        format!(r"(?i:\*\*\s*(?:final |correct |best )?answer\s*:?\s*\*\*){BETWEEN}([A-J])"),
+        r"\\boxed\s*\{[\s{(*]*(?:\\text(?:bf|it)?\s*\{)?[\s({*]*([A-Ja-j])".to_owned(),
+        // I choose E; we would go with option E
+        format!(r"(?i:\b(?:choose|chose|choosing|pick|select|selected|selecting|go with|going with|went with|settle on|vote for|voting for|stick with|sticking with|stay with|opt for|leaning towards?|lean towards?|in favou?r of|favou?r|maintain|keep|change (?:my answer )?to|switch to|answer with|answer)\b){BETWEEN}([A-J])"),
+        // so E is the answer; option E is correct
+        r"(?:^|[\s(*_`\[])([A-J])[)\].*_`:]*\s+(?:(?:\([^)]*\)|[^.\n]{0,80}?)\s+)?(?i:(?:is|as|seems|appears|remains)\s+(?:clearly |definitely |therefore |thus |indeed |probably |most likely |by far )*(?:the\s+)?(?:single\s+)?(?:most\s+)?(?:correct|best|right|appropriate|likely|accurate|suitable|final)\b)".to_owned(),
+        format!(r"(?i:\b(?:die (?:richtige |korrekte |beste )?antwort|antwort|lösung|la (?:respuesta|opción)(?: correcta| más probable)?|respuesta(?: correcta| final)?|opción correcta|la (?:bonne )?réponse(?: correcte| finale)?|réponse(?: correcte| finale)?|a resposta(?: correta)?|la risposta(?: corretta)?|risposta)\b)[\s*_]*(?i:ist|lautet|wäre|es|sería|est|serait|è|é|:|=|：){BETWEEN}([A-J])"),
+        format!(r"(?:正确答案|答案|最佳选项|选择|应选|故选|因此选|所以选|选){{1}}(?:应该|应)?(?:是|为|：|:)?{BETWEEN}([A-J])"),
+        format!(r"(?:الإجابة|الجواب)(?: الصحيحة| الصحيح)?\s*(?:هي|هو|:)?{BETWEEN}([A-J])"),
+    ];
+    patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
+});
+
+/// A line that is a letter with marks around it, or a letter in bold or brackets before an option's text.
+static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^[\s>#*_"'“`(\[{-]*([A-J])(?:[\s*_"'”`)\]}.!]*$|\s*[)\].:*_—–]+\s*\S.*$)"#)
+        .ok()
+});
+
+/// Where a model goes on with a question of its own.
+static NEXT_QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?m)^[\s*#_]*(?:(?:Next |New )?Question(?: \d+)?|Q\d*|User|Human|Input|Options|Case \d+)\s*[*_]*:").ok()
+});
+
+/// The letter that a text gives as its answer. Where an answer is announced, the last announcement counts; else a line of its own, the
+/// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
+/// letters, nor is an option that is ruled out. `None` where none or more than one remains.
+pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
+    let text = &until_next_question(text);
+    if let [alone] = text.trim().trim_matches(|c: char| !c.is_alphanumeric()).as_bytes() {
+        return Some(char::from(*alone).to_ascii_uppercase()).filter(|c| ('A'..='J').contains(c));
+    }
+    let announced = announced(text, options);
+    if let Some(last) = announced.last() {
+        return (!is_one_of_several(&text[last.at..])).then_some(last.letter);
+    }
+    by_line(text, options)
+        .or_else(|| by_text(text, options))
+        .or_else(|| by_last_letter(text, options))
+}
+
+/// The text before a question that the model made up, if anything was answered before.
+fn until_next_question(text: &str) -> String {
+    let turn = [
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<end_of_turn>",
+        "<|start_header_id|>",
+        "<|im_start|>",
+        "<start_of_turn>",
+    ];
+    let text =
+        turn.iter().filter_map(|turn| text.find(turn)).min().map_or(text, |end| &text[..end]);
+    let next = NEXT_QUESTION.as_ref().into_iter().flat_map(|next| next.find_iter(text));
+    let mut ends = next.map(|next| next.start()).filter(|start| *start > 0);
+    match ends.find(|end| !announced(&text[..*end], &[]).is_empty()) {
+        Some(end) => text[..end].to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+fn announced(text: &str, options: &[Choice]) -> Vec<Place> {
+    let mut found: Vec<Place> = Vec::new();
+    for pattern in ANNOUNCED.iter() {
+        // Announcements may follow each other without a gap.
+        for captures in pattern.captures_iter(text) {
+            let Some(group) = captures.get(1) else { continue };
+            let Some(written) = group.as_str().chars().next() else { continue };
+            let marked = text[..group.start()].ends_with(['(', '{', '[', '*', '"', '\'', '`', '“']);
+            if (written.is_lowercase() && !is_closed(&text[group.end()..], marked))
+                || !stands_alone(text, group.start(), options)
+            {
+                continue;
+            }
+            let before = &text[..captures.get(0).map_or(0, |whole| whole.start())];
+            let clause = &text[clause_start(text, group.start())..group.start()];
+            let denies = [
+                "not ",
+                "n't ",
+                "wrong",
+                "incorrect answer",
+                "instead of",
+                "if i ",
+                "if we ",
+                "had i ",
+                "could have ",
+                "would have ",
+                "almost ",
+                "tempt",
+                "at first",
+                "initially",
+            ]
+            .iter()
+            .any(|no| clause.to_lowercase().contains(no));
+            let of_peer = before.ends_with(' ')
+                && ["agent", "doctor", "their", "previous", "other"]
+                    .iter()
+                    .any(|who| last_word(before) == *who);
+            if !denies && !of_peer {
+                found.push(Place { letter: written.to_ascii_uppercase(), at: group.start() });
+            }
+        }
+    }
+    found.sort_by_key(|place| place.at);
+    found
+}
+
+/// A letter in lower case counts between marks, or where nothing else is said.
+fn is_closed(after: &str, marked: bool) -> bool {
+    let rest = after.trim_start_matches([')', '}', ']', '*', '"', '\'', '`', '”', '.']);
+    marked && rest.len() < after.len() || rest.trim().is_empty() || rest.starts_with('\n')
+}
+
+/// The one letter that stands in a line of its own, or before a line.
+fn by_line(text: &str, options: &[Choice]) -> Option<char> {
+    let lines = LINE.as_ref()?.captures_iter(text).filter_map(|captures| captures.get(1));
+    let lines = lines.filter(|group| stands_alone(text, group.start(), options));
+    let found: Vec<Place> = lines
+        .filter_map(|group| {
+            Some(Place { letter: group.as_str().chars().next()?, at: group.start() })
+        })
+        .collect();
+    let has = |place: &&Place| {
+        options.is_empty() || options.iter().any(|option| option.letter == place.letter)
+    };
+    let is_alone = |place: &&Place| {
+        let line = text[place.at + 1..].lines().next().unwrap_or_default();
+        !line.contains(char::is_alphanumeric)
+    };
+    if let Some(alone) = found.iter().rev().filter(has).find(is_alone) {
+        return Some(alone.letter);
+    }
+    let mut letters: Vec<char> = found.iter().filter(has).map(|place| place.letter).collect();
+    letters.dedup();
+    let [only] = letters[..] else { return None };
+    let place = found.iter().find(|place| place.letter == only)?;
+    let line = text[place.at..].lines().next().unwrap_or_default();
+    (!is_ruled_out(text, *place) && !is_one_of_several(line)).then_some(only)
+}
+
+/// The last letter of the last sentence that has one, where no other of that sentence stands against it.
+fn by_last_letter(text: &str, options: &[Choice]) -> Option<char> {
+    let has = |letter: char| options.iter().any(|option| option.letter == letter);
+    let places =
+        text.char_indices().filter(|(_, c)| has(*c)).map(|(at, letter)| Place { letter, at });
+    let alone: Vec<Place> = places.filter(|place| stands_alone(text, place.at, options)).collect();
+    let last = alone.iter().rfind(|place| !is_ruled_out(text, **place))?;
+    // What follows it must not rule out more: then the text is still on its way.
+    if alone.last() != Some(last) && text.len() > 2_000 {
+        return None;
+    }
+    let start = sentence_start(text, last.at);
+    let mut others = alone.iter().filter(|place| place.at >= start && !is_ruled_out(text, **place));
+    let decides = [
+        "so ",
+        "therefore",
+        "thus",
+        "hence",
+        "conclu",
+        "must be",
+        "leaves",
+        "leaving",
+        "left",
+        "best",
+        "it's",
+        "it is",
+    ];
+    let clause = text[clause_start(text, last.at)..last.at].to_lowercase();
+    let is_decided = decides.iter().any(|word| clause.contains(word));
+    (is_decided || others.all(|place| place.letter == last.letter)).then_some(last.letter)
+}
+
+fn sentence_start(text: &str, at: usize) -> usize {
+    let ends = text[..at].rmatch_indices(['.', '\n', '!', '?']);
+    let mut ends =
+        ends.filter(|(end, mark)| *mark == "\n" || text[end + 1..].starts_with([' ', '\n']));
+    ends.next().map_or(0, |(end, _)| end + 1)
+}
+
+/// The one option whose text is the reply, or stands in what announces the answer, or in the last sentence.
+fn by_text<'a>(text: &'a str, options: &[Choice]) -> Option<char> {
+    static ANNOUNCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i:\b(?:answer|diagnosis|choice|option|response|recommendation|respuesta|réponse|antwort)\b[^.\n:]{0,60}?(?:\bis\b|\bwould be\b|\bes\b|\best\b|\bist\b|:)|答案(?:是|为|：|:)|الإجابة[^:.\n]{0,20}(?:هي|:))").ok()
+    });
+    let said = ANNOUNCES.as_ref()?.find_iter(text).last().map(|found| {
+        let rest = &text[found.end()..];
+        let end = rest
+            .trim_start()
+            .find(['\n'])
+            .map_or(rest.len(), |end| end + rest.len() - rest.trim_start().len());
+        &rest[..end]
+    });
+    let trimmed = text.trim();
+    let last = trimmed
+        [sentence_start(trimmed, trimmed.len().saturating_sub(1).min(floor(trimmed)))..]
+        .trim();
+    let parts = [said, Some(last).filter(|last| last.len() < 400)];
+    let whole = |part: &str| options.iter().find(|option| plain(&option.text) == plain(part));
+    let without_marks = |part: &'a str| part.split(['\n', '.', '(']).next().unwrap_or_default();
+    let alone = parts.into_iter().flatten().find_map(|part| whole(without_marks(part)));
+    alone
+        .map(|option| option.letter)
+        .or_else(|| parts.into_iter().flatten().find_map(|part| named(part, options)))
+}
+
+/// The last place before the last character.
+fn floor(text: &str) -> usize {
+    text.char_indices().next_back().map_or(0, |(at, _)| at)
+}
+
+/// The one option whose text is said in a part of a text; options that are part of another's text do not count beside it.
+fn named(part: &str, options: &[Choice]) -> Option<char> {
+    let against = ["rather than", "instead of", ", not ", " but not ", " unlike "];
+    let end = against.iter().filter_map(|word| part.find(word)).filter(|end| *end > 0).min();
+    let part = plain(&part[..end.unwrap_or(part.len())]);
+    let has = |option: &&Choice| {
+        let text = plain(&option.text);
+        text.trim().len() > 2 && part.match_indices(&text).any(|(at, _)| !denied(&part[..at]))
+    };
+    let found: Vec<&Choice> = options.iter().filter(has).collect();
+    let longest = found.iter().copied().filter(|option| {
+        let text = plain(&option.text);
+        !found.iter().any(|other| {
+            other.letter != option.letter
+                && plain(&other.text).contains(&text)
+                && plain(&other.text).len() > text.len()
+        })
+    });
+    let longest: Vec<&Choice> = longest.collect();
+    match longest[..] {
+        [one] => Some(one.letter),
+        _ => None,
+    }
+}
+
+fn denied(before: &str) -> bool {
+    [" not ", " rule out ", " rules out ", " excludes ", " without ", " unlike ", " than "]
+        .iter()
+        .any(|no| before.ends_with(&no[..no.len()]))
+}
+
+/// The last letter that a text announces as its answer.
+pub fn announced_letter(text: &str, options: &[Choice]) -> Option<char> {
+    announced(&until_next_question(text), options).last().map(|place| place.letter)
+}

@@ -1,0 +1,109 @@
+//! The JSON record that a reply holds: as it stands, else as near to JSON as models write it.
+
+use serde_json::{Map, Value};
+
+use super::{json, said};
+use crate::record::{FinishReason, Parse};
+
+/// How deep a record may lie in objects around it.
+const MAX_AROUND: usize = 3;
+
+/// The record in a reply, by what `record` makes of an object whose keys are in lower case; `None` where there is none.
+///
+/// Thinking is cut first. What remains is [`Parse::Ok`] where all of it is one record, and [`Parse::Repaired`] where a record stands in
+/// it: fenced, near to JSON, with words around or its end cut off. Of several the last counts: a model that writes two corrects itself.
+pub fn read<T>(
+    text: &str,
+    finish_reason: FinishReason,
+    record: impl Fn(&Value) -> Option<T>,
+) -> Option<(T, Parse)> {
+    let text = said(text);
+    let exact = serde_json::from_str::<Value>(text).ok();
+    if let Some(found) =
+        exact.as_ref().and_then(Value::as_object).and_then(|object| record(&lower(object)))
+    {
+        let parse = match finish_reason {
+            FinishReason::Length => Parse::Repaired,
+            _ => Parse::Ok,
+        };
+        return Some((found, parse));
+    }
+    let found = match exact {
+        // An object in a string.
+        Some(Value::String(inner)) => last(&inner, &record),
+        _ => last(text, &record),
+    };
+    found
+        .or_else(|| last(&text.replace("\\\"", "\""), &record))
+        .map(|found| (found, Parse::Repaired))
+}
+
+fn last<T>(text: &str, record: &impl Fn(&Value) -> Option<T>) -> Option<T> {
+    json::objects(text).iter().rev().find_map(|found| within(&found.object, record, 0))
+}
+
+/// The record that an object is, or that stands in it.
+fn within<T>(
+    object: &Map<String, Value>,
+    record: &impl Fn(&Value) -> Option<T>,
+    depth: usize,
+) -> Option<T> {
+    if object.is_empty() {
+        return None;
+    }
+    record(&lower(object)).or_else(|| {
+        let mut inner = object.values().filter_map(Value::as_object);
+        (depth < MAX_AROUND).then(|| inner.find_map(|inner| within(inner, record, depth + 1)))?
+    })
+}
+
+/// An object with its keys in lower case, words joined by `_`.
+fn lower(object: &Map<String, Value>) -> Value {
+    let key = |key: &String| match key.trim().to_lowercase().replace([' ', '-'], "_").as_str() {
+        "final_answer" | "correct_answer" | "answer_choice" | "best_answer" => "answer".to_owned(),
+        key => key.to_owned(),
+    };
+    Value::Object(object.iter().map(|(name, value)| (key(name), value.clone())).collect())
+}
+
+/// A reply without the objects in it.
+pub fn prose(text: &str) -> String {
+    let mut prose = String::new();
+    let mut end = 0;
+    for found in json::objects(text) {
+        if !found.object.is_empty() {
+            prose += &text[end..found.place.start];
+            end = found.place.end;
+        }
+    }
+    prose + &text[end..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Option<(String, Parse)> {
+        read(text, FinishReason::Stop, |value| value.get("answer").map(super::super::text))
+    }
+
+    #[test]
+    fn the_last_record_counts_wherever_it_stands() {
+        let repaired = |letter: &str| Some((letter.to_owned(), Parse::Repaired));
+        assert_eq!(answer(r#"{"Answer": "B"}"#), Some(("B".to_owned(), Parse::Ok)));
+        assert_eq!(answer(r#"{"answer": "A"} No: {"answer": "B"}"#), repaired("B"));
+        assert_eq!(answer(r#"{"response": {"final answer": "B"}}"#), repaired("B"));
+        assert_eq!(answer(r#""{\"answer\": \"B\"}""#), repaired("B"));
+        assert_eq!(answer(r#"{\"answer\": \"B\"}"#), repaired("B"));
+        assert_eq!(answer(r#"{"explanation": "B"}"#), None);
+        let whole = r#"{"answer": "B"}"#;
+        let cut = read(whole, FinishReason::Length, |value| value.get("answer").cloned());
+        assert_eq!(cut.unwrap().1, Parse::Repaired);
+    }
+
+    #[test]
+    fn prose_is_what_stands_around_objects() {
+        assert_eq!(prose(r#"So {"answer": "B"} it is"#), "So  it is");
+        assert_eq!(prose(r"\boxed{E}"), r"\boxed{E}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Whether a text says that a note has an error: CORRECT or INCORRECT, as models write it; nothing where it says both or neither.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What a text says of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Correct,
+    Incorrect,
+}
+
+impl Verdict {
+    pub fn has_error(self) -> bool {
+        self == Verdict::Incorrect
+    }
+}
+
+/// Both words as the prompts name them, which says nothing: «CORRECT or INCORRECT».
+static BOTH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?i)["'“*]*\b(?:in)?correct\b["'”*]*\s*(?:or|/|\||und|oder|ou|o|或|或者|أو)\s*["'“*]*\b(?:in)?correct\b["'”*]*"#).ok()
+});
+
+/// The label in capitals; before a noun it is no verdict: «CORRECT SENTENCE: …».
+static CAPITALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\b(?:(NOT|NO|(?i:no|not|nothing|nothing is|isn't|never))\s+)?(IN-?CORRECT|CORRECT)\b(\s+(?:(?i:except|but|apart from|save for)\b|SENTENCE|VERSION|DIAGNOSIS|TREATMENT|ANSWER|ORGANISM|DOSE|TEXT IS|STATEMENT|TERM|DRUG|MEDICATION|CAUSE|FORM)\b)?").ok()
+});
+
+/// A line that is a label.
+static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^[\s>#*_"'`(\[{.:-]*(?:(?i:final|my)?\s*(?i:label|verdict|answer|result|assessment|judge?ment|decision|conclusion|detection|final)[\s*_]*[:：][\s*_"'`]*)?(INCORRECT|CORRECT)[\s*_"'`)\]}.!]*$"#).ok()
+});
+
+/// What says that a label is doubted, or that it is another's.
+static DOUBTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:cannot|can't|could not|unable to|hard to|not able to|not sure|unsure|whether|if|return (?:one|the|a)(?: single)? word)\b[^.\n]*?\b(?:in)?correct\b").ok()
+});
+
+/// A question about errors and its answer.
+static ASKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:error|errors|mistake|incorrect|wrong)\b[^.?\n]*\?[\s*_]*(yes|no)\b").ok()
+});
+
+/// Statements that a note has an error.
+static SAYS_ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)\b(?:is|are|was|be|as|therefore|thus|appears|seems|:)\s+(?:to be |clearly |medically |factually |likely |probably |therefore |thus )*",
+        r"(?:\*\*|\x22)?(?:incorrect|inaccurate|erroneous|wrong|flawed)\b",
+        r"|\bnot\s+(?:entirely |completely |fully |quite |medically |factually )?(?:correct|accurate)\b",
+        r"|\b(?:contains?|has|have|includes?|there is|there's|there appears to be|there seems to be|found|identified|detected|spotted)\s+(?:exactly |at least |only )?",
+        r"(?:an?|one|1|the following)\s+(?:\w+[\s-]+){0,3}(?:error|mistake|inaccuracy|inconsistency)\b",
+        r"|\b(?:error|mistake) (?:is|lies|was found|found|detected|present)\b|\berror\s*:\s*(?:yes|true|1)\b",
+        r"|\berror(?:[ _]?flag| present| found)?\s*[:=]\s*(?:1|yes|true)\b|^\W*incorrect\b|\bis (?:\w+ )?in error\b",
+        r"|存在[^。，\n]{0,8}错误",
+        r"|不正确|有误|存在错误|有错误|有一处错误|غير صحيح|غير دقيق|يحتوي على خطأ|هناك خطأ|يوجد خطأ",
+        r"|\b(?:inkorrekt|fehlerhaft|nicht korrekt|incorrecto|incorrecta|incorrecte?|contiene un error|contient une erreur|enthält einen fehler)\b",
+    ))
+    .ok()
+});
+
+/// Statements that it has none.
+static SAYS_NONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
+        r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free|consistent)\b",
+        r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
+        r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
+        r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
+        r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
+        r"|^\W*correct\b\W*$|^\W*correct[.\n]",
+        r"|(?:^|[^不])正确|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
+        r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
+    ))
+    .ok()
+});
+
+/// Reads a text without its reasons and confidence. A label in capitals counts before words in lower case; two that contradict each other
+/// are none.
+pub fn verdict(text: &str) -> Option<Verdict> {
+    let text = match &*BOTH {
+        Some(both) => both.replace_all(text, " ").into_owned(),
+        None => text.to_owned(),
+    };
+    let text = match &*DOUBTS {
+        Some(doubts) => doubts.replace_all(&text, " ").into_owned(),
+        None => text,
+    };
+    if let Some(answer) = ASKS.as_ref()?.captures(&text) {
+        return Some(if answer[1].eq_ignore_ascii_case("yes") {
+            Verdict::Incorrect
+        } else {
+            Verdict::Correct
+        });
+    }
+    let of =
+        |label: &str| if label.starts_with("IN") { Verdict::Incorrect } else { Verdict::Correct };
+    let lines: Vec<Verdict> =
+        LINE.as_ref()?.captures_iter(&text).map(|line| of(&line[1])).collect();
+    if let Some(found) = agreed(&lines) {
+        return found;
+    }
+    let labels = CAPITALS.as_ref()?.captures_iter(&text).filter_map(|label| {
+        let excepts = label.get(3).map_or("", |after| after.as_str().trim());
+        let is_exception = excepts.starts_with(|c: char| c.is_lowercase());
+        match (of(&label[2]), label.get(1).is_some()) {
+            // «nothing INCORRECT», «NOT CORRECT», «CORRECT except for …»
+            (Verdict::Incorrect, true) => Some(Verdict::Correct),
+            (Verdict::Correct, true) => Some(Verdict::Incorrect),
+            (Verdict::Correct, false) if is_exception => Some(Verdict::Incorrect),
+            (verdict, false) => (excepts.is_empty() || is_exception).then_some(verdict),
+        }
+    });
+    let labels: Vec<Verdict> = labels.collect();
+    agreed(&labels).unwrap_or_else(|| in_words(&text))
+}
+
+/// What all say; `None` inside where they contradict each other, outside where there are none.
+fn agreed(labels: &[Verdict]) -> Option<Option<Verdict>> {
+    let first = labels.first()?;
+    Some(labels.iter().all(|label| label == first).then_some(*first))
+}
+
+fn in_words(text: &str) -> Option<Verdict> {
+    let none = SAYS_NONE.as_ref()?;
+    // What denies an error names one.
+    let without = none.replace_all(text, " ");
+    match (none.is_match(text), SAYS_ERROR.as_ref()?.is_match(&without)) {
+        (true, false) => Some(Verdict::Correct),
+        (false, true) => Some(Verdict::Incorrect),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_words() {
+        let error = [
+            "INCORRECT\n\nThe correct causative agent is Streptococcus pyogenes.",
+            "**INCORRECT**",
+            "The note is not correct.",
+            "this note is incorrect: the dose is too high",
+            "Label: INCORRECT. The text is either CORRECT or INCORRECT.",
+            "INCORRECT\nCORRECT SENTENCE: He was given penicillin.",
+            "The text contains a medical error in sentence 4.",
+            "NOT CORRECT",
+            "该文本不正确。",
+            "النص غير صحيح",
+            "There is one error: the antibiotic.",
+        ];
+        for text in error {
+            assert_eq!(verdict(text), Some(Verdict::Incorrect), "{text}");
+        }
+        let correct = [
+            "CORRECT",
+            "The text is correct.",
+            "No errors were found.",
+            "I could not find any errors in this note.",
+            "`CORRECT`.",
+            "The note does not contain any errors. CORRECT",
+            "文本正确",
+            "The narrative appears to be medically accurate; there are no errors.",
+            "The text is not incorrect.",
+        ];
+        for text in correct {
+            assert_eq!(verdict(text), Some(Verdict::Correct), "{text}");
+        }
+        for text in [
+            "",
+            "CORRECT\n...\nINCORRECT",
+            "The correct diagnosis is sepsis.",
+            "Is it CORRECT or INCORRECT?",
+            "The patient is 45.",
+        ] {
+            assert_eq!(verdict(text), None, "{text}");
+        }
+    }
+}
