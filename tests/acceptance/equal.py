@@ -17,7 +17,7 @@ FIGURE = ("elapsed", "finished_at", "head", "cached", "version", "latency")
 
 
 def lines(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
 def call_key(call):
@@ -66,9 +66,9 @@ def compare(before, after):
         if not (new / "results.json").is_file():
             different.setdefault("missing runs", []).append(run)
             continue
-        by = lambda folder, name, key: {key(line): line for line in lines(folder / name)}
-        both("calls", run, by(old, "calls.jsonl", call_key), by(new, "calls.jsonl", call_key), CALL)
-        both("items", run, by(old, "items.jsonl", item_key), by(new, "items.jsonl", item_key), ITEM)
+        for name, key, left_out in (("calls", call_key, CALL), ("items", item_key, ITEM)):
+            found = [{key(line): line for line in lines(folder / f"{name}.jsonl")} for folder in (old, new)]
+            both(name, run, *found, left_out)
         old, new = figures(old), figures(new)
         for path in old.keys() & new.keys():
             if old[path] != new[path]:
