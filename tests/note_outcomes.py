@@ -185,6 +185,10 @@ class Checked:
         if agents == 1:
             text = self.text("det1")
             flag = texts.flag_in(texts.without(texts.without(text, "result"), "correction"), self.compat)
+            if not self.compat:
+                # A place says that there is an error, NAN that there is none; who says both is not read.
+                said = texts.located_in(text, False)
+                flag = {None: flag, "NAN": False if flag is None else flag}.get(said, None if flag is False else True)
             self.flagged("single", [flag], flag)
             if flag:
                 self.placed("single", ["det1"], [self.meant(text, 0)], 0)

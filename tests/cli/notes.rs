@@ -34,7 +34,9 @@ fn every_structure_runs_verifies_and_replays() {
         let contents = Contents::read(&scratch.path(&out)).unwrap();
         assert_eq!(contents.notes().len(), 3);
         for record in contents.notes().into_values() {
-            assert!(record.flag.is_some() && record.error.is_none(), "{record:?}");
+            // One agent alone can call a note right and place an error in it, which nobody can read.
+            assert!(record.flag.is_some() || agents == 1, "{record:?}");
+            assert_eq!(record.error, None);
             assert!(record.calls <= agents);
             assert_eq!(record.gold.is_none(), record.item == "c");
         }

@@ -50,7 +50,7 @@ static NEXT_QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// last letter of the last sentence that has any, or the one option whose text is said. Articles, pronouns, vitamins and bacteria are no
 /// letters, nor is an option that is ruled out. `None` where none or more than one remains.
 pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
-    let text = &until_next_question(text);
+    let text = until_next_question(text);
     if let [alone] = text.trim().trim_matches(|c: char| !c.is_alphanumeric()).as_bytes() {
         return Some(char::from(*alone).to_ascii_uppercase()).filter(|c| ('A'..='J').contains(c));
     }
@@ -64,23 +64,13 @@ pub fn letter(text: &str, options: &[Choice]) -> Option<char> {
 }
 
 /// The text before a question that the model made up, if anything was answered before.
-fn until_next_question(text: &str) -> String {
-    let turn = [
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<end_of_turn>",
-        "<|start_header_id|>",
-        "<|im_start|>",
-        "<start_of_turn>",
-    ];
-    let text =
-        turn.iter().filter_map(|turn| text.find(turn)).min().map_or(text, |end| &text[..end]);
-    let next = NEXT_QUESTION.as_ref().into_iter().flat_map(|next| next.find_iter(text));
-    let mut ends = next.map(|next| next.start()).filter(|start| *start > 0);
-    match ends.find(|end| !announced(&text[..*end], &[]).is_empty()) {
-        Some(end) => text[..end].to_owned(),
-        None => text.to_owned(),
-    }
+fn until_next_question(text: &str) -> &str {
+    let Some(first) = announced(text, &[]).first().map(|place| place.at) else {
+        return text;
+    };
+    let mut next = NEXT_QUESTION.as_ref().into_iter().flat_map(|next| next.find_iter(text));
+    let end = next.find(|next| next.start() > first);
+    &text[..end.map_or(text.len(), |end| end.start())]
 }
 
 fn announced(text: &str, options: &[Choice]) -> Vec<Place> {
@@ -265,5 +255,5 @@ fn denied(before: &str) -> bool {
 
 /// The last letter that a text announces as its answer.
 pub fn announced_letter(text: &str, options: &[Choice]) -> Option<char> {
-    announced(&until_next_question(text), options).last().map(|place| place.letter)
+    announced(until_next_question(text), options).last().map(|place| place.letter)
 }

@@ -25,6 +25,9 @@ const AGAINST_AFTER: &str = "is wrong|is incorrect|is not|isn't|is unlikely|is l
      cannot|was wrong|was incorrect|seems unlikely|are ruled out|are less|are unlikely|is false|is inappropriate|\
      could be ruled out|is contraindicated|be avoided|is the wrong|must wait";
 
+/// How far a clause is looked through, in bytes: hostile text has no full stops.
+const MAX_CLAUSE: usize = 200;
+
 /// A letter of a text, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -112,7 +115,9 @@ fn is_verb(words: &str) -> bool {
 
 /// Where the clause begins that has this place.
 pub fn clause_start(text: &str, at: usize) -> usize {
-    text[..at].rfind(['.', '\n', ';', ',', '!', '?']).map_or(0, |stop| stop + 1)
+    let floor = text.floor_char_boundary(at.saturating_sub(MAX_CLAUSE));
+    let stop = text[floor..at].rfind(['.', '\n', ';', ',', '!', '?']);
+    stop.map_or(floor, |stop| floor + stop + 1)
 }
 
 pub fn last_word(text: &str) -> String {
@@ -138,8 +143,11 @@ pub fn is_ruled_out(text: &str, place: Place) -> bool {
     let clause = text[clause_start(text, place.at)..place.at].to_lowercase();
     let after =
         text[place.at + 1..].trim_start_matches([')', ']', '*', '_', '.', ':', ' ', '"', '\'']);
-    let sentence: String =
-        after.chars().take_while(|c| !matches!(c, '.' | '\n' | ';' | ',')).collect();
+    let sentence: String = after
+        .chars()
+        .take(MAX_CLAUSE)
+        .take_while(|c| !matches!(c, '.' | '\n' | ';' | ','))
+        .collect();
     let sentence = sentence.to_lowercase();
     let ends_with_word = |word: &str| {
         let words = clause.trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -162,5 +170,6 @@ pub fn plain(text: &str) -> String {
 
 fn starts_with(words: &str, option: &str) -> bool {
     let option = plain(option);
-    option.trim().len() > 1 && plain(words).starts_with(&option)
+    let words: String = words.chars().take(2 * option.chars().count() + 20).collect();
+    option.trim().len() > 1 && plain(&words).starts_with(&option)
 }
