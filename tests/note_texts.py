@@ -105,7 +105,25 @@ def flag_in(text, compat):
 
 
 def is_nan(text):
-    return text.strip(WHITE + ".\"'*`").lower() == "nan"
+    return text.strip(WHITE + ".\"'*`").lower() in ("nan", "n/a", "na", "none", "null")
+
+
+def plain(text):
+    """Without the marks or quotes around it."""
+    text = trim(text)
+    for open, close in (("**", "**"), ("*", "*"), ("`", "`"), ('"', '"'), ("“", "”"), ("'", "'"), ("«", "»")):
+        if len(text) >= len(open) + len(close) and text.startswith(open) and text.endswith(close):
+            text = trim(text[len(open) : len(text) - len(close)])
+    return text
+
+
+def corrected(text):
+    """Without what announces it, and what stands before an arrow."""
+    announced = r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction)"
+    announced += r"(?:\s+(?:is|should be|would be|reads))?[\s*_]*[:：][\s*_]*"
+    text = re.sub(announced, "", text, count=1)
+    arrow = next((arrow for arrow in ("->", "→", "=>") if arrow in text), None)
+    return plain(text.split(arrow, 1)[1] if arrow else text)
 
 
 def located_in(text, compat):
@@ -117,7 +135,7 @@ def located_in(text, compat):
     result = section(text, "result")
     if result is None:
         return "NAN" if is_nan(without(text, "confidence")) else None
-    return "NAN" if is_nan(result) else trim(result) or None
+    return "NAN" if is_nan(plain(result)) else plain(result) or None
 
 
 def correction_in(text, tag, compat):
@@ -128,7 +146,7 @@ def correction_in(text, tag, compat):
     found = section(text, tag)
     if found is None:
         found = "" if f"<{tag}>" in text.lower() else without(text, "confidence")
-    found = trim(found)
+    found = corrected(found)
     return found if found and not is_nan(found) else None
 
 

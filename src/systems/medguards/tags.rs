@@ -8,19 +8,14 @@ pub fn tagged(text: &str, tag: &str) -> Option<String> {
     Some(text[start..end.map_or(text.len(), |end| start + end)].to_owned())
 }
 
-/// A text without the marks and quotes around it.
+/// A text without the marks or quotes around it.
 pub fn plain(text: &str) -> &str {
-    let text = text.trim().trim_matches(['*', '`']).trim();
-    let quotes = [('"', '"'), ('“', '”'), ('\'', '\''), ('«', '»')];
-    let pair =
-        quotes.iter().find(|(open, close)| text.starts_with(*open) && text.ends_with(*close));
-    match pair {
-        Some(_) if text.chars().count() > 2 => text
-            .trim_start_matches(['"', '“', '\'', '«'])
-            .trim_end_matches(['"', '”', '\'', '»'])
-            .trim(),
-        _ => text,
-    }
+    const PAIRS: [(&str, &str); 7] =
+        [("**", "**"), ("*", "*"), ("`", "`"), ("\"", "\""), ("“", "”"), ("'", "'"), ("«", "»")];
+    PAIRS.iter().fold(text.trim(), |text, (open, close)| {
+        let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inner.map_or(text, str::trim)
+    })
 }
 
 /// Whether a text is NAN, or another word for nothing.
