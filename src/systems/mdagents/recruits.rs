@@ -60,7 +60,7 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
     ("Final Review and Decision Team (FRDT)", "Senior Consultant", "Clinical Pharmacist"),
 ];
 
-/// Reads the experts of a reply, the first [`EXPERTS`] that have a role.
+/// Reads the experts of a reply, the first `EXPERTS` that have a role.
 pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse) {
     let reply = Reply::read(text, finish_reason, "experts");
     let named = elements(reply.get("experts")).filter_map(expert);
@@ -72,7 +72,7 @@ pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse)
     (Experts { experts }, parse)
 }
 
-/// Reads the teams of a reply, the first [`TEAMS`] that have members, in the order in which they work.
+/// Reads the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
 pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Teams, Parse) {
     let reply = Reply::read(text, finish_reason, "teams");
     let named = elements(reply.get("teams")).enumerate().filter_map(team);
