@@ -75,7 +75,9 @@ pub fn flag(text: &str, release_compat: bool) -> Option<bool> {
         };
     }
     let text = without(&without_thought(text), "confidence");
-    let inside = section(&text, "result").and_then(verdict);
+    // A label, not a sentence of the note, which can say of anything that it is correct.
+    let label = section(&text, "result").filter(|label| label.split_whitespace().count() <= 3);
+    let inside = label.and_then(verdict);
     inside.or_else(|| verdict(&text)).map(Verdict::has_error)
 }
 
@@ -118,9 +120,12 @@ fn bare_place(text: &str) -> Located {
     }
 }
 
-/// Whether a text says that no sentence is wrong.
+/// Whether a text says that no sentence is wrong; a sentence of the note never does, whatever in it is called correct.
 fn says_nothing(text: &str) -> bool {
-    is_nan(text) || text.chars().count() < 200 && verdict(text) == Some(Verdict::Correct)
+    static NOTHING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)\A\W*(?:correct\W*\z|(?:there (?:is|are|was|were) )?no (?:medical |factual |clinical )?(?:errors?|mistakes?|erroneous sentences?)\b|the (?:whole |entire )?(?:text|note|report|narrative) (?:is|appears) (?:\w+ )?correct\b)").ok()
+    });
+    is_nan(text) || NOTHING.as_ref().is_some_and(|nothing| nothing.is_match(text))
 }
 
 /// What stands in the tags; where there are none, all that is not reasons or confidence. `None` for nothing, and for NAN.
@@ -253,6 +258,7 @@ mod tests {
         assert_eq!(flag("Is it CORRECT or INCORRECT? **INCORRECT**"), Some(true));
         assert_eq!(flag("INCORRECT\nThe correct agent is S. pyogenes."), Some(true));
         assert_eq!(flag("CORRECT\n…\nINCORRECT"), None);
+        assert_eq!(flag("INCORRECT <result>The report is accurate.</result>"), Some(true));
         assert_eq!(flag("I cannot help with that."), None);
         assert_eq!(flag("incorrectly, uncorrected, correctness"), None);
         assert_eq!(flag("<think>INCORRECT, and then it was cut"), None);
@@ -307,6 +313,15 @@ mod tests {
         assert_eq!(located("<result>\"It is given.\""), said("It is given."));
         assert_eq!(located("The erroneous sentence is: \"It is given.\""), said("It is given."));
         assert_eq!(located("<result>No error found</result>"), Located::Nothing);
+        // A sentence of the note that calls something right is a sentence of the note.
+        assert_eq!(
+            located("<result>This is consistent with gout.</result>"),
+            said("This is consistent with gout.")
+        );
+        assert_eq!(
+            located("<result>The report is accurate, he goes home.</result>"),
+            said("The report is accurate, he goes home.")
+        );
     }
 
     #[test]

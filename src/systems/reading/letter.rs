@@ -257,3 +257,15 @@ fn denied(before: &str) -> bool {
 pub fn announced_letter(text: &str, options: &[Choice]) -> Option<char> {
     announced(until_next_question(text), options).last().map(|place| place.letter)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that does not compile would find nothing, and nobody would know.
+    #[test]
+    fn every_pattern_compiles() {
+        assert_eq!(ANNOUNCED.len(), 9);
+        assert!(LINE.is_some() && NEXT_QUESTION.is_some());
+    }
+}

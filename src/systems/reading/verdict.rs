@@ -63,13 +63,13 @@ static SAYS_ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static SAYS_NONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)\b(?:text|note|report|narrative|document|passage|everything|it|this|all (?:the |of the )?(?:\d+ )?sentences|all statements|summary|case|vignette|label|verdict|result|answer|conclusion|judge?ment|assessment)\b",
-        r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free|consistent)\b",
+        r"(?:\s+\w+){0,3}?(?:\s+(?:is|are|as|appears?|seems?|looks?)|\s*:)\s+(?:to be |clearly |medically |factually |clinically |entirely |completely |therefore |thus |all |overall |largely )*(?:\*\*|\x22)?(?:correct|accurate|error-free)\b",
         r"|\b(?:no|without any|without|free of|free from|zero)\s+(?:\w+[\s-]+){0,3}(?:errors?|mistakes?|inaccurac(?:y|ies)|inconsistenc(?:y|ies))\b",
         r"|\b(?:do|does|did|could|can) ?(?:not|n't) (?:find|see|identify|detect|contain|have|spot) (?:an?y? )?(?:\w+[\s-]+){0,2}(?:errors?|mistakes?)\b",
         r"|\bnothing (?:is )?(?:\w+ )?(?:wrong|incorrect|inaccurate|erroneous)\b|\bno (?:incorrect|inaccurate|wrong|erroneous)\b|\berrors?(?:[ _]?flag| present| found)?\s*[:=]\s*(?:0|no|none|false)\b",
         r"|\bnot (?:incorrect|inaccurate|wrong|erroneous)\b",
         r"|^\W*correct\b\W*$|^\W*correct[.\n]",
-        r"|(?:^|[^不])正确|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
+        r"|(?:^|[^不])正确(?:[^的]|$)|没有错误|无错误|没有发现错误|未发现错误|无误|لا يوجد خطأ|لا توجد أخطاء|لا يحتوي على (?:أي )?(?:خطأ|أخطاء)|النص صحيح|صحيحة? تماما",
         r"|\b(?:ist korrekt|keine fehler|keinen fehler|es correcto|es correcta|sin errores|no contiene errores|est correct|aucune erreur|pas d'erreur)\b",
     ))
     .ok()
@@ -137,6 +137,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_pattern_compiles() {
+        let patterns = [&BOTH, &CAPITALS, &LINE, &DOUBTS, &ASKS, &SAYS_ERROR, &SAYS_NONE];
+        assert!(patterns.iter().all(|pattern| pattern.is_some()));
+    }
+
+    #[test]
     fn labels_and_words() {
         let error = [
             "INCORRECT\n\nThe correct causative agent is Streptococcus pyogenes.",
@@ -172,6 +178,8 @@ mod tests {
             "",
             "CORRECT\n...\nINCORRECT",
             "The correct diagnosis is sepsis.",
+            "This is consistent with gout.",
+            "正确的诊断应为肺炎。",
             "Is it CORRECT or INCORRECT?",
             "The patient is 45.",
         ] {
