@@ -132,7 +132,7 @@ def read_text(call):
     own record stands."""
     record = loads(without_thinking(call["text"]).strip())
     if record is None:
-        if call["parse"] not in ("repaired", "fallback", "refused"):
+        if call["parse"] not in ("repaired", "fallback", "refused", "unread"):
             raise Difference(f"call {call['seq']}: read as {call['parse']}, and is no record")
         return call["record"]["answer"], call["record"]["confidence"], call["parse"], call["record"].get("not_an_option")
     how = "repaired" if call["finish_reason"] == "length" else "ok"
@@ -218,7 +218,7 @@ def read_call(call, letters):
     where = f"call {call['seq']} ({call['agent']}, round {call['round']}, item {call['item']}, run {call['run']})"
     answer, confidence, how, other = read_text(call)
     if how in ("ok", "repaired") and letters is not None and answer and answer not in letters:
-        answer, how, other = "", "fallback", answer
+        answer, how, other = "", "unread", answer
     expect(f"{where}: record.not_an_option", call["record"].get("not_an_option"), other)
     expect(f"{where}: parse", call["parse"], how)
     expect(f"{where}: record.answer", call["record"]["answer"], answer)
@@ -245,7 +245,7 @@ def check_results(results, plan, outcomes, calls, heads):
     expect("results: ties", results["ties"], sum(item["tie"] for item in outcomes.values()))
     for name in ("prompt", "cached", "completion", "forced"):
         expect(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in calls))
-    for how in ("ok", "repaired", "fallback", "refused"):
+    for how in ("ok", "repaired", "fallback", "refused", "unread"):
         expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
     others = sum("not_an_option" in call["record"] for call in calls)
     expect("results: parse.not_an_option", results["parse"]["not_an_option"], others)

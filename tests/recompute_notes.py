@@ -420,7 +420,7 @@ def check_run(directory):
     same("results: accuracy", results["accuracy"], shares(run.each(is_detected)))
     for name in ("prompt", "cached", "completion", "forced"):
         same(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in run.calls))
-    for how in ("ok", "repaired", "fallback", "refused"):
+    for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
     if results.get("notes"):
         check_notes("results: notes", results["notes"], run)

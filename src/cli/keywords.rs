@@ -126,10 +126,12 @@ impl Keywords {
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
             let asked = case.ask(call, |text, finish_reason| {
                 let reply = Reply::read(text, finish_reason, "keywords");
-                (Reading { keywords: reply.get("keywords").clone() }, reply.parse)
+                let keywords = reply.get("keywords").clone();
+                let parse = reply.parse.if_read(keywords.is_array());
+                (Reading { keywords }, parse)
             })?;
             let named = match asked.call.parse {
-                Parse::Fallback | Parse::Refused => Vec::new(),
+                Parse::Fallback | Parse::Refused | Parse::Unread => Vec::new(),
                 Parse::Ok | Parse::Repaired => named(&asked.value.keywords, &error.correction),
             };
             // The receiver outlives the jobs.

@@ -50,9 +50,9 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         tell_notes(figures)?;
     }
     let tokens = &results.tokens;
-    let ParseCounts { ok, repaired, fallback, refused, not_an_option } = results.parse;
+    let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option } = results.parse;
     console::say(format!(
-        "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused)",
+        "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread)",
         results.calls
     ))?;
     if not_an_option > 0 {

@@ -72,7 +72,10 @@ pub struct ParseCounts {
     pub fallback: usize,
     /// Calls that the model declined.
     pub refused: usize,
-    /// Of the fallbacks, those that answered with a letter that the item has not.
+    /// Calls of which nothing could be read.
+    #[serde(default)]
+    pub unread: usize,
+    /// Of the unread, those that answered with a letter that the item has not.
     pub not_an_option: usize,
 }
 
@@ -128,6 +131,7 @@ impl Results {
                 Parse::Repaired => parse.repaired += 1,
                 Parse::Fallback => parse.fallback += 1,
                 Parse::Refused => parse.refused += 1,
+                Parse::Unread => parse.unread += 1,
             }
             parse.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
         }
@@ -237,10 +241,10 @@ mod tests {
         let mut repaired = call("q1", 0, "sym");
         repaired.parse = Parse::Repaired;
         log.call(repaired).unwrap();
-        let mut fallback = call("q1", 0, "ddx");
-        fallback.parse = Parse::Fallback;
-        fallback.record[NOT_AN_OPTION] = "J".into();
-        log.call(fallback).unwrap();
+        let mut unread = call("q1", 0, "ddx");
+        unread.parse = Parse::Unread;
+        unread.record[NOT_AN_OPTION] = "J".into();
+        log.call(unread).unwrap();
         log.item(failed_item("q1", 0)).unwrap();
         log.item(failed_item("q2", 0)).unwrap();
         log.item(item("q2", 0)).unwrap();
@@ -252,7 +256,7 @@ mod tests {
         let results = write_results(out.path(), 1).unwrap();
         assert_eq!(results.n_errors, 1);
         let parse =
-            ParseCounts { repaired: 1, fallback: 1, not_an_option: 1, ..Default::default() };
+            ParseCounts { repaired: 1, unread: 1, not_an_option: 1, ..Default::default() };
         assert_eq!(results.parse, parse);
         assert_eq!(results.heads.item_lines, 7);
     }

@@ -29,10 +29,33 @@ pub enum Parse {
     Ok,
     /// The record was found after stripping fences, trailing commas or closing open brackets.
     Repaired,
-    /// No record was found; the answer alone was taken from the text, or there is none.
+    /// The text has another form than the one asked for; what was asked for was taken from its words.
     Fallback,
     /// The model declined: no answer was taken from its text.
     Refused,
+    /// Nothing of what was asked for could be read.
+    Unread,
+}
+
+impl Parse {
+    pub const ALL: [Parse; 5] =
+        [Parse::Ok, Parse::Repaired, Parse::Fallback, Parse::Refused, Parse::Unread];
+
+    /// As logs and tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Parse::Ok => "ok",
+            Parse::Repaired => "repaired",
+            Parse::Fallback => "fallback",
+            Parse::Refused => "refused",
+            Parse::Unread => "unread",
+        }
+    }
+
+    /// [`Parse::Unread`] where nothing was read.
+    pub fn if_read(self, is_read: bool) -> Parse {
+        if is_read { self } else { Parse::Unread }
+    }
 }
 
 /// Where a call's record keeps a letter that the item has not, which is no answer.

@@ -166,7 +166,7 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
         (None, verdict) => (verdict.map(Verdict::has_error), None),
     };
     let parse = match (flag, &line) {
-        (None, _) => Parse::Fallback,
+        (None, _) => Parse::Unread,
         (Some(true), Some(line)) if line.is_plain && line.whole == text => Parse::Ok,
         (Some(false), _) if text == "CORRECT" => Parse::Ok,
         _ => Parse::Repaired,
@@ -261,7 +261,7 @@ mod tests {
 
     fn says(text: &str, release_compat: bool) -> Reading {
         let (reading, parse) = read(text, 3, release_compat);
-        assert_eq!(parse == Parse::Fallback, reading == Reading::default());
+        assert_eq!(parse == Parse::Unread, reading == Reading::default());
         reading
     }
 

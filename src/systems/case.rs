@@ -236,8 +236,9 @@ impl<T> Case<'_, T> {
             _ => false,
         };
         let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
+        let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
         let is_refused =
-            finish_reason == FinishReason::Refusal || (parse == Parse::Fallback && refuses);
+            finish_reason == FinishReason::Refusal || (is_prose && refuses);
         if (is_refused || is_other)
             && let Some(answer) = value.answer()
         {
@@ -249,7 +250,7 @@ impl<T> Case<'_, T> {
             true => Parse::Refused,
             false if is_other => {
                 record[NOT_AN_OPTION] = given.into();
-                Parse::Fallback
+                Parse::Unread
             }
             false => parse,
         };
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn a_letter_that_the_item_has_not_is_no_answer_and_the_record_says_so() {
         let (answer, parse, record) = said(r#"{"answer": "I"}"#, &[]);
-        assert_eq!((answer.as_str(), parse), ("", Parse::Fallback));
+        assert_eq!((answer.as_str(), parse), ("", Parse::Unread));
         assert_eq!(record["not_an_option"], "I");
         let (answer, parse, record) = said(r#"{"answer": "I"}"#, &["letters=a-j"]);
         assert_eq!((answer.as_str(), parse), ("I", Parse::Ok));

@@ -22,7 +22,7 @@ pub enum Flag {
     SameWrong,
     /// The answers of the last round in which several answered differ, or one is missing.
     Disagreement,
-    /// No record could be read from a call's text; the answer alone was taken from it.
+    /// What a call was asked for was taken from the words of its text.
     Fallback,
     /// A call's record was read after its JSON was repaired.
     Repaired,
@@ -87,13 +87,13 @@ static FLAGS: [Shown; 17] = [
     question(Flag::WrongToRight, "flipped wrong → right"),
     question(Flag::SameWrong, "same wrong first answer").badge("wrong", "same wrong"),
     question(Flag::Disagreement, "disagreement at the end").badge("", "split"),
-    question(Flag::Fallback, "parse fallback").badge("caution", "fallback"),
+    both(Flag::Fallback, "read from words").badge("caution", "fallback"),
     question(Flag::Repaired, "parse repaired").badge("caution", "repaired"),
     note(Flag::MissedError, "missed errors").badge("wrong", "missed error"),
     note(Flag::FalseAlarm, "false alarms").badge("wrong", "false alarm"),
     note(Flag::WrongSentence, "wrong sentence").badge("caution", "wrong sentence"),
     note(Flag::Arbitrated, "arbitrated"),
-    note(Flag::Unreadable, "unreadable").badge("caution", "unreadable"),
+    both(Flag::Unreadable, "unreadable").badge("caution", "unreadable"),
     both(Flag::Refused, "refused").badge("caution", "refused"),
     both(Flag::Error, "failed").badge("wrong", "failed"),
     question(Flag::Tie, "ties").badge("caution", "tie"),
@@ -136,6 +136,7 @@ impl Flag {
             Flag::SameWrong => same_wrong_at_first(item),
             Flag::Disagreement => last.is_some_and(|round| !unanimous(&round.answers)),
             Flag::Fallback => parsed(Parse::Fallback),
+            Flag::Unreadable => parsed(Parse::Unread),
             Flag::Repaired => parsed(Parse::Repaired),
             Flag::Refused => parsed(Parse::Refused),
             Flag::Error => error,
@@ -163,8 +164,9 @@ impl Flag {
             Flag::FalseAlarm => has_error == Some(false) && said == Some(true),
             Flag::WrongSentence => found && !verdict.is_located,
             Flag::Arbitrated => sources.into_iter().flatten().any(by_third),
+            Flag::Fallback => parsed(Parse::Fallback),
             Flag::Unreadable => {
-                parsed(Parse::Fallback) || note.flag.is_none() && note.error.is_none()
+                parsed(Parse::Unread) || note.flag.is_none() && note.error.is_none()
             }
             Flag::Refused => parsed(Parse::Refused),
             Flag::Error => note.error.is_some(),
@@ -241,6 +243,8 @@ mod tests {
         assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Repaired, Flag::Tie]);
         repaired.parse = Parse::Fallback;
         assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Fallback, Flag::Tie]);
+        repaired.parse = Parse::Unread;
+        assert_eq!(Flag::of_answer(&tied, &[&repaired]), [Flag::Unreadable, Flag::Tie]);
     }
 
     #[test]
@@ -344,6 +348,8 @@ mod tests {
         let mut call = called("x", "det2", "detection");
         assert_eq!(Flag::of_note(&said, &[&call]), []);
         call.parse = Parse::Fallback;
+        assert_eq!(Flag::of_note(&said, &[&call]), [Flag::Fallback]);
+        call.parse = Parse::Unread;
         assert_eq!(Flag::of_note(&said, &[&call]), [Flag::Unreadable]);
     }
 }

@@ -184,8 +184,9 @@ fn table(
         .number("parse repaired", |one| one.parsed(Parse::Repaired))
         .number("parse fallback", |one| one.parsed(Parse::Fallback))
         .number("refused", |one| one.parsed(Parse::Refused))
+        .number("unread", |one| one.parsed(Parse::Unread))
         .number("call seconds", |one| Cell::Number(one.call_seconds(), 1))
-        .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: only the answer could be read. Refused: the model declined, and no answer was taken.")
+        .note("An item that failed counts as wrong. Cached tokens: of the prompt, found in the prefix cache. Forced tokens: of the completion, dictated by the grammar. Repaired: the record was read after its JSON was repaired. Fallback: what was asked for was taken from the words of a text of another form. Refused: the model declined, and no answer was taken. Unread: nothing of what was asked for could be read.")
         .notes(spread)
         .build()
 }

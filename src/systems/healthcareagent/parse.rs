@@ -40,10 +40,10 @@ pub fn plan(completion: &str, finish_reason: FinishReason) -> (Plan, Parse) {
     let word = said(completion).to_uppercase();
     let action = if word.contains(INQUIRY) { INQUIRY } else { DIAGNOSE };
     let parse = match finish_reason {
+        _ if !word.contains(action) => Parse::Unread,
         FinishReason::Length => Parse::Fallback,
         _ if word == action => Parse::Ok,
-        _ if word.contains(action) => Parse::Repaired,
-        _ => Parse::Fallback,
+        _ => Parse::Repaired,
     };
     (Plan { action }, parse)
 }
@@ -56,7 +56,7 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
         _ => None,
     };
     let found = record::read(completion, finish_reason, list);
-    let (mut questions, parse) = found.unwrap_or((Vec::new(), Parse::Fallback));
+    let (mut questions, parse) = found.unwrap_or((Vec::new(), Parse::Unread));
     questions.retain(|question| !question.trim().is_empty());
     (FollowUps { questions }, parse)
 }
@@ -65,8 +65,8 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
 pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Parse) {
     let feedback = said(completion).to_owned();
     let parse = match finish_reason {
+        _ if feedback.is_empty() => Parse::Unread,
         FinishReason::Length => Parse::Fallback,
-        _ if feedback.is_empty() => Parse::Fallback,
         _ => Parse::Ok,
     };
     (Critique { feedback }, parse)
@@ -85,8 +85,9 @@ pub fn conclusion(
             answer: of_field(&text(value.get("answer")?), completion, options),
         })
     };
-    if let Some(found) = record::read(completion, finish_reason, whole) {
-        return found;
+    if let Some((found, parse)) = record::read(completion, finish_reason, whole) {
+        let parse = parse.if_read(!found.answer.is_empty());
+        return (found, parse);
     }
     let object = |value: &Value| {
         let explanation = text(value.get("explanation")?);
@@ -97,7 +98,8 @@ pub fn conclusion(
         explanation: String::new(),
         answer: of_text(completion, options),
     });
-    (conclusion, Parse::Fallback)
+    let parse = Parse::Fallback.if_read(!conclusion.answer.is_empty());
+    (conclusion, parse)
 }
 
 #[cfg(test)]
@@ -122,8 +124,8 @@ mod tests {
         assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
         assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
         assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("INQUIRY", Parse::Repaired));
-        assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Fallback));
-        assert_eq!(plan(""), ("DIAGNOSE", Parse::Fallback));
+        assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
+        assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
     }
 
@@ -143,8 +145,8 @@ mod tests {
             (both.clone(), Parse::Repaired)
         );
         assert_eq!(read(r#"{"questions": "How long?\nHow strong?"}"#), (both, Parse::Ok));
-        assert_eq!(read(r#"{"questions": 3}"#), (vec![], Parse::Fallback));
-        assert_eq!(read("How long?"), (vec![], Parse::Fallback));
+        assert_eq!(read(r#"{"questions": 3}"#), (vec![], Parse::Unread));
+        assert_eq!(read("How long?"), (vec![], Parse::Unread));
     }
 
     #[test]
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(concluded(r#"{"answer": "J"}"#).1, "J");
         assert_eq!(
             concluded(r#"{"explanation": "A or B"}"#),
-            ("A or B".into(), "".into(), Parse::Fallback)
+            ("A or B".into(), "".into(), Parse::Unread)
         );
         assert_eq!(concluded(r#"{"conclusion": "B"}"#).1, "");
         assert_eq!(concluded(r#"{"answer": null}"#).1, "");
@@ -170,12 +172,12 @@ mod tests {
     fn a_text_without_a_record_gives_its_letter() {
         let fallback = |text| {
             let (explanation, answer, parse) = concluded(text);
-            assert_eq!((explanation.as_str(), parse), ("", Parse::Fallback));
-            answer
+            assert_eq!(explanation, "");
+            (answer, parse)
         };
-        assert_eq!(fallback("The answer must be D."), "D");
-        assert_eq!(fallback("[\"C\"]"), "C");
-        assert_eq!(fallback(""), "");
+        assert_eq!(fallback("The answer must be D."), ("D".into(), Parse::Fallback));
+        assert_eq!(fallback("[\"C\"]"), ("C".into(), Parse::Fallback));
+        assert_eq!(fallback(""), ("".into(), Parse::Unread));
         let cut = r#"{"explanation": "A case", "answer": "D"}"#;
         let (conclusion, parse) = conclusion(cut, FinishReason::Length, &question(5).options);
         assert_eq!((conclusion.answer.as_str(), parse), ("D", Parse::Repaired));
@@ -185,7 +187,7 @@ mod tests {
     fn a_critique_is_all_of_its_text() {
         let (read, parse) = critique("<think>x</think>\n Add a {warning}. ", STOP);
         assert_eq!((read.feedback.as_str(), parse), ("Add a {warning}.", Parse::Ok));
-        assert_eq!(critique(" ", STOP).1, Parse::Fallback);
+        assert_eq!(critique(" ", STOP).1, Parse::Unread);
         assert_eq!(critique("Add", FinishReason::Length).1, Parse::Fallback);
     }
 }

@@ -215,7 +215,8 @@ impl MdAgents {
                 true => clean_letter(&reply.given()),
                 false => reply.answer(&options),
             };
-            (Explained { explanation: reply.prose("explanation"), answer }, reply.parse)
+            let parse = reply.parse.if_read(!answer.is_empty());
+            (Explained { explanation: reply.prose("explanation"), answer }, parse)
         }
     }
 }
@@ -236,7 +237,7 @@ fn read_complexity(text: &str, finish_reason: FinishReason) -> (Complexity, Pars
         _ => String::new(),
     };
     let level = LEVELS.into_iter().find(|level| *level == given);
-    let parse = level.map_or(Parse::Fallback, |_| reply.parse);
+    let parse = reply.parse.if_read(level.is_some());
     (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
 }
 

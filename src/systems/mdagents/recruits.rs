@@ -66,7 +66,7 @@ pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse)
     let named = elements(reply.get("experts")).filter_map(expert);
     let named: Vec<Expert> = named.take(EXPERTS).collect();
     let (experts, parse) = match named.is_empty() {
-        true => (default_experts(), Parse::Fallback),
+        true => (default_experts(), Parse::Unread),
         false => (named, reply.parse),
     };
     (Experts { experts }, parse)
@@ -79,7 +79,7 @@ pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Teams, Parse) {
     let mut named: Vec<Team> = named.take(TEAMS).collect();
     named.sort_by_key(|team| turn(&team.goal));
     let (teams, parse) = match named.is_empty() {
-        true => (default_teams(), Parse::Fallback),
+        true => (default_teams(), Parse::Unread),
         false => (named, reply.parse),
     };
     (Teams { teams }, parse)
@@ -210,7 +210,7 @@ mod tests {
             let roles: Vec<&str> = read.iter().map(|expert| expert.role.as_str()).collect();
             assert_eq!(
                 (roles.as_slice(), parse),
-                (&DEFAULT_EXPERTS[..], Parse::Fallback),
+                (&DEFAULT_EXPERTS[..], Parse::Unread),
                 "{text}"
             );
         }
@@ -242,7 +242,7 @@ mod tests {
     fn where_no_team_is_named_the_usual_ones_come() {
         for text in ["Two teams.", r#"{"teams": [{"goal": "IAT"}]}"#, r#"{"teams": {}}"#] {
             let (read, parse) = teams(text);
-            assert_eq!((read, parse), (default_teams(), Parse::Fallback), "{text}");
+            assert_eq!((read, parse), (default_teams(), Parse::Unread), "{text}");
         }
         let turns: Vec<u8> = default_teams().iter().map(|team| turn(&team.goal)).collect();
         assert_eq!(turns, [0, 1, 2]);

@@ -158,5 +158,6 @@ fn read_passage(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
         FinishReason::Length => Parse::Fallback,
         _ => Parse::Ok,
     };
+    let parse = parse.if_read(!text.is_empty());
     (Passage { text }, parse)
 }

@@ -236,38 +236,39 @@ impl Record for Synthesis {}
 fn read_opinion(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Explained, Parse) {
     let reply = Reply::read(text, finish_reason, "answer");
     let (explanation, answer) = (reply.prose("explanation"), reply.answer(options));
-    (Explained { explanation, answer }, reply.parse)
+    let parse = reply.parse.if_read(!answer.is_empty());
+    (Explained { explanation, answer }, parse)
 }
 
 /// An answer in it is left out.
 fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Synthesis, Parse) {
     let reply = Reply::read(text, finish_reason, "explanation");
-    (Synthesis { explanation: reply.prose("explanation") }, reply.parse)
+    let explanation = reply.prose("explanation");
+    let parse = reply.parse.if_read(!explanation.is_empty());
+    (Synthesis { explanation }, parse)
 }
 
 fn read_review(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Review, Parse) {
     let reply = Reply::read(text, finish_reason, "agree");
-    let review = Review {
-        agree: agrees(&reply, without_thinking(text)),
-        explanation: reply.prose("reason"),
-        answer: reply.answer(options),
-    };
-    (review, reply.parse)
+    let (agree, answer) = (agrees(&reply, without_thinking(text)), reply.answer(options));
+    let parse = reply.parse.if_read(agree.is_some() || !answer.is_empty());
+    let agree = agree.unwrap_or(false);
+    (Review { agree, explanation: reply.prose("reason"), answer }, parse)
 }
 
-/// `true`, "true" or "yes"; where there is no object, the last line with "agree" in it that has one of these words or none. Who says
-/// neither does not agree.
-fn agrees(reply: &Reply, text: &str) -> bool {
+/// `true`, "true" or "yes"; where there is no object, the last line with "agree" in it that has one of these words or none. `None` where
+/// neither is there.
+fn agrees(reply: &Reply, text: &str) -> Option<bool> {
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
-            Value::Bool(agree) => *agree,
-            Value::String(word) => is_yes(&word.trim().to_lowercase()),
-            _ => false,
+            Value::Bool(agree) => Some(*agree),
+            Value::String(word) => Some(is_yes(&word.trim().to_lowercase())),
+            _ => None,
         };
     }
     let mut lines = text.lines().map(str::to_lowercase);
     let line = lines.rfind(|line| line.contains("agree"));
-    line.is_some_and(|line| line.contains("true") || line.contains("yes"))
+    line.map(|line| line.contains("true") || line.contains("yes"))
 }
 
 fn is_yes(word: &str) -> bool {
@@ -299,7 +300,7 @@ impl Record for Specialties {}
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
     let Some((object, parse)) = record::read(text, finish_reason, object) else {
-        return (Specialties { fields: UNREAD.to_vec() }, Parse::Fallback);
+        return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
     };
     let names = object.get("fields").and_then(Value::as_array);
     let names = names.into_iter().flatten().filter_map(Value::as_str);

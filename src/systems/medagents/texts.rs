@@ -40,7 +40,7 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
     let list = text.rsplit(':').next().unwrap_or("").trim();
     let names = list.split(" | ").map(str::trim).filter(|name| !name.is_empty());
     let domains: Vec<String> = names.map(str::to_owned).collect();
-    let parse = parse(text.contains(':') && !domains.is_empty(), finish_reason);
+    let parse = parse(text.contains(':'), finish_reason).if_read(!domains.is_empty());
     (Domains { domains }, parse)
 }
 
@@ -48,7 +48,7 @@ pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse)
 pub fn read_analysis(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let analysis = without_disclaimer(whole_sentences(text));
-    let parse = parse(!analysis.is_empty(), finish_reason);
+    let parse = parse(true, finish_reason).if_read(!analysis.is_empty());
     (Passage { text: analysis.to_owned() }, parse)
 }
 
@@ -58,7 +58,8 @@ pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) 
     let text = without_thinking(text).trim();
     let marked = text.split(ANALYSIS_MARK).nth(1).map(str::trim);
     let text = marked.unwrap_or(text).to_owned();
-    (Passage { text }, parse(marked.is_some(), finish_reason))
+    let parse = parse(marked.is_some(), finish_reason).if_read(!text.is_empty());
+    (Passage { text }, parse)
 }
 
 /// The first "yes" or "no" anywhere, in other words too; who says neither agrees.
@@ -66,15 +67,16 @@ pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Agreement, Parse) 
     let text = without_thinking(text).to_lowercase();
     let (yes, no) = (text.find("yes"), text.find("no"));
     let agree = no.is_none_or(|no| yes.is_some_and(|yes| yes < no));
-    (Agreement { agree }, parse(yes.or(no).is_some(), finish_reason))
+    (Agreement { agree }, parse(true, finish_reason).if_read(yes.or(no).is_some()))
 }
 
 /// What stands behind `Revisions:`; without it, all there is.
 pub fn read_advice(text: &str, finish_reason: FinishReason) -> (Passage, Parse) {
     let text = without_thinking(text).trim();
     let marked = text.split_once(ADVICE_MARK).map(|(_, advice)| advice.trim());
-    let parse = parse(marked.is_some(), finish_reason);
-    (Passage { text: marked.unwrap_or(text).to_owned() }, parse)
+    let advice = marked.unwrap_or(text).to_owned();
+    let parse = parse(marked.is_some(), finish_reason).if_read(!advice.is_empty());
+    (Passage { text: advice }, parse)
 }
 
 /// The letter that the text says; the authors' code takes the first of A to E behind the last colon.
@@ -85,12 +87,13 @@ pub fn read_answer(
 ) -> (Explained, Parse) {
     let text = without_thinking(text).trim();
     let answer = of_text(text, options);
-    let found = text.contains(':') && !answer.is_empty();
-    (Explained { explanation: text.to_owned(), answer }, parse(found, finish_reason))
+    let parse = parse(text.contains(':'), finish_reason).if_read(!answer.is_empty());
+    (Explained { explanation: text.to_owned(), answer }, parse)
 }
 
-fn parse(found: bool, finish_reason: FinishReason) -> Parse {
-    match found && finish_reason != FinishReason::Length {
+/// How something was read that stands where it was asked for, or elsewhere.
+fn parse(is_marked: bool, finish_reason: FinishReason) -> Parse {
+    match is_marked && finish_reason != FinishReason::Length {
         true => Parse::Ok,
         false => Parse::Fallback,
     }
@@ -142,7 +145,7 @@ mod tests {
         );
         assert_eq!(record.first(1), ["Cardiology"]);
         let (none, parse) = stop(read_domains, "Medical Field:");
-        assert_eq!(parse, Parse::Fallback);
+        assert_eq!(parse, Parse::Unread);
         assert_eq!(none.first(2), [GENERAL, GENERAL]);
         let (prose, parse) = stop(read_domains, "Cardiology");
         assert_eq!((prose.first(5), parse), (vec!["Cardiology".into()], Parse::Fallback));
@@ -156,7 +159,7 @@ mod tests {
         assert_eq!(text("Only one, and cut"), "Only one, and cut");
         assert_eq!(text("Well. As an AI language model, I think Ä fits."), "I think Ä fits.");
         assert_eq!(text("<think>no.</think> Rash."), "Rash.");
-        assert_eq!(stop(read_analysis, " ").1, Parse::Fallback);
+        assert_eq!(stop(read_analysis, " ").1, Parse::Unread);
         let cut = read_analysis("Fever. Ra", FinishReason::Length);
         assert_eq!(cut, passage("Fever.", Parse::Fallback));
     }
@@ -178,7 +181,7 @@ mod tests {
         assert!(agrees("Yes, not no"));
         assert!(!agrees("I do not object"));
         assert!(agrees("hm"));
-        assert_eq!(stop(read_vote, "hm").1, Parse::Fallback);
+        assert_eq!(stop(read_vote, "hm").1, Parse::Unread);
     }
 
     #[test]
@@ -188,9 +191,9 @@ mod tests {
             (record.answer, parse)
         };
         assert_eq!(answer("A fits. Option: [C]"), ("C".into(), Parse::Ok));
-        assert_eq!(answer("Option: [J]"), ("".into(), Parse::Fallback));
+        assert_eq!(answer("Option: [J]"), ("".into(), Parse::Unread));
         assert_eq!(answer("B"), ("B".into(), Parse::Fallback));
-        assert_eq!(answer("Option:"), ("".into(), Parse::Fallback));
-        assert_eq!(answer(""), ("".into(), Parse::Fallback));
+        assert_eq!(answer("Option:"), ("".into(), Parse::Unread));
+        assert_eq!(answer(""), ("".into(), Parse::Unread));
     }
 }

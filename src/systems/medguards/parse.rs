@@ -193,7 +193,7 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
         (true, Some(_)) if is_plain => Parse::Ok,
         (true, Some(_)) => Parse::Repaired,
         (true, None) => Parse::Repaired,
-        (false, _) => Parse::Fallback,
+        (false, _) => Parse::Unread,
     };
     (said, parse)
 }

@@ -94,7 +94,9 @@ fn letter(system: &str, reply: &Value, options: &[Choice]) -> (String, Parse) {
         }
         _ => {
             let read = Reply::read(text, finish, "answer");
-            (read.answer(options), read.parse)
+            let answer = read.answer(options);
+            let parse = read.parse.if_read(!answer.is_empty());
+            (answer, parse)
         }
     }
 }
@@ -112,8 +114,9 @@ fn no_letter_is_misread() {
             let options = options(&reply);
             let (found, parse) = letter(system, &reply, &options);
             let text = reply["text"].as_str().unwrap();
-            let declines = found.is_empty() && parse == Parse::Fallback && refuses(text);
             let id = reply["id"].as_str().unwrap();
+            assert_eq!(found.is_empty(), parse == Parse::Unread, "{id} is read as {parse:?}");
+            let declines = found.is_empty() && refuses(text);
             assert!(!declines || means["answer"].is_null(), "{id} is no refusal");
             let found = found.chars().next();
             let found = found.filter(|letter| options.iter().any(|one| one.letter == *letter));
@@ -141,8 +144,14 @@ fn no_verdict_is_misread() {
             Some(_) => continue,
             None => Wanted::Label,
         };
-        let said = read_tags(wanted, reply["text"].as_str().unwrap(), false).0;
-        tally.count(reply["id"].as_str().unwrap(), said.flag, reply["means"]["flag"].as_bool());
+        let (said, parse) = read_tags(wanted, reply["text"].as_str().unwrap(), false);
+        let id = reply["id"].as_str().unwrap();
+        let is_unread = match wanted {
+            Wanted::Label => said.flag.is_none(),
+            _ => said.flag.is_none() || said.located == Located::Malformed,
+        };
+        assert_eq!(is_unread, parse == Parse::Unread, "{id} is read as {parse:?}");
+        tally.count(id, said.flag, reply["means"]["flag"].as_bool());
     }
     println!("{} verdicts, {} unread", tally.read, tally.unread.len());
     assert!(tally.wrong.is_empty(), "{:#?}", tally.wrong);
@@ -157,7 +166,8 @@ fn no_place_is_misread() {
             continue;
         }
         let sentences = reply["sentences"].as_array().unwrap().len();
-        let located = read_tags(Wanted::Place, reply["text"].as_str().unwrap(), false).0.located;
+        let (said, parse) = read_tags(Wanted::Place, reply["text"].as_str().unwrap(), false);
+        let located = said.located;
         let flag = match &located {
             // A number beyond the note is no place.
             Located::Said(said) if said.parse().is_ok_and(|id: usize| id >= sentences) => None,
@@ -166,6 +176,8 @@ fn no_place_is_misread() {
             Located::Malformed => None,
         };
         let id = reply["id"].as_str().unwrap();
+        let is_unread = located == Located::Malformed;
+        assert_eq!(is_unread, parse == Parse::Unread, "{id} is read as {parse:?}");
         flags.count(id, flag, reply["means"]["flag"].as_bool());
         let (Some(meant), Located::Said(said)) =
             (reply["means"]["sentence_text"].as_str(), &located)
@@ -192,9 +204,11 @@ fn no_base_model_is_misread() {
     let (mut flags, mut places) = (Tally::default(), Tally::default());
     for reply in replies("base_llm") {
         let sentences = reply["sentences"].as_array().unwrap().len();
-        let reading =
-            crate::systems::base_llm::read(reply["text"].as_str().unwrap(), sentences, false).0;
+        let (reading, parse) =
+            crate::systems::base_llm::read(reply["text"].as_str().unwrap(), sentences, false);
         let (id, means) = (reply["id"].as_str().unwrap(), &reply["means"]);
+        let is_unread = reading.flag.is_none();
+        assert_eq!(is_unread, parse == Parse::Unread, "{id} is read as {parse:?}");
         if !is_debatable(&reply, "flag") {
             flags.count(id, reading.flag, means["flag"].as_bool());
         }

@@ -196,7 +196,8 @@ fn read(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Opinion
         answer: reply.answer(options),
         confidence: reply.confidence(),
     };
-    (opinion, reply.parse)
+    let parse = reply.parse.if_read(!opinion.answer.is_empty());
+    (opinion, parse)
 }
 
 /// The weight of a confidence in tenths, f(p) of Chen et al. (ACL 2024), §4.

@@ -57,6 +57,7 @@ pub fn parse(
     } else {
         reading.written = None;
     }
+    let parse = parse.if_read(!reading.answer.is_empty());
     (reading, parse)
 }
 
@@ -75,7 +76,6 @@ fn read_letter(
     let words = said(completion).chars().filter(|c| c.is_alphanumeric()).count();
     let parse = match (finish_reason, words) {
         (FinishReason::Length, _) => Parse::Fallback,
-        (_, 1) if answer.is_empty() => Parse::Fallback,
         (_, 1) if written.trim().len() == 1 => Parse::Ok,
         (_, 1) => Parse::Repaired,
         _ => Parse::Fallback,
@@ -157,15 +157,15 @@ mod tests {
         assert_eq!(letter("The answer is D."), ("D".into(), Parse::Fallback));
         // A letter beyond the options is kept, and wrong.
         assert_eq!(letter("J"), ("J".into(), Parse::Ok));
-        assert_eq!(letter("5"), ("".into(), Parse::Fallback));
-        assert_eq!(letter(""), ("".into(), Parse::Fallback));
-        assert_eq!(letter("?!"), ("".into(), Parse::Fallback));
+        assert_eq!(letter("5"), ("".into(), Parse::Unread));
+        assert_eq!(letter(""), ("".into(), Parse::Unread));
+        assert_eq!(letter("?!"), ("".into(), Parse::Unread));
     }
 
     #[test]
     fn thinking_is_cut_from_a_letter() {
         assert_eq!(letter("<think>A or C?</think>\n\nE"), ("E".into(), Parse::Ok));
-        assert_eq!(letter("<think>A or"), ("".into(), Parse::Fallback));
+        assert_eq!(letter("<think>A or"), ("".into(), Parse::Unread));
     }
 
     #[test]

@@ -184,6 +184,6 @@ fn unknown_names_are_dropped_and_the_defaults_after_as_many_as_remain_fill_up() 
 
 #[test]
 fn a_reply_that_is_no_object_brings_other_defaults() {
-    let unread = (UNREAD.to_vec(), Parse::Fallback);
+    let unread = (UNREAD.to_vec(), Parse::Unread);
     assert_eq!(specialties("Pediatrics, Genetics"), unread);
 }

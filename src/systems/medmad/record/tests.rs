@@ -41,7 +41,7 @@ fn thinking_is_cut() {
     let thought = "<think>\nIt could be {\"answer\": \"A\"}.\n</think>\n\n";
     assert_eq!(parsed(&format!("{thought}{GOOD}")), parsed(GOOD));
     assert_eq!(parsed(&format!("so A </think>{GOOD}")), parsed(GOOD));
-    assert_eq!(answer("<think> A or B, I think C"), ("".into(), Parse::Fallback));
+    assert_eq!(answer("<think> A or B, I think C"), ("".into(), Parse::Unread));
     let quoting = GOOD.replace("\"m\"", "\"</think>\"");
     assert_eq!(answer(&quoting), ("B".into(), Parse::Ok));
 }
@@ -88,9 +88,9 @@ fn the_answer_alone_is_the_fallback() {
     assert_eq!(record.notes, [Note::AnswerFromText]);
     assert_eq!(record.confidence, 0.0);
     // A record without an answer has none.
-    assert_eq!(answer(r#"{"cot": ["E"]}"#), ("".into(), Parse::Fallback));
-    assert_eq!(answer("A patient with a fever: I would wait."), ("".into(), Parse::Fallback));
-    assert_eq!(answer(""), ("".into(), Parse::Fallback));
+    assert_eq!(answer(r#"{"cot": ["E"]}"#), ("".into(), Parse::Unread));
+    assert_eq!(answer("A patient with a fever: I would wait."), ("".into(), Parse::Unread));
+    assert_eq!(answer(""), ("".into(), Parse::Unread));
     assert_eq!(parsed("42").0, Record::default());
 }
 
