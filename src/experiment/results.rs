@@ -73,7 +73,6 @@ pub struct ParseCounts {
     /// Calls that the model declined.
     pub refused: usize,
     /// Calls of which nothing could be read.
-    #[serde(default)]
     pub unread: usize,
     /// Of the unread, those that answered with a letter that the item has not.
     pub not_an_option: usize,
@@ -255,8 +254,7 @@ mod tests {
         log.finish().unwrap();
         let results = write_results(out.path(), 1).unwrap();
         assert_eq!(results.n_errors, 1);
-        let parse =
-            ParseCounts { repaired: 1, unread: 1, not_an_option: 1, ..Default::default() };
+        let parse = ParseCounts { repaired: 1, unread: 1, not_an_option: 1, ..Default::default() };
         assert_eq!(results.parse, parse);
         assert_eq!(results.heads.item_lines, 7);
     }

@@ -237,8 +237,7 @@ impl<T> Case<'_, T> {
         };
         let refuses = matches!(given.as_str(), "" | "I") && self.letters.is_some() && refuses(text);
         let is_prose = matches!(parse, Parse::Fallback | Parse::Unread);
-        let is_refused =
-            finish_reason == FinishReason::Refusal || (is_prose && refuses);
+        let is_refused = finish_reason == FinishReason::Refusal || (is_prose && refuses);
         if (is_refused || is_other)
             && let Some(answer) = value.answer()
         {

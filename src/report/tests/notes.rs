@@ -251,7 +251,7 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
         let mut call = called(&note.item, agent, purpose);
         call.messages = vec![Message { role: "user".into(), content: asked.clone() }];
         if record.get("flag") == Some(&Value::Null) {
-            call.parse = Parse::Fallback;
+            call.parse = Parse::Unread;
         }
         call.record = record;
         call.record["thought"] = THOUGHT.into();

@@ -173,7 +173,7 @@ fn a_fallback_shows_its_text_and_its_emptiness() {
     fallback.text = "<think>well</think> B it is".into();
     fallback.record = json!({"answer": "B", "confidence": 0});
     let page = page_of(item("x", Some("B"), vec![round(0, ["B", "B", "B"])], "B"), &[fallback]);
-    assert!(page.contains("could not be read from this reply; the answer alone was taken"));
+    assert!(page.contains("has not the form that was asked for; what it says was taken"));
     assert!(page.contains("&lt;think&gt;well&lt;/think&gt; B it is"));
 }
 

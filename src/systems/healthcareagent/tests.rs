@@ -115,7 +115,7 @@ fn an_answer_that_is_missing_is_wrong_even_where_the_draft_had_one() {
     let (item, calls) = run("DIAGNOSE", r#"{"explanation": "it is B"}"#);
     assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
     assert_eq!(item.team_confidence, 0.0);
-    assert_eq!(calls.last().unwrap().parse, Parse::Fallback);
+    assert_eq!(calls.last().unwrap().parse, Parse::Unread);
 }
 
 #[test]

@@ -208,11 +208,7 @@ mod tests {
         for text in ["Ask a surgeon.", r#"{"experts": []}"#, r#"{"experts": "Surgeon"}"#, ""] {
             let (read, parse) = experts(text);
             let roles: Vec<&str> = read.iter().map(|expert| expert.role.as_str()).collect();
-            assert_eq!(
-                (roles.as_slice(), parse),
-                (&DEFAULT_EXPERTS[..], Parse::Unread),
-                "{text}"
-            );
+            assert_eq!((roles.as_slice(), parse), (&DEFAULT_EXPERTS[..], Parse::Unread), "{text}");
         }
     }
 

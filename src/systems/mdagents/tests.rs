@@ -171,7 +171,7 @@ fn the_harness_clean_up_is_a_switch() {
 fn silence_stops_nothing_and_is_wrong() {
     let (item, calls) = run(|_| String::new());
     assert_eq!((item.answer.as_str(), item.correct, item.calls), ("", Some(false), 8));
-    assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
+    assert!(calls.iter().all(|call| call.parse == Parse::Unread));
     assert!(user(&calls, "moderator", "decision").contains("Pathologist\nAnswer: \n"));
 }
 

@@ -183,9 +183,12 @@ pub fn read(wanted: Wanted, text: &str, release_compat: bool) -> (Said, Parse) {
     let is_placed = said.located != Located::Malformed;
     let (is_read, tag) = match wanted {
         Wanted::Label => (said.flag.is_some(), "think"),
-        Wanted::Correction => (said.correction.is_some(), "result"),
+        // Whoever says that nothing is wrong has been read.
+        Wanted::Correction => {
+            (said.correction.is_some() || said.located == Located::Nothing, "result")
+        }
         Wanted::Place | Wanted::PlaceAndCorrection => (is_placed, "result"),
-        Wanted::Everything => (is_placed && said.flag.is_some(), "result"),
+        Wanted::Everything => (said.flag.is_some(), "result"),
     };
     let label = without(&without_thought(text), "confidence");
     let is_plain = wanted != Wanted::Label || matches!(label.trim(), "CORRECT" | "INCORRECT");
@@ -345,6 +348,18 @@ mod tests {
         assert_eq!(correction("<result>cut sho"), None);
         assert_eq!(correction(""), None);
         assert_eq!(super::correction("Give B.", "result", true), None);
+    }
+
+    #[test]
+    fn what_says_nothing_of_what_was_wanted_is_unread() {
+        let parse = |wanted, text| read(wanted, text, false).1;
+        assert_eq!(parse(Wanted::Label, "I cannot help with that."), Parse::Unread);
+        assert_eq!(parse(Wanted::Place, "It is the third sentence."), Parse::Unread);
+        assert_eq!(parse(Wanted::Correction, "<result>cut sho"), Parse::Unread);
+        assert_eq!(parse(Wanted::Correction, "<result>NAN</result>"), Parse::Ok);
+        assert_eq!(parse(Wanted::Correction, "NAN"), Parse::Repaired);
+        assert_eq!(parse(Wanted::Everything, "INCORRECT"), Parse::Repaired);
+        assert_eq!(parse(Wanted::Everything, "Hm."), Parse::Unread);
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     assert_eq!((record.flag, calls.len()), (None, 3));
     assert_eq!(record.detection.unwrap().flags, [None; 3]);
     assert_eq!(record.localisation, None);
-    assert_eq!(calls[0].parse, Parse::Fallback);
+    assert_eq!(calls[0].parse, Parse::Unread);
 
     let mut all = base.to_vec();
     all.extend([("loc1", refusal), ("loc2", refusal), ("loc3", &said), ("corr1", refusal)]);
@@ -213,7 +213,7 @@ fn malformed_tags_are_mended_or_told() {
     );
     assert_eq!(record.detection.unwrap().confidences, [None, Some(0.8)]);
     assert_eq!((record.sentence_id, record.exact_sentence_id), (Some(1), None));
-    assert_eq!((record.correction, calls[4].parse), (None, Parse::Fallback));
+    assert_eq!((record.correction, calls[4].parse), (None, Parse::Unread));
 }
 
 #[test]

@@ -192,7 +192,7 @@ mod tests {
         );
         assert_eq!(
             thought(r#"{"Thought": ["s", "t"], "Answer": null}"#),
-            ("s; t".into(), "".into(), Parse::Ok)
+            ("s; t".into(), "".into(), Parse::Unread)
         );
     }
 
@@ -207,9 +207,10 @@ mod tests {
         let broken = r#"{"Thought": "the "A" sign", "Answer" : "D"}"#;
         assert_eq!(thought(broken).1, "D");
         assert_eq!(thought("It must be E"), fallback("", "E"));
-        assert_eq!(thought(r#"{"Thought": "t"}"#).2, Parse::Fallback);
-        assert_eq!(thought("I cannot help."), fallback("", ""));
-        assert_eq!(thought(""), fallback("", ""));
+        assert_eq!(thought(r#"{"Thought": "t"}"#).2, Parse::Unread);
+        let unread = (String::new(), String::new(), Parse::Unread);
+        assert_eq!(thought("I cannot help."), unread);
+        assert_eq!(thought(""), unread);
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn the_team_is_as_sure_as_its_share_of_votes_and_says_why() {
     assert_eq!((item.answer.as_str(), item.team_confidence), ("B", 0.5));
     assert_eq!(item.rationale, "rash\ncough");
     assert_eq!(calls[1].record["thought"], "fever");
-    assert_eq!(calls[3].parse, Parse::Fallback);
+    assert_eq!(calls[3].parse, Parse::Unread);
 }
 
 #[test]

@@ -125,6 +125,11 @@ fn agreement_is_read_as_the_harness_reads_it() {
     assert!(!agrees("Yes."));
     assert!(!agrees("<think>I agree, yes</think>\nReason: none"));
     assert!(!agrees(""));
+    let parse = |text: &str| read_review(text, FinishReason::Stop, &question(5).options).1;
+    assert_eq!(parse("Agree: no"), Parse::Fallback);
+    assert_eq!(parse(r#"{"agree": "no"}"#), Parse::Ok);
+    assert_eq!(parse(r#"{"agree": null}"#), Parse::Unread);
+    assert_eq!(parse("Well, well."), Parse::Unread);
 }
 
 #[test]
@@ -137,7 +142,13 @@ fn texts_that_are_no_records_are_read_line_by_line_and_stop_nothing() {
     });
     assert_eq!((item.answer.as_str(), item.calls), ("B", 9));
     assert_eq!(item.rationale, "gums");
-    assert!(calls.iter().all(|call| call.parse == Parse::Fallback));
+    for call in &calls {
+        let expected = match call.purpose.as_str() {
+            "specialties" => Parse::Unread,
+            _ => Parse::Fallback,
+        };
+        assert_eq!(call.parse, expected, "{}", call.purpose);
+    }
     assert!(calls[1].messages[0].content.contains("Cardiology"));
     assert_eq!(item.rounds[1].brief, "They think it is\nscurvy.");
     let (silent, _) = run(|_| String::new());

@@ -33,7 +33,7 @@ fn a_record_alone_is_ok() {
     assert_eq!(record.answer, "B");
     assert_eq!(record.cot[0], "the \"worst\" headache — 10/10");
     assert_eq!(record.debate_moves.risk_check, "r");
-    assert_eq!(answer(r#"{"answer": ""}"#), ("".into(), Parse::Ok));
+    assert_eq!(answer(r#"{"answer": ""}"#), ("".into(), Parse::Unread));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn hostile_text_never_panics() {
     let deep = "{\"answer\":[".repeat(20_000);
     assert_eq!(answer(&deep).0, "");
     let closers = format!("{}{}", "{[".repeat(50_000), "]}".repeat(50_000));
-    assert_eq!(parsed(&closers).1, Parse::Fallback);
+    assert_eq!(parsed(&closers).1, Parse::Unread);
 }
 
 fn from_json(value: &Value) -> Option<Record> {
