@@ -248,6 +248,11 @@ def check_results(results, plan, outcomes, calls, heads):
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         expect(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in calls))
     others = sum("not_an_option" in call["record"] for call in calls)
+    kinds = ("ok", "repaired", "fallback", "refused", "unread")
+    read = {how: sum(call["parse"] == how for call in calls) / len(calls) for how in kinds} if calls else None
+    expect("results: parse_health", results["parse_health"], read)
+    warned = read is not None and read["unread"] > 0.05
+    expect("results: a warning of unread replies", bool(results.get("warnings")), warned)
     expect("results: parse.not_an_option", results["parse"]["not_an_option"], others)
 
     per_run = []

@@ -397,6 +397,7 @@ def check_cell(found, run):
         "interval": estimate(over_notes(run.each(is_detected)))[0] if accuracy else None,
     }
     same(where, {key: found[key] for key in expected}, expected)
+    same(f"{where}: parse_health", found["parse_health"], parse_health(run))
     same(f"{where}: n_correct", found["cost"]["n_correct"], sum(map(sum, run.each(is_detected))))
     check_counts(where, found, run)
     same(f"{where}: completion_tokens", found["completion_tokens"], sum(call["usage"]["completion_tokens"] for call in run.calls))
@@ -413,6 +414,11 @@ def check_counts(where, found, run):
     same(where, {key: found[key] for key in expected}, expected)
 
 
+def parse_health(run):
+    kinds = ("ok", "repaired", "fallback", "refused", "unread")
+    return {how: sum(call["parse"] == how for call in run.calls) / len(run.calls) for how in kinds} if run.calls else None
+
+
 def check_run(directory):
     run = Run(directory)
     results = json.loads((directory / "results.json").read_text())
@@ -422,6 +428,9 @@ def check_run(directory):
         same(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in run.calls))
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
+    health = parse_health(run)
+    same("results: parse_health", results["parse_health"], health)
+    same("results: a warning of unread replies", bool(results.get("warnings")), bool(health) and health["unread"] > 0.05)
     if results.get("notes"):
         check_notes("results: notes", results["notes"], run)
     return run

@@ -4,7 +4,7 @@
 
 Shares no code with the program. From each cell's plan.toml, items.jsonl and calls.jsonl it computes accuracies, their means and
 deviations, the intervals by the documented generator, NetGain, paired differences, McNemar's test, agreement, and the counts of calls
-and tokens; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
+and tokens, how replies were read; the answers of every item are also looked up in the records of its calls. `results.json` must say the same. Similarity,
 which needs an encoder, is not recomputed. Exits 1 with the first difference. Python 3.11 or later, standard library only.
 """
 
@@ -140,6 +140,10 @@ class Cell:
                 answers = said[run, item, round["stage"], round["round"]]
                 expect(f"{directory}: {item}, run {run}, round {round['round']}", Counter(round["answers"]), Counter(answers))
 
+    def parse_health(self):
+        kinds = ("ok", "repaired", "fallback", "refused", "unread")
+        return {how: sum(call["parse"] == how for call in self.calls) / len(self.calls) for how in kinds}
+
     def verdicts(self):
         return [[item["error"] is None and item["answer"] == item["gold"] for item in run] for run in self.runs]
 
@@ -170,6 +174,8 @@ def check(folder):
     expect("cells", [(cell["method"], cell["dataset"]) for cell in results["cells"]], list(cells))
     for result in results["cells"]:
         check_cell(result, cells[result["method"], result["dataset"]])
+    poor = sum(cell.parse_health()["unread"] > 0.05 for cell in cells.values())
+    expect("warnings of unread replies", len(results.get("warnings", [])), poor)
     for row in results.get("netgain", []):
         check_net_gain(row, cells[row["method"], row["dataset"]])
     for row in results.get("paired", []):
@@ -192,6 +198,7 @@ def check_cell(result, cell):
     expect(f"{where}: n_runs", result["n_runs"], cell.plan["runs"])
     expect(f"{where}: n_errors", result["n_errors"], sum(item["error"] is not None for item in cell.last.values()))
     expect(f"{where}: calls", result["calls"], len(cell.calls))
+    expect(f"{where}: parse_health", result["parse_health"], cell.parse_health())
     tokens = sum(call["usage"]["completion_tokens"] for call in cell.calls)
     expect(f"{where}: completion_tokens", result["completion_tokens"], tokens)
 

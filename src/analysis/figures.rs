@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::health::ParseHealth;
 use super::metrics::MetricsError;
 use super::metrics::bootstrap::{Estimate, mean, run_means};
 use super::metrics::calibration::{BINS, Calibration, calibration};
@@ -16,6 +17,8 @@ pub struct RunFigures {
     pub accuracy: Option<OverRuns>,
     /// 95 % interval of the accuracy, by bootstrap over the items.
     pub interval: Option<Estimate>,
+    /// How the replies of all calls were read; `null` without calls.
+    pub parse_health: Option<ParseHealth>,
     pub n_runs: u32,
     pub n_errors: usize,
     /// Of the team's confidence; `null` where no answer is graded.
@@ -37,6 +40,7 @@ impl RunFigures {
         Ok(RunFigures {
             accuracy,
             interval,
+            parse_health: ParseHealth::of(&outcomes.contents().calls.records),
             n_runs: outcomes.contents().plan.runs,
             n_errors: outcomes.n_errors(),
             calibration: match predictions.is_empty() {

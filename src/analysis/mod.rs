@@ -2,6 +2,7 @@
 
 pub mod comparison;
 pub mod figures;
+pub mod health;
 mod making;
 pub mod mediqa_corr;
 pub mod metrics;

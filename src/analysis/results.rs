@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::health::ParseHealth;
 use super::metrics::over_runs::OverRuns;
 use super::notes::{CorrectionScorer, NoteFigures};
 use super::outcomes::Outcomes;
@@ -18,6 +19,11 @@ use crate::experiment::verify::{self, Verified, first_difference};
 pub struct Figures {
     /// Of answers, or of flags on notes; `null` where nothing has gold.
     pub accuracy: Option<OverRuns>,
+    /// How the replies of all calls were read; `null` without calls.
+    pub parse_health: Option<ParseHealth>,
+    /// What must be said beside the figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Votes that were tied, over all runs.
     pub ties: usize,
     /// Over the questions of all runs that did not error; `null` where there is none.
@@ -39,7 +45,11 @@ impl Figures {
         });
         let mut records = contents.items.records.iter();
         let has_notes = records.any(|record| record.note().is_some());
+        let parse_health = ParseHealth::of(&contents.calls.records);
+        let warning = parse_health.and_then(|health| health.warning(&contents.plan.system));
         Figures {
+            parse_health,
+            warnings: warning.into_iter().collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),
             mean_rounds_run,

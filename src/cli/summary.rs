@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::report;
+use crate::analysis::health;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{Measure, NoteFigures};
 use crate::analysis::results::{self, Figures};
@@ -50,6 +51,9 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         tell_notes(figures)?;
     }
     let tokens = &results.tokens;
+    if let Some(health) = &figures.parse_health {
+        console::say(format!("replies    {health} % {}", health::SHARES))?;
+    }
     let ParseCounts { ok, repaired, fallback, refused, unread, not_an_option } = results.parse;
     console::say(format!(
         "calls      {} ({ok} ok, {repaired} repaired, {fallback} fallback, {refused} refused, {unread} unread)",
@@ -62,6 +66,9 @@ fn tell(results: &Results, figures: &Figures, plan: &Plan, out: &Path) -> std::i
         "tokens     {} prompt ({} cached), {} completion ({} forced)",
         tokens.prompt, tokens.cached, tokens.completion, tokens.forced
     ))?;
+    for warning in &figures.warnings {
+        console::say(warning)?;
+    }
     if plan.synthetic {
         console::say("note       synthetic weights answer noise: these figures mean nothing")?;
     }

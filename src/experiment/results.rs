@@ -14,7 +14,7 @@ use super::contents::Contents;
 use super::error::RunError;
 use super::{private_file, versions};
 use crate::digest::sha256;
-use crate::record::{ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
+use crate::record::{CallLine, ItemKey, ItemLine, NOT_AN_OPTION, Parse, SCHEMA};
 
 /// The file's name in the run directory.
 pub const FILE: &str = "results.json";
@@ -78,6 +78,23 @@ pub struct ParseCounts {
     pub not_an_option: usize,
 }
 
+impl ParseCounts {
+    pub fn of<'a>(calls: impl IntoIterator<Item = &'a CallLine>) -> ParseCounts {
+        let mut counts = ParseCounts::default();
+        for call in calls {
+            match call.parse {
+                Parse::Ok => counts.ok += 1,
+                Parse::Repaired => counts.repaired += 1,
+                Parse::Fallback => counts.fallback += 1,
+                Parse::Refused => counts.refused += 1,
+                Parse::Unread => counts.unread += 1,
+            }
+            counts.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
+        }
+        counts
+    }
+}
+
 /// The sha256 of plan.toml, and each log's last hash with its count of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,20 +136,11 @@ impl Results {
         };
         let without_gold: HashSet<String> = outcomes.iter().filter_map(graded).collect();
         let mut tokens = Tokens::default();
-        let mut parse = ParseCounts::default();
         for call in &contents.calls.records {
             tokens.prompt += call.usage.prompt_tokens;
             tokens.cached += call.usage.cached_tokens;
             tokens.completion += call.usage.completion_tokens;
             tokens.forced += call.usage.forced_tokens;
-            match call.parse {
-                Parse::Ok => parse.ok += 1,
-                Parse::Repaired => parse.repaired += 1,
-                Parse::Fallback => parse.fallback += 1,
-                Parse::Refused => parse.refused += 1,
-                Parse::Unread => parse.unread += 1,
-            }
-            parse.not_an_option += usize::from(call.record.get(NOT_AN_OPTION).is_some());
         }
         Ok(Results {
             schema: SCHEMA,
@@ -146,7 +154,7 @@ impl Results {
             n_errors: outcomes.values().filter(|r| r.error().is_some()).count(),
             calls: contents.calls.records.len(),
             tokens,
-            parse,
+            parse: ParseCounts::of(&contents.calls.records),
             figures: Map::new(),
             elapsed_ms: 0,
             finished_at: String::new(),

@@ -5,6 +5,7 @@ use std::io;
 use super::compared_run::ComparedRun;
 use super::flips::{Direction, Flip};
 use super::{Comparison, RunPair};
+use crate::analysis::health;
 use crate::analysis::table::{Cell, Table};
 
 /// A row of the spreadsheet: a run, and how the first compares with it.
@@ -56,6 +57,7 @@ impl Comparison {
         let accuracy = |row: Line<'_>| row.run.figures.accuracy.clone();
         let calibration = |row: Line<'_>| row.run.figures.calibration.clone();
         let interval = |row: Line<'_>| row.run.figures.interval;
+        let health = |row: Line<'_>| row.run.figures.parse_health;
         let total = |row: Line<'_>| Some(row.run.figures.cost?.total);
         let per_item = |row: Line<'_>| Some(row.run.figures.cost?.per_item);
         let per_correct = |row: Line<'_>| row.run.figures.cost?.per_correct;
@@ -72,6 +74,11 @@ impl Comparison {
             .number("std", |row| accuracy(row)?.std)
             .number("low", |row| Some(interval(row)?.low))
             .number("high", |row| Some(interval(row)?.high))
+            .number("read_ok", |row| Some(health(row)?.ok))
+            .number("read_repaired", |row| Some(health(row)?.repaired))
+            .number("read_fallback", |row| Some(health(row)?.fallback))
+            .number("refused", |row| Some(health(row)?.refused))
+            .number("unread", |row| Some(health(row)?.unread))
             .text("accuracy_per_run", |row| Some(list(&accuracy(row)?.per_run)))
             .number("brier", |row| Some(calibration(row)?.brier))
             .number("ece", |row| Some(calibration(row)?.ece))
@@ -116,9 +123,12 @@ impl Comparison {
             .number("95 % over questions", |row| {
                 row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
             })
+            .text(health::LABEL, |row| read(row))
             .number("errored", |row| row.figures.n_errors)
             .number("Brier", |row| Some(calibration(row)?.brier))
             .number("ECE", |row| Some(calibration(row)?.ece))
+            .note(health::NOTE)
+            .notes(self.runs.iter().filter_map(|row| row.figures.parse_health?.warning(&row.run)))
             .build()
     }
 
@@ -126,27 +136,35 @@ impl Comparison {
         let mut rows = Vec::new();
         for ComparedRun { run, figures, .. } in &self.runs {
             let Some(cost) = figures.cost else { continue };
-            let mut row =
-                |what, spent, digits| rows.push((format!("{run}, {what}"), spent, digits));
+            let health = figures.parse_health.map(|health| health.to_string());
+            let mut row = |what, spent, digits| {
+                rows.push((format!("{run}, {what}"), spent, digits, health.clone()));
+            };
             row("all", cost.total, 0);
             row("an item", cost.per_item, 1);
             cost.per_correct.into_iter().for_each(|spent| row("a right answer", spent, 1));
         }
         Table::of("cost", "Cost", &rows)
             .text("run", |(label, ..)| label)
-            .number("calls", |(_, spent, digits)| Cell::Number(spent.calls, *digits))
-            .number("prompt tokens", |(_, spent, digits)| {
+            .text(health::LABEL, |(.., health)| health.clone())
+            .number("calls", |(_, spent, digits, _)| Cell::Number(spent.calls, *digits))
+            .number("prompt tokens", |(_, spent, digits, _)| {
                 Cell::Number(spent.prompt_tokens, *digits)
             })
-            .number("of them cached", |(_, spent, digits)| {
+            .number("of them cached", |(_, spent, digits, _)| {
                 Cell::Number(spent.cached_tokens, *digits)
             })
-            .number("completion tokens", |(_, spent, digits)| {
+            .number("completion tokens", |(_, spent, digits, _)| {
                 Cell::Number(spent.completion_tokens, *digits)
             })
-            .number("seconds of calls", |(_, spent, _)| Cell::Number(spent.call_seconds, 2))
+            .number("seconds of calls", |(_, spent, ..)| Cell::Number(spent.call_seconds, 2))
             .build()
     }
+}
+
+/// How a run's replies were read.
+fn read(run: &ComparedRun) -> Option<String> {
+    Some(run.figures.parse_health?.to_string())
 }
 
 impl RunPair {

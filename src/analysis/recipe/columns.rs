@@ -1,6 +1,7 @@
 //! The paper's columns: ours, then its own rows.
 
 use super::notes::Entry;
+use crate::analysis::health;
 use crate::analysis::metrics::kpcs::ALPHA;
 use crate::analysis::notes::{Measure, Measured};
 use crate::analysis::table::{Cell, Table};
@@ -73,6 +74,10 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
             Line::Ours(entry) => entry.label.clone(),
             Line::Papers(_, published) => format!("paper: {}", published.label),
         });
+    table = table.text(health::LABEL, |line| match line {
+        Line::Ours(entry) => entry.cell.parse_health.map(|health| health.to_string()),
+        Line::Papers(..) => None,
+    });
     for column in NoteColumn::ALL {
         let label = column.label();
         table = match column {

@@ -2,7 +2,8 @@
 
 use super::columns;
 use super::results::{CellResult, RecipeResults};
-use super::tables::{cell, dataset, method};
+use super::tables::{cell, dataset, method, read};
+use crate::analysis::health;
 use crate::analysis::notes::{NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
@@ -37,6 +38,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     let by_cell = entries.iter().map(|entry| notes::Entry {
         heading: format!("{}, {}", entry.dataset, entry.label),
         notes: entry.notes,
+        health: entry.cell.parse_health,
     });
     let by_cell: Vec<notes::Entry<'_>> = by_cell.collect();
     for mut table in notes::all(&by_cell, &Prices::default()) {
@@ -65,6 +67,10 @@ fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("method", |row| {
             let [own, base] = [&row.method, &row.baseline].map(|name| full(name, &row.dataset));
             format!("{own} against {base}")
+        })
+        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
+        .text(format!("{}, of the other", health::LABEL), |row| {
+            read(results, &row.baseline, &row.dataset)
         })
         .number("average", |row| row.average[0])
         .number("its baseline's", |row| row.average[1])

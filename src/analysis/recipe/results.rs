@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
 use super::improvement::{ImprovementRow, improvements};
+use super::tables::{dataset, method};
 use crate::analysis::figures::RunFigures;
+use crate::analysis::health::ParseHealth;
 use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
@@ -36,6 +38,9 @@ pub struct RecipeResults {
     /// What must be said beside every table: thinking, text, runs.
     #[serde(default)]
     pub conditions: String,
+    /// Cells of which too many replies could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// How the figures were made, a line a fact.
     pub making: Vec<String>,
     pub cells: Vec<CellResult>,
@@ -68,6 +73,8 @@ pub struct CellResult {
     pub std: Option<f64>,
     /// Over the questions, by bootstrap; `null` without gold.
     pub interval: Option<Estimate>,
+    /// How the replies of all calls were read; `null` without calls.
+    pub parse_health: Option<ParseHealth>,
     /// The paper's mean and standard deviation.
     pub paper: Option<[f64; 2]>,
     pub n_items: usize,
@@ -107,6 +114,7 @@ impl CellResult {
             std: accuracy.as_ref().and_then(|accuracy| accuracy.std),
             accuracy: accuracy.map_or(Vec::new(), |accuracy| accuracy.per_run),
             interval: figures.interval,
+            parse_health: figures.parse_health,
             paper: cell.method.paper.get(&cell.dataset.name).copied(),
             n_items: contents.plan.dataset.items.len(),
             n_runs: figures.n_runs,
@@ -163,6 +171,7 @@ impl RecipeResults {
             title: recipe.title.clone(),
             synthetic: cells.iter().all(|(_, contents)| contents.plan.synthetic),
             conditions: conditions(recipe, cells),
+            warnings: warnings(recipe, &results),
             making: making(recipe, cells),
             cells: results,
             netgain,
@@ -193,6 +202,14 @@ impl RecipeResults {
         })?;
         Ok(private_file::write(&out.join(FILE), (text + "\n").as_bytes())?)
     }
+}
+
+fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
+    let warning = |cell: &CellResult| {
+        let (method, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
+        cell.parse_health?.warning(&format!("{method} on {dataset}"))
+    };
+    cells.iter().filter_map(warning).collect()
 }
 
 fn decoding(recipe: &Recipe) -> &'static str {

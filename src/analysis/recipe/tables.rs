@@ -2,6 +2,7 @@
 
 use super::notes;
 use super::results::{CellResult, RecipeResults};
+use crate::analysis::health;
 use crate::analysis::table::{Cell, Table};
 use crate::analysis::tables::{Labelled, calibration, costs};
 use crate::experiment::recipe::Recipe;
@@ -26,6 +27,10 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
     ];
     tables.extend(found.into_iter().flatten());
     for table in &mut tables {
+        if table.columns.iter().any(|column| column.label.starts_with(health::LABEL)) {
+            table.notes.push(health::NOTE.to_owned());
+        }
+        table.notes.extend(results.warnings.iter().cloned());
         if !results.conditions.is_empty() {
             table.notes.push(results.conditions.clone());
         }
@@ -69,6 +74,11 @@ pub fn cell<'a>(results: &'a RecipeResults, method: &str, dataset: &str) -> Opti
     cells.find(|cell| cell.method == method && cell.dataset == dataset)
 }
 
+/// How a cell's replies were read.
+pub fn read(results: &RecipeResults, method: &str, dataset: &str) -> Option<String> {
+    Some(cell(results, method, dataset)?.parse_health?.to_string())
+}
+
 fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
     let failures = results.cells.iter().filter(|cell| cell.n_errors > 0).map(|found| {
         let (method, dataset) = (method(recipe, &found.method), dataset(recipe, &found.dataset));
@@ -94,6 +104,7 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
                     Some([ours.mean - paper, ours.low - paper, ours.high - paper])
                 });
         }
+        table = table.text(health::LABEL, |method| read(results, &method.name, &dataset.name));
     }
     table
         .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
@@ -128,6 +139,7 @@ fn net_gain(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .number("wrong → right", |row| mean(&row.wrong_to_right))
         .number("right → wrong", |row| mean(&row.right_to_wrong))
         .interval("paper", |row| row.paper)
+        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
         .note("Flips as shares of all questions; their difference is the NetGain, with its 95 % interval by bootstrap of questions over the means of the runs.")
         .unless_empty()
 }
@@ -154,6 +166,10 @@ fn paired(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
             let tests = row.mcnemar.iter().map(|test| format!("{:.3}", test.p_value));
             tests.collect::<Vec<_>>().join(", ")
         })
+        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
+        .text(format!("{}, of the other", health::LABEL), |row| {
+            read(results, &row.baseline, &row.dataset)
+        })
         .under("paper")
         .text("against", |row| row.paper.as_ref().map(|(baseline, _)| method(recipe, baseline)))
         .interval("difference", |row| row.paper.as_ref().map(|(_, difference)| *difference))
@@ -177,6 +193,8 @@ fn collapse(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .spread("initial", |row| row.similarity.as_ref()?.initial.as_ref())
         .spread("first round", |row| row.similarity.as_ref()?.first_round.as_ref())
         .spread("last round", |row| row.similarity.as_ref()?.last.as_ref())
+        .under("")
+        .text(health::LABEL, |row| read(results, &row.method, &row.dataset))
         .note("Agreement@0: the share of questions on which all first answers are one option; Same-wrong: one option, and not the gold one. Similarity: the mean cosine between the texts of a question's trajectories, averaged over the questions of a run.")
         .notes((wants_similarity && has_none).then_some(unmeasured))
         .unless_empty()
@@ -199,6 +217,7 @@ fn cases(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text("method", |(_, one)| method(recipe, &one.method))
         .text("letters, round by round", |(_, one)| letters(&one.rounds))
         .text("answer", |(_, one)| &one.answer)
+        .text(health::LABEL, |(case, one)| read(results, &one.method, &case.dataset))
         .note(format!(
             "Questions on which every other method gives one and the same wrong answer and the last one the right one. {count}"
         ));
@@ -223,7 +242,7 @@ fn by_dataset<'a, T>(
 ) -> Vec<Labelled<'a, T>> {
     let labelled = |cell: &'a CellResult| {
         let (group, label) = (dataset(recipe, &cell.dataset), method(recipe, &cell.method));
-        Some(Labelled { group, label, of: of(cell)? })
+        Some(Labelled { group, label, of: of(cell)?, health: cell.parse_health })
     };
     results.cells.iter().filter_map(labelled).collect()
 }

@@ -1,6 +1,7 @@
 //! Whether confidence is met, as a table.
 
 use super::Labelled;
+use crate::analysis::health;
 use crate::analysis::metrics::calibration::Calibration;
 use crate::analysis::table::{Cell, Table};
 
@@ -9,6 +10,7 @@ pub fn table(rows: &[Labelled<'_, Calibration>]) -> Table {
     let mut table = Table::of("calibration", "Calibration of the team's confidence", rows)
         .grouped_by(|row| row.group.to_owned())
         .text("", |row| row.label)
+        .text(health::LABEL, Labelled::read)
         .number("answers", |row| row.of.n)
         .number("expected calibration error", |row| row.of.ece)
         .number("Brier score", |row| row.of.brier);
@@ -33,8 +35,9 @@ mod tests {
     #[test]
     fn every_bin_is_listed() {
         let calibration = calibration(&[(0.9, true), (0.9, false), (0.3, false)], 10).unwrap();
-        let table = table(&[Labelled { group: "", label: "A run", of: &calibration }]);
-        assert_eq!(table.columns.len(), 4 + 30);
+        let table =
+            table(&[Labelled { group: "", label: "A run", of: &calibration, health: None }]);
+        assert_eq!(table.columns.len(), 5 + 30);
         assert_eq!(table.rows[0].cells.len(), table.columns.len());
         let nines = table.columns.iter().position(|column| column.over == "0.8–0.9");
         let cells = &table.rows[0].cells[nines.unwrap()..];

@@ -1,6 +1,7 @@
 //! What answers cost, as a table: per item, and per right answer.
 
 use super::Labelled;
+use crate::analysis::health;
 use crate::analysis::metrics::cost::{Cost, Spent};
 use crate::analysis::table::{Cell, Table};
 
@@ -11,6 +12,7 @@ pub fn table(rows: &[Labelled<'_, Cost>]) -> Table {
     let mut table = Table::of("cost", "Cost", rows)
         .grouped_by(|row| row.group.to_owned())
         .text("", |row| row.label)
+        .text(health::LABEL, Labelled::read)
         .number("items × runs", |row| row.of.n_items)
         .number("right", |row| row.of.n_correct);
     let spents: [(&str, Price); 2] = [
@@ -44,10 +46,10 @@ mod tests {
         let call =
             Call { prompt_tokens: 100, cached_tokens: 0, completion_tokens: 20, elapsed_ms: 1500 };
         let cost = Cost::of([call; 6], 3, 0).unwrap();
-        let table = table(&[Labelled { group: "", label: "A run", of: &cost }]);
+        let table = table(&[Labelled { group: "", label: "A run", of: &cost, health: None }]);
         let cells = &table.rows[0].cells;
         assert_eq!(cells.len(), table.columns.len());
-        assert_eq!(cells[3], Cell::Number(2.0, 2));
-        assert_eq!(cells[8..], vec![Cell::Nothing; 5]);
+        assert_eq!(cells[4], Cell::Number(2.0, 2));
+        assert_eq!(cells[9..], vec![Cell::Nothing; 5]);
     }
 }

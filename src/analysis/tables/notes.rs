@@ -2,6 +2,7 @@
 //! cost.
 
 use super::correction::correction;
+use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{NoteFigures, Prices};
 use crate::analysis::table::{Cell, Table, TableBuilder};
@@ -10,6 +11,8 @@ use crate::analysis::table::{Cell, Table, TableBuilder};
 pub struct Entry<'a> {
     pub heading: String,
     pub notes: &'a NoteFigures,
+    /// How the replies behind them were read.
+    pub health: Option<ParseHealth>,
 }
 
 /// A row of one entry's table.
@@ -32,7 +35,16 @@ pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
         low_confidence(entries),
         cost(entries, prices),
     ];
-    tables.into_iter().flatten().collect()
+    let read = entries.iter().filter_map(|entry| {
+        let (heading, health) = (&entry.heading, entry.health?);
+        Some(format!("{heading}{}{health}", if heading.is_empty() { "" } else { ": " }))
+    });
+    let read = format!("{}: {}.", health::LABEL, read.collect::<Vec<_>>().join("; "));
+    let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
+    for table in &mut tables {
+        table.notes.push(read.clone());
+    }
+    tables
 }
 
 /// A table of all entries' rows, each under its entry's heading.

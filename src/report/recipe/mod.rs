@@ -36,6 +36,8 @@ struct Page<'a> {
     version: &'a str,
     synthetic: bool,
     conditions: &'a str,
+    /// Cells of which too many replies could not be read.
+    warnings: &'a [String],
     seed: u64,
     runs: u32,
     methods: usize,
@@ -114,6 +116,7 @@ pub fn render(
         version: plan.map_or("", |plan| &plan.version),
         synthetic: results.synthetic,
         conditions: &results.conditions,
+        warnings: &results.warnings,
         seed: plan.map_or(0, |plan| plan.seed),
         runs: plan.map_or(recipe.runs, |plan| plan.runs),
         methods: recipe.method.len(),
@@ -140,7 +143,7 @@ fn sections<'a>(
 ) -> Vec<Section<'a>> {
     let section = |mut table: Table| {
         // The section says them under its title, where a closed table does not hide them.
-        table.notes.retain(|note| *note != results.conditions);
+        table.notes.retain(|note| *note != results.conditions && !results.warnings.contains(note));
         Section {
             name: table.name,
             open: !matches!(table.name, "calibration" | "cases"),

@@ -14,6 +14,7 @@ use super::ReportError;
 use super::figure::Panel;
 use super::kit;
 use super::table::{Kind, Table};
+use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::data::{Format, ItemKind};
 use crate::experiment::contents::Contents;
@@ -38,6 +39,8 @@ struct Results {
     about: String,
     /// Sentences on how the run was made.
     method: Vec<String>,
+    /// Where too many replies could not be read.
+    warning: Option<String>,
     /// What is missing from the figures.
     missing: Option<String>,
     panels: Vec<Panel>,
@@ -86,6 +89,11 @@ fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportErro
         ItemKind::Questions => questions::results(contents)?,
         ItemKind::Notes => notes::results(contents, scoring),
     })
+}
+
+/// How the replies were read, after a sentence on the figures.
+fn read(health: Option<ParseHealth>) -> String {
+    health.map_or(String::new(), |health| format!("; replies {health} % {}", health::SHARES))
 }
 
 /// What a plan's items are.

@@ -1,7 +1,8 @@
 //! What a run on notes came to: its figures, its tables, and how it was made.
 
-use super::{Results, Scoring, method};
+use super::{Results, Scoring, method, read};
 use crate::analysis::Outcomes;
+use crate::analysis::health::ParseHealth;
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{ByType, Consensus, Detection, Localisation, NoteFigures, Settled};
 use crate::analysis::tables::correction::missing_weights;
@@ -20,14 +21,21 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
         figures.localisation.as_ref().map(localisation),
         figures.detection.as_ref().map(types),
     ];
-    let entry = Entry { heading: String::new(), notes: &figures };
+    let health = ParseHealth::of(&contents.calls.records);
+    let warning = health.and_then(|health| health.warning(&contents.plan.system));
+    let entry = Entry { heading: String::new(), notes: &figures, health };
+    let mut tables = notes::all(&[entry], &scoring.prices);
+    for table in &mut tables {
+        table.notes.extend(warning.clone());
+    }
     Results {
         headline,
-        about,
+        about: about + &read(health),
+        warning,
         method: method::method(&contents.plan, &notes),
         missing: missing_weights(&figures),
         panels: panels.into_iter().flatten().collect(),
-        tables: notes::all(&[entry], &scoring.prices),
+        tables,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Results;
+use super::{Results, read};
+use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::MetricsError;
 use crate::analysis::metrics::calibration::{BINS, Prediction, calibration};
 use crate::analysis::metrics::cost::{Call, Cost};
@@ -114,12 +115,18 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         true => None,
         false => Some(calibration(&predictions, BINS)?),
     };
+    let health = ParseHealth::of(&contents.calls.records);
     let label = "all runs";
     let mut tables = vec![table(&runs, &all, overall, graded_runs)];
     let mut panels = Vec::new();
     panels.extend(overall.map(|overall| panel(&runs, overall, went_on)));
     if let Some(calibration) = &calibration {
-        tables.push(tables::calibration::table(&[Labelled { group: "", label, of: calibration }]));
+        tables.push(tables::calibration::table(&[Labelled {
+            group: "",
+            label,
+            of: calibration,
+            health,
+        }]));
         panels.push(Panel {
             title: "Calibration of the team's confidence".to_owned(),
             drawings: vec![reliability::drawing("All runs", calibration)],
@@ -129,11 +136,16 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         });
     }
     if let Some(cost) = cost(&all) {
-        tables.push(costs::table(&[Labelled { group: "", label, of: &cost }]));
+        tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
+    }
+    let warning = health.and_then(|health| health.warning(&contents.plan.system));
+    for table in &mut tables {
+        table.notes.extend(warning.clone());
     }
     Ok(Results {
         headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
-        about,
+        about: about + &read(health),
+        warning,
         method: Vec::new(),
         missing: None,
         panels,
@@ -167,6 +179,9 @@ fn table(
         .text("run", |one| one.run.map_or("all".to_owned(), |run| run.to_string()))
         .number("accuracy", |one| one.accuracy())
         .number("round 0", |one| one.at_first())
+        .text(health::LABEL, |one| {
+            Some(ParseHealth::of(one.calls.iter().copied())?.to_string())
+        })
         .number("items", |one| one.items.len())
         .number("graded", |one| one.graded())
         .number("right", |one| one.having(Flag::Right))
