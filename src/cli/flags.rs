@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{HubFlags, MachineFlags, QuietFlag};
+use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::experiment::shard::Shard;
@@ -103,6 +103,8 @@ pub struct StartFlags {
     /// Independent runs over the same items [default: 1; of recipes their own]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
+    #[command(flatten)]
+    pub rows: RowFlags,
     #[command(flatten)]
     pub panel: PanelFlags,
     #[command(flatten)]

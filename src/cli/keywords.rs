@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::interrupt;
-use super::options::{HubFlags, MachineFlags, SubsetFlags};
+use super::options::{HubFlags, MachineFlags, RowFlags, SubsetFlags};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format, Item, ItemKind, NoteError};
@@ -48,6 +48,8 @@ pub struct Keywords {
     format: Format,
     #[command(flatten)]
     subset: SubsetFlags,
+    #[command(flatten)]
+    rows: RowFlags,
     /// The model
     #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
     panel: String,
@@ -80,7 +82,7 @@ impl Keywords {
             None => PromptSet::embedded(),
         };
         let template = prompts.get("keywords/keywords", &["wrong", "corrected"])?;
-        let mut dataset = data::load(&self.data, self.format)?;
+        let mut dataset = data::load_with(&self.data, self.format, self.rows.bad_rows())?;
         dataset.items = self.subset.subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
         let models = Models::describe([&self.panel], &hardware, &hub)?;

@@ -9,6 +9,7 @@ use clap::Args;
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::Hardware;
@@ -245,6 +246,20 @@ fn fraction(text: &str) -> Result<f64, String> {
     number
         .filter(|number| *number > 0.0 && *number <= 1.0)
         .ok_or_else(|| "expected a number above 0, up to 1".to_owned())
+}
+
+/// What becomes of rows of a data file that are not what its format says.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct RowFlags {
+    /// Leave out rows that are not what the format says, and list them in the plan and the report; else such a file is refused
+    #[arg(long, help_heading = "Data")]
+    pub skip_bad_rows: bool,
+}
+
+impl RowFlags {
+    pub fn bad_rows(self) -> BadRows {
+        BadRows::skip_where(self.skip_bad_rows)
+    }
 }
 
 /// Which items run.

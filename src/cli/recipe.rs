@@ -86,6 +86,7 @@ impl RecipeVerb {
             limit: self.limit,
             shard: self.start.shard,
             data_dir: absolute(&self.data_dir)?,
+            skip_bad_rows: self.start.rows.skip_bad_rows,
             prompts: self.start.panel.prompts.as_deref().map(absolute).transpose()?,
             settings,
             recipe,

@@ -17,13 +17,14 @@ use crate::experiment::spec::Spec;
 use crate::systems::{SYSTEMS, SystemConfig};
 
 /// What a plan settles.
-const SETTLED: [&str; 12] = [
+const SETTLED: [&str; 13] = [
     "system",
     "data",
     "format",
     "limit",
     "sample_seed",
     "ids",
+    "skip_bad_rows",
     "runs",
     "set",
     "seed",
@@ -129,6 +130,7 @@ impl Run {
         let (_, pairs) = slots(self.start.panel.set.clone());
         let mut spec = Spec::new(SystemConfig::parse(&system, &pairs)?, data, format)?;
         spec.subset = self.subset.subset();
+        spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
         self.start.panel.apply(&mut spec);

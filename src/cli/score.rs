@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::options::ScorerFlags;
+use super::options::{RowFlags, ScorerFlags};
 use crate::analysis::mediqa_corr::score::{Reference, compare};
 use crate::analysis::mediqa_corr::submission::Submission;
 use crate::analysis::notes::Pairs;
@@ -38,6 +38,8 @@ struct MediqaCorr {
     #[arg(long, value_enum, default_value = "medec")]
     gold_format: Format,
     #[command(flatten)]
+    rows: RowFlags,
+    #[command(flatten)]
     scorers: ScorerFlags,
     /// Output format
     #[arg(long, value_enum, default_value = "md")]
@@ -63,7 +65,7 @@ impl Score {
 
 impl MediqaCorr {
     fn run(self) -> Result<(), Failure> {
-        let gold = data::load(&self.gold, self.gold_format)?;
+        let gold = data::load_with(&self.gold, self.gold_format, self.rows.bad_rows())?;
         for notice in &gold.notices {
             console::note(format!("note: {notice}"));
         }

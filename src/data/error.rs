@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde_json::Value;
 use thiserror::Error;
 
-use super::{Format, ItemKind};
+use super::{Format, ItemKind, SkippedRow};
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Where in a file: what an editor can jump to, or else the record's own name.
@@ -23,7 +24,7 @@ impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Position::Line(line) => write!(f, "line {line}"),
-            Position::Record(record) => write!(f, "record {record}"),
+            Position::Record(record) => write!(f, "record {}", shortened(record)),
         }
     }
 }
@@ -58,17 +59,32 @@ pub enum DataError {
     /// The row could not be taken apart into fields.
     #[error("{place}: {problem}")]
     Syntax { place: Place, problem: String },
-    #[error("{place}: field `{field}` {problem}")]
+    #[error("{place}: field `{}` {problem}", shortened(field))]
     Field { place: Place, field: String, problem: String },
-    #[error("{place}: the id `{id}` came before, in {first}")]
+    #[error("{place}: the id `{}` came before, in {first}", shortened(id))]
     RepeatedId { place: Place, id: String, first: Position },
     /// `example` is an id that the dataset does have.
-    #[error("{place}: no item has the id `{id}`")]
+    #[error("{place}: no item has the id `{}`", shortened(id))]
     UnknownId { place: Place, id: String, example: String },
     #[error("{0} chooses no item")]
     NoneChosen(String),
     #[error("unknown format `{0}`")]
     UnknownFormat(String),
+}
+
+impl DataError {
+    /// The row that is to blame, where one alone is.
+    pub(super) fn row(&self) -> Option<SkippedRow> {
+        let (DataError::Syntax { place, .. }
+        | DataError::Field { place, .. }
+        | DataError::RepeatedId { place, .. }) = self
+        else {
+            return None;
+        };
+        let whole = self.to_string();
+        let problem = whole.strip_prefix(&format!("{place}: ")).unwrap_or(&whole);
+        Some(SkippedRow { row: place.position.to_string(), problem: problem.to_owned() })
+    }
 }
 
 impl Diagnosis for DataError {
@@ -93,7 +109,7 @@ impl Diagnosis for DataError {
                     .to_owned()
             }
             DataError::Field { .. } => {
-                "mend the row; if all rows look like it, another --format may be right".to_owned()
+                "mend the row, or leave bad rows out with --skip-bad-rows; if all rows look like it, another --format may be right".to_owned()
             }
             DataError::UnknownId { example, .. } => format!("an id of this dataset is `{example}`"),
             DataError::UnknownFormat(_) => {
@@ -106,6 +122,38 @@ impl Diagnosis for DataError {
     }
 }
 
+/// As much of a file's text as an error shows, characters.
+const MOST_QUOTED: usize = 200;
+
+/// A text of a file as an error may show it: what cannot be printed escaped, and of a long text the beginning alone.
+pub(super) fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(MOST_QUOTED).collect();
+    let escaped = |shown: &str| {
+        let quoted = format!("{shown:?}");
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    while escaped(&shown).chars().count() > MOST_QUOTED {
+        shown.pop();
+    }
+    match shown.len() == text.len() {
+        true => escaped(&shown),
+        false => format!("{}… ({} characters in all)", escaped(&shown), text.chars().count()),
+    }
+}
+
+/// As [`shortened`], between quotation marks.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text))
+}
+
+/// A value of JSON as an error may show it.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => shortened(&other.to_string()),
+    }
+}
+
 /// Whether the plain format reads this file as CSV rather than JSON Lines.
 pub(super) fn is_csv(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
@@ -113,4 +161,19 @@ pub(super) fn is_csv(path: &Path) -> bool {
 
 fn after_semicolons(notices: &[String]) -> String {
     notices.iter().map(|notice| format!("; {notice}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_what_cannot_be_printed_is_escaped() {
+        assert_eq!(quoted("a \"b\" é\n"), r#""a \"b\" é\n""#);
+        let whole = "é".repeat(200);
+        assert_eq!(shortened(&whole), whole);
+        assert_eq!(shortened(&format!("{whole}é")), format!("{whole}… (201 characters in all)"));
+        let nothing = shortened(&"\0".repeat(10_000));
+        assert_eq!(nothing, format!("{}… (10000 characters in all)", r"\0".repeat(100)));
+    }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::error::shortened;
+
 /// Parses one JSON value.
 ///
 /// # Errors
@@ -68,7 +70,10 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if object.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` comes twice")));
+                return Err(A::Error::custom(format_args!(
+                    "the key `{}` comes twice",
+                    shortened(&key)
+                )));
             }
             let Unique(value) = entries.next_value()?;
             object.insert(key, value);

@@ -40,14 +40,17 @@ const FIELDS: [&str; 4] = ["id", "question", "answer", "image"];
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = source.plain_rows(&[&FIELDS[..], &LETTERS].concat(), nest)?;
-    let mut questions = Vec::new();
-    for (number, row) in (1_usize..).zip(&records.rows) {
-        questions.push((row.place.clone(), question(row, number)?));
-    }
     let mut notices = records.notices();
-    let unscored = questions.iter().filter(|(_, question)| question.gold.is_none());
-    let unscored = unscored.count();
-    notices.extend(notice("questions without an answer, not scored", unscored, questions.len()));
+    let numbered = (1_usize..).zip(records.rows);
+    let questions = numbered.map(|(number, row)| {
+        let row = row?;
+        let question = question(&row, number)?;
+        Ok((row.place, question))
+    });
+    let questions: Vec<_> = questions.collect();
+    let read = questions.iter().flatten();
+    let unscored = read.clone().filter(|(_, question)| question.gold.is_none()).count();
+    notices.extend(notice("questions without an answer, not scored", unscored, read.count()));
     Ok(Draft::new(source.stem(), &[source], questions, notices))
 }
 

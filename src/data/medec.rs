@@ -9,6 +9,7 @@
 //! A row of flag 0 has the sentence id -1; one of flag 1 names one of its sentences and corrects it. The dataset is
 //! called after its ids, `medec-ms-test`.
 
+use super::error::{quoted, shortened};
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences, table};
@@ -29,25 +30,30 @@ const PAPER_NOTES: usize = 925;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let mut records = records(source)?;
-    let all = records.rows.len();
-    let mut notes = Vec::new();
-    for (id, row) in records.rows {
-        if id.starts_with("ms-") {
-            notes.push((row.place.clone(), note(&row, id, Some(Language::English))?));
+    let mut refused = 0;
+    let notes = records.rows.into_iter().filter_map(|row| match row {
+        Ok((id, _)) if !id.starts_with("ms-") => {
+            refused += 1;
+            None
         }
-    }
+        row => Some(row.and_then(|(id, row)| {
+            let note = note(&row, id, Some(Language::English))?;
+            Ok((row.place, note))
+        })),
+    });
+    let notes: Vec<_> = notes.collect();
     let notices = &mut records.notices;
     notices.extend(notice(
         "rows whose id does not begin with ms-, not loaded (MEDEC-UW is under a data-use agreement)",
-        all - notes.len(),
+        refused,
         records.total,
     ));
     let split = split(&notes);
     match split.as_deref() {
-        _ if notes.is_empty() => {}
+        _ if notes.iter().flatten().next().is_none() => {}
         Some("ms-test") => notices.push(format!(
             "MS, {} of the paper's {PAPER_NOTES} notes: not comparable",
-            notes.len()
+            notes.iter().flatten().count()
         )),
         _ => notices.push("MS, and not the paper's test notes: not comparable".to_owned()),
     }
@@ -56,7 +62,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 
 /// The rows that have an id.
 pub(super) struct Records {
-    pub rows: Vec<(String, Row)>,
+    pub rows: Vec<Result<(String, Row), DataError>>,
     /// Rows with and without an id.
     pub total: usize,
     /// How many have none.
@@ -67,7 +73,7 @@ pub(super) struct Records {
 ///
 /// # Errors
 ///
-/// The file is not CSV; a column is missing; an id cannot be one.
+/// The file is not CSV; a column is missing.
 pub(super) fn records(source: &Source) -> Result<Records, DataError> {
     let table = table::read(source)?;
     if let Some(header) = &table.header {
@@ -77,12 +83,12 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
         }
     }
     let total = table.rows.len() + table.blank_lines;
-    let mut rows = Vec::new();
-    for row in table.rows {
-        if let Some(id) = row.optional_id("Text ID")? {
-            rows.push((id, row));
-        }
-    }
+    let identified = |row: Result<Row, DataError>| {
+        let row = row?;
+        Ok(row.optional_id("Text ID")?.map(|id| (id, row)))
+    };
+    let rows = table.rows.into_iter().filter_map(|row| identified(row).transpose());
+    let rows: Vec<_> = rows.collect();
     let notices = notice("rows without an id, left out", total - rows.len(), total);
     Ok(Records { rows, total, notices: notices.into_iter().collect() })
 }
@@ -94,16 +100,16 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
 /// Sentences that are not numbered from 0, and gold that does not hold together.
 pub(super) fn note(row: &Row, id: String, language: Option<Language>) -> Result<Note, DataError> {
     let text = row.text("Text")?;
-    let sentences: Vec<String> =
-        sentences::numbered(row.text("Sentences")?).into_iter().map(str::to_owned).collect();
+    let sentences = sentences::numbered(row.text("Sentences")?, text);
     if sentences.is_empty() {
-        return Err(row.wrong("Sentences", format!("of {id} does not begin with 0")));
+        let problem = format!("of {} does not begin with 0", shortened(&id));
+        return Err(row.wrong("Sentences", problem));
     }
     Ok(Note {
-        gold: Some(gold(row, &id, sentences.len())?),
+        gold: Some(gold(row, &shortened(&id), sentences.len())?),
         language: language.unwrap_or_else(|| script::language(text)),
         text: text.to_owned(),
-        sentences,
+        sentences: sentences.into_iter().map(str::to_owned).collect(),
         id,
     })
 }
@@ -113,14 +119,15 @@ fn gold(row: &Row, id: &str, sentences: usize) -> Result<NoteGold, DataError> {
     match row.text("Error Flag")?.trim() {
         "0" if sentence_id == "-1" => Ok(NoteGold { error: None }),
         "0" => {
-            let problem = format!("of {id} is {sentence_id:?}, where flag 0 goes with -1");
+            let problem = format!("of {id} is {}, where flag 0 goes with -1", quoted(sentence_id));
             Err(row.wrong("Error Sentence ID", problem))
         }
         "1" => {
             let sentence_id = sentence_id.parse().ok().filter(|place| *place < sentences);
             let sentence_id = sentence_id.ok_or_else(|| {
                 let found = row.text("Error Sentence ID").unwrap_or_default();
-                let problem = format!("of {id} is {found:?}, not one of 0 to {}", sentences - 1);
+                let problem =
+                    format!("of {id} is {}, not one of 0 to {}", quoted(found), sentences - 1);
                 row.wrong("Error Sentence ID", problem)
             })?;
             let given = |column| given(row, column, id);
@@ -136,7 +143,7 @@ fn gold(row: &Row, id: &str, sentences: usize) -> Result<NoteGold, DataError> {
                 }),
             })
         }
-        flag => Err(row.wrong("Error Flag", format!("of {id} is {flag:?}, not 0 or 1"))),
+        flag => Err(row.wrong("Error Flag", format!("of {id} is {}, not 0 or 1", quoted(flag)))),
     }
 }
 
@@ -155,8 +162,8 @@ fn label(row: &Row, column: &str) -> Result<Option<String>, DataError> {
 }
 
 /// What all ids have before their last dash, as in `ms-test-17`.
-pub(super) fn split(notes: &[(Place, Note)]) -> Option<String> {
-    let mut stems = notes.iter().map(|(_, note)| note.id.rsplit_once('-'));
+pub(super) fn split(notes: &[Result<(Place, Note), DataError>]) -> Option<String> {
+    let mut stems = notes.iter().flatten().map(|(_, note)| note.id.rsplit_once('-'));
     let (first, _) = stems.next()??;
     let all = stems.all(|stem| stem.is_some_and(|(stem, _)| stem == first));
     all.then(|| first.to_owned())

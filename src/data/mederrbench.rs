@@ -10,15 +10,16 @@ use crate::text::split_keywords;
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let records = medec::records(source)?;
-    let mut notes = Vec::new();
-    for (id, row) in records.rows {
+    let notes = records.rows.into_iter().map(|row| {
+        let (id, row) = row?;
         let mut note = medec::note(&row, id, None)?;
         if let Some(error) = note.gold.as_mut().and_then(|gold| gold.error.as_mut()) {
             let words = split_keywords(row.text("Important Words")?);
             error.keywords = words.into_iter().map(str::to_owned).collect();
         }
-        notes.push((row.place.clone(), note));
-    }
+        Ok((row.place, note))
+    });
+    let notes: Vec<_> = notes.collect();
     let name = medec::named("mederrbench", medec::split(&notes));
     Ok(Draft::new(name, &[source], notes, records.notices))
 }
@@ -27,7 +28,7 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Dataset, Format, load, read};
+    use super::super::{BadRows, Dataset, Format, load, load_with, read};
     use super::*;
     use crate::record::Language;
 
@@ -65,6 +66,51 @@ mod tests {
             parse(row).unwrap_err().to_string(),
             "EN.csv:2: field `Important Words` is missing"
         );
+    }
+
+    #[test]
+    fn sentences_are_numbered_through_a_list_of_laboratory_values() {
+        let values: Vec<String> =
+            (9..24).map(|number| format!("Value{number} {} mg/dL", number + 1)).collect();
+        let plain: Vec<String> =
+            (0..8).map(|number| format!("He took {} pills.", number + 1)).collect();
+        let text = format!("{} Tests show: {} Rest.", plain.join(" "), values.join(" "));
+        let numbered: Vec<String> =
+            (0..8).map(|number| format!("{number} He took {} pills.", number + 1)).collect();
+        let listed: Vec<String> =
+            (9..24).zip(&values).map(|(number, value)| format!("{number} {value}")).collect();
+        let sentences =
+            format!("{} 8 Tests show: {} 24 Rest.", numbered.join(" "), listed.join(" "));
+        let row =
+            format!("en-train-0,{text},{sentences},1,24,Rest.,Lab,Walk.,x,Walk,Easy,Single-hop\n");
+        let dataset = parse(&row).unwrap();
+        let sentences = &dataset.notes()[0].sentences;
+        assert_eq!(sentences.len(), 25, "{sentences:?}");
+        assert_eq!((&*sentences[9], &*sentences[24]), ("Value9 10 mg/dL", "Rest."));
+    }
+
+    #[test]
+    fn a_row_of_nothing_is_refused_in_few_words_or_left_out() {
+        let good = "en-val-0,A b.,0 A b.,0,-1,NA,NA,NA,NA,NA,Easy,NA\n";
+        for (nothing, problem) in [
+            ("\0".repeat(5000), "1 cells, where the header has 12"),
+            (format!("{0},A,{0},0,-1,,,,,,,", "\0".repeat(5000)), "field `Text ID` is \"\\0"),
+            (format!("en-val-1,A,{},0,-1,,,,,,,", "\0".repeat(5000)), "does not begin with 0"),
+            (format!("en-val-1,A,0 A,{},-1,,,,,,,", "1".repeat(5000)), "(5000 characters in all)"),
+        ] {
+            let text = format!("{HEADER}{good}{nothing}\n");
+            let error = parse(&format!("{good}{nothing}\n")).unwrap_err().to_string();
+            assert!(error.starts_with("EN.csv:3: ") && error.contains(problem), "{error}");
+            assert!(error.chars().count() < 400, "{error}");
+
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("EN.csv");
+            fs_err::write(&path, text).unwrap();
+            let dataset = load_with(&path, Format::Mederrbench, BadRows::Skip).unwrap();
+            assert_eq!((dataset.items.len(), dataset.skipped.len()), (1, 1));
+            assert_eq!(dataset.skipped[0].row, "line 3");
+            assert_eq!(dataset.name, "mederrbench-en-val");
+        }
     }
 
     /// As an annotator copies a sentence: apostrophes, the last mark and doubled blanks may be lost.

@@ -10,11 +10,13 @@ use super::source::Source;
 use super::{DataError, Draft, Question};
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines()?;
-    let mut questions = Vec::new();
+    let records = source.json_lines();
+    let notices = records.notices();
     let mut option_count = None;
-    for (number, row) in (1..).zip(&records.rows) {
-        let question = question(row, number)?;
+    let numbered = (1..).zip(records.rows);
+    let questions = numbered.map(|(number, row)| {
+        let row = row?;
+        let question = question(&row, number)?;
         let count = question.options.len();
         let expected = *option_count.get_or_insert(count);
         if count != expected {
@@ -22,10 +24,11 @@ pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
                 row.wrong("options", format!("holds {count} options, the first record {expected}"))
             );
         }
-        questions.push((row.place.clone(), question));
-    }
+        Ok((row.place, question))
+    });
+    let questions: Vec<_> = questions.collect();
     let name = format!("medqa-{}opt", option_count.unwrap_or_default());
-    Ok(Draft::new(name, &[source], questions, records.notices()))
+    Ok(Draft::new(name, &[source], questions, notices))
 }
 
 fn question(row: &Row, number: usize) -> Result<Question, DataError> {

@@ -4,28 +4,35 @@
 //! the same option) and `src`. Only rows whose `src` is `ori_mmlu-professional_medicine` are taken; the notices count
 //! the others. An id is `mmlu_pro_6033`.
 
+use super::error::shown;
 use super::row::Row;
 use super::source::Source;
-use super::{DataError, Draft, Question, notice};
+use super::{DataError, Draft, Place, Question, notice};
 
 const SUBJECT: &str = "ori_mmlu-professional_medicine";
 
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
-    let records = source.json_lines()?;
-    let mut questions = Vec::new();
-    for row in &records.rows {
-        if row.text("src")? == SUBJECT {
-            questions.push((row.place.clone(), question(row)?));
-        }
-    }
+    let records = source.json_lines();
     let mut notices = records.notices();
     let total = records.rows.len();
+    let questions = records.rows.into_iter().filter_map(|row| taken(row).transpose());
+    let questions: Vec<_> = questions.collect();
     notices.extend(notice(
         &format!("rows left out, whose src is not {SUBJECT}"),
         total - questions.len(),
         total,
     ));
     Ok(Draft::new("mmlu-pro", &[source], questions, notices))
+}
+
+/// A row's question, where it is one of the subject.
+fn taken(row: Result<Row, DataError>) -> Result<Option<(Place, Question)>, DataError> {
+    let row = row?;
+    if row.text("src")? != SUBJECT {
+        return Ok(None);
+    }
+    let question = question(&row)?;
+    Ok(Some((row.place, question)))
 }
 
 fn question(row: &Row) -> Result<Question, DataError> {
@@ -39,9 +46,10 @@ fn question(row: &Row) -> Result<Question, DataError> {
     let index = row.require("answer_index")?;
     let indexed = index.as_u64().and_then(|index| options.get(usize::try_from(index).ok()?));
     if indexed.map(|choice| choice.letter) != Some(gold) {
-        return Err(
-            row.wrong("answer_index", format!("is {index}, not the index of answer {gold}"))
-        );
+        return Err(row.wrong(
+            "answer_index",
+            format!("is {}, not the index of answer {gold}", shown(index)),
+        ));
     }
     Ok(Question {
         id: format!("mmlu_pro_{id}"),

@@ -123,6 +123,37 @@ pub struct Dataset {
     pub items: Vec<Item>,
     /// What was left out or is missing, with counts.
     pub notices: Vec<String>,
+    /// Rows that are not what the format says and were left out, in the file's order; none where [`BadRows::Refuse`] was
+    /// asked for.
+    pub skipped: Vec<SkippedRow>,
+}
+
+/// What becomes of a row that is not what the format says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BadRows {
+    /// The file is refused.
+    #[default]
+    Refuse,
+    /// The row is left out and listed.
+    Skip,
+}
+
+impl BadRows {
+    pub fn skip_where(skip: bool) -> BadRows {
+        match skip {
+            true => BadRows::Skip,
+            false => BadRows::Refuse,
+        }
+    }
+}
+
+/// A row that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkippedRow {
+    /// Where it stands, and what is wrong with it.
+    pub row: String,
+    pub problem: String,
 }
 
 impl Dataset {
@@ -137,11 +168,11 @@ impl Dataset {
     }
 }
 
-/// What a format's reader found, with the place of each item.
+/// What a format's reader found, with the place of each item; a bad row is an error in its place.
 struct Draft {
     name: String,
     sha256: String,
-    items: Vec<(Place, Item)>,
+    items: Vec<Result<(Place, Item), DataError>>,
     notices: Vec<String>,
 }
 
@@ -150,14 +181,14 @@ impl Draft {
     fn new<T: Into<Item>>(
         name: impl Into<String>,
         sources: &[&Source],
-        items: Vec<(Place, T)>,
+        items: Vec<Result<(Place, T), DataError>>,
         notices: Vec<String>,
     ) -> Draft {
         let items = items.into_iter();
         Draft {
             name: name.into(),
             sha256: source::sha256(sources),
-            items: items.map(|(place, item)| (place, item.into())).collect(),
+            items: items.map(|item| item.map(|(place, item)| (place, item.into()))).collect(),
             notices,
         }
     }
@@ -175,18 +206,25 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// The first row that is not what its format says, with file, line and field; also a file without an item and an id
 /// that comes twice.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
-    if format == Format::Notes && path.is_dir() {
-        return checked(path.to_owned(), format, notes::read_folder(path)?);
-    }
-    if format == Format::Notes && path.extension().is_some_and(|extension| extension == "txt") {
+    load_with(path, format, BadRows::Refuse)
+}
+
+/// As [`load`], where bad rows may be left out.
+///
+/// # Errors
+///
+/// What concerns no single row: a file that cannot be taken apart into rows, or has no item that is left.
+pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Dataset, DataError> {
+    let draft = if format == Format::Notes && path.is_dir() {
+        notes::read_folder(path)?
+    } else if format == Format::Notes && path.extension().is_some_and(|found| found == "txt") {
         return note(path, fs_err::read(path)?);
-    }
-    let source = if path == Path::new(DEMO_PATH) {
-        Source::new(path, include_bytes!("demo.jsonl").to_vec())?
+    } else if path == Path::new(DEMO_PATH) {
+        (format.reader().read)(&Source::new(path, include_bytes!("demo.jsonl").to_vec())?)?
     } else {
-        Source::read(path)?
+        (format.reader().read)(&Source::read(path)?)?
     };
-    read(source, format)
+    checked(path.to_owned(), format, draft, bad_rows)
 }
 
 /// One note, whose text this is; its id is the path's file name without the extension.
@@ -200,6 +238,7 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
         path.to_owned(),
         Format::Notes,
         notes::read_texts(source.stem(), &[&source], Vec::new())?,
+        BadRows::Refuse,
     )
 }
 
@@ -212,35 +251,51 @@ pub fn demo() -> Result<Dataset, DataError> {
     load(Path::new(DEMO_PATH), Format::Mcq)
 }
 
+#[cfg(test)]
 fn read(source: Source, format: Format) -> Result<Dataset, DataError> {
     let draft = (format.reader().read)(&source)?;
-    checked(source.path, format, draft)
+    checked(source.path, format, draft, BadRows::Refuse)
 }
 
 /// A draft of one item at least, no id twice, as a dataset.
-fn checked(path: PathBuf, format: Format, draft: Draft) -> Result<Dataset, DataError> {
-    if draft.items.is_empty() {
-        return Err(DataError::Empty { path, kind: format.kind(), notices: draft.notices });
-    }
-    let mut positions = HashMap::new();
-    for (place, item) in &draft.items {
-        if let Some(first) = positions.insert(item.id(), &place.position) {
-            return Err(DataError::RepeatedId {
-                place: place.clone(),
-                id: item.id().to_owned(),
-                first: first.clone(),
-            });
+fn checked(
+    path: PathBuf,
+    format: Format,
+    draft: Draft,
+    bad_rows: BadRows,
+) -> Result<Dataset, DataError> {
+    let mut notices = draft.notices;
+    let mut positions: HashMap<String, Position> = HashMap::new();
+    let (mut items, mut skipped) = (Vec::new(), Vec::new());
+    for item in draft.items {
+        match item.and_then(|(place, item)| first_of_its_id(&mut positions, place, item)) {
+            Ok(item) => items.push(item),
+            Err(error) => match (bad_rows, error.row()) {
+                (BadRows::Skip, Some(row)) => skipped.push(row),
+                _ => return Err(error),
+            },
         }
     }
-    let items = draft.items.into_iter().map(|(_, item)| item).collect();
-    Ok(Dataset {
-        name: draft.name,
-        format,
-        path,
-        sha256: draft.sha256,
-        items,
-        notices: draft.notices,
-    })
+    notices.extend(notice("bad rows, left out", skipped.len(), skipped.len() + items.len()));
+    if items.is_empty() {
+        return Err(DataError::Empty { path, kind: format.kind(), notices });
+    }
+    let Draft { name, sha256, .. } = draft;
+    Ok(Dataset { name, format, path, sha256, items, notices, skipped })
+}
+
+/// The item, where none before it has its id.
+fn first_of_its_id(
+    positions: &mut HashMap<String, Position>,
+    place: Place,
+    item: Item,
+) -> Result<Item, DataError> {
+    if let Some(first) = positions.get(item.id()) {
+        let (id, first) = (item.id().to_owned(), first.clone());
+        return Err(DataError::RepeatedId { place, id, first });
+    }
+    positions.insert(item.id().to_owned(), place.position);
+    Ok(item)
 }
 
 #[cfg(test)]
@@ -258,6 +313,63 @@ mod tests {
         let error = "csv".parse::<Format>().unwrap_err();
         assert_eq!(error.to_string(), "unknown format `csv`");
         assert!(error.hint().unwrap().contains("mmlu-pro"));
+    }
+
+    /// The ids that are left of a file with bad rows, and where those stood.
+    fn skipping(name: &str, content: &str, format: Format) -> (Vec<String>, Vec<SkippedRow>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs_err::write(&path, content).unwrap();
+        assert!(load(&path, format).is_err());
+        let dataset = load_with(&path, format, BadRows::Skip).unwrap();
+        let (bad, all) = (dataset.skipped.len(), dataset.items.len() + dataset.skipped.len());
+        let notice = format!("bad rows, left out: {bad} of {all}");
+        assert!(dataset.notices.contains(&notice), "{:?}", dataset.notices);
+        let ids = dataset.items.iter().map(|item| item.id().to_owned());
+        (ids.collect(), dataset.skipped)
+    }
+
+    #[test]
+    fn bad_rows_are_left_out_where_that_is_asked_for_and_listed() {
+        let good = r#"{"question": "q", "options": ["x", "y"], "answer": "A"}"#;
+        let twice = good.replace("{", r#"{"id": 1, "#);
+        let content = format!("{good}\n{{\"question\": \n[]\n{good}\n{twice}\n");
+        let (ids, skipped) = skipping("ward.jsonl", &content, Format::Mcq);
+        assert_eq!(ids, ["1", "4"]);
+        let told = skipped.iter().map(|row| format!("{}: {}", row.row, row.problem));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                "line 2: EOF while parsing a value, at column 13",
+                "line 3: an object is expected, not a list",
+                "line 5: the id `1` came before, in line 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn ids_that_count_records_count_the_bad_ones_too() {
+        let good = r#"{"question": "q", "answer": "x", "options": {"A": "w", "B": "x", "C": "y", "D": "z"}, "answer_idx": "B"}"#;
+        let bad = good.replace(r#""answer": "x""#, r#""answer": "z""#);
+        let (ids, skipped) = skipping("us.jsonl", &format!("{bad}\n{good}\n"), Format::Medqa);
+        assert_eq!(ids, ["medqa_mc_002"]);
+        assert_eq!(skipped[0].problem, "field `answer` is not the text of option B");
+    }
+
+    #[test]
+    fn what_is_no_rows_fault_is_refused_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ward.csv");
+        let cases = [
+            ("question,A,B\nq,x,\"y\n", "a quote is not closed"),
+            ("question,A,B,gold\nq,x,y,A\n", "`gold` is unknown"),
+            ("question,A,B\nq,x\n", "no questions; bad rows, left out: 1 of 1"),
+        ];
+        for (content, expected) in cases {
+            fs_err::write(&path, content).unwrap();
+            let error = load_with(&path, Format::Mcq, BadRows::Skip).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
     }
 
     #[test]

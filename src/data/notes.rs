@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::error::{quoted, shown};
 use super::row::Row;
 use super::source::Source;
 use super::{DataError, Draft, Note, NoteError, NoteGold, Place, notice, script, sentences};
@@ -54,12 +55,16 @@ const GOLD_FIELDS: [&str; 6] =
 pub(super) fn read(source: &Source) -> Result<Draft, DataError> {
     let columns = [&FIELDS[..4], &GOLD_FIELDS].concat();
     let records = source.plain_rows(&columns, nest)?;
-    let (mut notes, mut split) = (Vec::new(), 0);
-    for (number, row) in (1_usize..).zip(&records.rows) {
-        notes.push((row.place.clone(), note(row, number)?));
-        split += usize::from(row.get("sentences").is_none());
-    }
     let notices = records.notices();
+    let mut split = 0;
+    let numbered = (1_usize..).zip(records.rows);
+    let notes = numbered.map(|(number, row)| {
+        let row = row?;
+        let note = note(&row, number)?;
+        split += usize::from(row.get("sentences").is_none());
+        Ok((row.place, note))
+    });
+    let notes = notes.collect();
     Ok(draft(source.stem(), &[source], notes, split, notices))
 }
 
@@ -114,7 +119,7 @@ pub(super) fn read_texts(
     for source in sources {
         let fields = json!({"id": source.stem(), "text": source.text()});
         let row = Row::new(source.at_line(1), fields)?;
-        notes.push((row.place.clone(), note(&row, 0)?));
+        notes.push(note(&row, 0).map(|note| (row.place, note)));
     }
     let split = notes.len();
     Ok(draft(name, sources, notes, split, notices))
@@ -123,12 +128,12 @@ pub(super) fn read_texts(
 fn draft(
     name: String,
     sources: &[&Source],
-    notes: Vec<(Place, Note)>,
+    notes: Vec<Result<(Place, Note), DataError>>,
     split: usize,
     mut notices: Vec<String>,
 ) -> Draft {
     let total = notes.len();
-    let unscored = notes.iter().filter(|(_, note)| note.gold.is_none()).count();
+    let unscored = notes.iter().flatten().filter(|(_, note)| note.gold.is_none()).count();
     notices.extend(notice(
         "notes without sentences, split at their numbers, or else at line ends and after . ! ? 。 ！ ？",
         split,
@@ -148,7 +153,7 @@ fn note(row: &Row, number: usize) -> Result<Note, DataError> {
     let language = match row.optional_text("language")? {
         None => script::language(text),
         Some(name) => name.parse::<Language>().map_err(|_| {
-            let problem = format!("is {name:?}, not one of english, chinese, arabic");
+            let problem = format!("is {}, not one of english, chinese, arabic", quoted(name));
             row.wrong("language", problem)
         })?,
     };
@@ -174,14 +179,15 @@ fn gold(row: &Row, sentences: &[&str]) -> Result<NoteGold, DataError> {
     let place = integer(row.require("sentence_id")?);
     let sentence_id = place.filter(|place| *place < sentences.len());
     let sentence_id = sentence_id.ok_or_else(|| {
-        let (found, last) = (row.fields["sentence_id"].to_string(), sentences.len() - 1);
+        let found = shown(&row.fields["sentence_id"]);
+        let last = sentences.len() - 1;
         row.wrong("sentence_id", format!("is {found}, not one of 0 to {last}"))
     })?;
     let sentence = sentences[sentence_id];
     if let Some(given) = row.optional_text("sentence")?
         && !given.split_whitespace().eq(sentence.split_whitespace())
     {
-        let problem = format!("is not sentence {sentence_id}, which is {sentence:?}");
+        let problem = format!("is not sentence {sentence_id}, which is {}", quoted(sentence));
         return Err(row.wrong("sentence", problem));
     }
     let keywords = match row.get("keywords") {
@@ -206,7 +212,7 @@ fn is_wrong(row: &Row) -> Result<bool, DataError> {
         Value::Bool(flag) => Ok(*flag),
         flag => match integer(flag) {
             Some(flag @ (0 | 1)) => Ok(flag == 1),
-            _ => Err(row.wrong("flag", format!("is {flag}, not 0 or 1"))),
+            _ => Err(row.wrong("flag", format!("is {}, not 0 or 1", shown(flag)))),
         },
     }
 }

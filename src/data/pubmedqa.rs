@@ -8,6 +8,7 @@
 
 use std::io::ErrorKind;
 
+use super::error::{quoted, shown};
 use super::row::Row;
 use super::source::Source;
 use super::{Choice, DataError, Draft, Question};
@@ -37,21 +38,22 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
         return Err(DataError::Syntax { place: test.at_record(pmid), problem });
     }
     let total = records.len();
-    let mut questions = Vec::new();
-    for (pmid, record) in records {
+    let rows = records.into_iter().map(|(pmid, record)| {
         let row = Row::new(source.at_record(&pmid), record)?;
         let question = question(&row, &pmid)?;
         if let Some(labels) = &labels {
             let Some(label) = labels.get(&pmid) else {
-                continue;
+                return Ok(None);
             };
             if label != row.require("final_decision")? {
+                let label = shown(label);
                 let problem = format!("contradicts {TEST_FILE}, which has {label}");
                 return Err(row.wrong("final_decision", problem));
             }
         }
-        questions.push((row.place, question));
-    }
+        Ok(Some((row.place, question)))
+    });
+    let questions: Vec<_> = rows.filter_map(Result::transpose).collect();
     let notice = match test {
         Some(_) => {
             format!("questions taken, those that {TEST_FILE} lists: {} of {total}", questions.len())
@@ -67,7 +69,9 @@ fn select(source: &Source, test: Option<&Source>) -> Result<Draft, DataError> {
 fn question(row: &Row, pmid: &str) -> Result<Question, DataError> {
     let decision = row.text("final_decision")?;
     let Some((gold, ..)) = OPTIONS.iter().find(|(_, _, label)| *label == decision) else {
-        return Err(row.wrong("final_decision", format!("is {decision:?}, not yes, no or maybe")));
+        return Err(
+            row.wrong("final_decision", format!("is {}, not yes, no or maybe", quoted(decision)))
+        );
     };
     Ok(Question {
         id: format!("pubmedqa_mc_{pmid}"),
@@ -103,13 +107,17 @@ mod tests {
     }
 
     fn problem(records: &str, labels: Option<&str>) -> String {
-        parse(records, labels).err().unwrap().to_string()
+        let mut items = match parse(records, labels) {
+            Ok(draft) => draft.items.into_iter(),
+            Err(error) => return error.to_string(),
+        };
+        items.find_map(Result::err).unwrap().to_string()
     }
 
     #[test]
     fn joins_question_and_context() {
         let draft = parse(RECORDS, None).unwrap();
-        let (place, Item::Question(question)) = &draft.items[0] else {
+        let Ok((place, Item::Question(question))) = &draft.items[0] else {
             panic!("not a question");
         };
         assert_eq!(place.to_string(), "ori_pqal.json: record 12");
@@ -126,7 +134,7 @@ mod tests {
     fn takes_the_test_set_alone() {
         let draft = parse(RECORDS, Some(r#"{"7": "maybe"}"#)).unwrap();
         assert_eq!(draft.items.len(), 1);
-        assert_eq!(draft.items[0].1.id(), "pubmedqa_mc_7");
+        assert_eq!(draft.items[0].as_ref().unwrap().1.id(), "pubmedqa_mc_7");
         assert_eq!(
             draft.notices,
             ["questions taken, those that test_ground_truth.json lists: 1 of 2"]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::error::quoted;
 use super::{Choice, DataError, Place};
 
 pub(super) struct Row {
@@ -88,7 +89,7 @@ impl Row {
                 if id != id.trim() || id.starts_with('#') || id.contains(char::is_control) {
                     return Err(self.wrong(
                         field,
-                        format!("is {id:?}: no spaces around an id, no # before it, no control characters in it"),
+                        format!("is {}: no spaces around an id, no # before it, no control characters in it", quoted(id)),
                     ));
                 }
                 Ok(Some(id.to_owned()))
@@ -127,7 +128,9 @@ impl Row {
         letter: char,
     ) -> Result<Choice, DataError> {
         if key != letter.to_string() {
-            return Err(self.wrong(field, format!("has an option {key:?} where {letter} is due")));
+            return Err(
+                self.wrong(field, format!("has an option {} where {letter} is due", quoted(key)))
+            );
         }
         let text = self.as_text(&format!("{field}.{letter}"), text)?;
         Ok(Choice { letter, text: text.to_owned() })
@@ -140,7 +143,7 @@ impl Row {
         named.map(|choice| choice.letter).ok_or_else(|| {
             let letters: Vec<String> =
                 options.iter().map(|choice| choice.letter.to_string()).collect();
-            self.wrong(field, format!("is {text:?}, not one of {}", letters.join(", ")))
+            self.wrong(field, format!("is {}, not one of {}", quoted(text), letters.join(", ")))
         })
     }
 

@@ -1,5 +1,8 @@
 //! The sentences of a note: read off their numbers, or found in running text.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 /// What may stand between a sentence and the number of the next.
 const PUNCTUATION: &str = ".!?:;)\"”。！？：；）،؛؟";
 const ENDS: &str = ".!?。！？؟";
@@ -12,25 +15,30 @@ const ABBREVIATIONS: [&str; 20] = [
     "temp", "wt", "ca", "cf", "al", "pt", "pts",
 ];
 
-/// The sentences of a text that numbers them 0, 1, 2, …: after `0`, whatever comes before `1`, and so on.
+/// What a place is worth where a number stands after punctuation, or where the text without numbers has none.
+const CLEAR: u32 = 10;
+/// Between blanks.
+const LIKELY: u32 = 2;
+/// Without one of its blanks, as in `ago.1 He` and `، 3و`.
+const JOINED: u32 = 1;
+
+/// The sentences of a text that numbers them 0, 1, 2, …: after `0`, whatever comes before `1`, and so on. Empty where the
+/// text does not begin with `0`.
+///
+/// `plain` is the same text without the numbers, or empty where nobody has it.
 ///
 /// Where a line begins with `1`, every number begins a line, and a line without the next number goes on with the
-/// sentence before. Else numbers stand between blanks on one line, where `type 2 diabetes` has one too: of the places
-/// of a number the first one after punctuation is taken, failing that the first one, failing that one that misses a
-/// blank, as in `ago.1 He` and `، 3و`. Empty where the text does not begin with `0`.
-pub(super) fn numbered(text: &str) -> Vec<&str> {
-    let by_line = place_in_lines(text, 0, 1).is_some();
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    let mut from = 0;
-    while let Some((start, end)) = match by_line {
-        true => place_in_lines(text, from, places.len()),
-        false => place_in_text(text, from, places.len()),
-    } {
-        if places.is_empty() && !text[..start].trim().is_empty() {
-            break;
-        }
-        places.push((start, end));
-        from = end;
+/// sentence before. Else numbers stand between blanks on one line, where `type 2 diabetes` and a list of laboratory values
+/// have some too: of all ways to find 0, 1, 2, … one after the other, the one is taken whose places are the clearest
+/// together. A number that `plain` has at the same place is part of the sentence.
+pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
+    let places = match place_in_lines(text, 0, 1) {
+        Some(_) => places_in_lines(text),
+        None => chain(&marks(text, &pairs(plain))),
+    };
+    let is_whole = places.first().is_some_and(|(start, _)| text[..*start].trim().is_empty());
+    if !is_whole {
+        return Vec::new();
     }
     let ends = places.iter().skip(1).map(|(start, _)| *start);
     let ends = ends.chain([text.len()]);
@@ -40,7 +48,7 @@ pub(super) fn numbered(text: &str) -> Vec<&str> {
 
 /// The sentences of a text that numbers them; of any other those that `otherwise` finds.
 pub(super) fn numbered_or(text: &str, otherwise: fn(&str) -> Vec<&str>) -> Vec<&str> {
-    match numbered(text) {
+    match numbered(text, "") {
         numbered if numbered.is_empty() => otherwise(text),
         numbered => numbered,
     }
@@ -70,35 +78,128 @@ fn place_in_lines(text: &str, from: usize, number: usize) -> Option<(usize, usiz
     None
 }
 
-/// Where `number` stands as a word, or as the beginning of one after punctuation: its start and end.
-fn place_in_text(text: &str, from: usize, number: usize) -> Option<(usize, usize)> {
-    let number = number.to_string();
-    let (mut first, mut joined) = (None, None);
-    for (offset, _) in text[from..].match_indices(&number) {
-        let (start, end) = (from + offset, from + offset + number.len());
-        let (before, after) = (&text[..start], &text[end..]);
-        let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
-        let precedes_blank = after.starts_with(char::is_whitespace);
-        let word_before = before.trim_end();
-        let follows_punctuation = word_before.is_empty() || word_before.ends_with(is_punctuation);
-        if follows_blank && precedes_blank {
-            if follows_punctuation {
-                return Some((start, end));
-            }
-            first.get_or_insert((start, end));
-        }
-        // Not the decimals of 7.1.
-        let mut last_two = before.chars().rev();
-        let joins_before = last_two.next().is_some_and(is_punctuation)
-            && last_two.next().is_some_and(|c| !c.is_numeric() && !c.is_whitespace());
-        let joins_after = after.starts_with(char::is_alphabetic);
-        if (joins_before && (precedes_blank || joins_after))
-            || (follows_blank && joins_after && follows_punctuation && !before.is_empty())
-        {
-            joined.get_or_insert((start, end));
+/// Where lines begin with 0, 1, 2, …: each number's start and end.
+fn places_in_lines(text: &str) -> Vec<(usize, usize)> {
+    let (mut places, mut from) = (Vec::new(), 0);
+    while let Some((start, end)) = place_in_lines(text, from, places.len()) {
+        places.push((start, end));
+        from = end;
+    }
+    places
+}
+
+/// A number that may begin a sentence.
+struct Mark {
+    number: usize,
+    start: usize,
+    end: usize,
+    worth: u32,
+}
+
+type Pairs<'a> = HashSet<(&'a str, &'a str)>;
+
+/// The words of a text, each with the next.
+fn pairs(text: &str) -> Pairs<'_> {
+    text.split_whitespace().zip(text.split_whitespace().skip(1)).collect()
+}
+
+/// Every number that stands as a word, or is the beginning of one after punctuation, in the order of the text.
+fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut from = 0;
+    while let Some(offset) = text[from..].find(|c: char| c.is_ascii_digit()) {
+        let start = from + offset;
+        let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+        from = start + digits;
+        let word = &text[start..from];
+        let is_spelt_so = word == "0" || !word.starts_with('0');
+        if let (true, Ok(number)) = (is_spelt_so, word.parse()) {
+            let worth = worth((&text[..start], word, &text[from..]), plain);
+            marks.extend(worth.map(|worth| Mark { number, start, end: from, worth }));
         }
     }
-    first.or(joined)
+    marks
+}
+
+/// How likely a number begins a sentence between these two texts; `None` where it does not.
+fn worth((before, number, after): (&str, &str, &str), plain: &Pairs<'_>) -> Option<u32> {
+    let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
+    let precedes_blank = after.starts_with(char::is_whitespace);
+    let word_before = before.trim_end();
+    let follows_punctuation = word_before.is_empty() || word_before.ends_with(is_punctuation);
+    if follows_blank && precedes_blank {
+        let last = word_before.rsplit(char::is_whitespace).next().unwrap_or_default();
+        let next = after.split_whitespace().next().unwrap_or_default();
+        let is_text = plain.contains(&(last, number)) && plain.contains(&(number, next));
+        let is_added = plain.contains(&(last, next));
+        return match (is_added, is_text) {
+            (false, true) => None,
+            (true, false) => Some(CLEAR),
+            _ if follows_punctuation => Some(CLEAR),
+            _ => Some(LIKELY),
+        };
+    }
+    // Not the decimals of 7.1.
+    let mut last_two = before.chars().rev();
+    let joins_before = last_two.next().is_some_and(is_punctuation)
+        && last_two.next().is_some_and(|c| !c.is_numeric() && !c.is_whitespace());
+    let joins_after = after.starts_with(char::is_alphabetic);
+    let is_joined = (joins_before && (precedes_blank || joins_after))
+        || (follows_blank && joins_after && follows_punctuation && !before.is_empty());
+    is_joined.then_some(JOINED)
+}
+
+/// Of the ways to find 0, 1, 2, … one after the other, from the first mark on, the one of the highest worth: each number's
+/// start and end. Of equal ones the longest, and the one whose places come first.
+fn chain(marks: &[Mark]) -> Vec<(usize, usize)> {
+    let mut by_number: Vec<Vec<usize>> = vec![Vec::new(); marks.len()];
+    for (index, mark) in marks.iter().enumerate() {
+        if let Some(same) = by_number.get_mut(mark.number) {
+            same.push(index);
+        }
+    }
+    // The worth of the best way to each mark and the mark before it there; `None` where no way leads to it.
+    let mut ways: Vec<Option<(u32, Option<usize>)>> = vec![None; marks.len()];
+    if let Some(first) = marks.first().filter(|mark| mark.number == 0) {
+        ways[0] = Some((first.worth, None));
+    }
+    let (mut best, mut last) = (0, None);
+    for number in 0..by_number.len() {
+        let mut earlier = number.checked_sub(1).map_or(&[][..], |before| &by_number[before][..]);
+        let mut before: Option<(u32, Option<usize>)> = None;
+        for &index in &by_number[number] {
+            while let Some((&one, rest)) = earlier.split_first()
+                && marks[one].end <= marks[index].start
+            {
+                if let Some((worth, _)) = ways[one]
+                    && before.is_none_or(|(most, _)| worth > most)
+                {
+                    before = Some((worth, Some(one)));
+                }
+                earlier = rest;
+            }
+            if let Some((worth, one)) = before {
+                ways[index] = Some((worth.saturating_add(marks[index].worth), one));
+            }
+        }
+        // Of equal marks the first, of equal ways the longest.
+        let reached = by_number[number].iter().filter_map(|&index| Some((ways[index]?.0, index)));
+        let most = reached.min_by_key(|&(worth, index)| (Reverse(worth), index));
+        if let Some((worth, index)) = most.filter(|(worth, _)| *worth >= best) {
+            (best, last) = (worth, Some(index));
+        }
+        if by_number[number].is_empty() {
+            break;
+        }
+    }
+    let mut places = Vec::new();
+    let mut at = last;
+    while let Some(index) = at {
+        places.push((marks[index].start, marks[index].end));
+        at = ways[index].and_then(|(_, before)| before);
+    }
+    places.reverse();
+    places
 }
 
 fn is_punctuation(c: char) -> bool {
@@ -150,19 +251,19 @@ mod tests {
     fn numbers_begin_lines_where_one_does() {
         let text = "0 He took 1 tablet.\r\n1 BP is\r\n2 120/80 mm\r\nand so on.\r\n3 Done.\r\n";
         assert_eq!(
-            numbered(text),
+            numbered(text, ""),
             ["He took 1 tablet.", "BP is", "120/80 mm\r\nand so on.", "Done."]
         );
         let out_of_order = "0 a.\n2 b.\n1 c.\n2 d.";
-        assert_eq!(numbered(out_of_order), ["a.\n2 b.", "c.", "d."]);
-        assert_eq!(numbered("  0 a\n 1\tb"), ["a", "b"]);
+        assert_eq!(numbered(out_of_order, ""), ["a.\n2 b.", "c.", "d."]);
+        assert_eq!(numbered("  0 a\n 1\tb", ""), ["a", "b"]);
     }
 
     #[test]
     fn numbers_between_blanks_are_preferred_after_punctuation() {
         let text =
             "0 He has type 1 diabetes. 1 He takes 2 tablets. 2 BP 120/80 3 He is 4 feet tall";
-        let sentences = numbered(text);
+        let sentences = numbered(text, "");
         assert_eq!(sentences[..3], ["He has type 1 diabetes.", "He takes 2 tablets.", "BP 120/80"]);
         // Nothing says that this 4 is none.
         assert_eq!(sentences[3..], ["He is", "feet tall"]);
@@ -171,20 +272,54 @@ mod tests {
     #[test]
     fn a_number_that_misses_a_blank_is_found() {
         assert_eq!(
-            numbered("0 Ten days ago.1 He is 2.2 m tall. 2 So."),
+            numbered("0 Ten days ago.1 He is 2.2 m tall. 2 So.", ""),
             ["Ten days ago.", "He is 2.2 m tall.", "So."]
         );
-        assert_eq!(numbered("0 كبيرة،1 إلا"), ["كبيرة،", "إلا"]);
-        assert_eq!(numbered("0 a. 1 +4،  2ويظهر"), ["a.", "+4،", "ويظهر"]);
-        assert_eq!(numbered("0 pH is 7.1 now"), ["pH is 7.1 now"]);
+        assert_eq!(numbered("0 كبيرة،1 إلا", ""), ["كبيرة،", "إلا"]);
+        assert_eq!(numbered("0 a. 1 +4،  2ويظهر", ""), ["a.", "+4،", "ويظهر"]);
+        assert_eq!(numbered("0 pH is 7.1 now", ""), ["pH is 7.1 now"]);
+    }
+
+    #[test]
+    fn a_list_of_laboratory_values_is_read_through() {
+        let values: Vec<String> =
+            (10..=24).map(|number| format!("{number} Value {} mg/dL", number / 2)).collect();
+        let lead: Vec<String> = (1..=8).map(|number| format!("{number} So it is.")).collect();
+        // A 9 after a colon comes after the true 10, and one in the list before it.
+        let text = format!(
+            "0 He has 9 pills. {} 9 Tests show {} last seen: 9 days ago",
+            lead.join(" "),
+            values.join(" ")
+        );
+        let sentences = numbered(&text, "");
+        assert_eq!(sentences.len(), 25, "{sentences:?}");
+        assert_eq!(sentences[9], "Tests show");
+        assert_eq!(sentences[24], "Value 12 mg/dL last seen: 9 days ago");
+    }
+
+    #[test]
+    fn what_the_text_without_numbers_has_begins_no_sentence() {
+        let plain = "He has type 1 diabetes, grade: 2 by some. BP 120/80 He is 3 feet tall.";
+        let text = "0 He has type 1 diabetes, grade: 2 by some. 1 BP 120/80 2 He is 3 feet tall.";
+        assert_eq!(
+            numbered(text, plain),
+            ["He has type 1 diabetes, grade: 2 by some.", "BP 120/80", "He is 3 feet tall."]
+        );
+    }
+
+    #[test]
+    fn many_numbers_are_read_in_little_time() {
+        let text: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
+        assert_eq!(numbered(&text.join(" "), "").len(), 99_999);
+        assert_eq!(numbered(&"0 1 ".repeat(100_000), "").len(), 2);
     }
 
     #[test]
     fn text_that_does_not_begin_with_0_is_not_numbered() {
         for text in ["", "1 a", "Seen 0 times. 1 More.", "10 a", "0"] {
-            assert!(numbered(text).is_empty(), "{text:?}");
+            assert!(numbered(text, "").is_empty(), "{text:?}");
         }
-        assert_eq!(numbered("0 a"), ["a"]);
+        assert_eq!(numbered("0 a", ""), ["a"]);
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(super) struct Source {
 pub(super) struct Rows {
     /// A CSV file's columns, as fields of no value.
     pub header: Option<Row>,
-    pub rows: Vec<Row>,
+    /// A record that could not be taken apart into fields is an error in its place.
+    pub rows: Vec<Result<Row, DataError>>,
     /// Lines that hold no record.
     pub blank_lines: usize,
 }
@@ -70,17 +71,17 @@ impl Source {
     }
 
     /// The records of JSON Lines.
-    pub fn json_lines(&self) -> Result<Rows, DataError> {
+    pub fn json_lines(&self) -> Rows {
         let (mut rows, mut blank_lines) = (Vec::new(), 0);
         for (line, text) in self.lines() {
             if text.trim().is_empty() {
                 blank_lines += 1;
                 continue;
             }
-            let value = json::parse(text).map_err(|error| self.not_json(line, &error))?;
-            rows.push(Row::new(self.at_line(line), value)?);
+            let value = json::parse(text).map_err(|error| self.not_json(line, &error));
+            rows.push(value.and_then(|value| Row::new(self.at_line(line), value)));
         }
-        Ok(Rows { header: None, rows, blank_lines })
+        Rows { header: None, rows, blank_lines }
     }
 
     /// The records of a plain format: JSON Lines, or CSV with these columns, whose cells `nest` turns into the fields of
@@ -91,13 +92,13 @@ impl Source {
         nest: fn(Map<String, Value>) -> Map<String, Value>,
     ) -> Result<Rows, DataError> {
         if !self.is_csv() {
-            return self.json_lines();
+            return Ok(self.json_lines());
         }
         let mut found = table::read(self)?;
         if let Some(header) = &found.header {
             header.refuse_others(columns)?;
         }
-        for row in &mut found.rows {
+        for row in found.rows.iter_mut().flatten() {
             row.fields = nest(std::mem::take(&mut row.fields));
         }
         Ok(found)
@@ -160,16 +161,18 @@ mod tests {
 
     #[test]
     fn accepts_a_byte_order_mark_and_crlf_and_counts_blank_lines() {
-        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines().unwrap();
+        let rows = source(b"\xef\xbb\xbf{}\r\n\r\n{}\r\n  \n").unwrap().json_lines();
         assert_eq!(rows.rows.len(), 2);
-        assert_eq!(rows.rows[1].place.to_string(), "a.jsonl:3");
+        assert_eq!(rows.rows[1].as_ref().ok().unwrap().place.to_string(), "a.jsonl:3");
         assert_eq!(rows.notices(), ["blank lines: 2"]);
     }
 
     #[test]
     fn refuses_lines_that_are_no_objects() {
-        let problem =
-            |text: &str| source(text.as_bytes()).unwrap().json_lines().err().unwrap().to_string();
+        let problem = |text: &str| {
+            let mut rows = source(text.as_bytes()).unwrap().json_lines().rows.into_iter();
+            rows.find_map(Result::err).unwrap().to_string()
+        };
         assert_eq!(problem("{}\n[1]\n"), "a.jsonl:2: an object is expected, not a list");
         assert_eq!(
             problem("{}\n{\"a\": \"b"),

@@ -11,7 +11,8 @@ use super::source::{Rows, Source};
 ///
 /// # Errors
 ///
-/// A repeated column, a record with more or fewer cells than the header, a quote that is not closed.
+/// A repeated column, a quote that is not closed. A record with more or fewer cells than the header is an error among
+/// the rows.
 pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
     let (records, blank_lines) = records(source)?;
     let mut rows = Vec::new();
@@ -34,14 +35,15 @@ pub(super) fn read(source: &Source) -> Result<Rows, DataError> {
         if record.len() != columns.len() {
             let (cells, columns) = (record.len(), columns.len());
             let problem = format!("{cells} cells, where the header has {columns}");
-            return Err(DataError::Syntax { place, problem });
+            rows.push(Err(DataError::Syntax { place, problem }));
+            continue;
         }
         let cells = columns.iter().zip(&record);
         let cells: Map<String, Value> = cells
             .filter(|(_, cell)| !cell.is_empty())
             .map(|(column, cell)| (column.to_owned(), cell.into()))
             .collect();
-        rows.push(Row::new(place, cells.into())?);
+        rows.push(Row::new(place, cells.into()));
     }
     Ok(Rows { header: header.map(|(row, _)| row), rows, blank_lines })
 }

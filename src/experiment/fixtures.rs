@@ -56,6 +56,8 @@ pub fn plan() -> Plan {
         prompts: None,
         settings: toml::Table::from_iter([("t_max".to_owned(), 3.into())]),
         dataset: DatasetPlan {
+            skip_bad_rows: false,
+            skipped: Vec::new(),
             name: "medqa".to_owned(),
             format: "medqa".to_owned(),
             path: "questions.jsonl".to_owned(),

@@ -10,6 +10,7 @@ use super::error::RunError;
 use super::private_file;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
+use crate::data::SkippedRow;
 use crate::digest::sha256;
 use crate::engine::Sampling;
 use crate::ops::FAST;
@@ -64,6 +65,12 @@ pub struct DatasetPlan {
     pub items_sha256: String,
     /// The ids that run, in order.
     pub items: Vec<String>,
+    /// Whether rows that are not what the format says are left out, not refused.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub skip_bad_rows: bool,
+    /// The rows of the file that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<SkippedRow>,
     /// Where they are a part of another run's; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardPlan>,
@@ -318,6 +325,11 @@ impl DatasetPlan {
         self.items_sha256 = texts::sha256(&texts)?;
         Ok(texts)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it by reference")]
+fn is_no(flag: &bool) -> bool {
+    !flag
 }
 
 /// A plan of another schema is told so, whatever else of it does not read.

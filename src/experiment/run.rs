@@ -10,7 +10,7 @@ use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::shard::Shard;
 use super::spec::Spec;
 use super::{texts, versions};
-use crate::data::{self, DEMO_PATH, Dataset, Item};
+use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
@@ -25,7 +25,7 @@ impl Spec {
     /// Whatever is missing or malformed; items that the system does not take.
     pub fn read(&self) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
-        let mut dataset = data::load(&self.data, self.format)?;
+        let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
         dataset.items = self.subset.choose(dataset.items)?;
         self.read_prompts(dataset)
     }
@@ -84,6 +84,8 @@ impl Spec {
                 items_sha256: texts::sha256(&texts)?,
                 items: items.iter().map(|item| item.id().to_owned()).collect(),
                 shard: self.planned_shard,
+                skip_bad_rows: self.bad_rows == BadRows::Skip,
+                skipped: dataset.skipped,
             },
             panel,
             engine: EnginePlan {

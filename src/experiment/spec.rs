@@ -10,7 +10,7 @@ use super::models::Models;
 use super::plan::{MemberPlan, Plan};
 use super::shard::{Shard, ShardPlan};
 use crate::data::subset::Subset;
-use crate::data::{Format, ItemKind};
+use crate::data::{BadRows, Format, ItemKind};
 use crate::diagnosis::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
@@ -26,6 +26,7 @@ pub struct Spec {
     pub protocol: SystemConfig,
     pub data: PathBuf,
     pub format: Format,
+    pub bad_rows: BadRows,
     pub subset: Subset,
     /// The part of the subset that runs; `None`: all of it.
     pub shard: Option<Shard>,
@@ -60,6 +61,7 @@ impl Spec {
         Ok(Spec {
             data: data.into(),
             format,
+            bad_rows: BadRows::Refuse,
             subset: Subset::All,
             shard: None,
             planned_shard: None,
@@ -108,6 +110,7 @@ impl Spec {
             protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
             data: plan.dataset.path.clone().into(),
             format: plan.dataset.format.parse()?,
+            bad_rows: BadRows::skip_where(plan.dataset.skip_bad_rows),
             subset: Subset::Ids { path: "plan.toml".into(), ids: plan.dataset.items.clone() },
             shard: None,
             planned_shard: plan.dataset.shard.clone(),

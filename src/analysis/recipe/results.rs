@@ -257,6 +257,10 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
             let shard = contents.plan.dataset.shard.as_ref();
             let part = shard.map_or(String::new(), |shard| format!(", shard {}", shard.part));
             lines.push(format!("{}: {count} items{part}, sha256 {sum}…", dataset.label));
+            let skipped = contents.plan.dataset.skipped.iter();
+            lines.extend(skipped.map(|row| {
+                format!("{}: row left out: {}: {}", dataset.label, row.row, row.problem)
+            }));
         }
     }
     lines

@@ -27,6 +27,9 @@ pub struct RecipeManifest {
     pub shard: Option<Shard>,
     /// Absolute.
     pub data_dir: String,
+    /// Whether bad rows of the datasets are left out.
+    #[serde(default)]
+    pub skip_bad_rows: bool,
     pub prompts: Option<String>,
     /// Settings that were changed wherever a system has them.
     #[serde(default)]
@@ -96,6 +99,7 @@ impl RecipeManifest {
                 ("limit", limit(begun.limit)),
                 ("shard", begun.shard.map_or("none".to_owned(), |shard| shard.to_string())),
                 ("data", begun.data_dir.clone()),
+                ("--skip-bad-rows", begun.skip_bad_rows.to_string()),
                 ("prompts", begun.prompts.clone().unwrap_or_default()),
                 ("settings", settings(begun)),
                 ("runs", begun.recipe.runs.to_string()),

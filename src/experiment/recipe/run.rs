@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::cells::{Cell, cells};
 use super::file::ids;
 use super::manifest::RecipeManifest;
+use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
 use crate::experiment::contents::Contents;
@@ -67,6 +68,7 @@ impl RecipeRun {
         Spec {
             data: Path::new(&manifest.data_dir).join(&dataset.file),
             format: dataset.format,
+            bad_rows: BadRows::skip_where(manifest.skip_bad_rows),
             subset: match (dataset.ids.as_deref().and_then(ids), manifest.limit) {
                 (Some(list), limit) => Subset::Ids {
                     path: format!("recipes/ids/{}.txt", dataset.ids.as_deref().unwrap_or(""))
