@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod compare;
 mod completions;
+mod data;
 mod demo;
 mod doctor;
 pub mod exit;
@@ -71,6 +72,8 @@ enum Verb {
     Merge(merge::Merge),
     /// Score a submission file by the rules of a shared task
     Score(score::Score),
+    /// Download, list or verify the datasets of recipes
+    Data(data::Data),
     /// List, download, verify or synthesise models
     Models(models::Models),
     /// Generate one completion
@@ -96,6 +99,7 @@ Environment variables:
   WARDROUND_DEVICE              device (--device)
   WARDROUND_THREADS             number of CPU threads (--threads)
   WARDROUND_QUIET               print no progress (--quiet)
+  WARDROUND_DATA_ENDPOINT       mirror that `data fetch` downloads from (--endpoint)
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
@@ -131,6 +135,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Rate(rate) => rate.run(),
         Verb::Merge(merge) => merge.run(),
         Verb::Score(score) => score.run(),
+        Verb::Data(data) => data.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

@@ -1,13 +1,13 @@
 //! `models`: the cards, what is cached of them, and models made on the spot.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::options::{HubFlags, QuietFlag};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::hub::{self, Card, HubError, HubOptions, Kind, Status};
+use crate::hub::{self, Card, FileCheck, HubError, HubOptions, Kind, Status};
 use crate::model::Family;
 use crate::panel::memory::gibibytes;
 use crate::synth::{Recipe, Shape, write_checkpoint};
@@ -125,22 +125,29 @@ impl Verify {
     fn run(self) -> Result<(), Failure> {
         let options = HubOptions { offline: true, ..HubFlags::default().options(true)? };
         let checkpoint = hub::resolve(&self.model, &options)?;
-        let checks = hub::verify(&checkpoint)?;
-        for check in &checks {
-            let sum = check.sha256.as_deref().unwrap_or("-");
-            console::say(format!("{:64} {}  {}", sum, check.name, describe(&check.status)))?;
-        }
-        let wrong = checks
-            .iter()
-            .filter(|check| matches!(check.status, Status::Mismatch { .. } | Status::Missing));
-        match wrong.count() {
-            0 => Ok(()),
-            count => Err(Failure::mismatch(format!(
-                "{count} of {} files in {} are not what they should be",
-                checks.len(),
-                checkpoint.directory.display()
-            ))),
-        }
+        tell_checks(&hub::verify(&checkpoint)?, &checkpoint.directory)
+    }
+}
+
+/// Prints what became of every file.
+///
+/// # Errors
+/// Files that are missing, or are not what they should be.
+pub fn tell_checks(checks: &[FileCheck], directory: &Path) -> Result<(), Failure> {
+    for check in checks {
+        let sum = check.sha256.as_deref().unwrap_or("-");
+        console::say(format!("{:64} {}  {}", sum, check.name, describe(&check.status)))?;
+    }
+    let wrong = checks
+        .iter()
+        .filter(|check| matches!(check.status, Status::Mismatch { .. } | Status::Missing));
+    match wrong.count() {
+        0 => Ok(()),
+        count => Err(Failure::mismatch(format!(
+            "{count} of {} files in {} are not what they should be",
+            checks.len(),
+            directory.display()
+        ))),
     }
 }
 

@@ -63,6 +63,7 @@ fn every_environment_variable_is_documented_and_means_one_flag() {
     let machine = [
         ("device", "WARDROUND_DEVICE"),
         ("encoder", "WARDROUND_ENCODER"),
+        ("endpoint", "WARDROUND_DATA_ENDPOINT"),
         ("models", "WARDROUND_SYNTH_MODELS"),
         ("offline", "WARDROUND_OFFLINE"),
         ("quiet", "WARDROUND_QUIET"),

@@ -53,8 +53,8 @@ pub struct Card {
     pub files: Vec<CardFile>,
 }
 
-/// A model's licence.
-#[derive(Debug, Deserialize)]
+/// A model's or dataset's licence.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Licence {
     pub name: String,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::{Authority, Card, Kind};
+use super::{Authority, Card, DatasetCard, Kind};
 use crate::diagnosis::{Blame, Diagnosis};
 
 /// Why a checkpoint cannot be found, fetched or used.
@@ -70,6 +70,22 @@ pub enum HubError {
         "{file} has the sha256 {actual}, but {authority} says {expected}; the download was deleted"
     )]
     WrongSum { file: String, expected: String, actual: String, authority: Authority },
+    #[error("{file} has {found} rows, but its card says {expected}; the download was deleted")]
+    WrongRows { file: String, expected: u64, found: u64 },
+    #[error("{file} cannot be converted: {reason}; the download was deleted")]
+    Unconvertible { file: String, reason: String },
+    #[error("no dataset is called `{name}`, and there is no card at that path")]
+    UnknownDataset { name: String },
+    #[error("{dataset} cannot be fetched: {reason}")]
+    DataForbidden {
+        /// As it would be typed.
+        dataset: String,
+        reason: OfflineReason,
+    },
+    #[error("there is no directory at {}", path.display())]
+    NoDataDirectory { path: PathBuf },
+    #[error("{} has no file of any dataset", path.display())]
+    NoDatasets { path: PathBuf },
     #[error("{} is being written by another process", path.display())]
     Busy { path: PathBuf },
     #[error(transparent)]
@@ -132,6 +148,9 @@ impl Diagnosis for HubError {
             | Self::RevisionOfDirectory { .. }
             | Self::RevisionTwice { .. }
             | Self::NoCache
+            | Self::UnknownDataset { .. }
+            | Self::NoDataDirectory { .. }
+            | Self::NoDatasets { .. }
             | Self::BadVariable { .. }
             | Self::Busy { .. } => Blame::Usage,
             Self::Io(error) => error.blame(),
@@ -151,6 +170,22 @@ impl Diagnosis for HubError {
                     names(Kind::Decoder),
                     names(Kind::Encoder)
                 ))
+            }
+            Self::UnknownDataset { .. } => {
+                let names = DatasetCard::all().iter().map(|card| card.name.as_str());
+                Some(format!("the datasets are {}", names.collect::<Vec<_>>().join(", ")))
+            }
+            Self::DataForbidden { dataset, .. } => Some(format!(
+                "run `wardround data fetch {dataset} --to DIR` on a machine with a network and copy DIR here"
+            )),
+            Self::NoDataDirectory { .. } | Self::NoDatasets { .. } => {
+                Some("`wardround data fetch all --to DIR` makes one".to_owned())
+            }
+            Self::Status { status: 404, .. } => {
+                Some("a mirror (--endpoint, HF_ENDPOINT) must have the same paths".to_owned())
+            }
+            Self::WrongRows { .. } | Self::Unconvertible { .. } => {
+                Some("fetch it again; if that fails too, the source has changed".to_owned())
             }
             Self::NoCache => Some("set HF_HUB_CACHE or HF_HOME".to_owned()),
             Self::Incomplete { .. } | Self::NoWeights { .. } => {

@@ -17,21 +17,27 @@ use hf_hub::api::sync::ApiBuilder;
 use ureq::Agent;
 use ureq::config::RedirectAuthHeaders;
 
-use self::client::{Client, Listing, RemoteFile};
+use self::client::{Client, Gate, Hub, Listing, RemoteFile};
 use self::progress::Progress;
 use super::cache::{CachedRepository, is_commit};
 use super::checkpoint::{self, Checkpoint};
 use super::provenance::{PROVENANCE, Provenance};
 use super::source::open_snapshot;
-use super::{Authority, Card, HubError, HubOptions, Kind, Repository, sha256_file};
+use super::{
+    Authority, Card, Environment, HubError, HubOptions, Kind, Repository, Token, sha256_file,
+};
 
 mod client;
+mod convert;
+mod dataset;
 #[cfg(test)]
 mod fake_hub;
 mod progress;
 #[cfg(test)]
 mod tests;
 mod transfer;
+
+pub use self::dataset::fetch_dataset;
 
 /// Whether this build can fetch at all.
 pub const AVAILABLE: bool = true;
@@ -49,15 +55,14 @@ pub fn fetch_repository(
     if let Some(reason) = options.fetch_refusal() {
         return Err(HubError::Forbidden { member: repository.spelling(), reason });
     }
-    let client = connect(repository, options)?;
-    let listing = client.list()?;
+    let hub = connect(repository, options)?;
+    let listing = hub.list()?;
     let destination = match to {
         Some(folder) => Destination::Folder(std::path::absolute(folder)?),
         None => Destination::Cache(options.cache()?.repository(&repository.id)),
     };
     let mut fetch = Fetch {
-        client,
-        repository,
+        hub,
         commit: listing.commit.clone(),
         destination,
         progress: Progress::new(options),
@@ -67,8 +72,7 @@ pub fn fetch_repository(
     fetch.finish()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
-fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Client<'a>, HubError> {
+fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Hub<'a>, HubError> {
     let environment = &options.environment;
     let token = environment.token()?;
     let api = ApiBuilder::from_cache(hf_hub::Cache::new(PathBuf::new()))
@@ -80,6 +84,18 @@ fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Clien
             url: environment.endpoint.clone(),
             reason: error.to_string(),
         })?;
+    let accept = repository.card.and_then(|card| card.licence.accept.clone());
+    let gate = Gate {
+        repository: repository.id.clone(),
+        page: accept.unwrap_or_else(|| format!("https://huggingface.co/{}", repository.id)),
+        is_known: repository.card.is_some(),
+    };
+    Ok(Hub { api, client: client(environment, token, Some(gate)), repository })
+}
+
+/// A client that waits as long as the environment says.
+#[expect(clippy::disallowed_methods, reason = "the one place where a connection may be opened")]
+pub fn client(environment: &Environment, token: Option<Token>, gate: Option<Gate>) -> Client {
     let agent = Agent::config_builder()
         .http_status_as_error(false)
         .redirect_auth_headers(RedirectAuthHeaders::SameHost)
@@ -90,14 +106,13 @@ fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Clien
         .timeout_per_read(Some(environment.download_timeout))
         .build()
         .new_agent();
-    Ok(Client {
-        api,
+    Client {
         agent,
         token,
-        repository,
         metadata_timeout: environment.metadata_timeout,
         pause: environment.download_timeout / 10,
-    })
+        gate,
+    }
 }
 
 /// Where the files go.
@@ -109,8 +124,7 @@ enum Destination {
 }
 
 struct Fetch<'a> {
-    client: Client<'a>,
-    repository: &'a Repository,
+    hub: Hub<'a>,
     commit: String,
     destination: Destination,
     progress: Progress,
@@ -120,7 +134,7 @@ struct Fetch<'a> {
 
 impl Fetch<'_> {
     fn all(&mut self, listing: &Listing) -> Result<(), HubError> {
-        match self.repository.card {
+        match self.hub.repository.card {
             Some(card) if card.kind == Kind::Encoder => self.listed(card, listing),
             _ => self.decoder(listing),
         }
@@ -160,7 +174,7 @@ impl Fetch<'_> {
 
     /// Makes sure that one file is there and right.
     fn file(&mut self, name: &str) -> Result<(), HubError> {
-        let remote = self.client.inspect(&self.commit, name)?;
+        let remote = self.hub.inspect(&self.commit, name)?;
         let path = self.place(name, &remote);
         let sha256 = match self.kept(name, &remote, &path)? {
             Some(sha256) => sha256,
@@ -205,7 +219,7 @@ impl Fetch<'_> {
             Destination::Folder(_) => incomplete(&path.with_added_extension(&remote.etag)),
         };
         let bar = self.progress.start(name, remote.size_bytes);
-        let sha256 = transfer::download(&self.client, remote, &part, &bar)?;
+        let sha256 = transfer::download(&self.hub.client, remote, &part, &bar)?;
         if let Err(error) = self.check(name, remote, &sha256) {
             fs_err::remove_file(&part)?;
             return Err(error);
@@ -218,7 +232,7 @@ impl Fetch<'_> {
     /// Compares a file's sum with each one that is known.
     fn check(&self, name: &str, remote: &RemoteFile, sha256: &str) -> Result<(), HubError> {
         let known = [
-            self.repository.card_sha256(&self.commit, name).map(|sum| (Authority::Card, sum)),
+            self.hub.repository.card_sha256(&self.commit, name).map(|sum| (Authority::Card, sum)),
             remote.sha256().map(|sum| (Authority::Hub, sum)),
         ];
         match known.into_iter().flatten().find(|(_, expected)| *expected != sha256) {
@@ -242,7 +256,7 @@ impl Fetch<'_> {
     /// Records what was fetched. The reference comes last: an interrupted fetch leaves the earlier snapshot in use.
     fn finish(self) -> Result<Checkpoint, HubError> {
         let directory = self.directory();
-        let revision = &self.repository.revision;
+        let revision = &self.hub.repository.revision;
         match &self.destination {
             Destination::Cache(cached) if !is_commit(revision) => {
                 replace(&cached.reference(revision), &self.commit)?;
@@ -250,7 +264,7 @@ impl Fetch<'_> {
             Destination::Cache(_) => {}
             Destination::Folder(folder) => {
                 let provenance = Provenance {
-                    repository: self.repository.id.clone(),
+                    repository: self.hub.repository.id.clone(),
                     revision: self.commit.clone(),
                     sha256: self.sums,
                 };
@@ -260,7 +274,7 @@ impl Fetch<'_> {
                 )?;
             }
         }
-        open_snapshot(self.repository, &self.commit, &directory)
+        open_snapshot(self.hub.repository, &self.commit, &directory)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Stands in for `fetch` in a build without the feature `hub`: every fetch is refused.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Checkpoint, HubError, HubOptions, OfflineReason, Repository};
+use super::{Checkpoint, DatasetCard, HubError, HubOptions, OfflineReason, Repository};
 
 /// Whether this build can fetch at all.
 pub const AVAILABLE: bool = false;
@@ -17,4 +17,18 @@ pub fn fetch_repository(
     _options: &HubOptions,
 ) -> Result<Checkpoint, HubError> {
     Err(HubError::Forbidden { member: repository.spelling(), reason: OfflineReason::Build })
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always [`HubError::DataForbidden`].
+pub fn fetch_dataset(
+    card: &DatasetCard,
+    _to: &Path,
+    _mirror: Option<&str>,
+    _options: &HubOptions,
+) -> Result<Vec<PathBuf>, HubError> {
+    let reason = OfflineReason::Build;
+    Err(HubError::DataForbidden { dataset: card.name.clone(), reason })
 }

@@ -1,12 +1,14 @@
-//! Checkpoints: found in a directory or the Hugging Face cache, fetched from the hub, verified by their sums.
+//! Checkpoints: found in a directory or the Hugging Face cache, fetched from the hub, verified by their sums. Datasets:
+//! fetched from where they are published, in the layout that recipes expect.
 //!
 //! `source` turns what a user typed into a [`Checkpoint`]; `card` knows the models by name; `cache` reads the hub's
-//! cache layout; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
+//! cache layout; `dataset` knows datasets; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
 //! `fetch_absent` in its place.
 
 mod cache;
 mod card;
 mod checkpoint;
+mod dataset;
 mod digest;
 mod environment;
 mod error;
@@ -21,9 +23,14 @@ mod verify;
 pub use cache::{Cache, CachedRepository};
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::{Checkpoint, CheckpointFiles};
+pub use dataset::{
+    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, here,
+    verify_datasets,
+};
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
 pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
+pub use fetch::fetch_dataset;
 pub use options::HubOptions;
 pub use repository::Repository;
 pub use source::{fetch, resolve};

@@ -166,5 +166,5 @@ fn bad_rows_are_left_out_where_that_is_asked_for_and_said_everywhere() {
     assert!(page.contains("Rows left out:") && page.contains("left out: line 2: field"));
     // The plan says it, so that the run can be taken up and repeated.
     scratch.wardround("resume out").succeeded();
-    scratch.wardround("run --plan out/plan.toml --out again").succeeded();
+    scratch.wardround("run --plan out/plan.toml --dry-run").succeeded();
 }

@@ -1,4 +1,4 @@
-//! Requests to the hub: a repository's listing, a file's header, a file's bytes from an offset on.
+//! Requests for files: a file's header, its bytes from an offset on; of the hub also a repository's listing.
 
 use std::time::Duration;
 
@@ -15,15 +15,32 @@ use super::super::{HubError, Repository, Token};
 const MOST_REDIRECTS: usize = 5;
 const LONGEST_LISTING_BYTES: u64 = 64 << 20;
 
-/// A client of the hub for one repository.
-pub struct Client<'a> {
-    pub api: Api,
+/// A client of one host.
+pub struct Client {
     pub agent: Agent,
     pub token: Option<Token>,
-    pub repository: &'a Repository,
     pub metadata_timeout: Duration,
     /// The pause after the first attempt that brings nothing.
     pub pause: Duration,
+    /// Where the host is the hub: whose answers these are.
+    pub gate: Option<Gate>,
+}
+
+/// What the hub's refusals are about.
+pub struct Gate {
+    pub repository: String,
+    /// Where access is asked for.
+    pub page: String,
+    /// Whether the repository is known to exist: the hub hides what a caller may not see behind 401, whether it exists
+    /// or not.
+    pub is_known: bool,
+}
+
+/// The hub and one model's repository.
+pub struct Hub<'a> {
+    pub api: Api,
+    pub client: Client,
+    pub repository: &'a Repository,
 }
 
 /// A repository at one revision.
@@ -60,17 +77,17 @@ impl RemoteFile {
     }
 }
 
-impl Client<'_> {
+impl Hub<'_> {
     /// Resolves the revision and lists its files.
     pub fn list(&self) -> Result<Listing, HubError> {
         let repo = self.api.repo(self.address(&self.repository.revision));
         let request = repo.info_request().config().http_status_as_error(false);
-        let request = request.timeout_global(Some(self.metadata_timeout)).build();
+        let request = request.timeout_global(Some(self.client.metadata_timeout)).build();
         let url = request.uri_ref().map(Uri::to_string).unwrap_or_default();
         let what = format!("{} at revision {}", self.repository.id, self.repository.revision);
 
         let mut response = request.call().map_err(|error| unreachable(&url, &error))?;
-        self.accept(&url, &what, &response)?;
+        self.client.accept(&url, &what, &response)?;
         let limited = response.body_mut().with_config().limit(LONGEST_LISTING_BYTES);
         let text = limited.read_to_vec().map_err(|error| unreachable(&url, &error))?;
         let bad = |reason| HubError::BadAnswer { url: url.clone(), reason };
@@ -83,11 +100,21 @@ impl Client<'_> {
         Ok(Listing { commit: info.sha, files })
     }
 
-    /// Asks for a file's etag and size. Only redirects within the hub (a renamed repository) are followed: the store
-    /// that the last one leads to knows neither.
+    /// A file's etag and size.
     pub fn inspect(&self, commit: &str, file: &str) -> Result<RemoteFile, HubError> {
         let url = self.api.repo(self.address(commit)).url(file);
-        let what = format!("{file} in {} at {commit}", self.repository.id);
+        self.client.inspect(url, &format!("{file} in {} at {commit}", self.repository.id))
+    }
+
+    fn address(&self, revision: &str) -> Repo {
+        Repo::with_revision(self.repository.id.clone(), RepoType::Model, revision.to_owned())
+    }
+}
+
+impl Client {
+    /// Asks for the etag and size of `what`. Only redirects within the host (a renamed repository) are followed: the store
+    /// that the last one leads to knows neither.
+    pub fn inspect(&self, url: String, what: &str) -> Result<RemoteFile, HubError> {
         let mut place = url.clone();
         for _ in 0..MOST_REDIRECTS {
             let request = self.plain(self.agent.head(&place));
@@ -98,7 +125,7 @@ impl Client<'_> {
                 Some(next) => place = next,
                 None => {
                     if !response.status().is_redirection() {
-                        self.accept(&place, &what, &response)?;
+                        self.accept(&place, what, &response)?;
                     }
                     return read_header(url, &response);
                 }
@@ -143,10 +170,6 @@ impl Client<'_> {
         }
     }
 
-    fn address(&self, revision: &str) -> Repo {
-        Repo::with_revision(self.repository.id.clone(), RepoType::Model, revision.to_owned())
-    }
-
     /// An error, in the user's terms, for a status that is not success.
     fn accept(&self, url: &str, what: &str, response: &Response<Body>) -> Result<(), HubError> {
         let status = response.status();
@@ -155,25 +178,22 @@ impl Client<'_> {
         }
         let code = text(response.headers(), "x-error-code").unwrap_or_default();
         let message = text(response.headers(), "x-error-message").map(str::to_owned);
-        // The hub hides what a caller may not see behind 401, whether it exists or not.
-        let is_hidden = code == "RepoNotFound" && self.repository.card.is_none();
+        let Some(gate) = &self.gate else {
+            return Err(HubError::Status { url: url.to_owned(), status: status.as_u16() });
+        };
+        let is_hidden = code == "RepoNotFound" && !gate.is_known;
         Err(match status {
             _ if is_hidden => HubError::NotFound { what: what.to_owned(), message },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => HubError::Refused {
-                repository: self.repository.id.clone(),
+                repository: gate.repository.clone(),
                 status: status.as_u16(),
                 message,
-                page: self.access_page(),
+                page: gate.page.clone(),
                 with_token: self.token.is_some(),
             },
             StatusCode::NOT_FOUND => HubError::NotFound { what: what.to_owned(), message },
             status => HubError::Status { url: url.to_owned(), status: status.as_u16() },
         })
-    }
-
-    fn access_page(&self) -> String {
-        let card = self.repository.card.and_then(|card| card.licence.accept.clone());
-        card.unwrap_or_else(|| format!("https://huggingface.co/{}", self.repository.id))
     }
 }
 

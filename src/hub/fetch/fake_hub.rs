@@ -141,6 +141,8 @@ fn answer(
     }
     let resolve = format!("/{}/resolve/{COMMIT}/", repository.id);
     let name = request.path.strip_prefix(&resolve).or_else(|| request.path.strip_prefix("/store/"));
+    // Datasets are named by their whole address.
+    let name = name.or_else(|| request.path.strip_prefix('/'));
     match repository.files.iter().find(|(file, _)| Some(*file) == name) {
         Some((name, bytes)) => send_file(&mut stream, request, fault, name, bytes, port),
         None => send(&mut stream, 404, &[("x-error-code", "EntryNotFound".to_owned())], b""),

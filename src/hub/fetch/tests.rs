@@ -1,5 +1,6 @@
 //! Fetching against a hub on the loopback.
 
+mod datasets;
 mod encoders;
 mod interrupted;
 

@@ -1,0 +1,123 @@
+//! `data`: the datasets that recipes run on: fetched, listed, verified.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::models::tell_checks;
+use super::options::{HubFlags, QuietFlag};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::hub::{self, DatasetCard};
+
+/// Every dataset that has a card.
+const ALL: &str = "all";
+
+#[derive(Debug, Args)]
+pub struct Data {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Download datasets into a directory, in the layout that --data-dir of recipes expects
+    Fetch(Fetch),
+    /// List the known datasets and whether their files are in a directory
+    Ls(List),
+    /// Check a directory's datasets against their recorded SHA-256 sums
+    Verify(Verify),
+}
+
+#[derive(Debug, Args)]
+struct Fetch {
+    /// Datasets: medqa, pubmedqa, mmlu-pro, medec, mederrbench, medguards-keywords, or all; or files of cards
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Directory to write to; files that are there and right are kept
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
+    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
+    endpoint: Option<String>,
+    #[command(flatten)]
+    progress: QuietFlag,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Directory to look in
+    directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Verify {
+    /// Directory that datasets were fetched into
+    directory: PathBuf,
+}
+
+impl Data {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Fetch(fetch) => fetch.run(),
+            Verb::Ls(list) => list.run(),
+            Verb::Verify(verify) => verify.run(),
+        }
+    }
+}
+
+impl Fetch {
+    fn run(self) -> Result<(), Failure> {
+        let options = self.hub.options(self.progress.quiet)?;
+        // A mistake in a name should be told before anything is fetched.
+        let mut cards = Vec::new();
+        for name in &self.names {
+            match name.as_str() {
+                ALL => cards.extend(DatasetCard::all().iter().cloned()),
+                name => cards.push(DatasetCard::open(name)?),
+            }
+        }
+        for card in &cards {
+            let paths = hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options)?;
+            for path in paths {
+                console::say(path.display().to_string())?;
+            }
+            console::note(format!("{}: licence {}", card.name, card.licence.name));
+            if let Some(note) = &card.note {
+                console::note(format!("note: {}: {note}", card.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn run(self) -> Result<(), Failure> {
+        for card in DatasetCard::all() {
+            let files = card.files().count();
+            let state = match &self.directory {
+                None => String::new(),
+                Some(directory) => match hub::here(card, directory) {
+                    0 => "not here".to_owned(),
+                    here if here == files => format!("all {files} here"),
+                    here => format!("{here} of {files} here"),
+                },
+            };
+            let megabytes = card.size_bytes() as f64 / 1e6;
+            let line = format!(
+                "{:20} {megabytes:5.1} MB  {state:12} {}: {}; licence: {}",
+                card.name, card.title, card.records, card.licence.name
+            );
+            console::say(line)?;
+        }
+        Ok(())
+    }
+}
+
+impl Verify {
+    fn run(self) -> Result<(), Failure> {
+        tell_checks(&hub::verify_datasets(&self.directory)?, &self.directory)
+    }
+}

@@ -1,0 +1,261 @@
+//! Cards of datasets: where the published files lie, what they are and where they go, `datasets/NAME.toml` embedded in the
+//! binary.
+
+use std::path::{Component, Path};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::hub::cache::is_hex;
+use crate::hub::{HubError, Licence};
+
+// `DATASETS`: every file of `datasets/` by its name, in the order of the names.
+include!(concat!(env!("OUT_DIR"), "/datasets.rs"));
+
+// A card that does not parse cannot ship: the first test below parses every one.
+static CARDS: LazyLock<Vec<DatasetCard>> = LazyLock::new(|| {
+    let cards = DATASETS.iter();
+    cards.filter_map(|(name, text)| DatasetCard::parse(text, Path::new(name)).ok()).collect()
+});
+
+/// One dataset: `datasets/NAME.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetCard {
+    pub name: String,
+    pub title: String,
+    /// How many questions or notes of what kind.
+    pub records: String,
+    /// What a user should know of it.
+    pub note: Option<String>,
+    /// The publication that asks to be cited.
+    pub citation: String,
+    pub licence: Licence,
+    pub sources: Vec<DatasetSource>,
+}
+
+/// Files of one repository at one commit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetSource {
+    pub host: Host,
+    /// `owner/name`.
+    pub repository: String,
+    /// The commit.
+    pub revision: String,
+    pub files: Vec<DatasetFile>,
+}
+
+/// Where repositories of datasets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    Github,
+    /// The Hugging Face hub.
+    Hub,
+}
+
+/// One published file and the file that comes of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetFile {
+    /// In the repository.
+    pub source: String,
+    /// In the directory that datasets are fetched into, where recipes look for it.
+    pub path: String,
+    #[serde(default)]
+    pub check: Check,
+    /// Of the published file; given where `check` is by sum.
+    pub size_bytes: Option<u64>,
+    /// Of the published file, 64 hexadecimal digits; given where `check` is by sum, and only there.
+    pub sha256: Option<String>,
+    /// Records of the published file; given where `check` is by rows.
+    pub rows: Option<u64>,
+    /// What is made of the published file, which is not kept; without it the file is kept as it is.
+    pub convert: Option<Conversion>,
+}
+
+/// What a published file is held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    /// Its size and SHA-256.
+    #[default]
+    Sum,
+    /// The sum is not known: its number of records alone.
+    Rows,
+}
+
+/// How a published file becomes one that is read here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conversion {
+    /// MMLU-Pro's Parquet file to JSON Lines, its professional medicine questions alone.
+    MmluPro,
+    /// MedGuards' merged CSV of MEDEC to the clinicians' keywords of its MEDEC-MS notes, as `--keywords` takes them.
+    Keywords,
+}
+
+impl DatasetCard {
+    /// Every card in the binary, in the order of their names.
+    pub fn all() -> &'static [Self] {
+        &CARDS
+    }
+
+    /// The card of this name in the binary.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|card| card.name == name)
+    }
+
+    /// The card of this name in the binary, or in the file of this path.
+    ///
+    /// # Errors
+    /// A name that no card has, a file that is none.
+    pub fn open(name: &str) -> Result<Self, HubError> {
+        let path = Path::new(name);
+        match Self::find(name) {
+            Some(card) => Ok(card.clone()),
+            None if path.is_file() => Self::parse(&fs_err::read_to_string(path)?, path),
+            None => Err(HubError::UnknownDataset { name: name.to_owned() }),
+        }
+    }
+
+    /// # Errors
+    /// What is no card, or contradicts itself; `path` says where it stands.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, HubError> {
+        let malformed = |reason: String| HubError::Malformed { path: path.to_owned(), reason };
+        let card: Self =
+            toml::from_str(text).map_err(|error| malformed(error.message().to_owned()))?;
+        for source in &card.sources {
+            if !is_hex(&source.revision, 40) {
+                return Err(malformed(format!("`{}` is not a commit", source.revision)));
+            }
+            for file in &source.files {
+                file.refuse().map_or(Ok(()), |problem| {
+                    Err(malformed(format!("{}: {problem}", file.path)))
+                })?;
+            }
+        }
+        Ok(card)
+    }
+
+    /// Every file with its source.
+    pub fn files(&self) -> impl Iterator<Item = (&DatasetSource, &DatasetFile)> {
+        self.sources.iter().flat_map(|source| source.files.iter().map(move |file| (source, file)))
+    }
+
+    /// All published files whose sizes are known, together.
+    pub fn size_bytes(&self) -> u64 {
+        self.files().filter_map(|(_, file)| file.size_bytes).sum()
+    }
+}
+
+impl DatasetFile {
+    /// What is wrong with the entry.
+    fn refuse(&self) -> Option<&'static str> {
+        let mut parts = Path::new(&self.path).components();
+        let is_inside = parts.all(|part| matches!(part, Component::Normal(_)));
+        let has_sum = self.sha256.as_deref().is_some_and(|sum| is_hex(sum, 64));
+        match self.check {
+            _ if self.path.is_empty() || !is_inside => Some("`path` leads out of the directory"),
+            Check::Sum if !has_sum || self.size_bytes.is_none() => {
+                Some("give `size_bytes` and `sha256`, or say `check = \"rows\"` and give `rows`")
+            }
+            Check::Rows if self.sha256.is_some() || self.rows.is_none() => {
+                Some("`check = \"rows\"` goes with `rows`, and with no `sha256`")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl DatasetSource {
+    /// The address of one of its files, on its host or on a mirror that serves both hosts.
+    pub fn url(&self, file: &DatasetFile, hub: &str, mirror: Option<&str>) -> String {
+        let Self { host, repository, revision, .. } = self;
+        let name = &file.source;
+        match host {
+            Host::Hub => {
+                let root = mirror.unwrap_or(hub);
+                format!("{root}/datasets/{repository}/resolve/{revision}/{name}")
+            }
+            Host::Github => {
+                let root = mirror.unwrap_or("https://raw.githubusercontent.com");
+                format!("{root}/{repository}/{revision}/{name}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_card_parses_and_no_two_files_share_a_path() {
+        let mut paths = BTreeSet::new();
+        for (name, text) in DATASETS {
+            let card = DatasetCard::parse(text, Path::new(name)).unwrap();
+            assert_eq!(*name, format!("{}.toml", card.name));
+            assert!(DatasetCard::find(&card.name).is_some());
+            assert!(card.licence.url.starts_with("https://"), "{name}");
+            for (_, file) in card.files() {
+                assert!(paths.insert(file.path.clone()), "{}", file.path);
+            }
+        }
+        assert_eq!(DatasetCard::all().len(), DATASETS.len());
+    }
+
+    #[test]
+    fn files_lie_where_recipes_look_for_them() {
+        let paths: BTreeSet<String> = DatasetCard::all()
+            .iter()
+            .flat_map(|card| card.files().map(|(_, file)| file.path.clone()))
+            .collect();
+        let recipes = fs_err::read_dir("recipes").unwrap();
+        let recipes = recipes.map(|entry| entry.unwrap().path());
+        for recipe in recipes.filter(|path| path.extension().is_some_and(|end| end == "toml")) {
+            let recipe: toml::Table = fs_err::read_to_string(&recipe).unwrap().parse().unwrap();
+            for dataset in recipe["dataset"].as_array().unwrap() {
+                let file = dataset["file"].as_str().unwrap();
+                assert!(paths.contains(file), "no card has {file}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_card_says_what_its_files_are_held_against() {
+        let (_, text) = DATASETS.iter().find(|(name, _)| *name == "medqa.toml").unwrap();
+        let sum = DatasetCard::find("medqa").unwrap().sources[0].files[0].sha256.clone().unwrap();
+        let refused = |from: &str, to: &str| {
+            let text = text.replacen(from, to, 1);
+            DatasetCard::parse(&text, Path::new("own.toml")).unwrap_err().to_string()
+        };
+        let sum = format!("sha256 = \"{sum}\"\n");
+        assert!(refused(&sum, "").contains("say `check = \"rows\"`"));
+        assert!(refused(&sum, &format!("{sum}check = \"rows\"\n")).contains("goes with `rows`"));
+        assert!(refused("path = \"medqa/", "path = \"../").contains("leads out"));
+        assert!(refused("revision = \"", "revision = \"v").contains("is not a commit"));
+    }
+
+    #[test]
+    #[ignore = "needs WARDROUND_DATA"]
+    fn with_data_the_sums_are_those_of_the_published_files_at_hand() {
+        let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
+        let mut checked = 0;
+        for card in DatasetCard::all() {
+            for (_, file) in card.files() {
+                let path = data.join(&file.path);
+                if file.convert.is_none() && path.is_file() {
+                    let sum = crate::hub::sha256_file(&path).unwrap();
+                    assert_eq!(file.sha256.as_deref(), Some(sum.as_str()), "{}", file.path);
+                    assert_eq!(file.size_bytes, Some(fs_err::metadata(&path).unwrap().len()));
+                    checked += 1;
+                }
+            }
+        }
+        assert_eq!(checked, 12);
+    }
+}

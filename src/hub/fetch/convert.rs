@@ -1,0 +1,87 @@
+//! Published files of other forms, as the files that are read here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use csv::ReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::Value;
+
+use crate::hub::dataset::Conversion;
+use crate::text::split_keywords;
+
+/// The one subject of MMLU-Pro that is read here.
+const SUBJECT: &str = "ori_mmlu-professional_medicine";
+/// The ids of MEDEC-MS begin so; other notes of MEDEC are under a data-use agreement.
+const FREE_NOTES: &str = "ms-";
+
+/// What came of a published file.
+pub struct Converted {
+    pub text: String,
+    /// Of the published file.
+    pub rows: u64,
+    /// What was left out, in words.
+    pub notice: Option<String>,
+}
+
+/// Converts the published file `path`.
+///
+/// # Errors
+/// In words: the file is not what the conversion is for.
+pub fn convert(conversion: Conversion, path: &Path) -> Result<Converted, String> {
+    match conversion {
+        Conversion::MmluPro => mmlu_pro(path),
+        Conversion::Keywords => keywords(path),
+    }
+}
+
+/// Rows of a Parquet file of flat columns and lists, as JSON Lines.
+fn mmlu_pro(path: &Path) -> Result<Converted, String> {
+    let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+    let reader = SerializedFileReader::new(file.into_file()).map_err(|error| error.to_string())?;
+    let (mut text, mut rows) = (String::new(), 0);
+    for row in reader.get_row_iter(None).map_err(|error| error.to_string())? {
+        let row = row.map_err(|error| error.to_string())?.to_json_value();
+        rows += 1;
+        match row.get("src") {
+            None => return Err("it has no column `src`".to_owned()),
+            Some(Value::String(subject)) if subject == SUBJECT => text += &format!("{row}\n"),
+            Some(_) => {}
+        }
+    }
+    Ok(Converted { text, rows, notice: None })
+}
+
+/// The keywords of each wrong note of MEDEC-MS, by its id, as JSON.
+fn keywords(path: &Path) -> Result<Converted, String> {
+    let failed = |error: csv::Error| error.to_string();
+    let mut reader = ReaderBuilder::new().from_path(path).map_err(failed)?;
+    let header = reader.headers().map_err(failed)?.clone();
+    let column = |name: &str| {
+        let mut columns = header.iter();
+        let place = columns.position(|column| column.trim().eq_ignore_ascii_case(name));
+        place.ok_or_else(|| format!("it has no column `{name}`"))
+    };
+    let (id, words) = (column("Text ID")?, column("Important Words")?);
+    let (mut keywords, mut rows, mut refused) = (BTreeMap::new(), 0, 0);
+    for record in reader.records() {
+        let record = record.map_err(failed)?;
+        rows += 1;
+        let cell = |place: usize| record.get(place).unwrap_or_default().trim();
+        if !cell(id).starts_with(FREE_NOTES) {
+            refused += 1;
+            continue;
+        }
+        let named = split_keywords(cell(words));
+        let named: Vec<String> = named.into_iter().map(str::to_owned).collect();
+        let is_none = matches!(&named[..], [] | [_] if ["", "NA", "nan"].contains(&cell(words)));
+        if !is_none {
+            keywords.insert(cell(id).to_owned(), named);
+        }
+    }
+    let notice = (refused > 0).then(|| {
+        format!("rows of MEDEC-UW, refused (they are under a data-use agreement): {refused}")
+    });
+    let text = serde_json::to_string_pretty(&keywords).map_err(|error| error.to_string())?;
+    Ok(Converted { text: text + "\n", rows, notice })
+}

@@ -1,0 +1,258 @@
+//! Datasets from a host on the loopback.
+
+use std::path::{Path, PathBuf};
+
+use super::super::convert::convert;
+use super::super::fake_hub::{FakeHub, Fault, Repository};
+use super::{leftovers, options};
+use crate::diagnosis::Diagnosis;
+use crate::digest::sha256;
+use crate::hub::{
+    Conversion, DatasetCard, HubError, HubOptions, Status, fetch_dataset, here, verify_datasets,
+};
+
+const REVISION: &str = "89abcdef0123456789abcdef0123456789abcdef";
+const QUESTIONS: &str = "medqa/questions.jsonl";
+const LETTERS: &str = "mmlu_pro/questions.jsonl";
+const KEYWORDS: &str = "medec/keywords.json";
+
+fn golden(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/datasets");
+    fs_err::read(folder.join(name)).unwrap()
+}
+
+fn questions() -> Vec<u8> {
+    (0..500).flat_map(|number| format!("{{\"question\": {number}}}\n").into_bytes()).collect()
+}
+
+/// As MedGuards' merged file: notes of both parts of MEDEC.
+fn merged() -> Vec<u8> {
+    b"Text ID,Text,Error Flag,Important Words\r\n\
+      ms-test-0,\"a, b\",1,\"aspirin, once daily\"\r\n\
+      ms-test-1,a,0,NA\r\n\
+      uw-test-0,\"private\nnote\",1,private word\r\n\
+      ms-test-2,a,1,Hepatitis A\r\n\
+      ms-test-3,a,0,\r\n"
+        .to_vec()
+}
+
+/// A card of one file of each kind.
+fn card() -> DatasetCard {
+    let (questions, parquet) = (questions(), golden("mmlu_pro.parquet"));
+    let text = format!(
+        r#"
+name = "small"
+title = "Three files"
+records = "few"
+citation = "none"
+licence = {{ name = "MIT", url = "https://example.org" }}
+[[sources]]
+host = "github"
+repository = "owner/notes"
+revision = "{REVISION}"
+files = [
+    {{ source = "a b/q.jsonl", path = "{QUESTIONS}", size_bytes = {}, sha256 = "{}" }},
+    {{ source = "k.csv", path = "{KEYWORDS}", check = "rows", rows = 5, convert = "keywords" }},
+]
+[[sources]]
+host = "hub"
+repository = "org/letters"
+revision = "{REVISION}"
+files = [{{ source = "data/t.parquet", path = "{LETTERS}", size_bytes = {}, sha256 = "{}", rows = 6, convert = "mmlu-pro" }}]
+"#,
+        questions.len(),
+        sha256(&questions),
+        parquet.len(),
+        sha256(&parquet)
+    );
+    let text = text.replace("a b/", "a/");
+    DatasetCard::parse(&text, Path::new("small.toml")).unwrap()
+}
+
+fn named(path: String) -> &'static str {
+    Box::leak(path.into_boxed_str())
+}
+
+fn host(faults: Vec<(&'static str, Fault)>) -> FakeHub {
+    FakeHub::serve(Repository {
+        id: "none",
+        files: vec![
+            (named(format!("owner/notes/{REVISION}/a/q.jsonl")), questions()),
+            (named(format!("owner/notes/{REVISION}/k.csv")), merged()),
+            (
+                named(format!("datasets/org/letters/resolve/{REVISION}/data/t.parquet")),
+                golden("mmlu_pro.parquet"),
+            ),
+        ],
+        faults,
+    })
+}
+
+struct Fetched {
+    hub: FakeHub,
+    options: HubOptions,
+    folder: tempfile::TempDir,
+}
+
+impl Fetched {
+    fn from(faults: Vec<(&'static str, Fault)>) -> Fetched {
+        let (hub, folder) = (host(faults), tempfile::tempdir().unwrap());
+        let options = options(&hub, folder.path());
+        Fetched { hub, options, folder }
+    }
+
+    fn to(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn fetch(&self, card: &DatasetCard) -> Result<Vec<PathBuf>, HubError> {
+        fetch_dataset(card, &self.to(), Some(&self.hub.endpoint), &self.options)
+    }
+
+    fn status(&self, name: &str) -> Status {
+        let checks = verify_datasets(&self.to()).unwrap();
+        checks.into_iter().find(|check| check.name == name).unwrap().status
+    }
+}
+
+#[test]
+fn files_are_fetched_converted_and_kept() {
+    let fetched = Fetched::from(Vec::new());
+    let card = card();
+    let paths = fetched.fetch(&card).unwrap();
+    assert_eq!(paths, [QUESTIONS, KEYWORDS, LETTERS].map(|name| fetched.to().join(name)));
+    assert_eq!(fs_err::read(&paths[0]).unwrap(), questions());
+    let keywords: serde_json::Value =
+        serde_json::from_slice(&fs_err::read(&paths[1]).unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "ms-test-0": ["aspirin", "once daily"], "ms-test-2": ["Hepatitis A"],
+    });
+    assert_eq!(keywords, expected);
+    assert_eq!(leftovers(fetched.folder.path(), ".incomplete"), 0);
+    assert_eq!(here(&card, &fetched.to()), 3);
+    // No token for hosts that are not the hub.
+    let requests = fetched.hub.requests();
+    assert!(requests.iter().all(|request| request.header("authorization").is_none()));
+
+    // What is there and right is asked for no more; what was changed comes again.
+    fetched.fetch(&card).unwrap();
+    assert_eq!(fetched.hub.requests(), []);
+    fs_err::write(&paths[2], "changed").unwrap();
+    assert!(matches!(fetched.status(LETTERS), Status::Mismatch { .. }));
+    fetched.fetch(&card).unwrap();
+    assert_eq!(fetched.hub.requests().len(), 1);
+    assert!(matches!(fetched.status(LETTERS), Status::Ok(_)));
+}
+
+#[test]
+fn rows_under_an_agreement_are_nowhere_on_the_disk() {
+    let fetched = Fetched::from(vec![("k.csv", Fault::DieOnce(60))]);
+    fetched.fetch(&card()).unwrap();
+    let folder = fs_err::read_dir(fetched.to().join("medec")).unwrap();
+    for path in folder.map(|entry| entry.unwrap().path()) {
+        let text = fs_err::read_to_string(&path).unwrap();
+        assert!(!text.contains("uw-") && !text.contains("private"), "{}", path.display());
+    }
+    let gone = Fetched::from(vec![("k.csv", Fault::Stall(100))]);
+    let mut options = gone.options.clone();
+    options.environment.download_timeout = std::time::Duration::from_millis(50);
+    let error = fetch_dataset(&card(), &gone.to(), Some(&gone.hub.endpoint), &options);
+    assert!(matches!(error, Err(HubError::Unreachable { .. })));
+    assert_eq!(fs_err::read_dir(gone.to().join("medec")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_download_that_broke_off_goes_on() {
+    let fetched = Fetched::from(vec![("q.jsonl", Fault::DieOnce(1234))]);
+    fetched.fetch(&card()).unwrap();
+    let requests = fetched.hub.requests();
+    let ranges: Vec<_> = requests.iter().filter_map(|request| request.header("range")).collect();
+    assert_eq!(ranges, ["bytes=1234-"]);
+    assert_eq!(fs_err::read(fetched.to().join(QUESTIONS)).unwrap(), questions());
+}
+
+#[test]
+fn a_changed_byte_is_refused_and_leaves_nothing() {
+    let fetched = Fetched::from(Vec::new());
+    let mut card = card();
+    let file = &mut card.sources[0].files[0];
+    file.sha256 = Some("0".repeat(64));
+    let error = fetched.fetch(&card).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("{QUESTIONS} from http://127.0.0.1:")), "{text}");
+    assert!(text.contains(&sha256(&questions())) && text.contains(&"0".repeat(64)), "{text}");
+    assert!(error.hint().unwrap().contains("do not trust the source"));
+    assert_eq!(fs_err::read_dir(fetched.to().join("medqa")).unwrap().count(), 0);
+}
+
+#[test]
+fn another_number_of_rows_is_refused() {
+    for (source, file, path) in [(0, 1, KEYWORDS), (1, 0, LETTERS)] {
+        let fetched = Fetched::from(Vec::new());
+        let mut card = card();
+        card.sources[source].files[file].rows = Some(7);
+        let error = fetched.fetch(&card).unwrap_err();
+        assert!(error.to_string().contains("rows, but its card says 7"), "{error}");
+        assert!(!fetched.to().join(path).exists());
+        assert_eq!(leftovers(fetched.folder.path(), ".incomplete"), 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_parquet_is_refused() {
+    let fetched = Fetched::from(Vec::new());
+    let mut card = card();
+    card.sources[0].files[0].convert = Some(Conversion::MmluPro);
+    let error = fetched.fetch(&card).unwrap_err().to_string();
+    assert!(error.contains("cannot be converted: "), "{error}");
+}
+
+#[test]
+fn verify_names_what_is_missing_and_what_was_changed() {
+    let fetched = Fetched::from(Vec::new());
+    fetched.fetch(&card()).unwrap();
+    let mut bytes = questions();
+    bytes[100] ^= 1;
+    fs_err::write(fetched.to().join(QUESTIONS), bytes).unwrap();
+    fs_err::remove_file(fetched.to().join(KEYWORDS)).unwrap();
+    assert!(matches!(fetched.status(QUESTIONS), Status::Mismatch { .. }));
+    assert_eq!(fetched.status(KEYWORDS), Status::Missing);
+    assert!(matches!(fetched.status(LETTERS), Status::Ok(_)));
+
+    let empty = tempfile::tempdir().unwrap();
+    let error = verify_datasets(empty.path()).unwrap_err();
+    assert!(error.hint().unwrap().contains("data fetch all"), "{error}");
+}
+
+#[test]
+fn nothing_is_asked_of_anybody_offline() {
+    let mut fetched = Fetched::from(Vec::new());
+    fetched.options.offline = true;
+    let error = fetched.fetch(&card()).unwrap_err();
+    assert_eq!(error.to_string(), "small cannot be fetched: --offline forbids connections");
+    assert!(error.hint().unwrap().contains("data fetch small --to DIR"));
+    assert_eq!(fetched.hub.requests(), []);
+}
+
+#[test]
+fn a_mirror_that_lacks_a_file_is_told_so() {
+    let fetched = Fetched::from(Vec::new());
+    let mut card = card();
+    card.sources[0].files[0].source = "gone.jsonl".to_owned();
+    let error = fetched.fetch(&card).unwrap_err();
+    assert!(error.to_string().ends_with("/gone.jsonl answered with HTTP 404"), "{error}");
+    assert!(error.hint().unwrap().contains("--endpoint"));
+}
+
+#[test]
+fn parquet_is_read_as_pyarrow_wrote_it() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/datasets/mmlu_pro.parquet");
+    let converted = convert(Conversion::MmluPro, &path).unwrap();
+    assert_eq!(converted.rows, 6);
+    let values = |text: &str| -> Vec<serde_json::Value> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let expected = golden("mmlu_pro.jsonl");
+    assert_eq!(values(&converted.text), values(str::from_utf8(&expected).unwrap()));
+}
