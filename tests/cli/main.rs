@@ -6,6 +6,8 @@ mod bad_notes;
 mod baselines;
 mod binary;
 mod comparing;
+#[cfg(feature = "hub")]
+mod datasets;
 mod determinism;
 mod every_system;
 mod fresh_start;
