@@ -345,7 +345,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         decoding: DecodingMode::Grammar,
         ignore_eos: false,
         thinking: false,
-        max_tokens: None,
+        max_tokens: 4096,
         stop: Arc::default(),
         on_call: Box::new(|_| {}),
     };

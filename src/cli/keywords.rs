@@ -20,7 +20,7 @@ use crate::panel::{DecodingMode, Member, Panel, PanelError};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
 use crate::systems::case::{Record, Step, Task};
-use crate::systems::decoding::Decoding;
+use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::in_flight::run_all;
 use crate::systems::messages::messages;
@@ -123,7 +123,7 @@ impl Keywords {
                 stage: Stage::Aside,
                 round: 0,
                 purpose: "keywords",
-                shape: decoding.record(vec![("keywords", keywords)]),
+                shape: Shape::record(vec![("keywords", keywords)]),
             };
             let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
             let asked = case.ask(call, |text, finish_reason| {

@@ -8,6 +8,7 @@ use llguidance::toktrie::{
     InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
 };
 use llguidance::{Matcher, ParserFactory};
+use serde_json::json;
 
 use super::EngineError;
 use crate::record::Grammar;
@@ -107,6 +108,7 @@ impl Compiler {
 
     fn compile(&mut self, grammar: &Grammar) -> Result<Matcher, EngineError> {
         let top = match grammar {
+            Grammar::JsonObject => TopLevelGrammar::from_json_schema(json!({"type": "object"})),
             Grammar::JsonSchema(text) => {
                 let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
                 TopLevelGrammar::from_json_schema(schema)

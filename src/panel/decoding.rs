@@ -1,4 +1,4 @@
-//! How the completions of a run are decoded: under the grammars of its system, or as free text.
+//! How the completions of a run are decoded: under the grammars of its system, as JSON objects, or as free text.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,9 @@ pub enum DecodingMode {
     #[default]
     #[value(alias = "constrained")]
     Grammar,
-    /// Free text, as in the papers
+    /// Any JSON object where MedAgentBoard asks for one (its JSON mode), free text elsewhere
+    Json,
+    /// Free text everywhere
     Text,
 }
 
@@ -19,6 +21,7 @@ impl DecodingMode {
     pub fn adjective(self) -> &'static str {
         match self {
             DecodingMode::Grammar => "constrained",
+            DecodingMode::Json => "JSON-mode",
             DecodingMode::Text => "free",
         }
     }

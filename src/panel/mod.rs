@@ -36,8 +36,8 @@ pub struct Panel {
     pub run_seed: u64,
     pub decoding: DecodingMode,
     pub thinking: bool,
-    /// What the user bounds completions by; a remote member is sent no other bound.
-    pub max_tokens: Option<usize>,
+    /// Tokens of a completion at most, the same for every call; a member here may write less where its context leaves less.
+    pub max_tokens: usize,
     /// Whether free completions run on to their `max_tokens`, as a measurement of equal work wants.
     pub ignore_eos: bool,
     /// Set from outside to stop: calls in flight are dropped.
@@ -66,8 +66,8 @@ pub struct Call {
     pub image: Option<String>,
     /// What the text looks like; it holds under [`DecodingMode::Grammar`]. `None`: any text.
     pub grammar: Option<Grammar>,
-    /// `None`: as many as the context leaves.
-    pub max_tokens: Option<usize>,
+    /// Whether the text is a JSON object; it holds under [`DecodingMode::Json`].
+    pub is_json: bool,
 }
 
 /// What a system reads in a completion's text.
@@ -260,7 +260,7 @@ mod tests {
             messages: Vec::new(),
             image: None,
             grammar: None,
-            max_tokens: None,
+            is_json: false,
         };
         let calls = agents.iter().enumerate().map(call).collect();
         let read: Reader<'_, String> = &|text, _| Reading {

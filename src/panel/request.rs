@@ -58,6 +58,7 @@ impl Panel {
     pub(super) fn grammar(&self, call: &Call) -> Option<Grammar> {
         match self.decoding {
             DecodingMode::Grammar => call.grammar.clone(),
+            DecodingMode::Json => call.is_json.then_some(Grammar::JsonObject),
             DecodingMode::Text => None,
         }
     }
@@ -90,7 +91,7 @@ impl Panel {
                 },
                 strings: Vec::new(),
             },
-            max_tokens: call.max_tokens.unwrap_or(room).min(room),
+            max_tokens: self.max_tokens.min(room),
             ..Request::default()
         })
     }
@@ -111,9 +112,10 @@ fn digest(identity: &str, request: &Request) -> String {
         None => text("free"),
         Some(Constraint { grammar, after }) => {
             let (kind, source) = match grammar {
-                Grammar::JsonSchema(source) => ("schema", source),
-                Grammar::Regex(source) => ("regex", source),
-                Grammar::Lark(source) => ("lark", source),
+                Grammar::JsonObject => ("object", ""),
+                Grammar::JsonSchema(source) => ("schema", source.as_str()),
+                Grammar::Regex(source) => ("regex", source.as_str()),
+                Grammar::Lark(source) => ("lark", source.as_str()),
             };
             text(&format!("{kind} after {after:?}"));
             text(source);
@@ -163,6 +165,7 @@ mod tests {
             stops(&[3], &[]),
             stops(&[], &["a"]),
             stops(&[], &["a", ""]),
+            constrained(Grammar::JsonObject, None),
             constrained(Grammar::Regex("a".into()), None),
             constrained(Grammar::Lark("a".into()), None),
             constrained(Grammar::Regex("a".into()), Some(1)),

@@ -44,7 +44,7 @@ impl Responder for RemoteModel {
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
         let seed = call_seed(panel.run_seed, &call.key);
-        let max_tokens = panel.max_tokens;
+        let max_tokens = Some(panel.max_tokens);
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),

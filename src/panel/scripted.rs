@@ -52,7 +52,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         run_seed: 7,
         decoding: super::DecodingMode::Text,
         thinking: false,
-        max_tokens: None,
+        max_tokens: 4096,
         ignore_eos: false,
         stop: Arc::default(),
         on_call: Box::new(|_| {}),

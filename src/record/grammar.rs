@@ -2,6 +2,8 @@
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Grammar {
+    /// Any JSON object.
+    JsonObject,
     /// A JSON schema, as JSON text.
     JsonSchema(String),
     Regex(String),

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Record, Step};
 use super::config::{self, Slot};
-use super::decoding::Decoding;
-use super::form::MAX_CHAR_BYTES;
+use super::decoding::{Decoding, Shape};
 use super::messages::{messages, numbered};
 use super::reading::verdict::{Verdict, verdict};
 use super::reading::{self, json, without_thinking};
@@ -17,9 +16,7 @@ use super::{Opening, System, Task};
 use crate::data::{Item, Note};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
-use crate::record::{
-    DetectionLine, Grammar, ItemLine, LocalisationLine, Message, Parse, Source, Stage,
-};
+use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, Source, Stage};
 
 /// The one agent.
 const AGENT: &str = "solo";
@@ -119,13 +116,8 @@ impl BaseLlm {
         let lengths = note.sentences.iter().map(|one| one.chars().count());
         let chars = lengths.max().unwrap_or(0) + decoding.record_chars;
         let regex = format!("CORRECT|({}) (?s:.{{1,{chars}}})", ids.join("|"));
-        let longest = "CORRECT".len() + MAX_CHAR_BYTES * chars;
-        let step = Step {
-            stage: Stage::Final,
-            round: 0,
-            purpose: "answer",
-            shape: decoding.within(Some(Grammar::Regex(regex)), longest),
-        };
+        let step =
+            Step { stage: Stage::Final, round: 0, purpose: "answer", shape: Shape::regex(regex) };
         let mut call = case.call(&step, 0, AGENT, self.messages(note));
         call.key.sample = sample;
         let compat = self.settings.release_compat;

@@ -178,7 +178,7 @@ impl<T> Case<'_, T> {
             messages,
             image,
             grammar: step.shape.grammar.clone(),
-            max_tokens: step.shape.max_tokens,
+            is_json: step.shape.is_json,
         }
     }
 

@@ -198,10 +198,10 @@ mod tests {
             "t_max=1 confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
         ),
         ("cot-sc", "samples=2 mab_compat=on"),
-        ("healthcareagent", ""),
-        ("medagents", "form=original max_rounds=2"),
+        ("healthcareagent", "mab_compat=on"),
+        ("medagents", "form=original max_rounds=2 mab_compat=on"),
         ("mdagents", "truncate_chars=80 mab_compat=on"),
-        ("reconcile", "max_rounds=2 truncate_chars=80"),
+        ("reconcile", "max_rounds=2 truncate_chars=80 mab_compat=on"),
         (
             "medguards",
             "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",

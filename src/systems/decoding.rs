@@ -4,37 +4,57 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::form;
-use super::settings::{switch, tokens, whole};
+use super::settings::{switch, whole};
 use crate::record::Grammar;
 
-/// How the texts of a run are bounded; flattened into the settings of every system.
+/// Where a text gives reasons, the grammar has room for so many strings of `record_chars`: as MED-MAD's `cot` at most.
+const STEPS: usize = 8;
+
+/// How the texts of a run are bounded, alike in every system; flattened into the settings of each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decoding {
-    /// Characters that the grammar allows in a string of a record, and in a passage.
+    /// Characters that the grammar allows in a string of a record; reasons have eight times as many.
     #[serde(deserialize_with = "whole::<1, 2000, _, _>")]
     pub record_chars: usize,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     #[serde(with = "switch")]
     pub thinking: bool,
-    /// Tokens of a completion at most; `None` (`auto`): what each kind of call needs at worst, or, with `thinking`, what the context
-    /// leaves.
-    #[serde(with = "tokens")]
-    pub max_tokens: Option<usize>,
+    /// Tokens of a completion at most, a `<think>` section among them; fewer where the context leaves less.
+    #[serde(deserialize_with = "whole::<1, 1_000_000, _, _>")]
+    pub max_tokens: usize,
 }
 
 impl Default for Decoding {
     fn default() -> Decoding {
-        Decoding { record_chars: 240, thinking: false, max_tokens: None }
+        Decoding { record_chars: 240, thinking: false, max_tokens: 4096 }
     }
 }
 
-/// What a text looks like, and how long it may get.
+/// What a text looks like.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Holds unless the panel is free.
+    /// Holds under `DecodingMode::Grammar`.
     pub grammar: Option<Grammar>,
-    pub max_tokens: Option<usize>,
+    /// Whether it is a JSON object, which holds under `DecodingMode::Json`.
+    pub is_json: bool,
+}
+
+impl Shape {
+    /// A record of these fields.
+    pub fn record(fields: Vec<(&str, Value)>) -> Shape {
+        Shape::under(&form::root(fields))
+    }
+
+    /// A record under a schema of [`form::root`].
+    pub fn under(schema: &Value) -> Shape {
+        Shape { grammar: Some(Grammar::JsonSchema(schema.to_string())), is_json: true }
+    }
+
+    /// What a regex matches; any text but under a grammar.
+    pub fn regex(regex: String) -> Shape {
+        Shape { grammar: Some(Grammar::Regex(regex)), is_json: false }
+    }
 }
 
 impl Decoding {
@@ -43,27 +63,18 @@ impl Decoding {
         form::string(self.record_chars)
     }
 
-    /// A record of these fields.
-    pub fn record(&self, fields: Vec<(&str, Value)>) -> Shape {
-        self.under(&form::root(fields))
+    /// A record's reasons, in one string.
+    pub fn reasons(&self) -> Value {
+        form::string(self.reason_chars())
     }
 
-    /// A record under a schema of [`form::root`], as long as it can get: no tokenizer needs more tokens than bytes.
-    pub fn under(&self, schema: &Value) -> Shape {
-        let grammar = Grammar::JsonSchema(schema.to_string());
-        self.within(Some(grammar), form::longest(schema))
-    }
-
-    /// Prose.
+    /// Prose, as long as a record's reasons.
     pub fn passage(&self) -> Shape {
-        let longest = form::MAX_CHAR_BYTES * self.record_chars;
-        self.within(form::passage(self.record_chars), longest)
+        Shape::regex(form::passage(self.reason_chars()))
     }
 
-    /// A text under this grammar of at most so many tokens, unless the settings say otherwise; nobody knows how long a `<think>` section
-    /// before it gets.
-    pub fn within(&self, grammar: Option<Grammar>, tokens: usize) -> Shape {
-        let max_tokens = self.max_tokens.or((!self.thinking).then_some(tokens));
-        Shape { grammar, max_tokens }
+    /// Characters of reasons at most.
+    pub fn reason_chars(&self) -> usize {
+        STEPS * self.record_chars
     }
 }

@@ -3,13 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use crate::data::Question;
-use crate::record::Grammar;
-
-/// UTF-8 spends at most this much on a character; the escapes that the schemas allow take two bytes.
-pub const MAX_CHAR_BYTES: usize = 4;
-
-/// Where a system asks for its reasons in one text, that is as long as so many strings of `record_chars`: as MED-MAD's `cot` at most.
-pub const STEPS: usize = 8;
 
 /// Between elements and after keys: as Python's `json.dumps` writes, so that the text looks as prompts print it. No spaces would save
 /// about a quarter of a MED-MAD record's tokens (251 instead of 327 with Qwen3's vocabulary and five options), but tokens that
@@ -28,11 +21,6 @@ pub fn root(fields: Vec<(&str, Value)>) -> Value {
         "json_allowed_escapes": "nrt\"\\",
     });
     schema
-}
-
-/// The grammar of a record of these fields.
-pub fn record(fields: Vec<(&str, Value)>) -> Option<Grammar> {
-    Some(Grammar::JsonSchema(root(fields).to_string()))
 }
 
 pub fn object(fields: Vec<(&str, Value)>) -> Value {
@@ -75,48 +63,14 @@ pub fn confidence() -> Value {
     json!({"enum": hundredths.collect::<Vec<_>>()})
 }
 
-/// One of the question's letters and nothing else.
-pub fn letter(question: &Question) -> Option<Grammar> {
-    let letters: String = question.letters().collect();
-    Some(Grammar::Regex(format!("[{letters}]")))
+/// A regex: one of the question's letters and nothing else.
+pub fn letter(question: &Question) -> String {
+    format!("[{}]", question.letters().collect::<String>())
 }
 
-/// One of these words and nothing else; none of them holds a character that means something to a regex.
-pub fn word(words: &[&str]) -> Option<Grammar> {
-    Some(Grammar::Regex(words.join("|")))
-}
-
-/// Any text of one to `chars` characters.
-pub fn passage(chars: usize) -> Option<Grammar> {
-    Some(Grammar::Regex(format!("(?s:.{{1,{chars}}})")))
-}
-
-/// The length of the longest text under a schema of [`root`], in bytes.
-pub fn longest(schema: &Value) -> usize {
-    let separated = |lengths: Vec<usize>| {
-        let separators = lengths.len().saturating_sub(1) * ITEM_SEPARATOR.len();
-        2 + separators + lengths.iter().sum::<usize>()
-    };
-    let count = |key: &str| schema[key].as_u64().unwrap_or(0) as usize;
-    match schema["type"].as_str() {
-        Some("object") => {
-            let fields = schema["properties"].as_object().into_iter().flatten();
-            let field = |(key, value): (&String, &Value)| {
-                key.len() + 2 + KEY_SEPARATOR.len() + longest(value)
-            };
-            separated(fields.map(field).collect())
-        }
-        Some("array") => match schema["prefixItems"].as_array() {
-            Some(items) => separated(items.iter().map(longest).collect()),
-            None => separated(vec![longest(&schema["items"]); count("maxItems")]),
-        },
-        Some("string") => 2 + MAX_CHAR_BYTES * count("maxLength"),
-        _ => {
-            let values = schema["enum"].as_array().into_iter().flatten();
-            let lengths = values.chain(schema.get("const")).map(|value| value.to_string().len());
-            lengths.max().unwrap_or(0)
-        }
-    }
+/// A regex: any text of one to `chars` characters.
+pub fn passage(chars: usize) -> String {
+    format!("(?s:.{{1,{chars}}})")
 }
 
 #[cfg(test)]
@@ -127,8 +81,7 @@ mod tests {
     use llguidance::toktrie::ApproximateTokEnv;
     use llguidance::{Matcher, ParserFactory};
 
-    fn accepts(grammar: Option<Grammar>, text: &str) -> bool {
-        let Some(Grammar::Regex(regex)) = grammar else { panic!("{grammar:?}") };
+    fn accepts(regex: String, text: &str) -> bool {
         let tokens = ApproximateTokEnv::single_byte_env();
         let factory = ParserFactory::new_simple(&tokens).unwrap();
         let grammar = TopLevelGrammar::from_regex(&regex);
@@ -153,8 +106,6 @@ mod tests {
         assert!(accepts(letter(&question), "C"));
         assert!(!accepts(letter(&question), "D"));
         assert!(!accepts(letter(&question), "AB"));
-        assert!(accepts(word(&["INQUIRY", "DIAGNOSE"]), "DIAGNOSE"));
-        assert!(!accepts(word(&["INQUIRY", "DIAGNOSE"]), "INQ"));
         assert!(accepts(passage(5), "a\n\"é"));
         assert!(!accepts(passage(5), ""));
         assert!(!accepts(passage(5), "abcdef"));

@@ -125,25 +125,3 @@ pub mod switch {
         }
     }
 }
-
-/// A number of tokens, or `auto`, for `#[serde(with)]`.
-pub mod tokens {
-    use super::*;
-
-    pub fn serialize<S: serde::Serializer>(
-        tokens: &Option<usize>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match tokens {
-            Some(tokens) => tokens.serialize(to),
-            None => "auto".serialize(to),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
-        match spelled(value)?.as_str() {
-            "auto" => Ok(None),
-            tokens => number(tokens, 1, 1_000_000).map(Some).map_err(D::Error::custom),
-        }
-    }
-}

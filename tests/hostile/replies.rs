@@ -41,7 +41,9 @@ fn of_every_system_with_fields() {
         let reply = Reply::read(text, finish_reason, "answer");
         let read = reply.confidence();
         assert!((0.0..=1.0).contains(&read), "{read}");
-        let _ = (reply.prose("rationale"), reply.answer(&options), reply.given());
+        let _ = (reply.prose("rationale"), reply.answer(&options));
+        let exact = Reply::exact(text);
+        let _ = (exact.prose("rationale"), exact.written(), exact.confidence());
         let _ = (said(text), record::prose(text), confidence(&text.into()));
         let _ = json::objects(text);
     });
@@ -84,8 +86,8 @@ fn of_healthcareagents_stages() {
 fn of_moderators_and_specialists() {
     let options = options();
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
-        let _ = mdagents::recruits::read_experts(text, finish_reason);
-        let _ = mdagents::recruits::read_teams(text, finish_reason);
+        let _ = mdagents::recruits::read_experts(&Reply::read(text, finish_reason, "experts"));
+        let _ = mdagents::recruits::read_teams(&Reply::read(text, finish_reason, "teams"));
         let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);
         let _ = medagents::texts::read_vote(text, finish_reason);

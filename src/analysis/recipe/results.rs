@@ -214,7 +214,8 @@ fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
 
 fn decoding(recipe: &Recipe) -> &'static str {
     match recipe.decoding {
-        DecodingMode::Text => "free text, as in the paper",
+        DecodingMode::Json => "JSON mode where MedAgentBoard has it, free text elsewhere",
+        DecodingMode::Text => "free text",
         DecodingMode::Grammar => "text under a grammar, unlike the paper's",
     }
 }

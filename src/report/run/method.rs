@@ -41,6 +41,7 @@ fn models(plan: &Plan) -> Option<String> {
     names.dedup();
     let text = match plan.decoding {
         DecodingMode::Text => "unconstrained decoding",
+        DecodingMode::Json => "JSON mode where MedAgentBoard has it",
         DecodingMode::Grammar => "decoding constrained by a grammar",
     };
     (!names.is_empty()).then(|| {

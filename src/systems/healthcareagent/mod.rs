@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 use self::parse::{DIAGNOSE, INQUIRY};
 use super::case::{Case, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::Decoding;
-use super::form::{self, STEPS};
+use super::decoding::{Decoding, Shape};
+use super::form;
 use super::messages::{fill_question, messages};
 use super::reading::reply::Explained;
 use super::reading::said;
+use super::settings::switch;
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{Grammar, ItemLine, Message, RoundLine, Stage};
+use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
 const AGENT: &str = "doctor";
@@ -32,6 +33,9 @@ const FOLLOW_UPS: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Whether replies are read as MedAgentBoard does: what is no JSON as it stands ends the case without an answer.
+    #[serde(with = "switch")]
+    pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
@@ -53,6 +57,7 @@ impl config::Settings for Settings {
         let asked = ["question", "options"];
         let [ethics, emergency, error] = CRITIQUES;
         Ok(Box::new(HealthcareAgent {
+            mab_compat: self.mab_compat,
             decoding: self.decoding.clone(),
             system: text("system", &[])?,
             planner: text("planner", &asked)?,
@@ -72,6 +77,7 @@ impl config::Settings for Settings {
 
 /// A doctor under review, by the prompts of a run.
 struct HealthcareAgent {
+    mab_compat: bool,
     decoding: Decoding,
     system: String,
     planner: String,
@@ -88,24 +94,30 @@ impl System for HealthcareAgent {
     /// Six calls, or seven with an inquiry.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = task.question()?;
-        let read =
-            |text: &str, finish_reason| parse::conclusion(text, finish_reason, &case.item.options);
-        let considerations = self.considerations(&case)?;
-        let explanation = form::string(STEPS * self.decoding.record_chars);
+        let options = &case.item.options;
+        let read = |text: &str, finish_reason| match self.mab_compat {
+            true => parse::conclusion_as_harness(text, options),
+            false => parse::conclusion(text, finish_reason, options),
+        };
+        let Some(considerations) = self.considerations(&case)? else {
+            let none = round(0, Stage::Initial, &Explained::default(), String::new());
+            return Ok(case.close(vec![none], Verdict::default()).into());
+        };
+        let explanation = self.decoding.reasons();
         let concluded = vec![("explanation", explanation), ("answer", form::answer(case.item))];
-        let concluded = form::record(concluded);
+        let concluded = Shape::record(concluded);
 
         let values = [("considerations", considerations.as_str())];
         let prompt = self.about(case.item, &self.preliminary, &values);
-        let step = self.step(0, Stage::Initial, "preliminary", concluded.clone());
+        let step = step_of(0, Stage::Initial, "preliminary", concluded.clone());
         let first = case.ask(case.call(&step, 0, AGENT, prompt), read)?;
         let draft = said(&first.call.text);
 
         // None sees another, nor question and options, so all are asked at once.
         let critiques = CRITIQUES.into_iter().zip(&self.critiques).map(|(purpose, template)| {
             let prompt = messages(&self.system, fill(template, &[("response", draft)]));
-            let passage = form::passage(STEPS * self.decoding.record_chars);
-            case.call(&self.step(1, Stage::Aside, purpose, passage), 0, AGENT, prompt)
+            let step = step_of(1, Stage::Aside, purpose, self.decoding.passage());
+            case.call(&step, 0, AGENT, prompt)
         });
         let critiques = case.ask_all(critiques, parse::critique)?;
         let critiques = critiques.iter().map(|one| one.value.feedback.as_str());
@@ -114,7 +126,7 @@ impl System for HealthcareAgent {
 
         let values = [("draft", draft), ("feedback", &feedback)];
         let prompt = self.about(case.item, &self.last, &values);
-        let step = self.step(1, Stage::Final, "final", concluded);
+        let step = step_of(1, Stage::Final, "final", concluded);
         let last = case.ask(case.call(&step, 0, AGENT, prompt), read)?.value;
 
         let rounds = vec![
@@ -138,43 +150,42 @@ impl System for HealthcareAgent {
 
 impl HealthcareAgent {
     /// What should be known before answering, where the planner says so, as the draft's prompt has it; the follow-up questions have no
-    /// answers.
-    fn considerations(&self, case: &Case<'_>) -> Result<String, PanelError> {
+    /// answers. `None` where the harness fails on them.
+    fn considerations(&self, case: &Case<'_>) -> Result<Option<String>, PanelError> {
         let prompt = self.about(case.item, &self.planner, &[]);
-        let step = self.step(0, Stage::Aside, "planner", form::word(&[DIAGNOSE, INQUIRY]));
+        let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
+        let step = step_of(0, Stage::Aside, "planner", either);
         if case.ask(case.call(&step, 0, AGENT, prompt), parse::plan)?.value.action != INQUIRY {
-            return Ok(String::new());
+            return Ok(Some(String::new()));
         }
         let questions = form::array(self.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);
         let prompt = self.about(case.item, &self.inquiry, &[]);
-        let grammar = form::record(vec![("questions", questions)]);
-        let step = self.step(0, Stage::Aside, "inquiry", grammar);
-        let inquiry = case.ask(case.call(&step, 0, AGENT, prompt), parse::follow_ups)?.value;
+        let record = Shape::record(vec![("questions", questions)]);
+        let step = step_of(0, Stage::Aside, "inquiry", record);
+        let call = case.call(&step, 0, AGENT, prompt);
+        let inquiry = case.ask(call, |text, finish_reason| match self.mab_compat {
+            true => parse::follow_ups_as_harness(text),
+            false => parse::follow_ups(text, finish_reason),
+        })?;
+        if self.mab_compat && inquiry.call.parse == Parse::Unread {
+            return Ok(None);
+        }
+        let inquiry = inquiry.value;
         let lines = inquiry.questions.iter().map(|one| format!("- {one}"));
         let lines = lines.collect::<Vec<_>>().join("\n");
-        Ok(match lines.is_empty() {
+        Ok(Some(match lines.is_empty() {
             true => String::new(),
             false => fill(&self.considerations, &[("questions", &lines)]) + "\n\n",
-        })
+        }))
     }
 
     fn about(&self, question: &Question, template: &str, more: &[(&str, &str)]) -> Vec<Message> {
         messages(&self.system, fill_question(template, question, more))
     }
+}
 
-    /// No tokenizer needs more tokens than bytes, and nothing that is asked for is longer than an explanation with its answer.
-    fn step(
-        &self,
-        round: u32,
-        stage: Stage,
-        purpose: &'static str,
-        grammar: Option<Grammar>,
-    ) -> Step {
-        let explanation = form::string(STEPS * self.decoding.record_chars);
-        let longest = vec![("explanation", explanation), ("answer", form::choice(&["A"]))];
-        let tokens = form::longest(&form::root(longest));
-        Step { stage, round, purpose, shape: self.decoding.within(grammar, tokens) }
-    }
+fn step_of(round: u32, stage: Stage, purpose: &'static str, shape: Shape) -> Step {
+    Step { stage, round, purpose, shape }
 }
 
 fn round(round: u32, stage: Stage, conclusion: &Explained, brief: String) -> RoundLine {

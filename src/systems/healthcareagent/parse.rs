@@ -1,14 +1,14 @@
 //! What each step's text says: the plan, the follow-up questions, a critique, an answer.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
-use crate::systems::reading::reply::Explained;
-use crate::systems::reading::{record, said, text};
+use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::reading::{harness, record, said, text, without_thinking};
 
 pub const INQUIRY: &str = "INQUIRY";
 pub const DIAGNOSE: &str = "DIAGNOSE";
@@ -61,6 +61,20 @@ pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, 
     (FollowUps { questions }, parse)
 }
 
+/// As the harness reads them: what is no JSON, or no list of texts, it fails on.
+pub fn follow_ups_as_harness(completion: &str) -> (FollowUps, Parse) {
+    let questions = |object: Map<String, Value>| match object.get("questions") {
+        None => Some(Vec::new()),
+        Some(Value::Array(list)) => {
+            list.iter().map(|one| one.as_str().map(str::to_owned)).collect()
+        }
+        Some(_) => None,
+    };
+    let found = harness::object(without_thinking(completion)).and_then(questions);
+    let parse = Parse::Ok.if_read(found.is_some());
+    (FollowUps { questions: found.unwrap_or_default() }, parse)
+}
+
 /// The feedback of a critique: all of its text.
 pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Parse) {
     let feedback = said(completion).to_owned();
@@ -70,6 +84,21 @@ pub fn critique(completion: &str, finish_reason: FinishReason) -> (Critique, Par
         _ => Parse::Ok,
     };
     (Critique { feedback }, parse)
+}
+
+/// An answer as the harness reads it: right where it is the letter alone in JSON as it stands.
+pub fn conclusion_as_harness(completion: &str, options: &[Choice]) -> (Explained, Parse) {
+    let reply = Reply::exact(completion);
+    let conclusion = match reply.parse {
+        Parse::Ok => Explained {
+            explanation: text(reply.get("explanation")),
+            answer: harness::exact_letter(reply.written(), options),
+            written: None,
+        },
+        _ => Explained::default(),
+    };
+    let parse = reply.parse.if_read(!conclusion.answer.is_empty());
+    (conclusion, parse)
 }
 
 /// Reads an answer. An object without the key `answer` has none (the harness' "Parsing Error"); where there is no object, it is what
@@ -83,6 +112,7 @@ pub fn conclusion(
         Some(Explained {
             explanation: text(&value["explanation"]),
             answer: of_field(&text(value.get("answer")?), completion, options),
+            written: None,
         })
     };
     if let Some((found, parse)) = record::read(completion, finish_reason, whole) {
@@ -91,12 +121,12 @@ pub fn conclusion(
     }
     let object = |value: &Value| {
         let explanation = text(value.get("explanation")?);
-        Some(Explained { explanation, answer: String::new() })
+        Some(Explained { explanation, ..Explained::default() })
     };
     let partial = record::read(completion, finish_reason, object);
     let conclusion = partial.map(|(partial, _)| partial).unwrap_or_else(|| Explained {
-        explanation: String::new(),
         answer: of_text(completion, options),
+        ..Explained::default()
     });
     let parse = Parse::Fallback.if_read(!conclusion.answer.is_empty());
     (conclusion, parse)

@@ -49,7 +49,7 @@ pub struct Settings {
     /// Characters of an expert's explanation that the decision is shown.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
-    /// Whether letters are found by MedAgentBoard's clean-up instead of MED-MAD's (B.2).
+    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and its own clean-up of letters.
     #[serde(with = "switch")]
     pub mab_compat: bool,
     #[serde(flatten)]
@@ -109,7 +109,7 @@ impl System for MdAgents {
         let agents = first.iter().map(|one| one.call.agent.clone()).collect();
         let answers: Vec<String> = first.iter().map(|one| one.value.answer.clone()).collect();
         let last = decision.or(first.into_iter().next()).map(|one| one.value);
-        let Explained { explanation, answer } = last.unwrap_or_default();
+        let Explained { explanation, answer, .. } = last.unwrap_or_default();
         let verdict = Verdict {
             team_confidence: support(&answers, &answer),
             rationale: explanation,
@@ -133,7 +133,10 @@ impl MdAgents {
         let step = self.record_step(Stage::Aside, "complexity", fields);
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
-        Ok(case.ask(call, read_complexity)?.value.complexity)
+        let asked = case.ask(call, |text, finish_reason| {
+            read_complexity(&self.reply(text, finish_reason, "complexity"))
+        })?;
+        Ok(asked.value.complexity)
     }
 
     fn answer_alone(&self, case: &Case<'_>) -> Result<Asked<Explained>, PanelError> {
@@ -154,7 +157,9 @@ impl MdAgents {
         let count = [("count", &*EXPERTS.to_string())];
         let messages = self.messages.experts.fill_question(case.item, &count);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
-        let experts = case.ask(call, read_experts)?.value.experts;
+        let read =
+            |text: &str, finish_reason| read_experts(&self.reply(text, finish_reason, "experts"));
+        let experts = case.ask(call, read)?.value.experts;
 
         let step = self.opinion_step(case, Stage::Initial, "opinion");
         let calls = experts.iter().enumerate().map(|(at, expert)| {
@@ -165,7 +170,7 @@ impl MdAgents {
         let opinions = case.ask_all(calls, self.reader(case))?;
 
         let shown = experts.iter().zip(&opinions).map(|(expert, opinion)| {
-            let Explained { explanation, answer } = &opinion.value;
+            let Explained { explanation, answer, .. } = &opinion.value;
             let values = [
                 ("role", expert.role.as_str()),
                 ("answer", answer),
@@ -193,12 +198,12 @@ impl MdAgents {
 
     fn opinion_step(&self, case: &Case<'_>, stage: Stage, purpose: &'static str) -> Step {
         let fields =
-            vec![("explanation", self.settings.decoding.string()), ("answer", answer(case.item))];
+            vec![("answer", answer(case.item)), ("explanation", self.settings.decoding.reasons())];
         self.record_step(stage, purpose, fields)
     }
 
     fn record_step(&self, stage: Stage, purpose: &'static str, fields: Vec<(&str, Value)>) -> Step {
-        self.step(stage, purpose, self.settings.decoding.record(fields))
+        self.step(stage, purpose, Shape::record(fields))
     }
 
     /// Everything is round 0: nobody answers twice.
@@ -206,18 +211,31 @@ impl MdAgents {
         Step { stage, round: 0, purpose, shape }
     }
 
+    /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
+    fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+        read_reply(self.settings.mab_compat, text, finish_reason, key)
+    }
+
     /// Reads a record with an answer.
     fn reader(&self, case: &Case<'_>) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
         let (mab_compat, options) = (self.settings.mab_compat, case.item.options.clone());
         move |text, finish_reason| {
-            let reply = Reply::read(text, finish_reason, "answer");
-            let answer = match mab_compat {
-                true => clean_letter(&reply.given()),
-                false => reply.answer(&options),
+            let reply = read_reply(mab_compat, text, finish_reason, "answer");
+            let (answer, explanation) = match (mab_compat, reply.parse) {
+                (false, _) => (reply.answer(&options), reply.prose("explanation")),
+                (true, Parse::Ok) => (clean_letter(reply.written()), reply.prose("explanation")),
+                (true, _) => (String::new(), "Error parsing model response.".to_owned()),
             };
             let parse = reply.parse.if_read(!answer.is_empty());
-            (Explained { explanation: reply.prose("explanation"), answer }, parse)
+            (Explained { explanation, answer, written: None }, parse)
         }
+    }
+}
+
+fn read_reply(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+    match mab_compat {
+        true => Reply::exact(text),
+        false => Reply::read(text, finish_reason, key),
     }
 }
 
@@ -230,8 +248,7 @@ struct Complexity {
 impl Record for Complexity {}
 
 /// What is no level is intermediate.
-fn read_complexity(text: &str, finish_reason: FinishReason) -> (Complexity, Parse) {
-    let reply = Reply::read(text, finish_reason, "complexity");
+fn read_complexity(reply: &Reply) -> (Complexity, Parse) {
     let given = match reply.get("complexity") {
         Value::String(level) => level.trim().to_lowercase(),
         _ => String::new(),

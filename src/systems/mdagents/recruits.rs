@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{EXPERTS, MEMBERS, TEAMS};
-use crate::record::{FinishReason, Parse};
+use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::reply::{Reply, field};
 
@@ -61,8 +61,7 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
 ];
 
 /// Reads the experts of a reply, the first `EXPERTS` that have a role.
-pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse) {
-    let reply = Reply::read(text, finish_reason, "experts");
+pub fn read_experts(reply: &Reply) -> (Experts, Parse) {
     let named = elements(reply.get("experts")).filter_map(expert);
     let named: Vec<Expert> = named.take(EXPERTS).collect();
     let (experts, parse) = match named.is_empty() {
@@ -73,8 +72,7 @@ pub fn read_experts(text: &str, finish_reason: FinishReason) -> (Experts, Parse)
 }
 
 /// Reads the teams of a reply, the first `TEAMS` that have members, in the order in which they work.
-pub fn read_teams(text: &str, finish_reason: FinishReason) -> (Teams, Parse) {
-    let reply = Reply::read(text, finish_reason, "teams");
+pub fn read_teams(reply: &Reply) -> (Teams, Parse) {
     let named = elements(reply.get("teams")).enumerate().filter_map(team);
     let mut named: Vec<Team> = named.take(TEAMS).collect();
     named.sort_by_key(|team| turn(&team.goal));
@@ -176,14 +174,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::record::FinishReason;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        let (read, parse) = read_experts(text, FinishReason::Stop);
+        let (read, parse) = read_experts(&Reply::read(text, FinishReason::Stop, "experts"));
         (read.experts, parse)
     }
 
     fn teams(text: &str) -> (Vec<Team>, Parse) {
-        let (read, parse) = read_teams(text, FinishReason::Stop);
+        let (read, parse) = read_teams(&Reply::read(text, FinishReason::Stop, "teams"));
         (read.teams, parse)
     }
 

@@ -21,7 +21,7 @@ impl MdAgents {
         let investigations = self.investigate(case, &teams, &requests)?;
         let reports = self.report(case, &teams, &requests, &investigations)?;
         let shown = teams.iter().zip(&reports).map(|(team, report)| {
-            let Explained { explanation, answer } = &report.value;
+            let Explained { explanation, answer, .. } = &report.value;
             let values = [
                 ("group", team.group_id.as_str()),
                 ("goal", &team.goal),
@@ -53,7 +53,9 @@ impl MdAgents {
         let counts = [("count", &*TEAMS.to_string()), ("members", &*MEMBERS.to_string())];
         let messages = self.messages.teams.fill_question(case.item, &counts);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
-        Ok(case.ask(call, read_teams)?.value.teams)
+        let read =
+            |text: &str, finish_reason| read_teams(&self.reply(text, finish_reason, "teams"));
+        Ok(case.ask(call, read)?.value.teams)
     }
 
     /// What every lead wants of its team.

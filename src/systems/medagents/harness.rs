@@ -1,7 +1,7 @@
 //! The consultation as MedAgentBoard runs it: three doctors analyse, a report is made, they review it; at last one decides.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{DECISION, DOCTORS, GATHERER, META, Settings, doctor_name};
 use crate::data::{Choice, Item, Question};
@@ -13,13 +13,14 @@ use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Reply};
-use crate::systems::reading::{record, without_thinking};
+use crate::systems::reading::{harness, record, text as text_of, without_thinking};
 use crate::systems::vote::{round_line, support};
 use crate::systems::{Opening, System, Task};
 
 /// MedAgentBoard's MedAgents.
 pub struct Harness {
     max_rounds: u32,
+    mab_compat: bool,
     decoding: Decoding,
     gatherer: Templates,
     analysis: Templates,
@@ -37,6 +38,7 @@ impl Harness {
         let opinion = ["number", "specialty", "explanation", "answer"];
         Ok(Harness {
             max_rounds: settings.max_rounds,
+            mab_compat: settings.mab_compat,
             decoding: settings.decoding.clone(),
             gatherer: pair("gatherer", &[], &["question"])?,
             analysis: pair("analysis", &["specialty"], &["question", "options"])?,
@@ -71,7 +73,7 @@ impl System for Harness {
             }
         }
         let round = rounds.last().map_or(0, |round| round.round);
-        let Explained { explanation, answer } = self.decide(&case, round, &synthesis)?.value;
+        let Explained { explanation, answer, .. } = self.decide(&case, round, &synthesis)?.value;
         let verdict = Verdict {
             team_confidence: rounds.last().map_or(0.0, |r| support(&r.answers, &answer)),
             rationale: explanation,
@@ -95,11 +97,15 @@ impl Harness {
             stage: Stage::Aside,
             round: 0,
             purpose: "specialties",
-            shape: self.decoding.record(vec![("fields", names)]),
+            shape: Shape::record(vec![("fields", names)]),
         };
         let messages = self.gatherer.fill_question(case.item, &[]);
         let call = case.call(&step, GATHERER, "gatherer", messages);
-        Ok(case.ask(call, read_specialties)?.value.fields)
+        let read = |text: &str, finish_reason| match self.mab_compat {
+            true => specialties(harness::object(text).map(|object| (object, Parse::Ok))),
+            false => read_specialties(text, finish_reason),
+        };
+        Ok(case.ask(call, read)?.value.fields)
     }
 
     /// Every doctor's own analysis. From the second round on it is another draw of the same prompt: nothing of the rounds before is
@@ -119,9 +125,7 @@ impl Harness {
             let messages = self.analysis.fill_question(case.item, &[("specialty", specialty)]);
             case.call(&step, doctor, doctor_name(doctor), messages)
         });
-        case.ask_all(calls, |text, finish_reason| {
-            read_opinion(text, finish_reason, &case.item.options)
-        })
+        case.ask_all(calls, self.opinion_reader(case))
     }
 
     /// The report on the opinions, which names no answer.
@@ -136,7 +140,7 @@ impl Harness {
             stage: Stage::Aside,
             round,
             purpose: "synthesis",
-            shape: self.decoding.record(vec![("explanation", self.decoding.string())]),
+            shape: Shape::record(vec![("explanation", self.decoding.reasons())]),
         };
         let opinions = specialties.iter().zip(opinions).enumerate();
         let opinions = opinions.map(|(doctor, (specialty, opinion))| {
@@ -144,7 +148,7 @@ impl Harness {
                 ("number", &*(doctor + 1).to_string()),
                 ("specialty", specialty),
                 ("explanation", &opinion.value.explanation),
-                ("answer", &opinion.value.answer),
+                ("answer", opinion.value.shown()),
             ];
             fill(&self.opinion, &values)
         });
@@ -152,7 +156,14 @@ impl Harness {
         let round = round.to_string();
         let values = [("round", round.as_str()), ("opinions", &opinions)];
         let call = case.call(&step, META, "meta", self.synthesis.fill(&values));
-        Ok(case.ask(call, read_synthesis)?.value.explanation)
+        let read = |text: &str, finish_reason| {
+            let reply = self.reply(text, finish_reason, "explanation");
+            // An answer in it is left out.
+            let explanation = reply.prose("explanation");
+            let parse = reply.parse.if_read(!explanation.is_empty());
+            (Synthesis { explanation }, parse)
+        };
+        Ok(case.ask(call, read)?.value.explanation)
     }
 
     /// Every doctor's verdict on the report, which is all that they are shown.
@@ -171,9 +182,9 @@ impl Harness {
             stage: Stage::Round,
             round,
             purpose: "review",
-            shape: self.decoding.record(vec![
+            shape: Shape::record(vec![
                 ("agree", form::choice(&["yes", "no"])),
-                ("reason", self.decoding.string()),
+                ("reason", self.decoding.reasons()),
                 ("answer", form::answer(case.item)),
             ]),
         };
@@ -182,7 +193,12 @@ impl Harness {
             case.call(&step, doctor, doctor_name(doctor), self.review.fill(&values))
         });
         case.ask_all(calls, |text, finish_reason| {
-            read_review(text, finish_reason, &case.item.options)
+            let reply = self.reply(text, finish_reason, "agree");
+            let answer = match self.mab_compat {
+                true => harness::exact_letter(reply.written(), &case.item.options),
+                false => reply.answer(&case.item.options),
+            };
+            read_review(&reply, text, answer)
         })
     }
 
@@ -195,14 +211,35 @@ impl Harness {
         let (stage, purpose) = (Stage::Final, "decision");
         let step = Step { stage, round, purpose, shape: self.opinion_shape(case.item) };
         let messages = self.decision.fill_question(case.item, &[("synthesis", synthesis)]);
-        case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
-            read_opinion(text, finish_reason, &case.item.options)
-        })
+        case.ask(case.call(&step, DECISION, "decision", messages), self.opinion_reader(case))
+    }
+
+    /// Reads a record with `key`; under `mab_compat` one that is JSON as it stands.
+    fn reply(&self, text: &str, finish_reason: FinishReason, key: &str) -> Reply {
+        match self.mab_compat {
+            true => Reply::exact(text),
+            false => Reply::read(text, finish_reason, key),
+        }
+    }
+
+    fn opinion_reader(
+        &self,
+        case: &Case<'_>,
+    ) -> impl Fn(&str, FinishReason) -> (Explained, Parse) + use<> {
+        let (mab_compat, options) = (self.mab_compat, case.item.options.clone());
+        move |text, finish_reason| {
+            if mab_compat {
+                return read_opinion_as_harness(text, &options);
+            }
+            let reply = Reply::read(text, finish_reason, "answer");
+            let (explanation, answer) = (reply.prose("explanation"), reply.answer(&options));
+            (Explained { explanation, answer, written: None }, reply.parse)
+        }
     }
 
     fn opinion_shape(&self, question: &Question) -> Shape {
-        self.decoding.record(vec![
-            ("explanation", self.decoding.string()),
+        Shape::record(vec![
+            ("explanation", self.decoding.reasons()),
             ("answer", form::answer(question)),
         ])
     }
@@ -233,24 +270,23 @@ struct Synthesis {
 
 impl Record for Synthesis {}
 
-fn read_opinion(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Explained, Parse) {
-    let reply = Reply::read(text, finish_reason, "answer");
-    let (explanation, answer) = (reply.prose("explanation"), reply.answer(options));
+/// The answer is shown to the others as it is written, and is right where it is the letter alone.
+fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse) {
+    let reply = Reply::exact(text);
+    let or = |key, otherwise: &str| match reply.get(key) {
+        Value::Null if reply.parse == Parse::Fallback => otherwise.to_owned(),
+        Value::Null => String::new(),
+        other => text_of(other),
+    };
+    let written = or("answer", "No structured answer found in response");
+    let answer = harness::exact_letter(&written, options);
     let parse = reply.parse.if_read(!answer.is_empty());
-    (Explained { explanation, answer }, parse)
+    let explanation = or("explanation", "No structured explanation found in response");
+    (Explained { explanation, answer, written: Some(written) }, parse)
 }
 
-/// An answer in it is left out.
-fn read_synthesis(text: &str, finish_reason: FinishReason) -> (Synthesis, Parse) {
-    let reply = Reply::read(text, finish_reason, "explanation");
-    let explanation = reply.prose("explanation");
-    let parse = reply.parse.if_read(!explanation.is_empty());
-    (Synthesis { explanation }, parse)
-}
-
-fn read_review(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Review, Parse) {
-    let reply = Reply::read(text, finish_reason, "agree");
-    let (agree, answer) = (agrees(&reply, without_thinking(text)), reply.answer(options));
+fn read_review(reply: &Reply, text: &str, answer: String) -> (Review, Parse) {
+    let agree = agrees(reply, without_thinking(text));
     let parse = reply.parse.if_read(agree.is_some() || !answer.is_empty());
     let agree = agree.unwrap_or(false);
     (Review { agree, explanation: reply.prose("reason"), answer }, parse)
@@ -299,7 +335,11 @@ impl Record for Specialties {}
 /// before as many as there are names left out, whether or not they are among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
-    let Some((object, parse)) = record::read(text, finish_reason, object) else {
+    specialties(record::read(text, finish_reason, object))
+}
+
+fn specialties(found: Option<(Map<String, Value>, Parse)>) -> (Specialties, Parse) {
+    let Some((object, parse)) = found else {
         return (Specialties { fields: UNREAD.to_vec() }, Parse::Unread);
     };
     let names = object.get("fields").and_then(Value::as_array);

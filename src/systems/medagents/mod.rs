@@ -13,7 +13,7 @@ use self::original::Original;
 use super::System;
 use super::config::{self, Slot};
 use super::decoding::Decoding;
-use super::settings::whole;
+use super::settings::{switch, whole};
 use crate::prompts::{PromptError, PromptSet};
 
 /// Doctors of a consultation; the experts of the original take turns on their members of the panel.
@@ -45,14 +45,21 @@ pub struct Settings {
     /// Rounds of review at most, in the original of voting.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub max_rounds: u32,
-    /// In the original form, `max_tokens` is the authors' for each kind of call.
+    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and answers compared as they are written.
+    #[serde(with = "switch")]
+    pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { form: Form::Harness, max_rounds: 3, decoding: Decoding::default() }
+        Settings {
+            form: Form::Harness,
+            max_rounds: 3,
+            mab_compat: false,
+            decoding: Decoding::default(),
+        }
     }
 }
 

@@ -8,21 +8,14 @@ use super::{DECISION, DOCTORS, GATHERER, META, OPTION_EXPERTS, QUESTION_EXPERTS,
 use crate::data::{Item, Question};
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{FinishReason, Grammar, ItemLine, Message, Parse, Stage};
+use crate::record::{FinishReason, ItemLine, Message, Parse, Stage};
 use crate::systems::case::{Case, Record, Step, Verdict};
-use crate::systems::decoding::Decoding;
+use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::messages::{Templates, fill_question};
 use crate::systems::reading::reply::Explained;
 use crate::systems::vote::round_line;
 use crate::systems::{Opening, System, Task};
-
-/// Tokens that the authors allow the calls of each kind.
-const DOMAINS_TOKENS: usize = 50;
-const ANALYSIS_TOKENS: usize = 300;
-const REPORT_TOKENS: usize = 2500;
-const VOTE_TOKENS: usize = 30;
-const ADVICE_TOKENS: usize = 500;
 
 /// Characters of a field's name under the grammar.
 const DOMAIN_CHARS: usize = 24;
@@ -103,7 +96,7 @@ impl System for Original {
             report = self.revise(&case, round, &report, &advice)?;
         }
         let decision = self.decide(&case, voted, &report)?;
-        let Asked { call, value: Explained { explanation, answer } } = decision;
+        let Asked { call, value: Explained { explanation, answer, .. } } = decision;
         let answers = vec![answer.clone()];
         let last = round_line(voted, Stage::Final, vec![call.agent], answers, report);
         let verdict = Verdict {
@@ -130,14 +123,16 @@ impl Original {
 
     /// The experts on the question and those on its options.
     fn recruit(&self, case: &Case<'_>) -> Result<(Vec<Expert>, Vec<Expert>), PanelError> {
-        let step = |purpose, experts: usize| {
+        let domains = |purpose, experts: usize| {
             let name = format!("[^|:\n]{{1,{DOMAIN_CHARS}}}");
             let others = experts - 1;
             let regex = format!("Medical Field: {name}( \\| {name}){{{others}}}");
-            self.step(Stage::Aside, 0, purpose, regex, DOMAINS_TOKENS)
+            step_of(Stage::Aside, 0, purpose, regex)
         };
-        let steps =
-            [step("question-domains", QUESTION_EXPERTS), step("option-domains", OPTION_EXPERTS)];
+        let steps = [
+            domains("question-domains", QUESTION_EXPERTS),
+            domains("option-domains", OPTION_EXPERTS),
+        ];
         let calls = self.domain_prompts(case.item).into_iter().zip(&steps);
         let calls = calls.map(|(messages, step)| case.call(step, GATHERER, "gatherer", messages));
         let domains = case.ask_all(calls, read_domains)?;
@@ -167,7 +162,7 @@ impl Original {
             stage: Stage::Aside,
             round: 0,
             purpose: "analysis",
-            shape: self.decoding.within(form::passage(self.decoding.record_chars), ANALYSIS_TOKENS),
+            shape: self.decoding.passage(),
         };
         let calls = experts.iter().map(|expert| {
             let values = [&[("domain", expert.domain.as_str())], more].concat();
@@ -188,10 +183,9 @@ impl Original {
         on_question: &str,
         on_options: &str,
     ) -> Result<String, PanelError> {
-        let chars = self.decoding.record_chars;
-        let regex =
-            format!("Key Knowledge: (?s:.{{1,{chars}}})\nTotal Analysis: (?s:.{{1,{chars}}})");
-        let step = self.step(Stage::Aside, 0, "report", regex, REPORT_TOKENS);
+        let passage = form::passage(self.decoding.reason_chars());
+        let regex = format!("Key Knowledge: {passage}\nTotal Analysis: {passage}");
+        let step = step_of(Stage::Aside, 0, "report", regex);
         let values = [("question_analyses", on_question), ("option_analyses", on_options)];
         let report =
             case.ask(case.call(&step, META, "meta", self.report.fill(&values)), read_report)?;
@@ -210,15 +204,15 @@ impl Original {
             stage: Stage::Aside,
             round,
             purpose: "vote",
-            shape: self.decoding.within(form::word(&["YES", "NO"]), VOTE_TOKENS),
+            shape: Shape::regex("YES|NO".to_owned()),
         };
         let everybody: Vec<&Expert> = experts.iter().collect();
         let votes = self.ask_experts(case, &everybody, &step, &self.vote, report, read_vote)?;
         let votes = everybody.into_iter().zip(&votes);
         let against = votes.filter(|(_, vote)| !vote.value.agree).map(|(expert, _)| expert);
         let against: Vec<&Expert> = against.collect();
-        let regex = format!("Revisions: (?s:.{{1,{}}})", self.decoding.record_chars);
-        let step = self.step(Stage::Aside, round, "advice", regex, ADVICE_TOKENS);
+        let regex = format!("Revisions: {}", form::passage(self.decoding.reason_chars()));
+        let step = step_of(Stage::Aside, round, "advice", regex);
         let advice = self.ask_experts(case, &against, &step, &self.advice, report, read_advice)?;
         let advised = against.iter().zip(&advice).map(|(expert, advice)| {
             let values = [("domain", expert.domain.as_str()), ("advice", &advice.value.text)];
@@ -234,8 +228,8 @@ impl Original {
         report: &str,
         advice: &str,
     ) -> Result<String, PanelError> {
-        let regex = format!("Total Analysis: (?s:.{{1,{}}})", self.decoding.record_chars);
-        let step = self.step(Stage::Aside, round, "revision", regex, REPORT_TOKENS);
+        let regex = format!("Total Analysis: {}", form::passage(self.decoding.reason_chars()));
+        let step = step_of(Stage::Aside, round, "revision", regex);
         let values = [("report", report), ("advice", advice)];
         let call = case.call(&step, META, "meta", self.revision.fill(&values));
         let report = case.ask(call, read_report)?;
@@ -250,7 +244,7 @@ impl Original {
     ) -> Result<Asked<Explained>, PanelError> {
         let letters: String = case.item.letters().collect();
         let regex = format!("Option: \\[[{letters}]\\]");
-        let step = self.step(Stage::Final, round, "decision", regex, REPORT_TOKENS);
+        let step = step_of(Stage::Final, round, "decision", regex);
         let messages = self.answer.fill(&[("report", report)]);
         case.ask(case.call(&step, DECISION, "decision", messages), |text, finish_reason| {
             read_answer(text, finish_reason, &case.item.options)
@@ -278,22 +272,10 @@ impl Original {
         });
         case.ask_all(calls, read)
     }
+}
 
-    fn step(
-        &self,
-        stage: Stage,
-        round: u32,
-        purpose: &'static str,
-        regex: String,
-        tokens: usize,
-    ) -> Step {
-        Step {
-            stage,
-            round,
-            purpose,
-            shape: self.decoding.within(Some(Grammar::Regex(regex)), tokens),
-        }
-    }
+fn step_of(stage: Stage, round: u32, purpose: &'static str, regex: String) -> Step {
+    Step { stage, round, purpose, shape: Shape::regex(regex) }
 }
 
 #[cfg(test)]

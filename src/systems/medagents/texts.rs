@@ -88,7 +88,7 @@ pub fn read_answer(
     let text = without_thinking(text).trim();
     let answer = of_text(text, options);
     let parse = parse(text.contains(':'), finish_reason).if_read(!answer.is_empty());
-    (Explained { explanation: text.to_owned(), answer }, parse)
+    (Explained { explanation: text.to_owned(), answer, written: None }, parse)
 }
 
 /// How something was read that stands where it was asked for, or elsewhere.

@@ -50,9 +50,22 @@ pub enum Located {
     Malformed,
 }
 
-/// The reasons in `<think>` tags; empty where there are none.
+/// The reasons: what stands in `<think>` tags, and all that stands outside of tags but for a label on a line of its own.
 pub fn thought(text: &str) -> String {
-    section(text, "think").map_or(String::new(), |thought| thought.trim().to_owned())
+    static LABEL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?m)^\W*(?:IN)?CORRECT\W*$").ok());
+    // One that is only closed was opened by the chat template.
+    let inside = section(text, "think").or_else(|| Some(text.split_once("</think>")?.0));
+    let inside = inside.unwrap_or_default().trim();
+    let outside = ["confidence", "result", "correction"]
+        .iter()
+        .fold(without_thought(text), |text, tag| without(&text, tag));
+    let outside = match &*LABEL {
+        Some(label) => label.replace_all(&outside, "").into_owned(),
+        None => outside,
+    };
+    let parts = [inside, outside.trim()].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// The number in `<confidence>` tags, from 0 to 100, as a share.
@@ -277,6 +290,17 @@ mod tests {
         assert_eq!(flag(text), Some(true));
         assert_eq!(flag("uncorrected"), Some(false));
         assert_eq!(flag("no label"), None);
+    }
+
+    #[test]
+    fn reasons_stand_in_their_tags_and_outside_of_all() {
+        assert_eq!(thought("<think> a </think>\nINCORRECT\n<confidence>9</confidence>"), "a");
+        let prose = "The dose is too high.\n\n**INCORRECT**\n<confidence>90</confidence>";
+        assert_eq!(thought(prose), "The dose is too high.");
+        assert_eq!(thought("a</think>So it is INCORRECT, by the dose."), "a\nSo it is INCORRECT, by the dose.");
+        assert_eq!(thought("It is last.\n<result>He went.</result>"), "It is last.");
+        assert_eq!(thought("<think>cut"), "");
+        assert_eq!(thought("CORRECT"), "");
     }
 
     #[test]

@@ -5,9 +5,8 @@ use super::settings::{Localisation, Settings};
 use crate::data::Note;
 use crate::panel::Asked;
 use crate::prompts::{PromptError, PromptSet, fill};
-use crate::record::{Grammar, Message};
+use crate::record::Message;
 use crate::systems::decoding::Shape;
-use crate::systems::form::{MAX_CHAR_BYTES, STEPS};
 use crate::systems::messages::{messages, numbered};
 
 /// The prompts of every agent (Table 15), and those of the combined ones, which are ours.
@@ -182,12 +181,9 @@ impl Texts {
 
     /// Reasons, what is wanted, and a confidence.
     pub fn shape(&self, wanted: Wanted, note: &Note) -> Shape {
-        let label = || (LABEL.to_owned(), LABEL_BYTES);
         // A sentence or NAN.
-        let sentence = |tag| {
-            let chars = self.sentence_chars(note);
-            (tagged(tag, chars), MAX_CHAR_BYTES * chars)
-        };
+        let sentence = |tag| tagged(tag, self.sentence_chars(note));
+        let label = || LABEL.to_owned();
         let parts = match wanted {
             Wanted::Label => vec![label()],
             Wanted::Place => vec![self.place(note)],
@@ -195,30 +191,20 @@ impl Texts {
             Wanted::PlaceAndCorrection => vec![self.place(note), sentence("correction")],
             Wanted::Everything => vec![label(), self.place(note), sentence("correction")],
         };
-        let (parts, bytes): (Vec<String>, Vec<usize>) = parts.into_iter().unzip();
-        let thought = STEPS * self.settings.decoding.record_chars;
-        let regex = format!(
+        Shape::regex(format!(
             "<think>{}</think>\n{}\n<confidence>(100|[1-9][0-9]?)</confidence>",
-            any(thought),
+            any(THOUGHT_STRINGS * self.settings.decoding.record_chars),
             parts.join("\n"),
-        );
-        let tags =
-            "<think></think><result></result><correction></correction><confidence>100</confidence>";
-        let bytes = MAX_CHAR_BYTES * thought + bytes.into_iter().sum::<usize>();
-        let longest = tags.len() + parts.len() + 2 + bytes;
-        self.settings.decoding.within(Some(Grammar::Regex(regex)), longest)
+        ))
     }
 
-    /// The regex of a sentence, or its number, or NAN; and the bytes that it takes.
-    fn place(&self, note: &Note) -> (String, usize) {
+    /// The regex of a sentence, or its number, or NAN.
+    fn place(&self, note: &Note) -> String {
         match self.settings.localisation {
-            Localisation::Soft => {
-                let chars = self.sentence_chars(note);
-                (tagged("result", chars), MAX_CHAR_BYTES * chars)
-            }
+            Localisation::Soft => tagged("result", self.sentence_chars(note)),
             Localisation::Hard => {
                 let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
-                (format!("<result>({}|NAN)</result>", ids.join("|")), 3)
+                format!("<result>({}|NAN)</result>", ids.join("|"))
             }
         }
     }
@@ -234,7 +220,10 @@ const AGENT_A: &str = "Agent A";
 const AGENT_B: &str = "Agent B";
 
 const LABEL: &str = "(CORRECT|INCORRECT)";
-const LABEL_BYTES: usize = "INCORRECT".len();
+
+/// Room for a thought under the grammar, in strings of `record_chars`: 4,800 characters by default, about 1,200 tokens, twice what the
+/// paper's models write a call (Table 10).
+const THOUGHT_STRINGS: usize = 20;
 
 /// Text that closes no tag.
 fn any(chars: usize) -> String {

@@ -11,6 +11,7 @@ use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet};
 use crate::record::{ItemLine, Message, RoundLine, Stage};
 use crate::systems::case::{Case, Step, Verdict};
+use crate::systems::decoding::Shape;
 use crate::systems::permutation::permutation;
 use crate::systems::vote::{Vote, consensus, round_line, vote};
 use crate::systems::{Opening, System, Task};
@@ -89,7 +90,7 @@ impl MedMad {
             0 => (Stage::Initial, "initial", self.settings.samples),
             _ => (Stage::Round, "debate", 1),
         };
-        let shape = self.settings.decoding.under(&schema(&letters, &self.settings));
+        let shape = Shape::under(&schema(&letters, &self.settings));
         let step = Step { stage, round, purpose, shape };
         let draws = (0..samples)
             .flat_map(|sample| case.agents().enumerate().map(move |agent| (sample, agent)));

@@ -3,6 +3,7 @@
 pub mod answer;
 #[cfg(test)]
 mod corpus;
+pub mod harness;
 pub mod json;
 pub mod letter;
 pub mod record;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{of_field, of_text};
-use super::{confidence, record, said};
+use super::{confidence, harness, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
@@ -15,6 +15,16 @@ pub struct Explained {
     pub explanation: String,
     /// One letter A–J, also one beyond the options; empty where none was found.
     pub answer: String,
+    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+}
+
+impl Explained {
+    /// The answer as others are shown it.
+    pub fn shown(&self) -> &str {
+        self.written.as_deref().unwrap_or(&self.answer)
+    }
 }
 
 impl Record for Explained {
@@ -62,6 +72,21 @@ impl Reply {
         Reply { fields, parse, text }
     }
 
+    /// Reads a text as MedAgentBoard does, keys as they are written.
+    pub fn exact(text: &str) -> Reply {
+        let text = without_thinking(text).to_owned();
+        let (fields, parse) = match harness::object(&text) {
+            Some(fields) => (fields, Parse::Ok),
+            None => (harness::lines(&text), Parse::Fallback),
+        };
+        Reply { fields, parse, text }
+    }
+
+    /// The answer as it is written, where it is a text.
+    pub fn written(&self) -> &str {
+        self.get("answer").as_str().unwrap_or_default()
+    }
+
     /// What stands under a key; `null` where nothing does.
     pub fn get(&self, key: &str) -> &Value {
         self.fields.get(key).unwrap_or(&Value::Null)
@@ -83,16 +108,6 @@ impl Reply {
             return of_field(&given, &self.text, options);
         }
         of_text(&self.text, options)
-    }
-
-    /// What was given as the answer, as it was written: the field; where no object was found, the line of that name, else the whole
-    /// text.
-    pub fn given(&self) -> String {
-        let given = text_of(self.get("answer"));
-        match self.parse != Parse::Fallback || !given.is_empty() {
-            true => given,
-            false => self.text.clone(),
-        }
     }
 
     /// What stands under `confidence`, from 0 to 1; 0 where nothing can be read.

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
-use super::decoding::Decoding;
+use super::decoding::{Decoding, Shape};
 use super::form;
 use super::messages::{Templates, truncate};
+use super::reading::harness;
 use super::reading::reply::Reply;
-use super::settings::whole;
+use super::settings::{switch, whole};
 use super::vote::{Vote, consensus, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
@@ -35,13 +36,21 @@ pub struct Settings {
     /// Characters of an explanation that the others are shown.
     #[serde(deserialize_with = "whole::<1, 10000, _, _>")]
     pub truncate_chars: usize,
+    /// Whether replies are read as MedAgentBoard does: JSON as it stands, and answers compared as they are written.
+    #[serde(with = "switch")]
+    pub mab_compat: bool,
     #[serde(flatten)]
     pub decoding: Decoding,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { max_rounds: 3, truncate_chars: 500, decoding: Decoding::default() }
+        Settings {
+            max_rounds: 3,
+            truncate_chars: 500,
+            mab_compat: false,
+            decoding: Decoding::default(),
+        }
     }
 }
 
@@ -75,6 +84,17 @@ struct Opinion {
     /// One letter, or empty.
     answer: String,
     confidence: f64,
+    /// The answer as it was written, where MedAgentBoard's way of counting is followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<String>,
+}
+
+impl Opinion {
+    /// What votes and is compared: the letter; under `mab_compat` all that was written, in lower case.
+    fn key(&self) -> String {
+        let written = self.written.as_ref();
+        written.map_or_else(|| self.answer.clone(), |written| written.trim().to_lowercase())
+    }
 }
 
 impl Record for Opinion {
@@ -100,13 +120,13 @@ impl System for Reconcile {
             }
         }
         let (_, vote) = weighted_vote(&opinions);
-        let supporting = opinions.iter().filter(|opinion| opinion.answer == vote.answer);
+        let supporting = opinions.iter().filter(|opinion| opinion.key() == vote.answer);
         let reasons: Vec<String> = supporting
             .map(|opinion| truncate(&opinion.reasoning, self.settings.truncate_chars))
             .filter(|reason| !reason.is_empty())
             .collect();
         let verdict = Verdict {
-            answer: vote.answer,
+            answer: letter(&opinions, &vote.answer),
             team_confidence: vote.team_confidence,
             rationale: reasons.join("\n"),
             tie: vote.tie,
@@ -140,40 +160,43 @@ impl Reconcile {
         round: u32,
         messages: Vec<Message>,
     ) -> Result<Vec<Opinion>, PanelError> {
-        let decoding = &self.settings.decoding;
         let (stage, purpose) = match round {
             0 => (Stage::Initial, "initial"),
             _ => (Stage::Round, "discussion"),
         };
-        let shape = decoding.record(vec![
-            ("reasoning", decoding.string()),
+        let shape = Shape::record(vec![
+            ("reasoning", self.settings.decoding.reasons()),
             ("answer", form::answer(case.item)),
             ("confidence", form::confidence()),
         ]);
         let step = Step { stage, round, purpose, shape };
         let agents = case.agents().enumerate();
         let calls = agents.map(|(member, agent)| case.call(&step, member, agent, messages.clone()));
-        let opinions = case
-            .ask_all(calls, |text, finish_reason| read(text, finish_reason, &case.item.options))?;
+        let options = &case.item.options;
+        let opinions =
+            case.ask_all(calls, |text, finish_reason| match self.settings.mab_compat {
+                true => read_as_harness(text, options),
+                false => read(text, finish_reason, options),
+            })?;
         let opinions = opinions.into_iter();
         Ok(opinions.map(|opinion| opinion.value).collect())
     }
 
     /// The answers of a round by letter, in the order in which letters were first given; no names.
     fn groups(&self, opinions: &[Opinion]) -> String {
-        let mut letters: Vec<&str> = Vec::new();
+        let mut keys: Vec<String> = Vec::new();
         for opinion in opinions {
-            if !letters.contains(&opinion.answer.as_str()) {
-                letters.push(&opinion.answer);
+            if !keys.contains(&opinion.key()) {
+                keys.push(opinion.key());
             }
         }
-        let groups = letters.into_iter().map(|letter| self.group(letter, opinions));
+        let groups = keys.iter().map(|key| self.group(key, opinions));
         groups.collect::<Vec<_>>().join("\n\n")
     }
 
     fn group(&self, letter: &str, opinions: &[Opinion]) -> String {
         let supporters: Vec<&Opinion> =
-            opinions.iter().filter(|opinion| opinion.answer == letter).collect();
+            opinions.iter().filter(|opinion| opinion.key() == letter).collect();
         let sum: f64 = supporters.iter().map(|opinion| opinion.confidence).sum();
         let explanations: Vec<String> = supporters
             .iter()
@@ -195,9 +218,28 @@ fn read(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Opinion
         reasoning: reply.prose("reasoning"),
         answer: reply.answer(options),
         confidence: reply.confidence(),
+        written: None,
     };
     let parse = reply.parse.if_read(!opinion.answer.is_empty());
     (opinion, parse)
+}
+
+fn read_as_harness(text: &str, options: &[Choice]) -> (Opinion, Parse) {
+    let reply = Reply::exact(text);
+    let opinion = Opinion {
+        reasoning: reply.prose("reasoning"),
+        answer: harness::exact_letter(reply.written().trim(), options),
+        confidence: harness::confidence(reply.get("confidence")),
+        written: Some(reply.written().to_owned()),
+    };
+    let parse = reply.parse.if_read(!opinion.answer.is_empty());
+    (opinion, parse)
+}
+
+/// The answer of a vote as the first wrote it who gave it.
+fn letter(opinions: &[Opinion], voted: &str) -> String {
+    let first = opinions.iter().find(|opinion| opinion.key() == voted);
+    first.map_or(String::new(), |opinion| opinion.answer.clone())
 }
 
 /// The weight of a confidence in tenths, f(p) of Chen et al. (ACL 2024), §4.
@@ -214,15 +256,16 @@ fn weight_tenths(confidence: f64) -> u32 {
 /// The weights and what they come to; empty answers have no vote, and of equal sums the first seen wins.
 fn weighted_vote(opinions: &[Opinion]) -> (Vec<u32>, Vote) {
     let weights: Vec<u32> = opinions.iter().map(|one| weight_tenths(one.confidence)).collect();
-    let answers: Vec<&str> = opinions.iter().map(|one| one.answer.as_str()).collect();
-    let vote = vote(&answers, &weights);
+    let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let vote = vote(&keys, &weights);
     (weights, vote)
 }
 
 /// Whether those that gave an answer gave the same one, and somebody did.
 fn agree(opinions: &[Opinion]) -> bool {
-    let answers = opinions.iter().map(|one| one.answer.as_str());
-    consensus(&answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>())
+    let keys: Vec<String> = opinions.iter().map(Opinion::key).collect();
+    consensus(&keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect::<Vec<_>>())
 }
 
 fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) -> RoundLine {
@@ -233,7 +276,7 @@ fn round_of(case: &Case<'_>, round: u32, opinions: &[Opinion], brief: String) ->
     RoundLine {
         confidences: opinions.iter().map(|one| one.confidence).collect(),
         weights: weights.into_iter().map(|tenths| f64::from(tenths) / 10.0).collect(),
-        aggregate: vote.answer,
+        aggregate: letter(opinions, &vote.answer),
         ..round_line(round, stage, agents, answers, brief)
     }
 }

@@ -15,12 +15,19 @@ fn said(answer: &str, confidence: f64) -> String {
 fn run(
     script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
 ) -> (AnswerLine, Vec<CallLine>) {
+    run_with(&[], script)
+}
+
+fn run_with(
+    pairs: &[&str],
+    script: impl Fn(u32, usize) -> String + Send + Sync + 'static,
+) -> (AnswerLine, Vec<CallLine>) {
     let script = Script::new(move |key, _| {
         let slots = Settings::default().slots();
         let agent = slots.iter().position(|slot| slot.agent == key.agent);
         script(key.round, agent.unwrap())
     });
-    let config = SystemConfig::named("reconcile").unwrap();
+    let config = SystemConfig::parse("reconcile", pairs).unwrap();
     answer_filled(&config, &question(5), script)
 }
 
@@ -113,6 +120,7 @@ fn opinions(given: &[(&str, f64)]) -> Vec<Opinion> {
         answer: answer.into(),
         confidence,
         reasoning: String::new(),
+        written: None,
     };
     given.iter().map(opinion).collect()
 }
@@ -169,6 +177,7 @@ fn answers_are_grouped_by_letter_in_the_order_they_came() {
         answer: answer.into(),
         confidence,
         reasoning: reasoning.into(),
+        written: None,
     };
     let groups = table.groups(&[
         opinion("C", 0.9, "fever and chills"),
@@ -189,4 +198,22 @@ Average confidence: 0.00
 Explanations:
 - {answe…";
     assert_eq!(groups, expected);
+}
+
+#[test]
+fn the_harness_compares_answers_as_they_are_written() {
+    let loose = |_, agent: usize| match agent {
+        0 => said("B: option B", 0.7),
+        1 => said("b", 90.0),
+        _ => "Answer: B".to_owned(),
+    };
+    let (item, _) = run(loose);
+    assert_eq!((item.answer.as_str(), item.rounds_run), ("B", 1));
+    let (item, calls) = run_with(&["mab_compat=on"], loose);
+    // «b» and «B» are one vote, of 1 and 0.1; who wrote it first wrote no option's letter.
+    assert_eq!((item.answer.as_str(), item.rounds_run), ("", 3));
+    assert_eq!(item.rounds[0].weights, [0.3, 1.0, 0.1]);
+    assert!(calls[3].messages[1].content.contains("b: option b"), "{:?}", calls[3].messages);
+    let strict = run_with(&["mab_compat=on"], |_, _| said("B", 0.9)).0;
+    assert_eq!((strict.answer.as_str(), strict.rounds_run), ("B", 1));
 }

@@ -10,7 +10,7 @@ use self::parse::{Reading, parse};
 use super::case::{Step, Verdict};
 use super::config::{self, Slot, SystemConfig};
 use super::decoding::{Decoding, Shape};
-use super::form::{self, STEPS};
+use super::form;
 use super::messages::{fill_question, messages};
 use super::settings::{SettingsError, switch, whole};
 use super::table::Entry;
@@ -56,7 +56,6 @@ pub struct Settings {
     /// Calls on a question, which vote.
     #[serde(deserialize_with = "whole::<1, 100, _, _>")]
     pub samples: u32,
-    /// The grammar gives a thought [`STEPS`] strings.
     #[serde(flatten)]
     pub decoding: Decoding,
     /// Whether answers are read and counted as MedAgentBoard does, with its mistake.
@@ -185,16 +184,12 @@ impl SingleLlm {
         messages(&self.system, user)
     }
 
-    /// A letter, or an answer with its reasons. A free text may say more than the letter that it was asked for, so that all methods
-    /// share one bound; no tokenizer needs more tokens than bytes.
+    /// A letter, or an answer with its reasons.
     fn shape(&self, question: &Question) -> Shape {
-        let decoding = &self.settings.decoding;
-        let thought = form::string(STEPS * decoding.record_chars);
-        let reasoned =
-            decoding.record(vec![("Thought", thought), ("Answer", form::answer(question))]);
+        let thought = self.settings.decoding.reasons();
         match self.settings.method.reasons() {
-            true => reasoned,
-            false => Shape { grammar: form::letter(question), ..reasoned },
+            true => Shape::record(vec![("Thought", thought), ("Answer", form::answer(question))]),
+            false => Shape::regex(form::letter(question)),
         }
     }
 }

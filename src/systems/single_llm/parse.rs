@@ -8,7 +8,7 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{harness_letter, of_field, of_text};
-use crate::systems::reading::{record, said, text, without_thinking};
+use crate::systems::reading::{harness, record, said, text, without_thinking};
 
 /// What a completion says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,7 +44,8 @@ pub fn parse(
     options: &[Choice],
 ) -> (Reading, Parse) {
     let (mut reading, parse) = match settings.method.reasons() {
-        true => read_thought(completion, finish_reason, settings.mab_compat, options),
+        true if settings.mab_compat => read_as_harness(completion),
+        true => read_thought(completion, finish_reason, options),
         false => read_letter(completion, finish_reason, options),
     };
     if settings.mab_compat {
@@ -83,28 +84,42 @@ fn read_letter(
     (Reading { thought: None, answer, written: Some(written.to_owned()) }, parse)
 }
 
-/// A record, as it stands or repaired; else what the text says, and under `mab_compat` what its lines do.
+/// A record, as it stands or repaired; else what the text says.
 fn read_thought(
     completion: &str,
     finish_reason: FinishReason,
-    mab_compat: bool,
     options: &[Choice],
 ) -> (Reading, Parse) {
-    let found = |value: &Value| thought(value, mab_compat);
-    if let Some(((thought, written), parse)) = record::read(completion, finish_reason, found) {
+    let thought = |value: &Value| {
+        let answer = text(value.get("answer")?);
+        Some((value.get("thought").map(text).unwrap_or_default(), answer))
+    };
+    if let Some(((thought, written), parse)) = record::read(completion, finish_reason, thought) {
         let answer = of_field(&written, completion, options);
-        return (Reading { thought: Some(thought), answer, written: Some(written) }, parse);
+        return (Reading { thought: Some(thought), answer, written: None }, parse);
     }
-    let (thought, written) = lines(without_thinking(completion));
+    let (thought, _) = lines(without_thinking(completion));
     let answer = of_text(completion, options);
-    (Reading { thought: Some(thought), answer, written: Some(written) }, Parse::Fallback)
+    (Reading { thought: Some(thought), answer, written: None }, Parse::Fallback)
 }
 
-/// Thought and answer of an object with an `Answer`; the harness takes objects without one too.
-fn thought(value: &Value, mab_compat: bool) -> Option<(String, String)> {
-    let field = |key: &str| value.get(key).map(text).unwrap_or_default();
-    let is_record = value.get("answer").is_some() || mab_compat;
-    is_record.then(|| (field("thought"), field("answer")))
+/// As the harness does: an object that is JSON, else what its lines say.
+fn read_as_harness(completion: &str) -> (Reading, Parse) {
+    let completion = without_thinking(completion);
+    let (thought, written, parse) = match harness::object(completion) {
+        Some(object) => {
+            let field = |keys: [&str; 2]| {
+                let texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
+                texts.filter(|text| !text.is_empty()).next().unwrap_or_default().to_owned()
+            };
+            (field(["Thought", "thought"]), field(["Answer", "answer"]), Parse::Ok)
+        }
+        None => {
+            let (thought, written) = lines(completion);
+            (thought, written, Parse::Fallback)
+        }
+    };
+    (Reading { thought: Some(thought), answer: String::new(), written: Some(written) }, parse)
 }
 
 /// What follows the first colon of the last line with the word thought, and of the last other line with the word answer.

@@ -4,7 +4,7 @@ use super::*;
 use crate::panel::scripted::Script;
 use crate::record::{AnswerLine, CallLine, Parse};
 use crate::systems::SystemConfig;
-use crate::systems::scripted::{answer, question, settings};
+use crate::systems::scripted::{answer, question};
 
 /// What a system makes of samples that say these texts, in order.
 fn run(name: &str, pairs: &[&str], said: &[&str]) -> (AnswerLine, Vec<CallLine>) {
@@ -120,21 +120,6 @@ fn few_shot_shows_the_examples_of_the_cases_dataset() {
     assert_eq!(opening("medqa").member, 0);
     assert_eq!(opening("medqa").messages.len(), calls[0].messages.len());
     assert_ne!(opening("pubmedqa"), opening("medqa"));
-}
-
-#[test]
-fn a_completion_is_bounded_unless_it_thinks() {
-    let bound = |pairs: &[&str]| {
-        let settings: Settings = settings(pairs);
-        let system = SingleLlm::new(&settings, &PromptSet::embedded()).unwrap();
-        system.shape(&question(5)).max_tokens
-    };
-    // Eight strings of ten characters of four bytes.
-    let around = r#"{"Thought": "", "Answer": "A"}"#.len();
-    assert_eq!(bound(&["record_chars=10"]), Some(8 * 10 * 4 + around));
-    assert_eq!(bound(&["thinking=on"]), None);
-    assert_eq!(bound(&["thinking=on", "max_tokens=7"]), Some(7));
-    assert_eq!(bound(&["max_tokens=7"]), Some(7));
 }
 
 fn user(method: Method, dataset: &str) -> String {

@@ -77,6 +77,9 @@ pub fn write(
         // Some servers keep it in 32 bits with a sign.
         seed: is_first(Parameter::Seed).then_some((request.seed & 0x7fff_ffff) as u32),
         response_format: match &request.grammar {
+            Some(Grammar::JsonObject) if is_first(Parameter::Object) => {
+                Some(json!({"type": "json_object"}))
+            }
             Some(Grammar::JsonSchema(schema)) => format_of(schema, forms)?,
             _ => None,
         },

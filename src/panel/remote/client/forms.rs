@@ -13,14 +13,16 @@ use crate::record::Grammar;
 pub enum Parameter {
     Seed,
     Schema,
+    Object,
     Grammar,
     Length,
     Thinking,
 }
 
-const ALL: [Parameter; 5] = [
+const ALL: [Parameter; 6] = [
     Parameter::Seed,
     Parameter::Schema,
+    Parameter::Object,
     Parameter::Grammar,
     Parameter::Length,
     Parameter::Thinking,
@@ -45,6 +47,10 @@ impl Parameter {
                 "a `json_object` with its schema",
                 "no schema, so that its text is unconstrained",
             ],
+            Parameter::Object => &[
+                "a `json_object` as `response_format`",
+                "nothing, so that its text is unconstrained",
+            ],
             Parameter::Grammar => {
                 &["`structured_outputs`", "no grammar, so that its text is unconstrained"]
             }
@@ -58,6 +64,7 @@ impl Parameter {
         match self {
             Parameter::Seed => &["seed"],
             Parameter::Schema => &["response_format", "json_schema", "schema", "grammar"],
+            Parameter::Object => &["response_format", "json_object"],
             Parameter::Grammar => &["structured_outputs", "grammar", "regex"],
             Parameter::Length => &["max_tokens"],
             Parameter::Thinking => &["chat_template_kwargs", "enable_thinking"],
@@ -68,6 +75,7 @@ impl Parameter {
         match self {
             Parameter::Seed => true,
             Parameter::Schema => matches!(request.grammar, Some(Grammar::JsonSchema(_))),
+            Parameter::Object => request.grammar == Some(Grammar::JsonObject),
             Parameter::Grammar => {
                 matches!(request.grammar, Some(Grammar::Regex(_) | Grammar::Lark(_)))
             }
@@ -114,7 +122,7 @@ impl Forms {
 
     /// Whether a grammar goes with `request` in these forms.
     pub fn constrain(self, request: &RemoteRequest) -> bool {
-        [Parameter::Schema, Parameter::Grammar].into_iter().any(|parameter| {
+        [Parameter::Schema, Parameter::Object, Parameter::Grammar].into_iter().any(|parameter| {
             let last = parameter.forms().len() - 1;
             parameter.is_in(request) && usize::from(self.get(parameter)) < last
         })
@@ -197,7 +205,7 @@ mod tests {
     fn what_is_learnt_is_said_once_and_never_unlearnt() {
         let address = Address::parse("openai:m@http://box").unwrap();
         let known = Known::default();
-        let forms = Forms([1, 2, 0, 0, 0]);
+        let forms = Forms([1, 2, 0, 0, 0, 0]);
         let notes = known.learn(forms, &address);
         assert_eq!(
             notes,

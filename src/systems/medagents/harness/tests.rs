@@ -22,7 +22,14 @@ fn usual(key: &CallKey, agreed: u32) -> String {
 }
 
 fn run(script: impl Fn(&CallKey) -> String + Send + Sync + 'static) -> (AnswerLine, Vec<CallLine>) {
-    let config = SystemConfig::named("medagents").unwrap();
+    run_with(&[], script)
+}
+
+fn run_with(
+    pairs: &[&str],
+    script: impl Fn(&CallKey) -> String + Send + Sync + 'static,
+) -> (AnswerLine, Vec<CallLine>) {
+    let config = SystemConfig::parse("medagents", pairs).unwrap();
     let script = Script::new(move |key, _| script(key));
     answer_filled(&config, &question(5), script)
 }
@@ -112,7 +119,10 @@ fn the_decision_is_the_answer_whatever_the_doctors_say() {
 
 #[test]
 fn agreement_is_read_as_the_harness_reads_it() {
-    let agrees = |text: &str| read_review(text, FinishReason::Stop, &question(5).options).0.agree;
+    let agrees = |text: &str| {
+        let reply = Reply::read(text, FinishReason::Stop, "agree");
+        read_review(&reply, text, String::new()).0.agree
+    };
     assert!(agrees(r#"{"agree": "Yes", "reason": "", "answer": "B"}"#));
     assert!(agrees(r#"{"agree": "TRUE"}"#));
     assert!(agrees(r#"{"agree": true}"#));
@@ -197,4 +207,23 @@ fn unknown_names_are_dropped_and_the_defaults_after_as_many_as_remain_fill_up() 
 fn a_reply_that_is_no_object_brings_other_defaults() {
     let unread = (UNREAD.to_vec(), Parse::Unread);
     assert_eq!(specialties("Pediatrics, Genetics"), unread);
+}
+
+#[test]
+fn the_harness_compares_answers_as_they_are_written_and_shows_them_so() {
+    let loose = |key: &CallKey| match key.purpose.as_str() {
+        "analysis" if key.agent == "doctor-1" => said("B: option B"),
+        "analysis" if key.agent == "doctor-2" => "Surely it is B.".to_owned(),
+        "decision" => said("B: option B"),
+        _ => usual(key, 1),
+    };
+    assert_eq!(run(loose).0.answer, "B");
+    let (item, calls) = run_with(&["mab_compat=on"], loose);
+    assert_eq!((item.answer.as_str(), item.correct), ("", Some(false)));
+    assert_eq!(item.rounds[0].answers, ["", "", "B"]);
+    let shown = &of(&calls, "synthesis", 1)[0].messages[1].content;
+    assert!(shown.contains("Answer: B: option B"), "{shown}");
+    assert!(shown.contains("Answer: No structured answer found in response"), "{shown}");
+    let strict = run_with(&["mab_compat=on"], |key| usual(key, 1));
+    assert_eq!((strict.0.answer.as_str(), strict.0.calls), ("B", 9));
 }
