@@ -16,7 +16,7 @@ use crate::panel::DecodingMode;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DecodingFlags {
-    /// How completions are decoded [default: grammar; of recipes text]
+    /// How completions are decoded [default: grammar; of recipes their own]
     #[arg(long, value_enum)]
     pub decoding: Option<DecodingMode>,
     /// Short for --decoding text

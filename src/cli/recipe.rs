@@ -31,7 +31,7 @@ pub struct RecipeVerb {
     /// Where the recipe's datasets lie, as medqa/us_5opt_test.jsonl, pubmedqa/ori_pqal.json, medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Short for --decoding grammar: a table of its own, for recipes decode free text, as the papers do
+    /// Short for --decoding grammar: a table of its own, for recipes decode as the papers do
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
     /// Run this many items of each dataset, from the beginning of its list
@@ -72,7 +72,7 @@ impl RecipeVerb {
         recipe.runs = self.start.runs.unwrap_or(recipe.runs);
         recipe.decoding = match self.constrained {
             true => DecodingMode::Grammar,
-            false => self.start.panel.decoding.mode().unwrap_or(DecodingMode::Text),
+            false => self.start.panel.decoding.mode().unwrap_or(recipe.decoding),
         };
         if !self.start.panel.panel.is_empty() {
             recipe.panel = self.start.panel.panel.clone();

@@ -297,7 +297,10 @@ mod tests {
         assert_eq!(thought("<think> a </think>\nINCORRECT\n<confidence>9</confidence>"), "a");
         let prose = "The dose is too high.\n\n**INCORRECT**\n<confidence>90</confidence>";
         assert_eq!(thought(prose), "The dose is too high.");
-        assert_eq!(thought("a</think>So it is INCORRECT, by the dose."), "a\nSo it is INCORRECT, by the dose.");
+        assert_eq!(
+            thought("a</think>So it is INCORRECT, by the dose."),
+            "a\nSo it is INCORRECT, by the dose."
+        );
         assert_eq!(thought("It is last.\n<result>He went.</result>"), "It is last.");
         assert_eq!(thought("<think>cut"), "");
         assert_eq!(thought("CORRECT"), "");

@@ -135,7 +135,10 @@ fn agreement_is_read_as_the_harness_reads_it() {
     assert!(!agrees("Yes."));
     assert!(!agrees("<think>I agree, yes</think>\nReason: none"));
     assert!(!agrees(""));
-    let parse = |text: &str| read_review(text, FinishReason::Stop, &question(5).options).1;
+    let parse = |text: &str| {
+        let reply = Reply::read(text, FinishReason::Stop, "agree");
+        read_review(&reply, text, reply.answer(&question(5).options)).1
+    };
     assert_eq!(parse("Agree: no"), Parse::Fallback);
     assert_eq!(parse(r#"{"agree": "no"}"#), Parse::Ok);
     assert_eq!(parse(r#"{"agree": null}"#), Parse::Unread);

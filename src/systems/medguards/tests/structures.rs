@@ -96,5 +96,5 @@ fn a_second_corrector_who_says_nothing_leaves_the_proposal() {
     let (record, calls) = run(&["agents=8"], &said);
     assert_eq!(record.correction.as_deref(), Some("Better."));
     assert_eq!(record.confidence, Some(0.7));
-    assert!(prompt(&calls, "corr2").contains("Proposed Correction: Better.."));
+    assert!(prompt(&calls, "corr2").contains("Proposed Correction:\nBetter.\n"));
 }
