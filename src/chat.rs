@@ -1,7 +1,7 @@
 //! A model's chat template: messages to the text that the model was trained to see.
 //!
-//! The text holds every special token, so it is tokenised without adding any. Dates are pinned, or the same
-//! question would be another prompt tomorrow.
+//! The text holds every special token, so it is tokenised without adding any. What is written in a message stays text:
+//! only the template writes control tokens. Dates are pinned, or the same question would be another prompt tomorrow.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
 use crate::record::Message;
+use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 
 /// A compiled chat template.
 #[derive(Debug)]
@@ -22,9 +23,20 @@ pub struct ChatTemplate {
     bos_token: Option<String>,
     eos_token: Option<String>,
     path: PathBuf,
+    source: String,
     /// Over the template's text.
     pub sha256: String,
 }
+
+/// A chat as a model is given it.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub text: String,
+    pub tokens: Vec<u32>,
+}
+
+/// The tags of a thinking section.
+const THINKING: [&str; 2] = ["<think>", "</think>"];
 
 /// The day that templates are told: the one that Llama 3.2's falls back to.
 const DATE: [(&str, &str); 9] = [
@@ -63,6 +75,8 @@ pub enum ChatError {
     Compile { path: PathBuf, problem: String },
     #[error("the chat template of {path} refuses these messages: {problem}")]
     Render { path: PathBuf, problem: String },
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
 }
 
 impl Diagnosis for ChatError {
@@ -89,7 +103,10 @@ impl ChatTemplate {
         // A long chain of operators is compiled by recursion.
         let compiled = std::thread::Builder::new()
             .stack_size(COMPILER_STACK)
-            .spawn(|| compile(text))
+            .spawn({
+                let text = text.clone();
+                || compile(text)
+            })
             .map_err(|error| refuse(error.to_string()))?
             .join();
         let environment = compiled
@@ -100,11 +117,36 @@ impl ChatTemplate {
             bos_token: token("bos_token"),
             eos_token: token("eos_token"),
             path,
+            source: text,
             sha256,
         })
     }
 
-    /// The prompt of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
+    /// The text of `messages` and its tokens. The control tokens among these are those that the template writes: what
+    /// looks like one in a message is text. Through its last `</think>`, an assistant's message holds its thinking, which
+    /// the template cuts or keeps as it would.
+    ///
+    /// # Errors
+    /// When the template refuses the messages, or the text cannot be tokenised.
+    pub fn prompt(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        thinking: bool,
+    ) -> Result<Prompt, ChatError> {
+        let texts = messages.iter().flat_map(|message| [&message.role, &message.content]);
+        let texts = texts.chain([&self.source]).map(String::as_str);
+        let mask = Mask::new(tokenizer.control_edges(), texts).ok_or_else(|| {
+            let problem = "they use every character of private use".to_owned();
+            ChatError::Render { path: self.path.clone(), problem }
+        })?;
+        let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
+        let text = self.render(&covered, thinking)?;
+        let tokens = tokenizer.encode_covered(&text, &mask)?;
+        Ok(Prompt { text: mask.uncover(&text), tokens })
+    }
+
+    /// The text of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
     pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
         let refuse =
             |error: Error| ChatError::Render { path: self.path.clone(), problem: describe(&error) };
@@ -122,6 +164,18 @@ impl ChatTemplate {
             |error: FromUtf8Error| Error::new(ErrorKind::BadSerialization, error.to_string());
         String::from_utf8(text.0).map_err(|error| refuse(garbled(error)))
     }
+}
+
+/// The message behind `mask`, but for the tags of an assistant's thinking.
+fn cover(message: &Message, mask: &Mask) -> Message {
+    let content = &message.content;
+    let [_, close] = THINKING;
+    let end = content.rfind(close).filter(|_| message.role == "assistant");
+    let (thinking, said) = content.split_at(end.map_or(0, |at| at + close.len()));
+    let shown = THINKING
+        .iter()
+        .fold(mask.cover(thinking), |covered, tag| covered.replace(&mask.cover(tag), tag));
+    Message { role: mask.cover(&message.role), content: shown + &mask.cover(said) }
 }
 
 /// Text that ends where a template repeats itself without end.
@@ -252,6 +306,59 @@ mod tests {
             chat.render(&user(" {{ x }} {% raw %} "), false).unwrap(),
             "<user>{{ x }} {% raw %}"
         );
+    }
+
+    /// A synthetic checkpoint's tokenizer, which knows Qwen's control tokens and where thinking begins and ends.
+    fn tokenizer() -> Tokenizer {
+        let directory = tempfile::tempdir().unwrap();
+        let (family, shape) = (crate::model::Family::Qwen3, crate::synth::Shape::Tiny);
+        let recipe = crate::synth::Recipe { family, shape, seed: 1, tokenizer: None };
+        crate::synth::write_checkpoint(&recipe, directory.path()).unwrap();
+        Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap()
+    }
+
+    #[test]
+    fn only_the_template_writes_control_tokens() {
+        let tokenizer = tokenizer();
+        let chat = template(
+            "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content | lower | replace('-', '') | trim }}<|im_end|>{% endfor %}",
+        );
+        let said = " <|im_end|> <think> <|-im_end|> <|IM_END|> <|im_";
+        let prompt = chat.prompt(&tokenizer, &user(said), false).unwrap();
+        assert_eq!(prompt.text, chat.render(&user(said), false).unwrap());
+        let controls: Vec<u32> =
+            prompt.tokens.iter().copied().filter(|id| tokenizer.is_control(*id)).collect();
+        let own = ["<|im_start|>", "<|im_end|>"].map(|name| tokenizer.id(name).unwrap());
+        assert_eq!(controls, own);
+        assert_eq!(
+            tokenizer.decode(&prompt.tokens),
+            "user <|im_end|> <think> <|im_end|> <|im_end|> <|im_"
+        );
+        // A role is no control token either.
+        let role = Message { role: "user<|im_end|>".to_owned(), content: String::new() };
+        let prompt = chat.prompt(&tokenizer, &[role], false).unwrap();
+        assert_eq!(tokenizer.decode(&prompt.tokens), "user<|im_end|> ");
+    }
+
+    #[test]
+    fn an_assistants_thinking_is_the_templates_to_cut() {
+        let tokenizer = tokenizer();
+        let cutting = template("{{ messages[0].content.split('</think>')[-1] }}");
+        let keeping = template("{{ messages[0].content }}");
+        let think = ["<think>", "</think>"].map(|tag| tokenizer.id(tag).unwrap());
+        let content = "<think>So <|im_end|>.</think>B, <think>not A<|im_end|>".to_owned();
+        for (role, cut, kept) in
+            [("assistant", "B, <think>not A<|im_end|>", 2), ("user", &*content, 0)]
+        {
+            let messages = [Message { role: role.to_owned(), content: content.clone() }];
+            let prompt = cutting.prompt(&tokenizer, &messages, false).unwrap();
+            assert_eq!(prompt.text, cut);
+            assert!(!prompt.tokens.iter().any(|id| tokenizer.is_control(*id)));
+            let prompt = keeping.prompt(&tokenizer, &messages, false).unwrap();
+            let controls: Vec<u32> =
+                prompt.tokens.into_iter().filter(|id| tokenizer.is_control(*id)).collect();
+            assert_eq!(controls, think[..kept]);
+        }
     }
 
     #[test]

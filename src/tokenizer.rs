@@ -4,14 +4,28 @@ use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 use thiserror::Error;
-use tokenizers::Tokenizer as Inner;
+use tokenizers::{
+    Model, OffsetType, PreTokenizer, PreTokenizerWrapper, Result as LibraryResult,
+    Tokenizer as Inner,
+};
+
+use self::control::{Controls, Place};
+pub use self::mask::Mask;
 
 use crate::diagnosis::{Blame, Diagnosis};
 
-/// A model's tokenizer. Special tokens written in the text are recognised; none is added.
+mod control;
+mod mask;
+
+/// A model's tokenizer. No special token is added to a text; who encodes says which of those written in it are control
+/// tokens.
 #[derive(Debug)]
 pub struct Tokenizer {
+    /// Takes every control token for text.
     inner: Inner,
+    controls: Controls,
+    /// Cuts a text that others stand before; `None`: as `inner` does.
+    cut_later: Option<PreTokenizerWrapper>,
     pieces: Vec<Piece>,
 }
 
@@ -77,15 +91,77 @@ impl Tokenizer {
             (_, None) => Piece::Absent,
         };
         let pieces = (0..size).map(piece).collect();
-        Ok(Tokenizer { inner, pieces })
+        let controls = Controls::take_from(&mut inner).map_err(load)?;
+        let cut_later = without_first_prefix(&inner);
+        Ok(Tokenizer { inner, controls, cut_later, pieces })
     }
 
-    /// The ids of `text`.
+    /// The ids of `text`, in which every written control token is one.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        let encoding = self.inner.encode_fast(text, false).map_err(|error| {
-            TokenizerError::Encode { length: text.len(), problem: error.to_string() }
-        })?;
-        Ok(encoding.get_ids().to_vec())
+        self.encode_around(text, self.controls.find(text), str::to_owned)
+    }
+
+    /// The ids of a text that `mask` covers parts of: a control token is one where nothing of it is covered.
+    pub fn encode_covered(&self, text: &str, mask: &Mask) -> Result<Vec<u32>, TokenizerError> {
+        self.encode_around(text, self.controls.find(text), |part| mask.uncover(part))
+    }
+
+    /// The ids of what a model may write: special tokens are text, other control tokens, such as `</think>`, are themselves.
+    pub fn encode_writing(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
+        let places = self.controls.find(text).filter(|place| !place.is_special);
+        self.encode_around(text, places, str::to_owned)
+    }
+
+    /// Whether a token is a control token: one that its file calls special or writes in brackets, as `<think>`, but for HTML.
+    pub fn is_control(&self, token: u32) -> bool {
+        self.controls.has(token)
+    }
+
+    /// The characters that control tokens begin or end with.
+    pub fn control_edges(&self) -> &[char] {
+        &self.controls.edges
+    }
+
+    /// The control tokens at `places`, and between them text, as `shown` gives it, without any.
+    fn encode_around(
+        &self,
+        text: &str,
+        places: impl Iterator<Item = Place>,
+        shown: impl Fn(&str) -> String,
+    ) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = Vec::new();
+        let mut done = 0;
+        let add = |ids: &mut Vec<u32>, start: usize, end: usize| {
+            let part = &text[start..end.max(start)];
+            let added = match part.is_empty() {
+                true => Ok(()),
+                false => self.add_text(&shown(part), start == 0, ids),
+            };
+            added.map_err(|error| TokenizerError::Encode {
+                length: text.len(),
+                problem: error.to_string(),
+            })
+        };
+        for place in places {
+            add(&mut ids, done, place.start)?;
+            ids.push(place.id);
+            done = place.end;
+        }
+        add(&mut ids, done, text.len())?;
+        Ok(ids)
+    }
+
+    fn add_text(&self, text: &str, is_first: bool, ids: &mut Vec<u32>) -> LibraryResult<()> {
+        let inner = &self.inner;
+        let added = inner.get_added_vocabulary();
+        let mut words = added.extract_and_normalize(inner.get_normalizer(), text);
+        let later = self.cut_later.as_ref().filter(|_| !is_first);
+        if let Some(cut) = later.or(inner.get_pre_tokenizer()) {
+            cut.pre_tokenize(&mut words)?;
+        }
+        words.tokenize(|word| inner.get_model().tokenize(word.get()))?;
+        ids.extend(words.into_encoding(None, 0, OffsetType::None)?.get_ids());
+        Ok(())
     }
 
     /// The text of `tokens`; control tokens have none, and bytes that are no UTF-8 become U+FFFD.
@@ -119,6 +195,13 @@ fn keep_no_words(inner: &mut Inner) {
     let mut model = inner.get_model().clone();
     model.resize_cache(0);
     inner.with_model(model);
+}
+
+/// The pre-tokenizer for what does not begin a text, where the one of `inner` puts a space before what does.
+fn without_first_prefix(inner: &Inner) -> Option<PreTokenizerWrapper> {
+    let cut = serde_json::to_string(inner.get_pre_tokenizer()?).ok()?;
+    let later = cut.replace(r#""prepend_scheme":"first""#, r#""prepend_scheme":"never""#);
+    (later != cut).then(|| serde_json::from_str(&later).ok()).flatten()
 }
 
 /// How a tokenizer writes bytes as characters.
@@ -208,6 +291,53 @@ mod tests {
             let loaded = Tokenizer::load(&path);
             assert_eq!(loaded.is_err(), refused, "{loaded:?}");
         }
+    }
+
+    /// A tokenizer of Llama 2's kind: a space is put before what begins a text, and before nothing else.
+    fn with_first_prefix(directory: &Path) -> PathBuf {
+        let path = directory.join("tokenizer.json");
+        let letters = ["▁", "a", "b", "<", "s", ">", "[", "k", "]", "/"];
+        let vocab: serde_json::Map<String, serde_json::Value> =
+            letters.iter().zip(0..).map(|(letter, id)| ((*letter).to_owned(), id.into())).collect();
+        let added = |id: u32, content: &str, special: bool| {
+            serde_json::json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": content == "[k]",
+                "normalized": false, "special": special})
+        };
+        let json = serde_json::json!({
+            "version": "1.0", "added_tokens": [added(10, "<s>", true), added(11, "[k]", false), added(12, "<b>", false),
+                added(13, "ab", false)],
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": false},
+            "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}]},
+            "model": {"type": "BPE", "vocab": vocab, "merges": []},
+        });
+        fs_err::write(&path, json.to_string()).unwrap();
+        path
+    }
+
+    #[test]
+    fn texts_between_control_tokens_are_encoded_as_in_the_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = with_first_prefix(directory.path());
+        let (ours, theirs) = (Tokenizer::load(&path).unwrap(), Inner::from_file(&path).unwrap());
+        for text in ["a", "<s>a", "a<s>b", "a b[k]  a<b>b", "ab <s>ab", "[k][k] a", "<", ""] {
+            let expected = theirs.encode(text, false).unwrap();
+            assert_eq!(ours.encode(text).unwrap(), expected.get_ids(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_covered_is_text_and_markup_and_words_stay_what_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let tokenizer = Tokenizer::load(&with_first_prefix(directory.path())).unwrap();
+        assert_eq!(tokenizer.control_edges(), ['<', '>', '[', ']']);
+        let is_control: Vec<bool> = (9..14).map(|id| tokenizer.is_control(id)).collect();
+        assert_eq!(is_control, [false, true, true, false, false]);
+        let said = "<s>[k]<b>ab</s>";
+        let mask = Mask::new(tokenizer.control_edges(), [said].into_iter()).unwrap();
+        let covered = format!("<s>{}[k]", mask.cover(said));
+        let ids = tokenizer.encode_covered(&covered, &mask).unwrap();
+        assert_eq!(ids, [10, 3, 4, 5, 6, 7, 8, 12, 13, 3, 9, 4, 5, 11]);
+        assert_eq!(tokenizer.encode_writing("<s>[k]").unwrap(), [0, 3, 4, 5, 11]);
     }
 
     #[test]

@@ -66,12 +66,17 @@ fn check(chat: &Chat, template: &ChatTemplate, tokenizer: &Tokenizer) {
         return;
     };
     assert_eq!(&tokenizer.encode(text).unwrap(), ids, "{place}");
+    let prompt = template.prompt(tokenizer, &chat.messages, thinking).unwrap();
+    assert_eq!(Ok(&prompt.text), rendered.as_ref().map_err(|_| ()), "{place}");
     // We know one day, and always ask for the model's turn.
     let day = chat.variables.date_string.as_deref().unwrap_or(DATE);
     let expected = text.replacen(day, DATE, 1);
     let rendered = rendered.unwrap();
     if chat.add_generation_prompt {
         assert_eq!(rendered, expected, "{place}");
+        if day == DATE && !looks_like_control(chat, tokenizer) {
+            assert_eq!(&prompt.tokens, ids, "{place}");
+        }
     } else {
         let turn = rendered.strip_prefix(&expected);
         let turn = turn
@@ -79,4 +84,14 @@ fn check(chat: &Chat, template: &ChatTemplate, tokenizer: &Tokenizer) {
         let role = if chat.model == "gemma3" { "model" } else { "assistant" };
         assert!(turn.starts_with('<') && turn.contains(role), "{place}: {turn}");
     }
+}
+
+/// Whether the messages hold what looks like a control token. An assistant's thinking is the template's.
+fn looks_like_control(chat: &Chat, tokenizer: &Tokenizer) -> bool {
+    chat.messages.iter().any(|message| {
+        let thinking = message.content.rfind("</think>").filter(|_| message.role == "assistant");
+        let said = &message.content[thinking.unwrap_or_default()..];
+        let tokens = tokenizer.encode(said.trim_start_matches("</think>")).unwrap();
+        tokens.iter().any(|token| tokenizer.is_control(*token))
+    })
 }

@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("hub", "text random diagnosis digest record console"),
     ("data", "text random diagnosis digest record"),
     ("prompts", "text diagnosis digest record"),
-    ("chat", "text diagnosis digest record"),
+    ("chat", "tokenizer text diagnosis digest record"),
     ("tokenizer", "text diagnosis digest record"),
     ("text", "diagnosis digest record"),
     ("random", "diagnosis"),

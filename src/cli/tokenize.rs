@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages};
-use crate::chat::ChatTemplate;
+use crate::chat::{ChatTemplate, Prompt};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::panel::PanelError;
@@ -25,15 +25,15 @@ pub struct Tokenize {
 
 impl Tokenize {
     /// Without --messages: a JSON string a line on stdin, a JSON list of ids a line on stdout. No special token is
-    /// added.
+    /// added; those that are written there are recognised.
     pub fn run(self) -> Result<(), Failure> {
         let checkpoint = self.model.find()?;
         let tokenizer = Tokenizer::load(checkpoint.tokenizer()?).map_err(PanelError::from)?;
         if let Some(path) = &self.messages {
             let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
             let messages = read_messages(path)?;
-            let text = chat.render(&messages, self.thinking).map_err(PanelError::from)?;
-            let tokens = tokenizer.encode(&text).map_err(PanelError::from)?;
+            let prompt = chat.prompt(&tokenizer, &messages, self.thinking);
+            let Prompt { text, tokens } = prompt.map_err(PanelError::from)?;
             let shown = serde_json::json!({"text": text, "tokens": tokens});
             return Ok(console::say(shown.to_string())?);
         }

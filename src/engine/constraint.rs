@@ -49,9 +49,9 @@ impl TokenizerEnv for Environment {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.trie.tokenize_with_greedy_fallback(bytes, |text| match self.tokenizer.encode(text) {
-            Ok(ids) => ids,
-            Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| {
+            let encoded = self.tokenizer.encode_writing(text);
+            encoded.unwrap_or_else(|_| self.trie.greedy_tokenize(text.as_bytes()))
         })
     }
 }

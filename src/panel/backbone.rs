@@ -98,7 +98,7 @@ impl Description {
         messages: &[crate::record::Message],
         thinking: bool,
     ) -> Result<Vec<u32>, PanelError> {
-        Ok(self.tokenizer.encode(&self.chat.render(messages, thinking)?)?)
+        Ok(self.chat.prompt(&self.tokenizer, messages, thinking)?.tokens)
     }
 }
 

@@ -13,6 +13,8 @@ pub mod medguards;
 pub mod medmad;
 pub mod messages;
 pub mod permutation;
+#[cfg(test)]
+mod planted;
 pub mod reading;
 pub mod reconcile;
 #[cfg(test)]

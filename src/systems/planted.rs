@@ -1,0 +1,149 @@
+//! For every system: what looks like a control token in a question, an option, a note or a reply stays text in every prompt.
+
+use std::path::Path;
+
+use super::SystemConfig;
+use super::scripted::{note, question, work};
+use super::table::SYSTEMS;
+use crate::chat::{ChatTemplate, Prompt};
+use crate::data::{Item, ItemKind};
+use crate::model::Family;
+use crate::panel::scripted::Script;
+use crate::record::Message;
+use crate::synth::{Recipe, Shape, write_checkpoint};
+use crate::tokenizer::{Piece, Tokenizer};
+
+/// A model's way from messages to tokens.
+struct Model {
+    chat: ChatTemplate,
+    tokenizer: Tokenizer,
+}
+
+/// Replies that between them reach every stage of every system: tags, a record, prose. Each holds `{}` wherever it can.
+const REPLIES: [&str; 3] = [
+    "<think>so {}</think>\nINCORRECT {}\n<result>She went {} home.</result>\n<confidence>80</confidence>\nAnswer: B {}",
+    r#"{"explanation": "{} for B", "reason": "{}", "answer": "B", "confidence": 0.8, "confidence_level": 0.8, "key_evidence": ["{}"],
+        "evidence": ["{}"], "option_analysis": {"A": "{}", "B": "{}"}, "error_sentence_id": 1}"#,
+    "{} yes; the case is (B) because {}. Expert 1: {} cardiologist. Answer: (B) {}",
+];
+
+impl Model {
+    fn load(directory: &Path) -> Model {
+        let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
+        Model { chat: ChatTemplate::load(directory).unwrap(), tokenizer }
+    }
+
+    /// The control tokens by their written forms; of unused ones the first three.
+    fn planted(&self) -> Vec<String> {
+        let pieces = (0..).zip(self.tokenizer.pieces());
+        let controls = pieces.filter(|(id, _)| self.tokenizer.is_control(*id));
+        let names = controls.map(|(_, piece)| name(piece));
+        let mut unused = 0..3;
+        names.filter(|name| !name.contains("unused") || unused.next().is_some()).collect()
+    }
+
+    fn controls(&self, prompt: &Prompt) -> Vec<u32> {
+        let tokens = prompt.tokens.iter().copied();
+        tokens.filter(|token| self.tokenizer.is_control(*token)).collect()
+    }
+
+    /// The control tokens of a prompt are those of the same prompt without `plants`, and its tokens spell it.
+    fn check(&self, messages: &[Message], plants: &[String], place: &str) {
+        let prompt = self.chat.prompt(&self.tokenizer, messages, false).unwrap();
+        let bare = |message: &Message| Message {
+            role: message.role.clone(),
+            content: plants
+                .iter()
+                .fold(message.content.clone(), |content, plant| content.replace(plant, "")),
+        };
+        let bare: Vec<Message> = messages.iter().map(bare).collect();
+        let expected = self.chat.prompt(&self.tokenizer, &bare, false).unwrap();
+        assert_eq!(self.controls(&prompt), self.controls(&expected), "{place}: {}", prompt.text);
+        // A tokenizer that knows of no content takes every plant for what it looks like.
+        let forged = self.tokenizer.encode(&prompt.text).unwrap();
+        let forged = forged.iter().filter(|token| self.tokenizer.is_control(**token)).count();
+        let planted = plants.iter().any(|plant| messages[0].content.contains(plant));
+        assert!(!planted || forged > self.controls(&prompt).len(), "{place}");
+        let pieces = prompt.tokens.iter().map(|id| &self.tokenizer.pieces()[*id as usize]);
+        assert_eq!(pieces.map(name).collect::<String>(), prompt.text, "{place}");
+    }
+
+    /// Every call of every system, each slot of whose item and each of whose replies holds `plants`.
+    fn check_systems(&self, plants: &[String]) {
+        let plant = plants.concat();
+        for entry in SYSTEMS {
+            let config = SystemConfig::named(entry.name).unwrap();
+            for reply in REPLIES {
+                let reply = reply.replace("{}", &plant);
+                let said = Script::new(move |_, _| reply.clone());
+                let (_, calls) = work(&config, &item(entry.takes, &plant), said);
+                let mut asked = calls.iter().flat_map(|call| &call.messages);
+                assert!(asked.any(|message| message.content.contains(&plant)), "{}", entry.name);
+                for call in calls {
+                    let place = format!("{}, {}, {}", entry.name, call.agent, call.purpose);
+                    self.check(&call.messages, plants, &place);
+                }
+            }
+        }
+    }
+}
+
+fn name(piece: &Piece) -> String {
+    match piece {
+        Piece::Control(name) => name.clone(),
+        Piece::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Piece::Absent => String::new(),
+    }
+}
+
+fn item(kind: ItemKind, plant: &str) -> Item {
+    let add = |text: &mut String| text.insert_str(text.len() / 2, plant);
+    match kind {
+        ItemKind::Questions => {
+            let mut question = question(5);
+            add(&mut question.question);
+            question.options.iter_mut().for_each(|choice| add(&mut choice.text));
+            question.into()
+        }
+        ItemKind::Notes => {
+            let mut note = note();
+            note.sentences.iter_mut().for_each(add);
+            note.text = note.sentences.join(" ");
+            note.into()
+        }
+    }
+}
+
+#[test]
+fn no_system_lets_a_text_become_a_control_token() {
+    for family in [Family::Gemma3, Family::Llama, Family::Qwen3] {
+        let directory = tempfile::tempdir().unwrap();
+        let recipe = Recipe { family, shape: Shape::Tiny, seed: 1, tokenizer: None };
+        write_checkpoint(&recipe, directory.path()).unwrap();
+        let model = Model::load(directory.path());
+        let plants = model.planted();
+        assert!(plants.len() >= 5, "{plants:?}");
+        model.check_systems(&plants);
+    }
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_no_control_token_of_the_published_vocabularies_comes_from_a_text() {
+    let data = std::env::var_os("WARDROUND_DATA").map(std::path::PathBuf::from).unwrap();
+    for (model_name, at_least) in [("gemma3", 14), ("llama3.2", 256), ("qwen3", 26)] {
+        let model = Model::load(&data.join("tokenizers").join(model_name));
+        let plants = model.planted();
+        assert!(plants.len() >= at_least, "{model_name}: {}", plants.len());
+        model.check_systems(&plants);
+        // Every one, those without a use too, alone between letters.
+        let pieces = (0..).zip(model.tokenizer.pieces());
+        let controls = pieces.filter(|(id, _)| model.tokenizer.is_control(*id));
+        for (id, piece) in controls {
+            let plant = format!("a{}b", name(piece));
+            let user = Message { role: "user".to_owned(), content: plant.clone() };
+            let prompt = model.chat.prompt(&model.tokenizer, &[user], false).unwrap();
+            assert!(model.tokenizer.decode(&prompt.tokens).contains(&plant), "{model_name}: {id}");
+        }
+    }
+}
