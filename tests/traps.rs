@@ -22,7 +22,7 @@ use wardround::model::{Config, Family, WantedPrecision, WantedType};
 use wardround::ops::{Cpu, Device, Machine, PAGE, StoredType};
 use wardround::panel::backbone::{Backbone, Description};
 use wardround::panel::generation::Generation;
-use wardround::panel::{DecodingMode, Member, Panel, PanelError};
+use wardround::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use wardround::prompts::PromptSet;
 use wardround::record::Message;
 use wardround::systems::medmad::settings::Settings;
@@ -336,7 +336,8 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
     let backbone = Backbone::start(description, &device(), OPTIONS).unwrap();
     let backbone = Arc::new(backbone);
     let config = SystemConfig::parse("medmad", &["record_chars=2", "t_max=0"]).unwrap();
-    let member = |agent| Member { agent, source: backbone.clone() };
+    let sampling = SamplingChoice::default();
+    let member = |agent| Member { agent, source: backbone.clone(), sampling };
     let (calls, asked) = std::sync::mpsc::channel();
     let panel = Panel {
         members: config.slots().into_iter().map(|slot| member(slot.agent)).collect(),

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use clap::Args;
 
-use super::flags::{PanelFlags, slots};
+use super::flags::PanelFlags;
 use super::options::{HubFlags, MachineFlags};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
@@ -19,7 +19,7 @@ use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{CallLine, ItemLine, NoteLine};
-use crate::systems::{SystemConfig, Task};
+use crate::systems::Task;
 
 /// What a note from stdin is called.
 const STDIN: &str = "stdin";
@@ -95,10 +95,8 @@ impl Check {
     }
 
     fn spec(self, path: Option<&Path>) -> Result<Spec, Failure> {
-        let (_, pairs) = slots(self.panel.set.clone());
-        let protocol = SystemConfig::parse("medguards", &pairs)?;
-        let mut spec = Spec::new(protocol, path.unwrap_or(Path::new(STDIN)), Format::Notes)?;
-        self.panel.apply(&mut spec);
+        let path = path.unwrap_or(Path::new(STDIN));
+        let mut spec = self.panel.spec("medguards", path, Format::Notes)?;
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;

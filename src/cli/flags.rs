@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags};
+use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags, SamplingFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
+use crate::data::Format;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
-use crate::panel::DecodingMode;
+use crate::panel::{DecodingMode, SamplingChoice};
+use crate::systems::SystemConfig;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DecodingFlags {
@@ -38,7 +40,8 @@ pub struct PanelFlags {
     /// [default: gemma3-4b,llama3.2-3b,qwen3-4b, or their first where the system takes one]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub panel: Vec<String>,
-    /// Change a setting of the system, such as t_max=2, or an agent's model, such as slot.sym=qwen3-4b
+    /// Change a setting of the system, such as t_max=2, an agent's model, such as slot.sym=qwen3-4b, or its sampling, such as
+    /// slot.sym.temperature=0.2 (temperature, top_p, top_k, min_p, seed)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Random seed [default: 42]
@@ -46,37 +49,77 @@ pub struct PanelFlags {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub decoding: DecodingFlags,
+    #[command(flatten)]
+    pub sampling: SamplingFlags,
     /// A directory of prompts that override the built-in ones
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
 }
 
-/// The models that `slot.AGENT=MODEL` pairs give to agents, and the other pairs.
-pub fn slots(pairs: Vec<String>) -> (BTreeMap<String, String>, Vec<String>) {
-    let mut slots = BTreeMap::new();
-    let mut others = Vec::new();
-    for pair in pairs {
-        let slot = pair.strip_prefix("slot.");
-        match slot.and_then(|slot| slot.split_once('=')) {
-            Some((agent, model)) => {
-                slots.insert(agent.trim().to_owned(), model.trim().to_owned());
+/// What `--set` was given, by what it concerns.
+#[derive(Debug, Default)]
+pub struct SetPairs {
+    /// `slot.AGENT=MODEL`
+    pub models: BTreeMap<String, String>,
+    /// `slot.AGENT.PARAMETER=VALUE`
+    pub sampling: BTreeMap<String, SamplingChoice>,
+    /// The system's settings, as they were given.
+    pub settings: Vec<String>,
+}
+
+impl SetPairs {
+    /// # Errors
+    /// A sampling parameter that there is not, or a value that it cannot have.
+    pub fn of(pairs: &[String]) -> Result<SetPairs, Failure> {
+        let mut set = SetPairs::default();
+        for pair in pairs {
+            let slot = pair.strip_prefix("slot.").and_then(|slot| slot.split_once('='));
+            let Some((slot, value)) = slot else {
+                set.settings.push(pair.clone());
+                continue;
+            };
+            let value = value.trim();
+            match slot.trim().split_once('.') {
+                None => {
+                    set.models.insert(slot.trim().to_owned(), value.to_owned());
+                }
+                Some((agent, parameter)) => {
+                    let sampling = set.sampling.entry(agent.to_owned()).or_default();
+                    sampling.set(parameter, value).map_err(|expected| {
+                        Failure::usage(
+                            format!("--set {pair}: {expected}"),
+                            "write an agent's sampling as --set slot.AGENT.temperature=0.2",
+                        )
+                    })?;
+                }
             }
-            None => others.push(pair),
         }
+        Ok(set)
     }
-    (slots, others)
 }
 
 impl PanelFlags {
-    /// Says in `spec` what was given, but for the system's settings.
-    pub fn apply(self, spec: &mut Spec) {
-        (spec.slots, _) = slots(self.set);
+    /// A system on the items of a file, with what was given.
+    ///
+    /// # Errors
+    /// A setting that there is not, or a value that it cannot have.
+    pub fn spec(
+        self,
+        system: &str,
+        data: impl Into<PathBuf>,
+        format: Format,
+    ) -> Result<Spec, Failure> {
+        let set = SetPairs::of(&self.set)?;
+        let mut spec = Spec::new(SystemConfig::parse(system, &set.settings)?, data, format)?;
+        (spec.slots, spec.slot_sampling) = (set.models, set.sampling);
         if !self.panel.is_empty() {
             spec.panel = self.panel;
         }
+        spec.sampling = self.sampling.choice();
         spec.seed = self.seed.unwrap_or(spec.seed);
         spec.decoding = self.decoding.mode().unwrap_or(spec.decoding);
         spec.prompts = self.prompts;
+        Ok(spec)
     }
 }
 

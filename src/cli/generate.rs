@@ -6,11 +6,11 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::inspect::{ModelFlags, read_messages, read_text};
-use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT, share};
+use super::options::{ComputeFlags, DEFAULT_CONTEXT, MOST_DRAFT, SamplingFlags};
 use crate::chat::ChatTemplate;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Sampling, Stop};
+use crate::engine::{Constraint, Engine, EngineOptions, Grammar, Request, Stop};
 use crate::hub::Checkpoint;
 use crate::model::{Config, Decoder, Footprint, available_memory, precision_of};
 use crate::ops::{Backend, Device, PAGE, Precision};
@@ -31,6 +31,9 @@ pub struct Generate {
     max_tokens: u32,
     #[command(flatten)]
     sampling: SamplingFlags,
+    /// Random seed
+    #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
+    seed: u64,
     #[command(flatten)]
     form: Form,
     /// Stop sequence: end before this text; may be repeated
@@ -63,23 +66,6 @@ struct Input {
     tokens: Option<Vec<u32>>,
 }
 
-/// What overrides the model's own decoding defaults.
-#[derive(Debug, Args)]
-struct SamplingFlags {
-    /// Sampling temperature; 0 is greedy [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
-    temperature: Option<f32>,
-    /// Sample from the K most likely tokens; 0 for all [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "K")]
-    top_k: Option<u32>,
-    /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = share::<f32>)]
-    top_p: Option<f32>,
-    /// Random seed
-    #[arg(long, help_heading = "Decoding", default_value_t = 42, value_name = "S")]
-    seed: u64,
-}
-
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Form {
@@ -89,12 +75,6 @@ struct Form {
     /// Constrained decoding: regular expression that the whole text must match
     #[arg(long, help_heading = "Decoding", value_name = "REGEX")]
     regex: Option<String>,
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok();
-    let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
-    number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
 impl Generate {
@@ -114,8 +94,8 @@ impl Generate {
         }
         let request = Request {
             max_tokens: room.min(self.max_tokens as usize),
-            sampling: self.sampling.over(generation.sampling),
-            seed: self.sampling.seed,
+            sampling: self.sampling.choice().over(generation.sampling),
+            seed: self.seed,
             constraint: self.form.constraint()?,
             stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop },
             logprobs: None,
@@ -177,20 +157,7 @@ impl Input {
             }],
         };
         let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
-        let text = chat.render(&messages, false).map_err(PanelError::from)?;
-        Ok(tokenizer.encode(&text).map_err(PanelError::from)?)
-    }
-}
-
-impl SamplingFlags {
-    fn over(&self, defaults: Sampling) -> Sampling {
-        let given = |top_k: u32| (top_k > 0).then_some(top_k);
-        Sampling {
-            temperature: self.temperature.unwrap_or(defaults.temperature),
-            top_k: self.top_k.map_or(defaults.top_k, given),
-            top_p: self.top_p.or(defaults.top_p),
-            ..defaults
-        }
+        Ok(chat.prompt(tokenizer, &messages, false).map_err(PanelError::from)?.tokens)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::data::{self, Format, Item, ItemKind, NoteError};
 use crate::experiment::models::Models;
 use crate::experiment::private_file;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
-use crate::panel::{DecodingMode, Member, Panel, PanelError};
+use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::{PromptSet, fill};
 use crate::record::{Parse, Stage};
 use crate::systems::case::{Record, Step, Task};
@@ -88,8 +88,11 @@ impl Keywords {
         let models = Models::describe([&self.panel], &hardware, &hub)?;
         let stop = interrupt::watch();
         let decoding = Decoding::default();
-        let members =
-            models.start()?.into_iter().map(|source| Member { agent: AGENT.to_owned(), source });
+        let members = models.start()?.into_iter().map(|source| Member {
+            agent: AGENT.to_owned(),
+            source,
+            sampling: SamplingChoice::default(),
+        });
         let panel = Panel {
             members: members.collect(),
             // What is kept is the file.

@@ -18,6 +18,7 @@ use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
+use crate::panel::sampling::{self, SamplingChoice};
 
 pub const MOST_DRAFT: i64 = 31;
 pub const DEFAULT_CONTEXT: u32 = 16_384;
@@ -45,6 +46,30 @@ pub struct QuietFlag {
     /// Print no progress
     #[arg(long, env = "WARDROUND_QUIET")]
     pub quiet: bool,
+}
+
+/// What overrides the models' own decoding defaults.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct SamplingFlags {
+    /// Sampling temperature; 0 is greedy [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = sampling::temperature)]
+    pub temperature: Option<f32>,
+    /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::top_p)]
+    pub top_p: Option<f32>,
+    /// Sample from the K most likely tokens; 0 for all [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "K")]
+    pub top_k: Option<u32>,
+    /// Leave out tokens less likely than P times the most likely one [default: the model's]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share)]
+    pub min_p: Option<f32>,
+}
+
+impl SamplingFlags {
+    pub fn choice(self) -> SamplingChoice {
+        let SamplingFlags { temperature, top_p, top_k, min_p } = self;
+        SamplingChoice { temperature, top_p, top_k, min_p, seed: None }
+    }
 }
 
 /// Weights of the metrics that compare texts.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::flags::{ExecutionFlags, StartFlags};
+use super::flags::{ExecutionFlags, SetPairs, StartFlags};
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{interrupt, report};
@@ -77,7 +77,7 @@ impl RecipeVerb {
         if !self.start.panel.panel.is_empty() {
             recipe.panel = self.start.panel.panel.clone();
         }
-        let settings = pairs(&self.start.panel.set)?.into_iter().collect();
+        let set = SetPairs::of(&self.start.panel.set)?;
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
@@ -88,7 +88,10 @@ impl RecipeVerb {
             data_dir: absolute(&self.data_dir)?,
             skip_bad_rows: self.start.rows.skip_bad_rows,
             prompts: self.start.panel.prompts.as_deref().map(absolute).transpose()?,
-            settings,
+            settings: pairs(&set.settings)?.into_iter().collect(),
+            slots: set.models,
+            sampling: self.start.panel.sampling.choice(),
+            slot_sampling: set.sampling,
             recipe,
         })
     }

@@ -110,7 +110,7 @@ impl Report {
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
-        let runs = cells(&begun.recipe, &begun.settings)?.into_iter().map(|cell| {
+        let runs = cells(begun)?.into_iter().map(|cell| {
             let contents = Contents::read(&cell.directory(&self.directory))?;
             Ok((cell, contents))
         });

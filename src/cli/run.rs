@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::flags::{ExecutionFlags, StartFlags, slots};
+use super::flags::{ExecutionFlags, StartFlags};
 use super::options::SubsetFlags;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -14,10 +14,10 @@ use crate::experiment::driver::carry_out;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
-use crate::systems::{SYSTEMS, SystemConfig};
+use crate::systems::SYSTEMS;
 
 /// What a plan settles.
-const SETTLED: [&str; 13] = [
+const SETTLED: [&str; 17] = [
     "system",
     "data",
     "format",
@@ -30,6 +30,10 @@ const SETTLED: [&str; 13] = [
     "seed",
     "decoding",
     "free",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
     "prompts",
 ];
 
@@ -127,13 +131,11 @@ impl Run {
             let hint = "name a file and its --format";
             return Err(Failure::usage("no --data was given", hint));
         };
-        let (_, pairs) = slots(self.start.panel.set.clone());
-        let mut spec = Spec::new(SystemConfig::parse(&system, &pairs)?, data, format)?;
+        let mut spec = self.start.panel.spec(&system, data, format)?;
         spec.subset = self.subset.subset();
         spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
-        self.start.panel.apply(&mut spec);
         self.start.execution.apply(&mut spec)?;
         Ok(spec)
     }

@@ -39,6 +39,7 @@ pub fn plan() -> Plan {
         top_p: Some(0.95),
         min_p: None,
         repetition_penalty: None,
+        seed: None,
         eos_ids: vec![1, 2],
         context: 2048,
     };

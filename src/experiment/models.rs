@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::hardware::Hardware;
-use super::plan::MemberPlan;
+use super::plan::{Asked, MemberPlan};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
@@ -97,12 +97,12 @@ impl Models {
     }
 
     /// The plan's entry for `agent` on the model of this index.
-    pub fn plan(&self, index: usize, agent: &str, thinking: bool) -> MemberPlan {
+    pub fn plan(&self, index: usize, agent: &str, asked: Asked) -> MemberPlan {
         match self.descriptions.get(index) {
-            Some(description) => MemberPlan::local(agent, description, thinking),
+            Some(description) => MemberPlan::local(agent, description, asked),
             None => {
                 let endpoint = &self.endpoints[index - self.descriptions.len()];
-                MemberPlan::remote(agent, &endpoint.address().to_string(), thinking)
+                MemberPlan::remote(agent, &endpoint.address().to_string(), asked)
             }
         }
     }

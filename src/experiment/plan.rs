@@ -14,8 +14,8 @@ use crate::data::SkippedRow;
 use crate::digest::sha256;
 use crate::engine::Sampling;
 use crate::ops::FAST;
-use crate::panel::DecodingMode;
 use crate::panel::backbone::Description;
+use crate::panel::{DecodingMode, SamplingChoice};
 use crate::record::{ItemText, SCHEMA};
 
 /// The plan's name in the run directory.
@@ -98,12 +98,15 @@ pub struct MemberPlan {
     pub quantisation: String,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     pub thinking: bool,
-    /// `None`, of a remote member: as its provider pleases.
+    /// As the model's files or the run set it. What is `None` is off; of a remote member, not sent.
     pub temperature: Option<f32>,
     pub top_k: Option<u32>,
     pub top_p: Option<f32>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
+    /// The member's own random seed, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     pub eos_ids: Vec<u32>,
     /// Tokens that a sequence may hold.
     pub context: usize,
@@ -135,14 +138,22 @@ pub struct HostPlan {
     pub memory_bytes: u64,
 }
 
+/// How a member is to be asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    pub thinking: bool,
+    pub sampling: SamplingChoice,
+}
+
 /// The family of a member that is no model here but an endpoint elsewhere.
 pub const REMOTE: &str = "remote";
 
 impl MemberPlan {
     /// The entry for `agent` on a checkpoint.
-    pub fn local(agent: &str, model: &Description, thinking: bool) -> MemberPlan {
+    pub fn local(agent: &str, model: &Description, asked: Asked) -> MemberPlan {
+        let Asked { thinking, sampling } = asked;
         let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } =
-            model.generation.sampling;
+            sampling.over(model.generation.sampling);
         MemberPlan {
             agent: agent.to_owned(),
             backbone: model.checkpoint.name.clone(),
@@ -162,13 +173,15 @@ impl MemberPlan {
             top_p,
             min_p,
             repetition_penalty,
+            seed: sampling.seed,
             eos_ids: model.generation.eos_ids.clone(),
             context: model.context,
         }
     }
 
     /// The entry for `agent` at an endpoint, of which nothing is known but its address.
-    pub fn remote(agent: &str, address: &str, thinking: bool) -> MemberPlan {
+    pub fn remote(agent: &str, address: &str, asked: Asked) -> MemberPlan {
+        let Asked { thinking, sampling } = asked;
         let unknown = || "unknown".to_owned();
         MemberPlan {
             agent: agent.to_owned(),
@@ -184,14 +197,33 @@ impl MemberPlan {
             dtype: unknown(),
             quantisation: unknown(),
             thinking,
-            temperature: None,
-            top_k: None,
-            top_p: None,
-            min_p: None,
+            temperature: sampling.temperature,
+            top_k: sampling.top_k,
+            top_p: sampling.top_p,
+            min_p: sampling.min_p,
             repetition_penalty: None,
+            seed: sampling.seed,
             eos_ids: Vec::new(),
             context: 0,
         }
+    }
+
+    /// What gives the member's sampling again, whatever its model's defaults have become.
+    pub fn sampling(&self) -> SamplingChoice {
+        let set = SamplingChoice {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k,
+            min_p: self.min_p,
+            seed: self.seed,
+        };
+        let off = SamplingChoice {
+            top_p: Some(1.0),
+            top_k: Some(0),
+            min_p: Some(0.0),
+            ..SamplingChoice::default()
+        };
+        if self.is_remote() { set } else { set.or(off) }
     }
 
     /// Whether the member is an endpoint: what it said cannot be generated again.

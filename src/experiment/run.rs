@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::clock;
 use super::models::Models;
-use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::plan::{Asked, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::shard::Shard;
 use super::spec::Spec;
 use super::{texts, versions};
@@ -60,9 +60,11 @@ impl Spec {
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
         let (max_batch, draft) = (self.hardware.max_batch(), self.hardware.draft());
         let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking);
-        let members = slots.iter().zip(&seated);
-        let panel: Vec<MemberPlan> =
-            members.map(|(slot, &model)| models.plan(model, &slot.agent, thinking)).collect();
+        let members = slots.iter().zip(&seated).map(|(slot, &model)| {
+            let sampling = self.sampling_of(&slot.agent);
+            models.plan(model, &slot.agent, Asked { thinking, sampling })
+        });
+        let panel: Vec<MemberPlan> = members.collect();
         let plan = Plan {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
@@ -177,10 +179,11 @@ impl Run {
         stop: Arc<AtomicBool>,
         on_call: impl Fn(&CallLine) + Send + Sync + 'static,
     ) -> Result<Started, Failure> {
-        let agents = self.plan.panel.iter().map(|member| member.agent.clone());
-        let members = agents
-            .zip(self.models)
-            .map(|(agent, model)| Member { agent, source: loaded[model].clone() });
+        let members = self.plan.panel.iter().zip(self.models).map(|(member, model)| Member {
+            agent: member.agent.clone(),
+            source: loaded[model].clone(),
+            sampling: member.sampling(),
+        });
         let panel = Panel {
             members: members.collect(),
             recorder,

@@ -15,7 +15,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{Environment, HubOptions};
 use crate::model::WantedType;
 use crate::ops::Quantisation;
-use crate::panel::DecodingMode;
+use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
@@ -37,6 +37,10 @@ pub struct Spec {
     pub panel: Vec<String>,
     /// Slots that have a model of their own, by agent.
     pub slots: BTreeMap<String, String>,
+    /// How every slot samples, over its model's defaults.
+    pub sampling: SamplingChoice,
+    /// Slots that sample in a way of their own, by agent.
+    pub slot_sampling: BTreeMap<String, SamplingChoice>,
     pub seed: u64,
     pub decoding: DecodingMode,
     /// A directory of prompts that override the built-in ones.
@@ -68,6 +72,8 @@ impl Spec {
             runs: 1,
             panel: DEFAULT_PANEL[..models].iter().map(ToString::to_string).collect(),
             slots: BTreeMap::new(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: BTreeMap::new(),
             protocol,
             seed: DEFAULT_SEED,
             decoding: DecodingMode::default(),
@@ -106,6 +112,7 @@ impl Spec {
             }
         }
         let slot = |member: &MemberPlan| (member.agent.clone(), member.path.clone());
+        let sampling = |member: &MemberPlan| (member.agent.clone(), member.sampling());
         Ok(Spec {
             protocol: SystemConfig::from_table(&plan.system, &plan.settings)?,
             data: plan.dataset.path.clone().into(),
@@ -117,6 +124,8 @@ impl Spec {
             runs: plan.runs,
             panel: Vec::new(),
             slots: plan.panel.iter().map(slot).collect(),
+            sampling: SamplingChoice::default(),
+            slot_sampling: plan.panel.iter().map(sampling).collect(),
             seed: plan.seed,
             decoding: plan.decoding,
             prompts: plan.prompts.clone().map(PathBuf::from),
@@ -161,12 +170,16 @@ impl Spec {
         Err(Failure::usage(message, &hint))
     }
 
+    /// How an agent samples.
+    pub fn sampling_of(&self, agent: &str) -> SamplingChoice {
+        self.slot_sampling.get(agent).copied().unwrap_or_default().or(self.sampling)
+    }
+
     /// The model of every slot.
     pub fn slot_models(&self) -> Result<Vec<&String>, Failure> {
         let (slots, models) = (self.protocol.slots(), self.protocol.models());
-        if let Some(name) =
-            self.slots.keys().find(|name| slots.iter().all(|slot| slot.agent != **name))
-        {
+        let mut named = self.slots.keys().chain(self.slot_sampling.keys());
+        if let Some(name) = named.find(|name| slots.iter().all(|slot| slot.agent != **name)) {
             let agents: Vec<&str> = slots.iter().map(|slot| slot.agent.as_str()).collect();
             return Err(Failure::usage(
                 format!("{} has no slot {name}", self.protocol.name()),

@@ -21,6 +21,10 @@ pub struct Generation {
     pub eos_ids: Vec<u32>,
 }
 
+/// The `top_k` of transformers' `GenerationConfig`, where a file names none, as Llama 3.2's. vLLM takes such a file's for
+/// off.
+const DEFAULT_TOP_K: u32 = 50;
+
 #[derive(Debug, Error)]
 #[error("{path}: {problem}")]
 pub struct GenerationError {
@@ -67,8 +71,8 @@ impl Generation {
         Ok(generation)
     }
 
-    /// From the file, where there is one. Without `do_sample` decoding is greedy, as in transformers; a filter that
-    /// the file does not name is off.
+    /// From the file, where there is one. Without `do_sample` decoding is greedy, and a `top_k` that the file does not
+    /// name is 50, both as in transformers; every other filter that it does not name is off there too.
     ///
     /// # Errors
     /// A file that is no such config, or a value out of its range.
@@ -105,7 +109,7 @@ impl Generation {
         };
         let sampling = Sampling {
             temperature,
-            top_k: raw.top_k.filter(|k| *k > 0),
+            top_k: Some(raw.top_k.unwrap_or(DEFAULT_TOP_K)).filter(|k| *k > 0),
             top_p: raw.top_p.filter(|p| *p < 1.0),
             min_p: raw.min_p.filter(|p| *p > 0.0),
             repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
@@ -208,6 +212,10 @@ mod tests {
         assert_eq!(read(r#"{"eos_token_id": 7}"#).unwrap().eos_ids, [7]);
         assert_eq!(read("{}").unwrap(), Generation::read(None, &[9]).unwrap());
         assert_eq!(read("{}").unwrap().sampling.temperature, 0.0);
+        let llama = read(r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.9}"#).unwrap();
+        let sampling = Sampling { temperature: 0.6, top_p: Some(0.9), ..llama.sampling };
+        assert_eq!((llama.sampling, llama.sampling.top_k), (sampling, Some(50)));
+        assert_eq!(read(r#"{"do_sample": true, "top_k": 0}"#).unwrap().sampling.top_k, None);
     }
 
     #[test]

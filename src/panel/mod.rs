@@ -10,6 +10,7 @@ pub mod recorder;
 pub mod remote;
 mod request;
 pub mod responder;
+pub mod sampling;
 #[cfg(test)]
 pub mod scripted;
 pub mod seed;
@@ -26,6 +27,8 @@ pub use self::error::PanelError;
 use self::recorder::Recorder;
 pub use self::responder::Responder;
 use self::responder::Waiting;
+pub use self::sampling::SamplingChoice;
+use self::seed::call_seed;
 use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Stage};
 
 /// The agents of a run and where their calls are recorded.
@@ -53,6 +56,7 @@ pub type Source = Arc<dyn Responder>;
 pub struct Member {
     pub agent: String,
     pub source: Source,
+    pub sampling: SamplingChoice,
 }
 
 /// One question to one agent.
@@ -146,6 +150,12 @@ impl Panel {
     pub fn takes_images(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| member.source.takes_images())
+    }
+
+    /// The seed of a call: of its key, and of the member's own random seed or the run's.
+    pub fn seed(&self, call: &Call) -> u64 {
+        let own = self.members[call.member].sampling.seed;
+        call_seed(own.unwrap_or(self.run_seed), &call.key)
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
@@ -243,7 +253,11 @@ mod tests {
         let (mut panel, logged) = scripted::panel(&[], scripted::Script::new(|_, _| String::new()));
         panel.members = agents
             .iter()
-            .map(|agent| Member { agent: (*agent).to_owned(), source: Arc::new(Named(agent)) })
+            .map(|agent| Member {
+                agent: (*agent).to_owned(),
+                source: Arc::new(Named(agent)),
+                sampling: SamplingChoice::default(),
+            })
             .collect();
         let call = |(member, agent): (usize, &&str)| Call {
             member,

@@ -11,7 +11,6 @@ use super::backbone::Backbone;
 use super::responder::{Responder, Waiting};
 use super::{Call, DecodingMode, Panel, PanelError};
 use crate::engine::{Constraint, Grammar, Request, Sampling, Stop};
-use crate::panel::seed::call_seed;
 
 impl Responder for Backbone {
     fn name(&self) -> String {
@@ -81,8 +80,8 @@ impl Panel {
         });
         Ok(Request {
             tokens,
-            sampling: description.generation.sampling,
-            seed: call_seed(self.run_seed, &call.key),
+            sampling: self.members[call.member].sampling.over(description.generation.sampling),
+            seed: self.seed(call),
             constraint,
             stop: Stop {
                 ids: match self.ignore_eos {

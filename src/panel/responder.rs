@@ -7,7 +7,6 @@ use super::backbone::Backbone;
 use super::remote::{RemoteError, RemoteModel, RemoteRequest};
 use super::{Call, Panel, PanelError};
 use crate::console;
-use crate::panel::seed::call_seed;
 use crate::record::SamplingLine;
 
 /// Waits for an answer; dropped, it gives the call up.
@@ -43,13 +42,15 @@ impl Responder for RemoteModel {
     }
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
-        let seed = call_seed(panel.run_seed, &call.key);
+        let seed = panel.seed(call);
+        let sampling = panel.members[call.member].sampling;
         let max_tokens = Some(panel.max_tokens);
         let request = RemoteRequest {
             messages: call.messages.clone(),
             image: call.image.clone(),
             max_tokens,
             seed,
+            sampling,
             grammar: panel.grammar(call),
             thinking: Some(panel.thinking),
         };
@@ -65,10 +66,10 @@ impl Responder for RemoteModel {
             Ok(Answer {
                 seed,
                 sampling: SamplingLine {
-                    temperature: None,
-                    top_k: None,
-                    top_p: None,
-                    min_p: None,
+                    temperature: sampling.temperature,
+                    top_k: sampling.top_k,
+                    top_p: sampling.top_p,
+                    min_p: sampling.min_p,
                     repetition_penalty: None,
                     max_tokens,
                     constrained: completion.is_constrained,

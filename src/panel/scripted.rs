@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::{Answer, sampling_line};
 use super::responder::{Responder, Waiting};
-use super::{Call, Member, Panel, PanelError};
+use super::{Call, Member, Panel, PanelError, SamplingChoice};
 use crate::record::{CallKey, CallLine, FinishReason, Message, Usage};
 
 type Reply = dyn Fn(&CallKey, &[Message]) -> String + Send + Sync;
@@ -46,7 +46,11 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
     let panel = Panel {
         members: agents
             .iter()
-            .map(|agent| Member { agent: agent.clone(), source: script.clone() })
+            .map(|agent| Member {
+                agent: agent.clone(),
+                source: script.clone(),
+                sampling: SamplingChoice::default(),
+            })
             .collect(),
         recorder: Box::new(sender),
         run_seed: 7,

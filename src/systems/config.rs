@@ -195,7 +195,7 @@ mod tests {
     const OTHERS: [(&str, &str); 8] = [
         (
             "medmad",
-            "t_max=1 confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
+            "t_max=1 always_debate=on confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
         ),
         ("cot-sc", "samples=2 mab_compat=on"),
         ("healthcareagent", "mab_compat=on"),

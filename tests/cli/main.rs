@@ -22,6 +22,7 @@ mod recompute_notes;
 mod remote;
 mod report;
 mod run_directory;
+mod sampling;
 mod scoring;
 mod shards;
 mod signals;

@@ -117,6 +117,39 @@ fn a_panel_may_be_half_here_and_half_elsewhere() {
 }
 
 #[test]
+fn an_endpoint_is_sent_the_sampling_that_was_set_and_nothing_else() {
+    let scratch = Scratch::new();
+    scratch.questions(1);
+    let member = serve(|request| match request.get("min_p") {
+        Some(_) => {
+            (400, json!({"error": {"message": "Unrecognized request argument supplied: min_p"}}))
+        }
+        None => {
+            let names = ["temperature", "top_p", "max_tokens", "top_k"];
+            let sent: Vec<&Value> = names.iter().map(|name| &request[*name]).collect();
+            assert_eq!(json!(sent), json!([0.2, 1.0, 512, null]));
+            said("B")
+        }
+    });
+    // The paper's GPT-4o-mini (MedGuards, App. A.2).
+    let preset = "--temperature 0.2 --top-p 1.0 --set max_tokens=512";
+    scratch.wardround(format!("{QUICK} --panel {member} {preset} --out out")).succeeded();
+    let contents = Contents::read(&scratch.path("out")).unwrap();
+    let agent = contents.plan.panel[0].agent.clone();
+    let told = &contents.calls.records[0].sampling;
+    assert_eq!((told.temperature, told.top_p, told.top_k), (Some(0.2), Some(1.0), None));
+    assert_eq!((told.max_tokens, contents.plan.panel[0].top_p), (Some(512), Some(1.0)));
+    let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
+    assert!(page.contains("temperature 0.2, top-p 1, the rest as the provider decodes"));
+    scratch.wardround("verify out").succeeded();
+    // The plan asks for the same again.
+    scratch.wardround("run --plan out/plan.toml --out again").succeeded();
+    scratch
+        .wardround(format!("{QUICK} --panel {member} --set slot.{agent}.min_p=0.1 --out refused"))
+        .refused(2, &["does not take the `min_p` that was set", "slot.AGENT.min_p"]);
+}
+
+#[test]
 fn an_endpoint_that_fails_costs_the_item_and_one_that_is_dead_or_forbidden_the_run() {
     let scratch = Scratch::new();
     scratch.questions(2);

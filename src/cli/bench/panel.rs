@@ -12,7 +12,7 @@ use crate::bench::environment::Environment;
 use crate::bench::output::OutputFormat;
 use crate::bench::panel::{EngineFigures, PanelFigures, PanelReport};
 use crate::cli::exit::Failure;
-use crate::cli::flags::{ExecutionFlags, PanelFlags, slots};
+use crate::cli::flags::{ExecutionFlags, PanelFlags};
 use crate::cli::options::SubsetFlags;
 use crate::cli::progress::Progress;
 use crate::cli::synthetic::SyntheticModels;
@@ -24,8 +24,8 @@ use crate::experiment::spec::Spec;
 use crate::panel::backbone::Description;
 use crate::panel::{DecodingMode, PanelError};
 use crate::synth::Shape;
+use crate::systems::Task;
 use crate::systems::in_flight::run_all;
-use crate::systems::{SystemConfig, Task};
 
 /// What random weights say fills whatever the grammar allows: this keeps records as long as trained models' are.
 const SYNTHETIC_RECORD_CHARS: usize = 32;
@@ -125,10 +125,8 @@ impl PanelBench {
             (Some(data), Some(format)) => (data, format),
             _ => (DEMO_PATH.into(), Format::Mcq),
         };
-        let (_, pairs) = slots(self.panel.set.clone());
-        let mut spec = Spec::new(SystemConfig::parse("medmad", &pairs)?, data, format)?;
+        let mut spec = self.panel.spec("medmad", data, format)?;
         spec.subset = self.subset.subset();
-        self.panel.apply(&mut spec);
         self.execution.apply(&mut spec)?;
         Ok(spec)
     }

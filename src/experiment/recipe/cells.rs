@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
+use super::manifest::RecipeManifest;
 use crate::diagnosis::Failure;
+use crate::panel::SamplingChoice;
 use crate::systems::SystemConfig;
 
 /// The folder of all cells in a recipe's folder.
@@ -21,6 +23,9 @@ pub struct Cell<'a> {
     pub panel: Vec<String>,
     /// Agents with a model of their own.
     pub slots: BTreeMap<String, String>,
+    pub sampling: SamplingChoice,
+    /// Agents with a sampling of their own.
+    pub slot_sampling: BTreeMap<String, SamplingChoice>,
 }
 
 impl Cell<'_> {
@@ -31,15 +36,14 @@ impl Cell<'_> {
     }
 }
 
-/// Every cell, in the order in which they run: cells of a dataset share calls, so they come one after another. `overrides`
-/// change a setting wherever a method's system has it.
+/// Every cell, in the order in which they run: cells of a dataset share calls, so they come one after another. What the
+/// manifest overrides holds wherever a method's system has the setting or the agent.
 ///
 /// # Errors
 /// A system or setting that does not exist; an override that no method has.
-pub fn cells<'a>(
-    recipe: &'a Recipe,
-    overrides: &BTreeMap<String, String>,
-) -> Result<Vec<Cell<'a>>, Failure> {
+pub fn cells(manifest: &RecipeManifest) -> Result<Vec<Cell<'_>>, Failure> {
+    let recipe = &manifest.recipe;
+    let overrides = &manifest.settings;
     let mut protocols = Vec::new();
     for method in &recipe.method {
         let mut settings = method.settings.clone();
@@ -55,14 +59,28 @@ pub fn cells<'a>(
     if let Some(key) = overrides.keys().find(|key| !has(key)) {
         return Err(RecipeError::NoSetting { key: key.clone() }.into());
     }
+    let seats = |system: &SystemConfig, agent: &String| {
+        system.slots().iter().any(|slot| slot.agent == *agent)
+    };
+    let mut agents = manifest.slots.keys().chain(manifest.slot_sampling.keys());
+    if let Some(agent) = agents.find(|agent| !protocols.iter().any(|one| seats(one, agent))) {
+        return Err(RecipeError::NoSetting { key: format!("slot.{agent}") }.into());
+    }
     let mut cells = Vec::new();
     for dataset in &recipe.dataset {
         for (method, protocol) in recipe.method.iter().zip(&protocols) {
+            let mut slots = slots(recipe, method)?;
+            let seated = manifest.slots.iter().filter(|(agent, _)| seats(protocol, agent));
+            slots.extend(seated.map(|(agent, model)| (agent.clone(), model.clone())));
+            let sampled = manifest.slot_sampling.iter();
+            let sampled = sampled.filter(|(agent, _)| seats(protocol, agent));
             cells.push(Cell {
                 method,
                 dataset,
                 panel: panel(recipe, method, protocol)?,
-                slots: slots(recipe, method)?,
+                slots,
+                sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
+                slot_sampling: sampled.map(|(agent, one)| (agent.clone(), *one)).collect(),
                 protocol: protocol.clone(),
             });
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{NoteColumn, RecipeError};
 use crate::data::Format;
 use crate::diagnosis::Failure;
-use crate::panel::DecodingMode;
+use crate::panel::{DecodingMode, SamplingChoice};
 
 // `RECIPES` and `IDS`, lists of ids that recipes run by default, drawn by `recipes/ids/draw.py`: every file by its name.
 include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
@@ -31,6 +31,9 @@ pub struct Recipe {
     pub readings: Vec<String>,
     #[serde(default)]
     pub paper: Paper,
+    /// How every agent samples, over its model's defaults.
+    #[serde(default)]
+    pub sampling: SamplingChoice,
     pub dataset: Vec<DatasetEntry>,
     pub method: Vec<MethodEntry>,
     /// Systems of others, whose published figures stand beside: rows without runs.
@@ -91,6 +94,9 @@ pub struct MethodEntry {
     pub slots: BTreeMap<String, usize>,
     #[serde(default)]
     pub settings: toml::Table,
+    /// How its agents sample, before what the recipe says.
+    #[serde(default)]
+    pub sampling: SamplingChoice,
     /// The method that it is set against, on notes.
     pub against: Option<String>,
     /// The paper's mean and standard deviation, by dataset.
@@ -190,6 +196,10 @@ impl Recipe {
         if self.runs == 0 || self.panel.is_empty() {
             return Err("`runs` and `panel` may not be empty".to_owned());
         }
+        let samplings = self.method.iter().map(|method| method.sampling);
+        for sampling in samplings.chain([self.sampling]) {
+            sampling.check()?;
+        }
         for dataset in &self.dataset {
             if let Some(list) = dataset.ids.as_deref().filter(|list| ids(list).is_none()) {
                 return Err(format!("dataset {}: no list of ids {list}", dataset.name));
@@ -261,6 +271,7 @@ mod tests {
             ("runs = 3", "runs = 0", "may not be empty"),
             ("decoding = ", "decodin = ", "unknown field"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
+            ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number above 0"),
         ];
         for (from, to, expected) in cases {
             let problem = problem(from, to);

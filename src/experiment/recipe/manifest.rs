@@ -9,6 +9,7 @@ use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
 use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
+use crate::panel::SamplingChoice;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "recipe.toml";
@@ -34,6 +35,15 @@ pub struct RecipeManifest {
     /// Settings that were changed wherever a system has them.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Agents that have another model wherever a method has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub slots: BTreeMap<String, String>,
+    /// How every agent samples, whatever the recipe says.
+    #[serde(default)]
+    pub sampling: SamplingChoice,
+    /// Agents that sample in a way of their own wherever a method has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub slot_sampling: BTreeMap<String, SamplingChoice>,
     pub recipe: Recipe,
 }
 
@@ -102,6 +112,8 @@ impl RecipeManifest {
                 ("--skip-bad-rows", begun.skip_bad_rows.to_string()),
                 ("prompts", begun.prompts.clone().unwrap_or_default()),
                 ("settings", settings(begun)),
+                ("slots", format!("{:?}", begun.slots)),
+                ("sampling", format!("{:?} {:?}", begun.sampling, begun.slot_sampling)),
                 ("runs", begun.recipe.runs.to_string()),
                 ("panel", begun.recipe.panel.join(",")),
                 ("decoding", format!("{} text", begun.recipe.decoding.adjective())),

@@ -49,7 +49,7 @@ impl RecipeRun {
     /// # Errors
     /// Whatever is missing or malformed.
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
-        let cells = cells(&self.manifest.recipe, &self.manifest.settings)?;
+        let cells = cells(&self.manifest)?;
         let specs: Vec<Spec> = cells.iter().map(|cell| self.spec(cell)).collect();
         let inputs = specs.iter().map(Spec::read);
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -88,6 +88,8 @@ impl RecipeRun {
             runs: manifest.recipe.runs,
             panel: cell.panel.clone(),
             slots: cell.slots.clone(),
+            sampling: cell.sampling,
+            slot_sampling: cell.slot_sampling.clone(),
             protocol: cell.protocol.clone(),
             seed: manifest.seed,
             decoding: manifest.recipe.decoding,

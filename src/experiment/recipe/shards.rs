@@ -61,7 +61,7 @@ pub fn merge_cells<'a>(
     folders: &[PathBuf],
     out: &Path,
 ) -> Result<Vec<(Cell<'a>, Executed)>, Failure> {
-    let cells = cells(&whole.recipe, &whole.settings)?;
+    let cells = cells(whole)?;
     for cell in &cells {
         for folder in folders {
             if !fs_err::exists(cell.directory(folder).join(results::FILE))? {

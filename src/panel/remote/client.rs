@@ -93,7 +93,7 @@ impl RemoteModel {
         match found {
             Ok(is_listed) => Ok(is_listed),
             Err(complaint) if [404, 405, 501].contains(&complaint.status) => Ok(None),
-            Err(complaint) => Err(self.explain(complaint)),
+            Err(complaint) => Err(self.explain(complaint, None)),
         }
     }
 
@@ -137,7 +137,7 @@ impl RemoteModel {
                 }
                 Err(complaint) => match reshaped(&complaint) {
                     Some(next) => forms = next,
-                    None => return Err(self.explain(complaint)),
+                    None => return Err(self.explain(complaint, Some(request))),
                 },
             }
         }
@@ -229,11 +229,16 @@ impl RemoteModel {
         }
     }
 
-    /// What a complaint means for a user.
-    fn explain(&self, complaint: Complaint) -> RemoteError {
+    /// What a complaint means for a user; it may blame how `request` is to be sampled.
+    fn explain(&self, complaint: Complaint, request: Option<&RemoteRequest>) -> RemoteError {
         let address = self.address.clone();
         let status = complaint.status;
+        let mut sent = request.into_iter().flat_map(|request| request.sampling.sent());
+        let blamed = sent.find(|name| matches!(status, 400 | 422) && complaint.blames(&[*name]));
         let message = self.transport.redact(complaint.message);
+        if let Some(parameter) = blamed {
+            return RemoteError::Sampling { address, parameter, status, message };
+        }
         let code = complaint.code.as_deref().unwrap_or_default();
         match code {
             "content_filter" | "content_policy_violation" => {

@@ -37,6 +37,8 @@ pub enum RemoteError {
     NotFound { address: Address, status: u16, message: String },
     #[error("{address} refuses the prompt (HTTP {status}): {message}")]
     Rejected { address: Address, status: u16, message: String },
+    #[error("{address} does not take the `{parameter}` that was set (HTTP {status}): {message}")]
+    Sampling { address: Address, parameter: &'static str, status: u16, message: String },
     #[error("{address} withheld the answer: {message}")]
     Filtered { address: Address, message: String },
     #[error("{address} answered with more than {most_bytes} bytes")]
@@ -68,6 +70,7 @@ impl RemoteError {
             | RemoteError::Schema { .. }
             | RemoteError::Denied { .. }
             | RemoteError::NotFound { .. }
+            | RemoteError::Sampling { .. }
             | RemoteError::Interrupted => false,
         }
     }
@@ -103,6 +106,9 @@ impl Diagnosis for RemoteError {
             RemoteError::NotFound { address, .. } => format!(
                 "check the model's name and the URL: {} lists what is there",
                 address.models()
+            ),
+            RemoteError::Sampling { parameter, .. } => format!(
+                "leave {parameter} to the endpoint: set it for other agents alone, as --set slot.AGENT.{parameter}=VALUE"
             ),
             RemoteError::Exhausted { .. } => {
                 "once the endpoint answers again, `wardround resume DIR` tries the item again"

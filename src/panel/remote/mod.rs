@@ -19,6 +19,7 @@ pub use self::address::Address;
 pub use self::client::{AVAILABLE, RemoteModel};
 pub use self::error::RemoteError;
 pub use self::key::ApiKey;
+use super::SamplingChoice;
 use crate::hub::OfflineReason;
 use crate::record::Grammar;
 use crate::record::{AnsweredBy, FinishReason, Message, Usage};
@@ -74,6 +75,8 @@ pub struct RemoteRequest {
     pub max_tokens: Option<usize>,
     /// Its low 31 bits are sent, which every server takes; the pauses between attempts derive from it too.
     pub seed: u64,
+    /// Its `seed` is not sent: it is in the request's.
+    pub sampling: SamplingChoice,
     /// Asked for as far as the server knows how; nothing here checks that it holds.
     pub grammar: Option<Grammar>,
     /// The chat template's `enable_thinking`, for servers that render one (vLLM, SGLang).

@@ -41,25 +41,29 @@ fn thinking(panel: &[MemberPlan]) -> &'static str {
 }
 
 fn sampling(member: &MemberPlan) -> String {
-    let temperature = match member.temperature {
-        None => return "as the provider decodes".into(),
-        Some(0.0) => return "greedy".into(),
-        Some(temperature) => temperature,
-    };
-    let optional = [
-        member.top_k.map(|k| format!("top-k {k}")),
-        member.top_p.map(|p| format!("top-p {p}")),
-        member.min_p.map(|p| format!("min-p {p}")),
+    let is_greedy = member.temperature == Some(0.0);
+    let named = [
+        member
+            .temperature
+            .map(|t| if is_greedy { "greedy".into() } else { format!("temperature {t}") }),
+        member.top_k.filter(|_| !is_greedy).map(|k| format!("top-k {k}")),
+        member.top_p.filter(|_| !is_greedy).map(|p| format!("top-p {p}")),
+        member.min_p.filter(|_| !is_greedy).map(|p| format!("min-p {p}")),
         member.repetition_penalty.map(|penalty| format!("repetition penalty {penalty}")),
+        member.seed.map(|seed| format!("random seed {seed}")),
+        member.is_remote().then(|| "the rest as the provider decodes".into()),
     ];
-    let mut parts = vec![format!("temperature {temperature}")];
-    parts.extend(optional.into_iter().flatten());
-    parts.join(", ")
+    let parts: Vec<String> = named.into_iter().flatten().collect();
+    match &parts[..] {
+        [_] if member.is_remote() => "as the provider decodes".into(),
+        parts => parts.join(", "),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::plan::Asked;
     use crate::report::tests::questions as debates;
 
     #[test]
@@ -70,6 +74,12 @@ mod tests {
         assert_eq!(sampling(&member), "temperature 0.6, top-k 20, top-p 0.95");
         member.temperature = Some(0.0);
         assert_eq!(sampling(&member), "greedy");
+        member.seed = Some(7);
+        assert_eq!(sampling(&member), "greedy, random seed 7");
+        let mut remote = MemberPlan::remote("doctor", "openai:m@http://box/v1", Asked::default());
+        assert_eq!(sampling(&remote), "as the provider decodes");
+        (remote.temperature, remote.top_p) = (Some(0.2), Some(1.0));
+        assert_eq!(sampling(&remote), "temperature 0.2, top-p 1, the rest as the provider decodes");
     }
 
     #[test]

@@ -34,7 +34,8 @@ impl MedMad {
 }
 
 impl System for MedMad {
-    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, a vote.
+    /// Independent first answers, up to `t_max` rounds of debate while the panel disagrees, or all of them with
+    /// `always_debate`, a vote.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
         let case = match self.settings.letters {
             Letters::Item => task.question()?,
@@ -46,7 +47,7 @@ impl System for MedMad {
         let mut rounds = vec![self.round_line(&case, 0, &records, &[], String::new())];
         let last = if self.settings.samples > 1 { 0 } else { self.settings.t_max };
         for round in 1..=last {
-            if consensus(&answers(&records)) {
+            if !self.settings.always_debate && consensus(&answers(&records)) {
                 break;
             }
             // A permutation of its own for every round, so that labels say nothing across rounds (§3, App. C.5).

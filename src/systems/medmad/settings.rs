@@ -78,6 +78,9 @@ pub struct Settings {
     /// Debate rounds at most; 0 votes on the initial answers.
     #[serde(deserialize_with = "whole::<0, 100, _, _>")]
     pub t_max: u32,
+    /// Whether a panel that agrees debates on, so that every question takes as many calls.
+    #[serde(with = "switch")]
+    pub always_debate: bool,
     /// Whether self-reported confidence weighs the votes and shows in the brief.
     #[serde(with = "switch")]
     pub confidence: bool,
@@ -103,6 +106,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             t_max: 3,
+            always_debate: false,
             confidence: true,
             counterfactual: Counterfactual::On,
             roles: Role::ALL,

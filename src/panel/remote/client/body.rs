@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{RemoteError, RemoteRequest};
 use super::forms::{Forms, Parameter};
+use crate::panel::SamplingChoice;
 use crate::record::Grammar;
 
 /// The name that a schema must have.
@@ -17,6 +18,8 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Turn<'a>>,
     n: u8,
+    #[serde(flatten)]
+    sampling: SamplingChoice,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +75,7 @@ pub fn write(
         model,
         messages: turns.collect(),
         n: 1,
+        sampling: SamplingChoice { seed: None, ..request.sampling },
         max_tokens: limit.filter(|_| has_old_name),
         max_completion_tokens: limit.filter(|_| !has_old_name),
         // Some servers keep it in 32 bits with a sign.
@@ -173,6 +177,24 @@ mod tests {
         for gone in ["max_tokens", "chat_template_kwargs", "seed"] {
             assert_eq!(body.get(gone), None);
         }
+    }
+
+    #[test]
+    fn sampling_is_sent_as_it_was_set_and_nothing_else_of_it() {
+        let sampling = SamplingChoice {
+            temperature: Some(0.2),
+            top_p: Some(1.0),
+            seed: Some(9),
+            ..SamplingChoice::default()
+        };
+        let request = RemoteRequest { sampling, ..request() };
+        let text =
+            String::from_utf8(write("m", &request, None, Forms::default()).unwrap()).unwrap();
+        assert!(text.contains(r#""n":1,"temperature":0.2,"top_p":1.0,"seed":7"#), "{text}");
+        assert!(!text.contains("top_k") && !text.contains("min_p"), "{text}");
+        let sampling = SamplingChoice { top_k: Some(0), min_p: Some(0.05), ..request.sampling };
+        let body = written(&RemoteRequest { sampling, ..request }, Forms::default());
+        assert_eq!((body["top_k"].as_u64(), body["min_p"].as_f64()), (Some(0), Some(0.05)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::super::fake_server::{Act, FakeServer, ok, said, status};
 use super::{GO, always, ask, open, options, request};
+use crate::panel::SamplingChoice;
 use crate::panel::remote::{RemoteError, RemoteOptions, RemoteRequest};
 use crate::record::Grammar;
 
@@ -54,6 +55,21 @@ fn a_prompt_that_is_refused_costs_its_item_at_once() {
         assert!(error.to_string().contains(said), "{error}");
         assert!(error.concerns_item(), "{error}");
         assert_eq!(requests, 1, "{error}");
+    }
+}
+
+#[test]
+fn a_sampling_parameter_that_an_endpoint_lacks_ends_the_run_by_name() {
+    let unknown = r#"{"error": {"message": "Unrecognized request argument supplied: top_k"}}"#;
+    let sampling =
+        SamplingChoice { top_k: Some(20), top_p: Some(0.9), ..SamplingChoice::default() };
+    for (sampling, blamed) in [(sampling, true), (SamplingChoice::default(), false)] {
+        let server = FakeServer::play(vec![status(400, unknown)]);
+        let request = RemoteRequest { sampling, ..request() };
+        let error = open(&server, options()).complete(&request, &GO).unwrap_err();
+        assert_eq!(error.to_string().contains("does not take the `top_k` that was set"), blamed);
+        assert_eq!(error.concerns_item(), !blamed);
+        assert_eq!(server.requests().len(), 1);
     }
 }
 

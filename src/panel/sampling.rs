@@ -1,0 +1,164 @@
+//! Sampling parameters that a run sets, over the model's own or an endpoint's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Sampling;
+
+/// What a run or a slot sets. What is `None` is the model's own default; to an endpoint it is not sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SamplingChoice {
+    /// 0 is greedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// 1 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f32>,
+    /// 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// 0 is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_p: Option<f32>,
+    /// In place of the run's random seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// The names of the parameters that endpoints are sent, as they and `--set slot.AGENT.NAME=VALUE` spell them.
+pub const NAMES: [&str; 4] = ["temperature", "top_p", "top_k", "min_p"];
+
+impl SamplingChoice {
+    /// `defaults` with what was chosen in their place.
+    pub fn over(self, defaults: Sampling) -> Sampling {
+        Sampling {
+            temperature: self.temperature.unwrap_or(defaults.temperature),
+            top_k: self.top_k.map_or(defaults.top_k, |k| Some(k).filter(|k| *k > 0)),
+            top_p: self.top_p.map_or(defaults.top_p, |p| Some(p).filter(|p| *p < 1.0)),
+            min_p: self.min_p.map_or(defaults.min_p, |p| Some(p).filter(|p| *p > 0.0)),
+            ..defaults
+        }
+    }
+
+    /// What was chosen, and what `other` chose beside it.
+    pub fn or(self, other: SamplingChoice) -> SamplingChoice {
+        SamplingChoice {
+            temperature: self.temperature.or(other.temperature),
+            top_p: self.top_p.or(other.top_p),
+            top_k: self.top_k.or(other.top_k),
+            min_p: self.min_p.or(other.min_p),
+            seed: self.seed.or(other.seed),
+        }
+    }
+
+    /// The names of what an endpoint is sent.
+    pub fn sent(&self) -> impl Iterator<Item = &'static str> {
+        let is_set = [
+            self.temperature.is_some(),
+            self.top_p.is_some(),
+            self.top_k.is_some(),
+            self.min_p.is_some(),
+        ];
+        NAMES.into_iter().zip(is_set).filter_map(|(name, is_set)| is_set.then_some(name))
+    }
+
+    /// Sets the parameter of this name.
+    ///
+    /// # Errors
+    /// What was expected: one of the names, or a value in the parameter's range.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "temperature" => self.temperature = Some(temperature(value)?),
+            "top_p" => self.top_p = Some(top_p(value)?),
+            "top_k" => self.top_k = Some(value.parse().map_err(|_| "expected a whole number")?),
+            "min_p" => self.min_p = Some(share(value)?),
+            "seed" => self.seed = Some(value.parse().map_err(|_| "expected a whole number")?),
+            _ => return Err(format!("expected {} or seed", NAMES.join(", "))),
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// A value out of its range, by name.
+    pub fn check(&self) -> Result<(), String> {
+        let texts = [
+            ("temperature", self.temperature.map(|t| t.to_string())),
+            ("top_p", self.top_p.map(|p| p.to_string())),
+            ("min_p", self.min_p.map(|p| p.to_string())),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                let set = SamplingChoice::default().set(name, &text);
+                set.map_err(|expected| format!("{name} is {text}: {expected}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sampling temperature, as flags and settings take it.
+///
+/// # Errors
+/// What is none.
+pub fn temperature(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok();
+    let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
+    number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
+}
+
+/// A share of probability to sample from.
+///
+/// # Errors
+/// What is none.
+pub fn top_p(text: &str) -> Result<f32, String> {
+    let number = share(text).ok().filter(|share| *share > 0.0);
+    number.ok_or_else(|| "expected a number above 0, up to 1".to_owned())
+}
+
+/// A number from 0 to 1.
+///
+/// # Errors
+/// What is none.
+pub fn share(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_chosen_goes_before_the_default_and_a_filter_can_be_off() {
+        let defaults = Sampling { top_k: Some(50), top_p: Some(0.9), ..Sampling::default() };
+        let mut chosen = SamplingChoice::default();
+        assert_eq!(chosen.over(defaults), defaults);
+        for (name, value) in
+            [("temperature", "0.2"), ("top_p", "1"), ("top_k", "0"), ("min_p", "0.05")]
+        {
+            chosen.set(name, value).unwrap();
+        }
+        let expected = Sampling {
+            temperature: 0.2,
+            top_k: None,
+            top_p: None,
+            min_p: Some(0.05),
+            ..Sampling::default()
+        };
+        assert_eq!(chosen.over(defaults), expected);
+        let seeded = SamplingChoice { seed: Some(7), top_k: Some(9), ..SamplingChoice::default() };
+        assert_eq!(chosen.or(seeded), SamplingChoice { seed: Some(7), ..chosen });
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        let refused = |name, value| SamplingChoice::default().set(name, value).unwrap_err();
+        assert_eq!(refused("temperature", "-1"), "expected a number of at least 0");
+        assert_eq!(refused("top_p", "0"), "expected a number above 0, up to 1");
+        assert_eq!(refused("min_p", "2"), "expected a number from 0 to 1");
+        assert_eq!(refused("top_k", "-1"), "expected a whole number");
+        assert_eq!(refused("topk", "1"), "expected temperature, top_p, top_k, min_p or seed");
+        let chosen = SamplingChoice { top_p: Some(2.0), ..SamplingChoice::default() };
+        assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number above 0, up to 1");
+    }
+}
