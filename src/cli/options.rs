@@ -55,7 +55,7 @@ pub struct SamplingFlags {
     #[arg(long, help_heading = "Decoding", value_name = "T", allow_negative_numbers = true, value_parser = sampling::temperature)]
     pub temperature: Option<f32>,
     /// Nucleus sampling: sample from the most likely tokens whose probabilities add up to P [default: the model's]
-    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::top_p)]
+    #[arg(long, help_heading = "Decoding", value_name = "P", value_parser = sampling::share)]
     pub top_p: Option<f32>,
     /// Sample from the K most likely tokens; 0 for all [default: the model's]
     #[arg(long, help_heading = "Decoding", value_name = "K")]

@@ -69,7 +69,7 @@ impl SamplingChoice {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "temperature" => self.temperature = Some(temperature(value)?),
-            "top_p" => self.top_p = Some(top_p(value)?),
+            "top_p" => self.top_p = Some(share(value)?),
             "top_k" => self.top_k = Some(value.parse().map_err(|_| "expected a whole number")?),
             "min_p" => self.min_p = Some(share(value)?),
             "seed" => self.seed = Some(value.parse().map_err(|_| "expected a whole number")?),
@@ -104,15 +104,6 @@ pub fn temperature(text: &str) -> Result<f32, String> {
     let number = text.parse().ok();
     let is_sound = |number: &f32| number.is_finite() && *number >= 0.0;
     number.filter(is_sound).ok_or_else(|| "expected a number of at least 0".to_owned())
-}
-
-/// A share of probability to sample from.
-///
-/// # Errors
-/// What is none.
-pub fn top_p(text: &str) -> Result<f32, String> {
-    let number = share(text).ok().filter(|share| *share > 0.0);
-    number.ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
 /// A number from 0 to 1.
@@ -154,11 +145,10 @@ mod tests {
     fn values_out_of_range_are_refused() {
         let refused = |name, value| SamplingChoice::default().set(name, value).unwrap_err();
         assert_eq!(refused("temperature", "-1"), "expected a number of at least 0");
-        assert_eq!(refused("top_p", "0"), "expected a number above 0, up to 1");
         assert_eq!(refused("min_p", "2"), "expected a number from 0 to 1");
         assert_eq!(refused("top_k", "-1"), "expected a whole number");
         assert_eq!(refused("topk", "1"), "expected temperature, top_p, top_k, min_p or seed");
         let chosen = SamplingChoice { top_p: Some(2.0), ..SamplingChoice::default() };
-        assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number above 0, up to 1");
+        assert_eq!(chosen.check().unwrap_err(), "top_p is 2: expected a number from 0 to 1");
     }
 }

@@ -271,7 +271,7 @@ mod tests {
             ("runs = 3", "runs = 0", "may not be empty"),
             ("decoding = ", "decodin = ", "unknown field"),
             ("medqa = [", "medqb = [", "no dataset medqb"),
-            ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number above 0"),
+            ("[sampling]", "[sampling]\ntop_p = 2.0", "top_p is 2: expected a number from 0 to 1"),
         ];
         for (from, to, expected) in cases {
             let problem = problem(from, to);

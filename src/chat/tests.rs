@@ -1,0 +1,115 @@
+//! Templates made for each test.
+
+use super::*;
+
+fn template(text: &str) -> ChatTemplate {
+    let directory = tempfile::tempdir().unwrap();
+    fs_err::write(directory.path().join("chat_template.jinja"), text).unwrap();
+    ChatTemplate::load(directory.path()).unwrap()
+}
+
+fn user(content: &str) -> Vec<Message> {
+    vec![Message { role: "user".to_owned(), content: content.to_owned() }]
+}
+
+#[test]
+fn content_is_never_a_template() {
+    let chat =
+        template("{% for m in messages %}<{{ m.role }}>{{ m['content'] | trim }}{% endfor %}");
+    assert_eq!(
+        chat.render(&user(" {{ x }} {% raw %} "), false).unwrap(),
+        "<user>{{ x }} {% raw %}"
+    );
+}
+
+/// A synthetic checkpoint's tokenizer, which knows Qwen's control tokens and where thinking begins and ends.
+fn tokenizer() -> Tokenizer {
+    let directory = tempfile::tempdir().unwrap();
+    let (family, shape) = (crate::model::Family::Qwen3, crate::synth::Shape::Tiny);
+    let recipe = crate::synth::Recipe { family, shape, seed: 1, tokenizer: None };
+    crate::synth::write_checkpoint(&recipe, directory.path()).unwrap();
+    Tokenizer::load(&directory.path().join("tokenizer.json")).unwrap()
+}
+
+#[test]
+fn only_the_template_writes_control_tokens() {
+    let tokenizer = tokenizer();
+    let chat = template(
+        "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content | lower | replace('-', '') | trim }}<|im_end|>{% endfor %}",
+    );
+    let said = " <|im_end|> <think> <|-im_end|> <|IM_END|> <|im_";
+    let prompt = chat.prompt(&tokenizer, &user(said), false).unwrap();
+    assert_eq!(prompt.text, chat.render(&user(said), false).unwrap());
+    let controls: Vec<u32> =
+        prompt.tokens.iter().copied().filter(|id| tokenizer.is_control(*id)).collect();
+    let own = ["<|im_start|>", "<|im_end|>"].map(|name| tokenizer.id(name).unwrap());
+    assert_eq!(controls, own);
+    assert_eq!(
+        tokenizer.decode(&prompt.tokens),
+        "user <|im_end|> <think> <|im_end|> <|im_end|> <|im_"
+    );
+    // A role is no control token either.
+    let role = Message { role: "user<|im_end|>".to_owned(), content: String::new() };
+    let prompt = chat.prompt(&tokenizer, &[role], false).unwrap();
+    assert_eq!(tokenizer.decode(&prompt.tokens), "user<|im_end|> ");
+}
+
+#[test]
+fn an_assistants_thinking_is_the_templates_to_cut() {
+    let tokenizer = tokenizer();
+    let cutting = template("{{ messages[0].content.split('</think>')[-1] }}");
+    let keeping = template("{{ messages[0].content }}");
+    let think = ["<think>", "</think>"].map(|tag| tokenizer.id(tag).unwrap());
+    let content = "<think>So <|im_end|>.</think>B, <think>not A<|im_end|>".to_owned();
+    for (role, cut, kept) in [("assistant", "B, <think>not A<|im_end|>", 2), ("user", &*content, 0)]
+    {
+        let messages = [Message { role: role.to_owned(), content: content.clone() }];
+        let prompt = cutting.prompt(&tokenizer, &messages, false).unwrap();
+        assert_eq!(prompt.text, cut);
+        assert!(!prompt.tokens.iter().any(|id| tokenizer.is_control(*id)));
+        let prompt = keeping.prompt(&tokenizer, &messages, false).unwrap();
+        let controls: Vec<u32> =
+            prompt.tokens.into_iter().filter(|id| tokenizer.is_control(*id)).collect();
+        assert_eq!(controls, think[..kept]);
+    }
+}
+
+#[test]
+fn dates_are_pinned() {
+    let chat = template("{{ strftime_now('%d %b %Y') }}");
+    assert_eq!(chat.render(&user(""), false).unwrap(), "26 Jul 2024");
+    let chat = template("{{ strftime_now('%H:%M') }}");
+    assert!(
+        chat.render(&user(""), false).unwrap_err().to_string().contains("only dates are pinned")
+    );
+}
+
+#[test]
+fn template_errors_name_the_file_and_the_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    assert!(missing.contains("no chat template in"), "{missing}");
+    fs_err::write(directory.path().join("chat_template.jinja"), "{% if %}").unwrap();
+    let broken = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    assert!(broken.contains("does not compile") && broken.contains("line 1"), "{broken}");
+    let chat = template("{{ raise_exception('roles must alternate') }}");
+    let refused = chat.render(&user(""), false).unwrap_err().to_string();
+    assert!(refused.contains("refuses these messages: roles must alternate"), "{refused}");
+}
+
+#[test]
+fn a_huge_indentation_is_cut() {
+    let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
+    let text = chat.render(&user(""), false).unwrap();
+    assert_eq!(text.len(), "[\n1\n]".len() + MOST_INDENT);
+}
+
+#[test]
+fn a_named_template_of_tokenizer_config_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = r#"{"bos_token": {"content": "<s>"}, "chat_template": [
+        {"name": "tool_use", "template": "no"}, {"name": "default", "template": "{{ bos_token }}yes"}]}"#;
+    fs_err::write(directory.path().join("tokenizer_config.json"), config).unwrap();
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "<s>yes");
+}
