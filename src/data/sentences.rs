@@ -19,6 +19,8 @@ const ABBREVIATIONS: [&str; 20] = [
 const CLEAR: u32 = 10;
 /// Between blanks.
 const LIKELY: u32 = 2;
+/// A line break as some published rows spell it.
+const ESCAPED: &str = "\\n";
 /// Without one of its blanks, as in `ago.1 He` and `، 3و`.
 const JOINED: u32 = 1;
 
@@ -43,7 +45,7 @@ pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     let ends = places.iter().skip(1).map(|(start, _)| *start);
     let ends = ends.chain([text.len()]);
     let sentences = places.iter().zip(ends);
-    sentences.map(|((_, from), to)| text[*from..to].trim()).collect()
+    sentences.map(|((_, from), to)| without_blanks_after(text[*from..to].trim())).collect()
 }
 
 /// The sentences of a text that numbers them; of any other those that `otherwise` finds.
@@ -123,21 +125,26 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
 
 /// How likely a number begins a sentence between these two texts; `None` where it does not.
 fn worth((before, number, after): (&str, &str, &str), plain: &Pairs<'_>) -> Option<u32> {
-    let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
-    let precedes_blank = after.starts_with(char::is_whitespace);
-    let word_before = before.trim_end();
+    let follows_blank =
+        before.is_empty() || before.ends_with(char::is_whitespace) || before.ends_with(ESCAPED);
+    let precedes_blank = after.starts_with(char::is_whitespace) || after.starts_with(ESCAPED);
+    let word_before = without_blanks_after(before);
     let follows_punctuation = word_before.is_empty() || word_before.ends_with(is_punctuation);
+    let last = word_before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let next = without_blanks_before(after).split_whitespace().next().unwrap_or_default();
+    let is_added = plain.contains(&(last, next));
     if follows_blank && precedes_blank {
-        let last = word_before.rsplit(char::is_whitespace).next().unwrap_or_default();
-        let next = after.split_whitespace().next().unwrap_or_default();
         let is_text = plain.contains(&(last, number)) && plain.contains(&(number, next));
-        let is_added = plain.contains(&(last, next));
         return match (is_added, is_text) {
             (false, true) => None,
             (true, false) => Some(CLEAR),
             _ if follows_punctuation => Some(CLEAR),
             _ => Some(LIKELY),
         };
+    }
+    // Where one blank is missing, the text without numbers knows it.
+    if is_added && (follows_blank || precedes_blank) {
+        return Some(CLEAR);
     }
     // Not the decimals of 7.1.
     let mut last_two = before.chars().rev();
@@ -147,6 +154,22 @@ fn worth((before, number, after): (&str, &str, &str), plain: &Pairs<'_>) -> Opti
     let is_joined = (joins_before && (precedes_blank || joins_after))
         || (follows_blank && joins_after && follows_punctuation && !before.is_empty());
     is_joined.then_some(JOINED)
+}
+
+fn without_blanks_after(text: &str) -> &str {
+    let mut rest = text.trim_end();
+    while let Some(shorter) = rest.strip_suffix(ESCAPED) {
+        rest = shorter.trim_end();
+    }
+    rest
+}
+
+fn without_blanks_before(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(shorter) = rest.strip_prefix(ESCAPED) {
+        rest = shorter.trim_start();
+    }
+    rest
 }
 
 /// Of the ways to find 0, 1, 2, … one after the other, from the first mark on, the one of the highest worth: each number's
@@ -305,6 +328,23 @@ mod tests {
             numbered(text, plain),
             ["He has type 1 diabetes, grade: 2 by some.", "BP 120/80", "He is 3 feet tall."]
         );
+    }
+
+    #[test]
+    fn a_number_after_a_line_break_that_is_spelt_out_is_found() {
+        let text = r"0 He is ill. 1 Tests show:\n2 Hb 3 g/dL\n3 Na 140\n 4 Rest.\n";
+        assert_eq!(
+            numbered(text, ""),
+            ["He is ill.", "Tests show:", "Hb 3 g/dL", "Na 140", "Rest."]
+        );
+    }
+
+    #[test]
+    fn a_number_that_sticks_to_a_word_is_found_by_the_text_without_numbers() {
+        let plain = "Hb 13 g/dL Na 140 mmol/L K 4 now.";
+        let text = "0 Hb 13 g/dL1 Na 140 mmol/L 2K 4 now.";
+        assert_eq!(numbered(text, plain), ["Hb 13 g/dL", "Na 140 mmol/L", "K 4 now."]);
+        assert_eq!(numbered(text, ""), [text.trim_start_matches("0 ")]);
     }
 
     #[test]

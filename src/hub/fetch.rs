@@ -72,6 +72,7 @@ pub fn fetch_repository(
     fetch.finish()
 }
 
+#[expect(clippy::disallowed_methods, reason = "the hub's own addressing opens no connection here")]
 fn connect<'a>(repository: &'a Repository, options: &HubOptions) -> Result<Hub<'a>, HubError> {
     let environment = &options.environment;
     let token = environment.token()?;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use wardround::analysis::mediqa_corr::submission::Submission;
-use wardround::data::{Format, load};
+use wardround::data::{BadRows, Format, load, load_with};
 use wardround::experiment::recipe::file::Recipe;
+use wardround::hub::DatasetCard;
 
 use super::damage::{damaged, damaged_text, withstands};
 
@@ -16,6 +17,10 @@ fn file_withstands(name: &str, format: Format, good: &[&str]) {
         std::fs::write(&path, bytes).unwrap();
         if let Ok(dataset) = load(&path, format) {
             assert!(!dataset.items.is_empty());
+        }
+        match load_with(&path, format, BadRows::Skip) {
+            Ok(dataset) => assert!(!dataset.items.is_empty()),
+            Err(error) => assert!(error.to_string().chars().count() < 1000, "{error}"),
         }
     });
 }
@@ -111,5 +116,13 @@ fn recipes() {
         .map(|name| std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap());
     withstands("recipe", damaged_text(good), |text| {
         let _ = Recipe::parse(&text, "recipe.toml");
+    });
+}
+
+#[test]
+fn cards_of_datasets() {
+    let card = include_str!("../../datasets/medguards-keywords.toml");
+    withstands("datasets/medguards-keywords.toml", damaged_text(&[card]), |text| {
+        let _ = DatasetCard::parse(&text, Path::new("card.toml"));
     });
 }

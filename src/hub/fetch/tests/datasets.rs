@@ -180,7 +180,7 @@ fn a_changed_byte_is_refused_and_leaves_nothing() {
     let error = fetched.fetch(&card).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with(&format!("{QUESTIONS} from http://127.0.0.1:")), "{text}");
-    assert!(text.contains(&sha256(&questions())) && text.contains(&"0".repeat(64)), "{text}");
+    assert!(text.contains(&sha256(questions())) && text.contains(&"0".repeat(64)), "{text}");
     assert!(error.hint().unwrap().contains("do not trust the source"));
     assert_eq!(fs_err::read_dir(fetched.to().join("medqa")).unwrap().count(), 0);
 }
