@@ -17,6 +17,8 @@ const ABBREVIATIONS: [&str; 20] = [
 
 /// What a place is worth where a number stands after punctuation, or where the text without numbers has none.
 const CLEAR: u32 = 10;
+/// Where a line begins.
+const LINE: u32 = 5;
 /// Between blanks.
 const LIKELY: u32 = 2;
 /// A line break as some published rows spell it.
@@ -36,7 +38,11 @@ const JOINED: u32 = 1;
 pub(super) fn numbered<'a>(text: &'a str, plain: &str) -> Vec<&'a str> {
     let places = match place_in_lines(text, 0, 1) {
         Some(_) => places_in_lines(text),
-        None => chain(&marks(text, &pairs(plain))),
+        // A blank and a line break in place of what is spelt out move nothing.
+        None => {
+            let [text, plain] = [text, plain].map(|text| text.replace(ESCAPED, " \n"));
+            chain(&marks(&text, &pairs(&plain)))
+        }
     };
     let is_whole = places.first().is_some_and(|(start, _)| text[..*start].trim().is_empty());
     if !is_whole {
@@ -125,25 +131,30 @@ fn marks(text: &str, plain: &Pairs<'_>) -> Vec<Mark> {
 
 /// How likely a number begins a sentence between these two texts; `None` where it does not.
 fn worth((before, number, after): (&str, &str, &str), plain: &Pairs<'_>) -> Option<u32> {
-    let follows_blank =
-        before.is_empty() || before.ends_with(char::is_whitespace) || before.ends_with(ESCAPED);
-    let precedes_blank = after.starts_with(char::is_whitespace) || after.starts_with(ESCAPED);
-    let word_before = without_blanks_after(before);
+    let follows_blank = before.is_empty() || before.ends_with(char::is_whitespace);
+    let precedes_blank = after.starts_with(char::is_whitespace);
+    let word_before = before.trim_end();
     let follows_punctuation = word_before.is_empty() || word_before.ends_with(is_punctuation);
-    let last = word_before.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let next = without_blanks_before(after).split_whitespace().next().unwrap_or_default();
+    // Words are looked for at their ends alone, so each is read once.
+    let (last, next) = match follows_blank || precedes_blank {
+        true => (word_before.rsplit(char::is_whitespace).next(), after.split_whitespace().next()),
+        false => (None, None),
+    };
+    let (last, next) = (last.unwrap_or_default(), next.unwrap_or_default());
     let is_added = plain.contains(&(last, next));
     if follows_blank && precedes_blank {
+        let begins_line = before.trim_end_matches([' ', '\t']).ends_with('\n');
         let is_text = plain.contains(&(last, number)) && plain.contains(&(number, next));
         return match (is_added, is_text) {
             (false, true) => None,
             (true, false) => Some(CLEAR),
             _ if follows_punctuation => Some(CLEAR),
+            _ if begins_line => Some(LINE),
             _ => Some(LIKELY),
         };
     }
     // Where one blank is missing, the text without numbers knows it.
-    if is_added && (follows_blank || precedes_blank) {
+    if is_added {
         return Some(CLEAR);
     }
     // Not the decimals of 7.1.
@@ -160,14 +171,6 @@ fn without_blanks_after(text: &str) -> &str {
     let mut rest = text.trim_end();
     while let Some(shorter) = rest.strip_suffix(ESCAPED) {
         rest = shorter.trim_end();
-    }
-    rest
-}
-
-fn without_blanks_before(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(shorter) = rest.strip_prefix(ESCAPED) {
-        rest = shorter.trim_start();
     }
     rest
 }
@@ -352,6 +355,8 @@ mod tests {
         let text: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
         assert_eq!(numbered(&text.join(" "), "").len(), 99_999);
         assert_eq!(numbered(&"0 1 ".repeat(100_000), "").len(), 2);
+        assert_eq!(numbered(&format!("0 {}", "1a".repeat(100_000)), "a a").len(), 1);
+        assert_eq!(numbered(&r"0\n1\n".repeat(100_000), "a a").len(), 2);
     }
 
     #[test]
