@@ -207,7 +207,7 @@ def aligned(sentences, words, language, aligner):
     return ratios.index(best) if best > 0 else None
 
 
-# ROUGE: F of n-grams of 1 and 2 words, and of subsequences. `rouge` takes sets and keeps its F from a division by 0.
+# ROUGE: F of n-grams of 1 and 2 words, and of subsequences; last the recall of words. `rouge` takes sets and keeps its F from a division by 0.
 
 
 def f_of_sets(found, wanted, common):
@@ -242,7 +242,7 @@ def one_longest(a, b):
 def rouge(candidate, reference):
     sides = [[" ".join(one.split()).split(" ") for one in text.split(".") if one] for text in (candidate, reference)]
     if not all(sides):
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0
     union = set()
     for one in sides[1]:
         for other in sides[0]:
@@ -258,7 +258,7 @@ def rouge_of_chinese(candidate, reference):
             text = re.sub(mark, r"\1\n\2", text)
         sides.append([" ".join(one.split()).split(" ") for one in text.rstrip().split("\n") if one])
     if not all(sides):
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0
     candidate, reference = (sum(side, []) for side in sides)
     return sets_and(sides, longest_common(reference, candidate), False)
 
@@ -268,7 +268,8 @@ def sets_and(sides, common, as_sets):
     grams = [[set(n_grams(side, n)) for side in words] for n in (1, 2)]
     figures = [f_of_sets(len(found), len(wanted), len(found & wanted)) for found, wanted in grams]
     lengths = map(len, grams[0] if as_sets else words)
-    return *figures, f_of_sets(*lengths, common)
+    found, wanted = grams[0]
+    return *figures, f_of_sets(*lengths, common), len(found & wanted) / len(wanted) if wanted else 0.0
 
 
 def rouge_of_stems(candidate, reference):
@@ -278,7 +279,8 @@ def rouge_of_stems(candidate, reference):
         found, wanted = (Counter(n_grams(side, n)) for side in sides)
         figures.append((sum((found & wanted).values()), sum(found.values()), sum(wanted.values())))
     figures.append((longest_common(sides[1], sides[0]), len(sides[0]), len(sides[1])))
-    return tuple(f_of_counts(*figure) for figure in figures)
+    common, _, wanted = figures[0]
+    return *(f_of_counts(*figure) for figure in figures), common / wanted if wanted else 0.0
 
 
 def f_of_counts(common, found, wanted):

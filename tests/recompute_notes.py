@@ -14,6 +14,7 @@ import math
 import sys
 import tomllib
 from array import array
+from collections import Counter
 from functools import cache, reduce
 from operator import add, mul
 from pathlib import Path
@@ -24,8 +25,9 @@ from recompute_recipe import RESAMPLES, SEED, Difference, below, over_runs, quan
 
 SOURCES = ["single", "agreement", "arbitration", "vote"]
 STAGES = ["detection", "localisation", "correction"]
-PLAIN, STEMMED = ["rouge1", "rouge2", "rougeL"], ["rouge1_stemmed", "rouge2_stemmed", "rougeL_stemmed"]
-LEARNED = {"bertscore", "bleurt", "aggregate", "kpcs"}
+PLAIN = ["rouge1", "rouge2", "rougeL", "rouge1_recall"]
+STEMMED = ["rouge1_stemmed", "rouge2_stemmed", "rougeL_stemmed", "rouge1_stemmed_recall"]
+LEARNED = {"bertscore", "bertscore_multilingual", "bleurt", "aggregate", "kpcs"}
 
 
 def total(values):
@@ -80,6 +82,28 @@ class Run:
                 continue
             same(where, {key: item[key] for key in note.outcome}, note.outcome)
             same(f"{where}: calls", (item["calls"], sorted(note.calls)), (len(note.used), sorted(note.used)))
+
+    def units(self):
+        """Each graded note's unit: MEDEC's notes that share three fifths of their words are one."""
+        places = list(range(len(self.graded)))
+        if self.dataset["format"] != "medec":
+            return places
+        lines = (self.directory / "dataset.jsonl").read_text().split("\n")
+        texts = {one["item"]: one["text"] for one in map(json.loads, filter(None, lines))}
+        bags = [Counter(texts[item].split()) for item in self.graded]
+        for later, bag in enumerate(bags):
+            for earlier in range(later):
+                both = bags[earlier].total() + bag.total()
+                if both and 20 * (bags[earlier] & bag).total() >= 6 * both:
+                    ends = places[earlier], places[later]
+                    places = [min(ends) if place == max(ends) else place for place in places]
+        return places
+
+    def near_duplicates(self):
+        groups = {}
+        for unit, item in zip(self.units(), self.graded):
+            groups.setdefault(unit, []).append(item)
+        return [groups[unit] for unit in sorted(groups) if len(groups[unit]) > 1]
 
     def each(self, of):
         return [[of(item) for item in run] for run in self.runs]
@@ -211,7 +235,8 @@ def check_correction(where, found, run):
     same(f"{where}.keywords_are_changed_words", found["keywords_are_changed_words"], not any(keywords))
     languages = {item["language"] for notes in run.runs for item in notes}
     of_pairs = {item["language"] for notes in run.runs for item in notes if sides(item)}
-    expected = PLAIN + (STEMMED if "english" in languages and of_pairs <= {"english"} else [])
+    stemmed = STEMMED if "english" in languages and of_pairs <= {"english"} else []
+    expected = PLAIN[:3] + stemmed[:3] + PLAIN[3:] + stemmed[3:]
     names = [one["measure"] for one in found["measures"]]
     same(f"{where}.measures", [name for name in names if name not in LEARNED], expected)
     for one in found["measures"]:
@@ -320,13 +345,23 @@ def draws(count):
     return [array("I", (below(random, count) for _ in range(count))) for _ in range(RESAMPLES)]
 
 
-def estimate(values):
-    """The mean with its interval, and the two-sided P-value that it is 0."""
-    means = sorted(total(map(values.__getitem__, sample)) / len(values) for sample in draws(len(values)))
+def estimate(values, units):
+    """The mean with its interval, and the P-values that it is 0, and that it is 0 or less. Values of a unit are drawn together."""
+    groups = {}
+    for unit, value in zip(units, values, strict=True):
+        groups.setdefault(unit, []).append(value)
+    sums, sizes = [total(group) for group in groups.values()], [len(group) for group in groups.values()]
+
+    def resampled(sample):
+        return total(map(sums.__getitem__, sample)) / sum(map(sizes.__getitem__, sample))
+
+    means = sorted(map(resampled, draws(len(sums))))
     tails = sum(one <= 0.0 for one in means), sum(one >= 0.0 for one in means)
     interval = {"mean": mean(values), "low": quantile(means, 0.025), "high": quantile(means, 0.975)}
-    p_value = min(2.0 * ((1 + min(tails)) / (1 + RESAMPLES)), 1.0)
-    return interval | {"n_questions": len(values), "n_units": len(values)}, p_value
+    two_sided = min(2.0 * ((1 + min(tails)) / (1 + RESAMPLES)), 1.0)
+    one_sided = (1 + tails[0]) / (1 + RESAMPLES)
+    p_values = {"two_sided": two_sided, "one_sided": one_sided}
+    return interval | {"n_questions": len(values), "n_units": len(sums)}, p_values
 
 
 def over_notes(runs):
@@ -335,10 +370,16 @@ def over_notes(runs):
 
 
 def columns(run):
+    """Each column's values by note, and its mean over the pairs."""
     measure = "rouge1_stemmed" if run.dataset["format"] == "medec" else "rouge1"
     scores = parts(run, measure)
     found = {"detection": over_notes(run.each(is_detected)), "localisation": over_notes(run.each(is_located))}
-    return found | {"rouge1": scores and over_notes([[score for score, _ in notes] for notes in scores])}
+    found = {name: (values, mean(values)) for name, values in found.items()}
+    if scores:
+        pairs = [[score for score, is_pair in notes if is_pair] for notes in scores]
+        over_pairs = mean([mean(one) for one in pairs]) if all(pairs) else None
+        found["rouge1"] = over_notes([[score for score, _ in notes] for notes in scores]), over_pairs
+    return found
 
 
 def student(t, degrees):
@@ -356,15 +397,29 @@ def student(t, degrees):
 def check_gain(row, own, base):
     where = f"{row['method']} over {row['baseline']} on {row['dataset']}"
     same(f"{where}: notes", own.graded, base.graded)
+    units = own.units()
     own, base = columns(own), columns(base)
     missing = [name for name in row["columns"] if own.get(name) is None or base.get(name) is None]
     if missing:
         left_out.add(f"gains on {row['dataset']}, which take {', '.join(missing)}")
         return
-    same(f"{where}: columns", row["columns"], [name for name in own if own[name] and base[name]])
-    pairs = [(own[name], base[name]) for name in row["columns"]]
-    means = [(mean(a), mean(b)) for a, b in pairs]
-    sums, count = [total(side) for side in zip(*means)], float(len(pairs))
+    same(f"{where}: columns", row["columns"], [name for name in own if name in base])
+    pairs = [(own[name][0], base[name][0]) for name in row["columns"]]
+    check_means(f"{where}, composites", row["composites"], [(mean(a), mean(b)) for a, b in pairs])
+    over_pairs = [(own[name][1], base[name][1]) for name in row["columns"]]
+    if any(None in both for both in over_pairs):
+        same(f"{where}, pairs", row["pairs"], None)
+    else:
+        check_means(f"{where}, pairs", row["pairs"], over_pairs)
+    count = float(len(pairs))
+    by_note = [total((a[note] - b[note]) / count for a, b in pairs) for note in range(len(pairs[0][0]))]
+    difference, p_values = estimate(by_note, units)
+    same(f"{where}: difference", row["difference"], difference)
+    same(f"{where}: P-values of the bootstrap", row["bootstrap"], p_values)
+
+
+def check_means(where, row, means):
+    sums, count = [total(side) for side in zip(*means)], float(len(means))
     same(f"{where}: average", row["average"], [one / count for one in sums])
     same(f"{where}: Δ%", row["delta_percent"], 100.0 * (sums[0] / sums[1] - 1.0) if sums[1] > 0 else None)
     by_column = [a - b for a, b in means]
@@ -373,17 +428,14 @@ def check_gain(row, own, base):
     if row["paired_t"] is None:
         same(f"{where}: paired t", bool(spread and spread > 1e-12 * abs(mean(by_column))), False)
     else:
-        same(f"{where}: n", row["paired_t"]["n"], len(pairs))
+        same(f"{where}: n", row["paired_t"]["n"], len(means))
         t = mean(by_column) / (spread / math.sqrt(count))
         same(f"{where}: t", row["paired_t"]["t"], t)
-        p = student(t, len(pairs) - 1)
+        p = student(t, len(means) - 1)
         # By another formula, of other roundings.
-        if not math.isclose(row["paired_t"]["p_value"], p, abs_tol=1e-12):
-            raise Difference(f"{where}: p of the paired t-test: found {row['paired_t']['p_value']}, recomputed {p}")
-    by_note = [total((a[note] - b[note]) / count for a, b in pairs) for note in range(len(pairs[0][0]))]
-    difference, p_value = estimate(by_note)
-    same(f"{where}: difference", row["difference"], difference)
-    same(f"{where}: bootstrap_p", row["bootstrap_p"], p_value)
+        for name, expected in (("two_sided", p), ("one_sided", p / 2 if t > 0 else 1 - p / 2)):
+            if not math.isclose(row["paired_t"][name], expected, abs_tol=1e-12):
+                raise Difference(f"{where}: {name} p of the paired t-test: found {row['paired_t'][name]}, recomputed {expected}")
 
 
 def check_cell(found, run):
@@ -394,7 +446,7 @@ def check_cell(found, run):
         "accuracy": accuracy["per_run"] if accuracy else [],
         "mean": accuracy and accuracy["mean"],
         "std": accuracy and accuracy["std"],
-        "interval": estimate(over_notes(run.each(is_detected)))[0] if accuracy else None,
+        "interval": estimate(over_notes(run.each(is_detected)), run.units())[0] if accuracy else None,
     }
     same(where, {key: found[key] for key in expected}, expected)
     same(f"{where}: parse_health", found["parse_health"], parse_health(run))
@@ -428,6 +480,7 @@ def check_run(directory):
         same(f"results: tokens.{name}", results["tokens"][name], sum(call["usage"][f"{name}_tokens"] for call in run.calls))
     for how in ("ok", "repaired", "fallback", "refused", "unread"):
         same(f"results: parse.{how}", results["parse"][how], sum(call["parse"] == how for call in run.calls))
+    same("results: near_duplicates", results.get("near_duplicates", []), run.near_duplicates())
     health = parse_health(run)
     same("results: parse_health", results["parse_health"], health)
     same("results: a warning of unread replies", bool(results.get("warnings")), bool(health) and health["unread"] > 0.05)
@@ -445,6 +498,8 @@ def check_recipe(folder):
     for cell in results["cells"]:
         check_cell(cell, runs[cell["method"], cell["dataset"]])
     against = [(method["name"], method["against"], dataset) for method, dataset in pairs if method.get("against")]
+    groups = {dataset: run.near_duplicates() for (_, dataset), run in runs.items()}
+    same("near-duplicates", results.get("near_duplicates", {}), {name: found for name, found in groups.items() if found})
     rows = results.get("improvements", [])
     same("gains", sorted((row["method"], row["baseline"], row["dataset"]) for row in rows), sorted(against))
     for row in rows:

@@ -15,7 +15,7 @@ use super::outcomes::Outcomes;
 pub struct RunFigures {
     /// `null` where no item has gold.
     pub accuracy: Option<OverRuns>,
-    /// 95 % interval of the accuracy, by bootstrap over the items.
+    /// 95 % interval of the accuracy, by bootstrap over the items, near-duplicates drawn together.
     pub interval: Option<Estimate>,
     /// How the replies of all calls were read; `null` without calls.
     pub parse_health: Option<ParseHealth>,
@@ -33,7 +33,7 @@ impl RunFigures {
         let verdicts = outcomes.verdicts();
         let accuracy = OverRuns::of_shares(&verdicts);
         let interval = match accuracy {
-            Some(_) => Some(mean(&run_means(&verdicts)?, None)?),
+            Some(_) => Some(mean(&run_means(&verdicts)?, outcomes.units().as_deref())?),
             None => None,
         };
         let predictions = outcomes.predictions();

@@ -9,12 +9,13 @@ use std::path::Path;
 use super::metrics::agreement::Trajectories;
 use super::metrics::calibration::Prediction;
 use super::metrics::cost::{Call, Cost};
+use super::metrics::near_duplicates::units;
 use super::metrics::similarity::trajectory_text;
 use crate::data::Format;
 use crate::experiment::contents::Contents;
 use crate::experiment::error::RunError;
 use crate::experiment::verify::read_finished;
-use crate::record::{AnswerLine, CallLine, ItemLine, NoteLine, RoundLine, Stage};
+use crate::record::{AnswerLine, CallLine, ItemLine, ItemText, NoteLine, RoundLine, Stage};
 
 /// The outcomes of a run: items × runs.
 #[derive(Clone, Debug)]
@@ -99,6 +100,25 @@ impl<'a> Outcomes<'a> {
     pub fn items(&self) -> Vec<&str> {
         let items = &self.contents.plan.dataset.items;
         self.graded.iter().map(|item| &*items[*item]).collect()
+    }
+
+    /// Each graded item's unit in a bootstrap, where several stand and fall together: MEDEC's near-duplicate notes. `None` of other files.
+    pub fn units(&self) -> Option<Vec<usize>> {
+        let text = |item: &str| match self.contents.texts.get(item) {
+            Some(ItemText::Note(note)) => note.text.as_str(),
+            _ => "",
+        };
+        let texts: Vec<&str> = self.items().into_iter().map(text).collect();
+        self.is_medec().then(|| units(&texts))
+    }
+
+    /// The graded items of every unit of more than one.
+    pub fn near_duplicates(&self) -> Vec<Vec<String>> {
+        let mut groups: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        for (unit, item) in self.units().into_iter().flatten().zip(self.items()) {
+            groups.entry(unit).or_default().push(item.to_owned());
+        }
+        groups.into_values().filter(|group| group.len() > 1).collect()
     }
 
     /// `[runs][items of the plan]`, with gold and without; `None` where a run has not come to an item.

@@ -24,6 +24,9 @@ pub struct Figures {
     /// What must be said beside the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near_duplicates: Vec<Vec<String>>,
     /// Votes that were tied, over all runs.
     pub ties: usize,
     /// Over the questions of all runs that did not error; `null` where there is none.
@@ -49,6 +52,7 @@ impl Figures {
         let warning = parse_health.and_then(|health| health.warning(&contents.plan.system));
         Figures {
             parse_health,
+            near_duplicates: outcomes.near_duplicates(),
             warnings: warning.into_iter().collect(),
             accuracy: OverRuns::of_shares(&outcomes.verdicts()),
             ties: answers.values().filter(|record| record.tie).count(),

@@ -71,8 +71,11 @@ impl BertScoreModel {
         }),
     };
 
-    /// bert-score has no baseline for Arabic.
-    pub const ARABIC: Self = Self {
+    /// As MedGuards' code scores Arabic: English's model, and no baseline, for bert-score has none for Arabic.
+    pub const ARABIC: Self = Self { baseline: None, ..Self::ENGLISH };
+
+    /// What bert-score takes for Arabic and most other languages.
+    pub const MULTILINGUAL: Self = Self {
         card: "bert-base-multilingual-cased",
         family: "bert",
         vocabulary: 119_547,

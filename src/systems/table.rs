@@ -1,5 +1,7 @@
 //! Every system there is: one entry each, and nothing else in the house lists them.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +13,24 @@ use super::{
 };
 use crate::data::ItemKind;
 
+/// Whose words a system's prompts are, and where they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wording {
+    /// As a paper prints them.
+    Paper(&'static str),
+    /// Written here, after what is named.
+    Ours(&'static str),
+}
+
+impl fmt::Display for Wording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wording::Paper(place) => write!(f, "the paper's ({place})"),
+            Wording::Ours(after) => write!(f, "ours, after {after}"),
+        }
+    }
+}
+
 /// One system, by the names that it has.
 pub struct Entry {
     /// As the command line takes it.
@@ -21,6 +41,9 @@ pub struct Entry {
     pub takes: ItemKind,
     /// The folder of its prompts under `prompts/`.
     pub prompts: &'static str,
+    pub wording: Wording,
+    /// Whose examples of questions with answers its prompts show; `None` where they show none.
+    pub examples: Option<&'static str>,
     /// How many models it has where none are named; `None`: one for each agent that has its own.
     pub default_models: Option<usize>,
     /// Settings whose defaults differ from those of the settings' type.
@@ -33,12 +56,19 @@ pub struct Entry {
 pub type Configure =
     fn(&'static Entry, Vec<(String, toml::Value)>) -> Result<SystemConfig, SettingsError>;
 
+/// MED-MAD's prompts are printed in full.
+const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
+
 /// In the order in which `--help` lists them.
 pub static SYSTEMS: &[Entry] = &[
-    Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>),
+    Entry {
+        wording: MEDMAD,
+        ..Entry::question("medmad", "medmad", configure::<medmad::settings::Settings>)
+    },
     Entry {
         // Two independent answers an agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
         defaults: &[("t_max", 0), ("samples", 2)],
+        wording: MEDMAD,
         ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
     },
     Entry {
@@ -49,6 +79,7 @@ pub static SYSTEMS: &[Entry] = &[
     },
     Entry {
         plan_name: "SingleLLM_few_shot",
+        examples: Some("ours"),
         ..Entry::question("few-shot", "single_llm", |entry, given| {
             single_llm::configure(entry, given, Method::FewShot)
         })
@@ -79,12 +110,16 @@ pub static SYSTEMS: &[Entry] = &[
     Entry::question("reconcile", "reconcile", configure::<reconcile::Settings>),
     Entry {
         takes: ItemKind::Notes,
+        wording: Wording::Paper(
+            "MedGuards, Table 15; those of agents with several tasks, of the second corrector and of sentences by number are ours",
+        ),
         // Its paper fills every slot with one model.
         default_models: Some(1),
         ..Entry::question("medguards", "medguards", configure::<medguards::settings::Settings>)
     },
     Entry {
         takes: ItemKind::Notes,
+        wording: Wording::Ours("the two prompts of MEDEC's paper"),
         ..Entry::question("base-llm", "base_llm", configure::<base_llm::Settings>)
     },
 ];
@@ -96,6 +131,8 @@ impl Entry {
             plan_name: name,
             takes: ItemKind::Questions,
             prompts,
+            wording: Wording::Ours("the descriptions in MedAgentBoard"),
+            examples: None,
             default_models: None,
             defaults: &[],
             configure,

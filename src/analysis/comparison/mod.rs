@@ -15,6 +15,7 @@ use compared_run::ComparedRun;
 pub use error::ComparisonError;
 use flips::Flip;
 
+use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::metrics::bootstrap::{Estimate, paired_difference};
 use crate::analysis::metrics::mcnemar::{McNemar, mcnemar};
 use crate::analysis::metrics::over_runs::OverRuns;
@@ -35,6 +36,8 @@ pub struct Comparison {
     pub n_left_out: usize,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
+    /// Whose prompts and examples, decoding, bounds, thinking, seats: what all runs have in common, then what differs.
+    pub conditions: Vec<String>,
     pub runs: Vec<ComparedRun>,
     pub pairs: Vec<RunPair>,
 }
@@ -87,6 +90,12 @@ pub fn compare_runs(directories: &[PathBuf], common: bool) -> Result<Comparison,
         n_graded: runs[0].items().len(),
         n_left_out,
         synthetic: runs.iter().all(|run| run.contents().plan.synthetic),
+        conditions: conditions::say(
+            &runs
+                .iter()
+                .map(|run| (run.name(), Conditions::of(&run.contents().plan)))
+                .collect::<Vec<_>>(),
+        ),
         runs: rows,
         pairs: pairs.map(|(other, plan)| pair(&runs[0], other, plan)).collect::<Result<_, _>>()?,
     })
@@ -99,7 +108,7 @@ fn pair(
 ) -> Result<RunPair, ComparisonError> {
     let (left, right) = (first.verdicts(), other.verdicts());
     let is_graded = !first.items().is_empty();
-    let difference = is_graded.then(|| paired_difference(&right, &left, None));
+    let difference = is_graded.then(|| paired_difference(&right, &left, first.units().as_deref()));
     let tests = left.iter().zip(&right).filter(|_| is_graded);
     Ok(RunPair {
         first: first.name(),

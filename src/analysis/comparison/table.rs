@@ -128,7 +128,8 @@ impl Comparison {
             .number("Brier", |row| Some(calibration(row)?.brier))
             .number("ECE", |row| Some(calibration(row)?.ece))
             .note(health::NOTE)
-            .notes(self.runs.iter().filter_map(|row| row.figures.parse_health?.warning(&row.run)))
+            .notes(self.warnings())
+            .notes(self.conditions.clone())
             .build()
     }
 
@@ -158,7 +159,15 @@ impl Comparison {
                 Cell::Number(spent.completion_tokens, *digits)
             })
             .number("seconds of calls", |(_, spent, ..)| Cell::Number(spent.call_seconds, 2))
+            .notes(self.warnings())
+            .notes(self.conditions.clone())
             .build()
+    }
+
+    /// Runs of which too many replies could not be read.
+    fn warnings(&self) -> Vec<String> {
+        let runs = self.runs.iter();
+        runs.filter_map(|row| row.figures.parse_health?.warning(&row.run)).collect()
     }
 }
 

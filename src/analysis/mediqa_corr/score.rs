@@ -210,6 +210,7 @@ mod tests {
         let neural = |bertscore: f64, bleurt: f64| NeuralScores {
             bertscore: Some(bertscore),
             bleurt: Some(bleurt),
+            ..NeuralScores::default()
         };
         let pair = |text: &str, other: &str| (text.to_owned(), other.to_owned());
         let neural = ScoresByPair::from([
@@ -229,7 +230,7 @@ mod tests {
     fn measures_without_a_score_of_every_pair_and_no_references_have_no_figure() {
         let some = ScoresByPair::from([(
             ("It is gout.".to_owned(), "x".to_owned()),
-            NeuralScores { bertscore: Some(1.0), bleurt: None },
+            NeuralScores { bertscore: Some(1.0), ..NeuralScores::default() },
         )]);
         let both = figures("a 1 2 x\nc 1 0 x\n", &some).unwrap();
         let one = figures("c 1 0 x\n", &some).unwrap();

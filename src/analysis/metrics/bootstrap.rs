@@ -91,17 +91,30 @@ pub fn mean(values: &[f64], units: Option<&[usize]>) -> Result<Estimate, Metrics
     })
 }
 
-/// Two-sided bootstrap p-value of a mean of differences against 0: p = 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1, where # counts the
-/// B resamples whose mean is so.
+/// P-values of a mean of differences.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PValues {
+    /// Against the mean being 0.
+    pub two_sided: f64,
+    /// Against the mean being 0 or less.
+    pub one_sided: f64,
+}
+
+/// Bootstrap P-values of a mean of differences: one-sided (#≤0 + 1) / (B + 1), two-sided 2·(min(#≤0, #≥0) + 1) / (B + 1), at most 1,
+/// where # counts the B resamples whose mean is so. `units` as in [`mean`].
 ///
 /// # Errors
 /// No values, one that is not finite, or not as many units as values.
-pub fn p_value(differences: &[f64], units: Option<&[usize]>) -> Result<f64, MetricsError> {
+pub fn p_values(differences: &[f64], units: Option<&[usize]>) -> Result<PValues, MetricsError> {
     let means = resample(&gather(differences, units)?);
     let not_above = means.iter().filter(|mean| **mean <= 0.0).count();
     let not_below = means.iter().filter(|mean| **mean >= 0.0).count();
-    let tail = (1 + not_above.min(not_below)) as f64 / (1 + RESAMPLES) as f64;
-    Ok((2.0 * tail).min(1.0))
+    let tail = |count: usize| (1 + count) as f64 / (1 + RESAMPLES) as f64;
+    Ok(PValues {
+        two_sided: (2.0 * tail(not_above.min(not_below))).min(1.0),
+        one_sided: tail(not_above),
+    })
 }
 
 /// Questions that are drawn together: the sum of their values, and how many they are.
@@ -186,12 +199,17 @@ mod tests {
 
     #[test]
     fn a_difference_that_is_always_there_is_surprising_and_none_is_not() {
-        let always = p_value(&[0.1, 0.2, 0.3, 0.1], None).unwrap();
-        assert_eq!(always, 2.0 / 10_001.0);
-        assert_eq!(p_value(&[0.0; 5], None).unwrap(), 1.0);
+        let always = p_values(&[0.1, 0.2, 0.3, 0.1], None).unwrap();
+        assert_eq!(always, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 / 10_001.0 });
+        let never = p_values(&[-0.1, -0.2], None).unwrap();
+        assert_eq!(never, PValues { two_sided: 2.0 / 10_001.0, one_sided: 1.0 });
+        assert_eq!(p_values(&[0.0; 5], None).unwrap().two_sided, 1.0);
+        // One unit of all that there is has one mean.
+        let together = p_values(&[0.5, -0.1], Some(&[3, 3])).unwrap();
+        assert_eq!(together.one_sided, 1.0 / 10_001.0);
         let balanced: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert!(p_value(&balanced, None).unwrap() > 0.8);
-        assert!(p_value(&[], None).is_err());
+        assert!(p_values(&balanced, None).unwrap().two_sided > 0.8);
+        assert!(p_values(&[], None).is_err());
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::quality::{CorrectionScorer, Measure, Quality, ScoresByPair};
-use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated};
+use crate::analysis::metrics::kpcs::{kpcs, kpcs_gated, kpcs_ungated};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::outcomes::Outcomes;
-use crate::record::{Language, NoteLine};
+use crate::record::NoteLine;
 use crate::text::diff_keywords;
 
 /// Corrections beside the gold ones.
@@ -38,7 +38,11 @@ pub struct Measured {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kpcs {
     pub alpha: f64,
+    /// Eq. 9, and 0 where none of the keywords is there.
     pub eq9: Measured,
+    /// Eq. 9 as it is printed, without that zero.
+    pub ungated: Measured,
+    /// The published code's: all keywords as one string, or 0.
     pub gated: Measured,
 }
 
@@ -130,6 +134,7 @@ impl<'a> Corrections<'a> {
             Measure::Aggregate => similarity(),
             // Where nothing is to be named, nothing was.
             Measure::Kpcs => Some(kpcs(&words(), correction?, similarity()?, alpha).unwrap_or(0.0)),
+            Measure::KpcsUngated => Some(kpcs_ungated(&words(), correction?, similarity()?, alpha)),
             Measure::KpcsGated => {
                 let words = words().join(" ");
                 Some(kpcs_gated(&words, correction?, similarity()?, alpha))
@@ -152,7 +157,7 @@ impl<'a> Corrections<'a> {
     }
 
     /// `None` where the measure has no score for a pair, or there are no notes.
-    fn measured(&self, measure: Measure, alpha: f64) -> Option<Measured> {
+    pub fn measured(&self, measure: Measure, alpha: f64) -> Option<Measured> {
         let parts = self.parts(measure, alpha)?;
         let mean = |values: &[f64]| {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -182,18 +187,15 @@ impl Correction {
         let corrections = Corrections::of(outcomes, scorer);
         let notes = || corrections.notes.iter().flatten();
         notes().next()?;
-        let is_english = notes().any(|note| note.language == Language::English);
-        // Without English a stemmed measure has no figure, even where no note is a pair.
-        let has_language = |measure: &Measure| match measure {
-            Measure::Rouge1Stemmed | Measure::Rouge2Stemmed | Measure::RougeLStemmed => is_english,
-            _ => true,
-        };
+        // A measure that no note's language has has no figure, even where no note is a pair.
+        let has_language = |measure: &Measure| notes().any(|note| measure.is_of(note.language));
         let measures = Measure::OF_TEXTS.into_iter().filter(has_language);
         let measures = measures.chain([Measure::Aggregate]);
         let kpcs = scorer.alphas.iter().map(|alpha| {
             Some(Kpcs {
                 alpha: *alpha,
                 eq9: corrections.measured(Measure::Kpcs, *alpha)?,
+                ungated: corrections.measured(Measure::KpcsUngated, *alpha)?,
                 gated: corrections.measured(Measure::KpcsGated, *alpha)?,
             })
         });

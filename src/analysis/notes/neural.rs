@@ -14,13 +14,31 @@ use crate::scorers::{BertScore, BertScoreModel, Bleurt};
 /// The card of BLEURT's weights.
 pub const BLEURT: &str = "bleurt-20";
 
-/// What bert-score takes for a language.
+/// What the published code takes for a language; bert-score itself takes [`BertScoreModel::MULTILINGUAL`] for Arabic.
 pub fn bertscore_model(language: Language) -> BertScoreModel {
     match language {
         Language::English => BertScoreModel::ENGLISH,
         Language::Arabic => BertScoreModel::ARABIC,
         Language::Chinese => BertScoreModel::CHINESE,
     }
+}
+
+/// A model's scores of pairs; `None` where its weights are not there.
+fn bertscores(
+    folder: &Path,
+    model: &BertScoreModel,
+    pairs: &[(String, String)],
+    missing: &mut Vec<&'static str>,
+) -> Result<Option<Vec<f64>>, EncoderError> {
+    let weights = folder.join(model.card);
+    if !weights.is_dir() {
+        if !missing.contains(&model.card) {
+            missing.push(model.card);
+        }
+        return Ok(None);
+    }
+    let scores = BertScore::load(&weights, model)?.score(pairs)?;
+    Ok(Some(scores.iter().map(|score| score.f).collect()))
 }
 
 /// Pairs of reference and candidate, by language; each once.
@@ -59,28 +77,29 @@ pub fn score_pairs(
             None
         }
     };
+    let mut has_any = bleurt.is_some();
     for (language, pairs) in pairs {
         let pairs: Vec<(String, String)> = pairs.iter().cloned().collect();
-        let model = bertscore_model(*language);
-        let weights = folder.join(model.card);
-        let bertscore = match weights.is_dir() {
-            true => Some(BertScore::load(&weights, &model)?.score(&pairs)?),
-            false => {
-                missing.push(model.card);
-                None
+        let bertscore = bertscores(folder, &bertscore_model(*language), &pairs, &mut missing)?;
+        let multilingual = match language {
+            Language::Arabic => {
+                bertscores(folder, &BertScoreModel::MULTILINGUAL, &pairs, &mut missing)?
             }
+            Language::English | Language::Chinese => None,
         };
+        has_any |= bertscore.is_some() || multilingual.is_some();
         let bleurt = bleurt.as_ref().map(|bleurt| bleurt.score(&pairs));
         let bleurt = bleurt.transpose()?;
         for (number, pair) in pairs.into_iter().enumerate() {
             let neural = NeuralScores {
-                bertscore: bertscore.as_ref().map(|scores| scores[number].f),
+                bertscore: bertscore.as_ref().map(|scores| scores[number]),
+                bertscore_multilingual: multilingual.as_ref().map(|scores| scores[number]),
                 bleurt: bleurt.as_ref().map(|scores| scores[number]),
             };
             scores.insert(pair, neural);
         }
     }
-    if !pairs.is_empty() && missing.len() > pairs.len() {
+    if !pairs.is_empty() && !has_any {
         // Nothing at all is there: the first model's own error says what was looked for.
         Bleurt::load(&folder.join(BLEURT))?;
     }

@@ -22,26 +22,39 @@ pub enum Measure {
     Rouge2Stemmed,
     #[serde(rename = "rougeL_stemmed")]
     RougeLStemmed,
+    /// The recall of [`Measure::Rouge1`], which the paper's A.1 names; its code takes F1.
+    Rouge1Recall,
+    /// The recall of [`Measure::Rouge1Stemmed`].
+    Rouge1StemmedRecall,
+    /// With the model that the published code takes for the language.
     #[serde(rename = "bertscore")]
     BertScore,
+    /// Of Arabic, with bert-base-multilingual-cased, which bert-score itself takes for it.
+    #[serde(rename = "bertscore_multilingual")]
+    BertScoreMultilingual,
     Bleurt,
     Aggregate,
-    /// Eq. 9: the share of the keywords.
+    /// Eq. 9: the share of the keywords; 0 where there is none of them.
     Kpcs,
+    /// Eq. 9 as it is printed, without that zero.
+    KpcsUngated,
     /// KPCS of the published code: all keywords as one string, or nothing.
     KpcsGated,
 }
 
 impl Measure {
     /// Those of a pair of texts alone, in the order of tables.
-    pub const OF_TEXTS: [Measure; 8] = [
+    pub const OF_TEXTS: [Measure; 11] = [
         Measure::Rouge1,
         Measure::Rouge2,
         Measure::RougeL,
         Measure::Rouge1Stemmed,
         Measure::Rouge2Stemmed,
         Measure::RougeLStemmed,
+        Measure::Rouge1Recall,
+        Measure::Rouge1StemmedRecall,
         Measure::BertScore,
+        Measure::BertScoreMultilingual,
         Measure::Bleurt,
     ];
 
@@ -54,18 +67,26 @@ impl Measure {
             Measure::Rouge1Stemmed => "rouge1_stemmed",
             Measure::Rouge2Stemmed => "rouge2_stemmed",
             Measure::RougeLStemmed => "rougeL_stemmed",
+            Measure::Rouge1Recall => "rouge1_recall",
+            Measure::Rouge1StemmedRecall => "rouge1_stemmed_recall",
             Measure::BertScore => "bertscore",
+            Measure::BertScoreMultilingual => "bertscore_multilingual",
             Measure::Bleurt => "bleurt",
             Measure::Aggregate => "aggregate",
             Measure::Kpcs => "kpcs",
+            Measure::KpcsUngated => "kpcs_ungated",
             Measure::KpcsGated => "kpcs_gated",
         }
     }
 
     /// Whether it needs the weights of BERTScore or BLEURT.
     pub fn is_neural(self) -> bool {
-        use Measure::{Aggregate, BertScore, Bleurt, Kpcs, KpcsGated};
-        matches!(self, BertScore | Bleurt | Aggregate | Kpcs | KpcsGated)
+        use Measure::{Aggregate, BertScore, BertScoreMultilingual, Bleurt};
+        matches!(self, BertScore | BertScoreMultilingual | Bleurt | Aggregate) || self.is_kpcs()
+    }
+
+    fn is_kpcs(self) -> bool {
+        matches!(self, Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated)
     }
 
     /// As people write it.
@@ -77,10 +98,14 @@ impl Measure {
             Measure::Rouge1Stemmed => "ROUGE-1, stemmed",
             Measure::Rouge2Stemmed => "ROUGE-2, stemmed",
             Measure::RougeLStemmed => "ROUGE-L, stemmed",
+            Measure::Rouge1Recall => "ROUGE-1 recall",
+            Measure::Rouge1StemmedRecall => "ROUGE-1 recall, stemmed",
             Measure::BertScore => "BERTScore",
+            Measure::BertScoreMultilingual => "BERTScore, multilingual BERT",
             Measure::Bleurt => "BLEURT",
             Measure::Aggregate => "AggregateScore",
             Measure::Kpcs => "KPCS",
+            Measure::KpcsUngated => "KPCS, without the zero",
             Measure::KpcsGated => "KPCS, gated",
         }
     }
@@ -90,6 +115,26 @@ impl Measure {
         match is_medec {
             true => Measure::Rouge1Stemmed,
             false => Measure::Rouge1,
+        }
+    }
+
+    /// Its recall, which the paper's A.1 names.
+    pub fn rouge1_recall(is_medec: bool) -> Measure {
+        match is_medec {
+            true => Measure::Rouge1StemmedRecall,
+            false => Measure::Rouge1Recall,
+        }
+    }
+
+    /// Whether texts of the language have it.
+    pub fn is_of(self, language: Language) -> bool {
+        use Measure::{Rouge1Stemmed, Rouge1StemmedRecall, Rouge2Stemmed, RougeLStemmed};
+        match self {
+            Rouge1Stemmed | Rouge2Stemmed | RougeLStemmed | Rouge1StemmedRecall => {
+                language == Language::English
+            }
+            Measure::BertScoreMultilingual => language == Language::Arabic,
+            _ => true,
         }
     }
 }
@@ -108,6 +153,8 @@ pub struct Quality {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NeuralScores {
     pub bertscore: Option<f64>,
+    /// Of Arabic alone.
+    pub bertscore_multilingual: Option<f64>,
     pub bleurt: Option<f64>,
 }
 
@@ -142,8 +189,11 @@ impl CorrectionScorer {
         let mut scores = self.neural.values();
         match measure {
             Measure::BertScore => scores.any(|one| one.bertscore.is_some()),
+            Measure::BertScoreMultilingual => {
+                scores.any(|one| one.bertscore_multilingual.is_some())
+            }
             Measure::Bleurt => scores.any(|one| one.bleurt.is_some()),
-            Measure::Aggregate | Measure::Kpcs | Measure::KpcsGated => {
+            Measure::Aggregate | Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated => {
                 self.has(Measure::BertScore) && self.has(Measure::Bleurt)
             }
             _ => true,
@@ -167,7 +217,11 @@ impl Quality {
             // `rouge` refuses what has no words; a correction of full stops alone has nothing in common with any.
             rouge: rouge.unwrap_or_default(),
             stemmed: (language == Language::English).then(|| rouge_score(candidate, reference)),
-            neural: NeuralScores { bertscore: clip(neural.bertscore), bleurt: clip(neural.bleurt) },
+            neural: NeuralScores {
+                bertscore: clip(neural.bertscore),
+                bertscore_multilingual: clip(neural.bertscore_multilingual),
+                bleurt: clip(neural.bleurt),
+            },
         }
     }
 
@@ -181,9 +235,12 @@ impl Quality {
             Measure::Rouge1Stemmed => stemmed.map(|rouge| rouge.rouge1.f),
             Measure::Rouge2Stemmed => stemmed.map(|rouge| rouge.rouge2.f),
             Measure::RougeLStemmed => stemmed.map(|rouge| rouge.rouge_l.f),
+            Measure::Rouge1Recall => Some(self.rouge.rouge1.recall),
+            Measure::Rouge1StemmedRecall => stemmed.map(|rouge| rouge.rouge1.recall),
             Measure::BertScore => self.neural.bertscore,
+            Measure::BertScoreMultilingual => self.neural.bertscore_multilingual,
             Measure::Bleurt => self.neural.bleurt,
-            Measure::Aggregate | Measure::Kpcs | Measure::KpcsGated => None,
+            Measure::Aggregate | Measure::Kpcs | Measure::KpcsUngated | Measure::KpcsGated => None,
         }
     }
 
@@ -202,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_measure_has_one_name_everywhere() {
-        let derived = [Measure::Aggregate, Measure::Kpcs, Measure::KpcsGated];
+        let derived = [Measure::Aggregate, Measure::Kpcs, Measure::KpcsUngated, Measure::KpcsGated];
         for measure in Measure::OF_TEXTS.into_iter().chain(derived) {
             let json = serde_json::to_value(measure).unwrap();
             assert_eq!(json, measure.name());

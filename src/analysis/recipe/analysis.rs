@@ -123,7 +123,7 @@ pub fn net_gains(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<NetG
     }
     let debating = cells.iter().filter(|cell| cell.is_multi_agent());
     let row = |CellOutcomes { result, outcomes }: &CellOutcomes<'_>| {
-        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), None)?;
+        let gain = net_gain(&outcomes.round0(), &outcomes.verdicts(), outcomes.units().as_deref())?;
         let share = |count: usize, of: usize| count as f64 / of as f64;
         let runs = || gain.per_run.iter();
         Ok(NetGainRow {
@@ -214,6 +214,7 @@ fn pair(
     baseline: &CellOutcomes<'_>,
 ) -> Result<PairedRow, Failure> {
     let (left, right) = (method.outcomes.verdicts(), baseline.outcomes.verdicts());
+    let units = method.outcomes.units();
     let (method, baseline) = (method.result, baseline.result);
     let tests = left.iter().zip(&right).map(|(left, right)| mcnemar(left, right));
     let paper = recipe.paper.paired.get(&method.dataset);
@@ -222,7 +223,7 @@ fn pair(
         dataset: method.dataset.clone(),
         method: method.method.clone(),
         baseline: baseline.method.clone(),
-        difference: paired_difference(&left, &right, None)?,
+        difference: paired_difference(&left, &right, units.as_deref())?,
         mcnemar: tests.collect::<Result<_, _>>()?,
         paper: paper
             .filter(|_| comparison == "best")

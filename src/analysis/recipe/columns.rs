@@ -3,7 +3,7 @@
 use super::notes::Entry;
 use crate::analysis::health;
 use crate::analysis::metrics::kpcs::ALPHA;
-use crate::analysis::notes::{Measure, Measured};
+use crate::analysis::notes::{Kpcs, Measure, Measured};
 use crate::analysis::table::{Cell, Table};
 use crate::data::Format;
 use crate::experiment::recipe::file::{DatasetEntry, PublishedEntry};
@@ -19,21 +19,42 @@ enum Line<'a> {
     Papers(&'a DatasetEntry, &'a PublishedEntry),
 }
 
+fn is_medec(recipe: &Recipe, entry: &Entry<'_>) -> bool {
+    let mut datasets = recipe.dataset.iter();
+    datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec)
+}
+
+fn kpcs<'a>(entry: &Entry<'a>) -> Option<&'a Kpcs> {
+    entry.notes.correction.as_ref()?.kpcs.iter().find(|one| one.alpha == ALPHA)
+}
+
+/// What stands beside a column, read in another way; its label and figure.
+type Beside = (&'static str, for<'a> fn(&Recipe, &Entry<'a>) -> Option<&'a Measured>);
+
+fn beside(column: NoteColumn) -> &'static [Beside] {
+    match column {
+        NoteColumn::Detection | NoteColumn::Localisation | NoteColumn::Bleurt => &[],
+        NoteColumn::Rouge1 => &[("recall, pairs", |recipe, entry| {
+            let recall = Measure::rouge1_recall(is_medec(recipe, entry));
+            entry.notes.correction.as_ref()?.measure(recall)
+        })],
+        NoteColumn::BertScore => &[("multilingual BERT, pairs", |_, entry| {
+            entry.notes.correction.as_ref()?.measure(Measure::BertScoreMultilingual)
+        })],
+        NoteColumn::Kpcs => &[
+            ("without the zero, pairs", |_, entry| kpcs(entry).map(|one| &one.ungated)),
+            ("gated, pairs", |_, entry| kpcs(entry).map(|one| &one.gated)),
+        ],
+    }
+}
+
 /// What a cell has of a column of corrections; ROUGE-1 is the one that the paper has for the dataset.
 fn correction<'a>(recipe: &Recipe, entry: &Entry<'a>, column: NoteColumn) -> Option<&'a Measured> {
     let correction = entry.notes.correction.as_ref()?;
     match column {
         NoteColumn::Detection | NoteColumn::Localisation => None,
-        NoteColumn::Kpcs => {
-            let half = correction.kpcs.iter().find(|one| one.alpha == ALPHA);
-            half.map(|one| &one.eq9)
-        }
-        NoteColumn::Rouge1 => {
-            let mut datasets = recipe.dataset.iter();
-            let is_medec =
-                datasets.any(|one| one.name == entry.cell.dataset && one.format == Format::Medec);
-            correction.measure(Measure::rouge1(is_medec))
-        }
+        NoteColumn::Kpcs => kpcs(entry).map(|one| &one.eq9),
+        NoteColumn::Rouge1 => correction.measure(Measure::rouge1(is_medec(recipe, entry))),
         NoteColumn::BertScore => correction.measure(Measure::BertScore),
         NoteColumn::Bleurt => correction.measure(Measure::Bleurt),
     }
@@ -92,6 +113,13 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
                 },
             ),
         };
+        let has = |of: &Beside| entries.iter().any(|entry| of.1(recipe, entry).is_some());
+        for (label, of) in beside(column).iter().filter(|of| has(of)) {
+            table = table.spread(*label, |line| match line {
+                Line::Ours(entry) => of(recipe, entry)?.subset.as_ref(),
+                Line::Papers(..) => None,
+            });
+        }
     }
     let has = |column: NoteColumn| {
         let mut entries = entries.iter();
@@ -103,7 +131,7 @@ pub fn table(recipe: &Recipe, entries: &[Entry<'_>]) -> Table {
         format!("{label} on {dataset}: {} failed, and count as wrong.", cell.n_errors)
     });
     table
-        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. The paper says that it uses the latter; its figures look like the former, and are listed there.")
+        .note("Pairs: the mean over notes that both the gold and the system correct. All notes: 1 where neither corrects, 0 where only one does. The paper says that it uses the latter; its figures look like the former, and are listed there. ROUGE-1 is F1, as the published code has it; A.1 of the paper says recall. BERTScore takes the published code's models: deberta-xlarge-mnli, in English rescaled and in Arabic not, and bert-base-chinese; bert-score's own for Arabic, multilingual BERT, stands beside. KPCS is 0 where no keyword is found; without the zero it is Eq. 9 as printed; gated, it is the published code's.")
         .notes((!is_weighed).then(|| NO_WEIGHTS.to_owned()))
         .notes(failed)
         .build()

@@ -1,9 +1,11 @@
 //! The tables of a recipe on notes: the paper's columns, what one method gains over another, then all that a run's page has of each cell.
 
 use super::columns;
+use super::improvement::{Gain, ImprovementRow};
 use super::results::{CellResult, RecipeResults};
 use super::tables::{cell, dataset, method, read};
 use crate::analysis::health;
+use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::notes::{NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
@@ -62,7 +64,8 @@ fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         let found = cell(results, name, dataset);
         found.map_or(name.to_owned(), |cell| full(recipe, cell))
     };
-    Table::of("improvements", "What guarding gains", &results.improvements)
+    let p = |value: f64| format!("{value:.2e}");
+    let mut table = Table::of("improvements", "What guarding gains", &results.improvements)
         .grouped_by(|row| dataset(recipe, &row.dataset).to_owned())
         .text("method", |row| {
             let [own, base] = [&row.method, &row.baseline].map(|name| full(name, &row.dataset));
@@ -72,17 +75,36 @@ fn improvements(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
         .text(format!("{}, of the other", health::LABEL), |row| {
             read(results, &row.baseline, &row.dataset)
         })
-        .number("average", |row| row.average[0])
-        .number("its baseline's", |row| row.average[1])
-        .text("Δ%", |row| row.delta_percent.map(|delta| format!("{delta:+.1} %")))
-        .interval("difference by note", |row| &row.difference)
-        .under("P-value")
-        .text("paired t over columns", |row| Some(format!("{:.2e}", row.paired_t?.p_value)))
-        .text("bootstrap over notes", |row| format!("{:.2e}", row.bootstrap_p))
+        .interval("difference by note", |row| &row.difference);
+    let of_pairs: fn(&ImprovementRow) -> Option<&Gain> = |row| row.pairs.as_ref();
+    let of_all: fn(&ImprovementRow) -> Option<&Gain> = |row| Some(&row.composites);
+    for (over, gain) in [("pairs", of_pairs), ("composites", of_all)] {
+        let t = move |row| gain(row)?.paired_t;
+        table = table
+            .under(over)
+            .number("average", |row| Some(gain(row)?.average[0]))
+            .number("its baseline's", |row| Some(gain(row)?.average[1]))
+            .text("Δ%", |row| Some(format!("{:+.1} %", gain(row)?.delta_percent?)))
+            .text("P, paired t, two-sided", |row| Some(p(t(row)?.two_sided)))
+            .text("P, paired t, one-sided", |row| Some(p(t(row)?.one_sided)));
+    }
+    let units = results.improvements.iter().find(|row| {
+        let Estimate { n_questions, n_units, .. } = row.difference;
+        n_units < n_questions
+    });
+    let units = units.map(|row| {
+        let Estimate { n_questions, n_units, .. } = row.difference;
+        format!("{}: {n_questions} notes are {n_units} units; near-duplicates, which share three fifths of their words, are drawn together.", dataset(recipe, &row.dataset))
+    });
+    table
+        .under("bootstrap over notes")
+        .text("P, two-sided", |row| p(row.bootstrap.two_sided))
+        .text("P, one-sided", |row| p(row.bootstrap.one_sided))
         .under("")
         .text("columns", |row| {
             row.columns.iter().map(|column| column.label()).collect::<Vec<_>>().join(", ")
         })
-        .note("Averages over the columns named at the end, corrections over all notes. Δ% is their sum over the baseline's, less 1. Both P-values are two-sided.")
+        .note("Averages over the columns named at the end, which are the paper's own: corrections over the pairs, and over all notes (composites). Δ% is their sum over the baseline's, less 1. One-sided P-values are against no gain or a loss. The difference by note and the bootstrap are of the composites.")
+        .notes(units)
         .unless_empty()
 }

@@ -1,5 +1,6 @@
 //! `results.json` of a recipe: a figure for every cell, and what the analyses found.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::analysis::{self, CaseRow, CellOutcomes, CollapseRow, NetGainRow, PairedRow};
 use super::improvement::{ImprovementRow, improvements};
 use super::tables::{dataset, method};
+use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
 use crate::analysis::health::ParseHealth;
 use crate::analysis::making;
@@ -35,14 +37,17 @@ pub struct RecipeResults {
     pub title: String,
     /// Whether every answer is noise of synthetic weights.
     pub synthetic: bool,
-    /// What must be said beside every table: thinking, text, runs.
+    /// What must be said beside every table: runs, whose prompts and examples, decoding, bounds, thinking, seats.
     #[serde(default)]
-    pub conditions: String,
+    pub conditions: Vec<String>,
     /// Cells of which too many replies could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// How the figures were made, a line a fact.
     pub making: Vec<String>,
+    /// By dataset, notes that are drawn together in a bootstrap: those of MEDEC that are nearly the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub near_duplicates: BTreeMap<String, Vec<Vec<String>>>,
     pub cells: Vec<CellResult>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub netgain: Vec<NetGainRow>,
@@ -173,12 +178,13 @@ impl RecipeResults {
             conditions: conditions(recipe, cells),
             warnings: warnings(recipe, &results),
             making: making(recipe, cells),
+            near_duplicates: near_duplicates(cells),
             cells: results,
             netgain,
             paired,
             collapse,
             cases,
-            improvements: improvements(cells, scorer)?,
+            improvements: improvements(recipe, cells, scorer)?,
         })
     }
 
@@ -204,6 +210,18 @@ impl RecipeResults {
     }
 }
 
+fn near_duplicates(cells: &[(Cell<'_>, Contents)]) -> BTreeMap<String, Vec<Vec<String>>> {
+    let mut found = BTreeMap::new();
+    for (cell, contents) in cells {
+        if !found.contains_key(&cell.dataset.name) {
+            let groups = Outcomes::of(contents).near_duplicates();
+            found.insert(cell.dataset.name.clone(), groups);
+        }
+    }
+    found.retain(|_, groups| !groups.is_empty());
+    found
+}
+
 fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
     let warning = |cell: &CellResult| {
         let (method, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
@@ -220,16 +238,21 @@ fn decoding(recipe: &Recipe) -> &'static str {
     }
 }
 
-fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> String {
-    let members = || cells.iter().flat_map(|(_, contents)| &contents.plan.panel);
-    let thinking = match members().filter(|member| member.thinking).count() {
-        0 => "off",
-        all if all == members().count() => "on",
-        _ => "on for some members",
-    };
-    let text = decoding(recipe);
+/// Runs, then what all methods have in common, then what differs.
+fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let runs = cells.first().map_or(recipe.runs, |(_, contents)| contents.plan.runs);
-    format!("Thinking {thinking}; {text}; n = {runs} runs over the same items.")
+    let rows = cells.iter().map(|(cell, contents)| {
+        let conditions = Conditions::of(&contents.plan);
+        let of_method = cells.iter().filter(|(other, _)| other.method.name == cell.method.name);
+        let mut of_method = of_method.map(|(_, contents)| Conditions::of(&contents.plan));
+        let (label, is_one) = (&cell.method.label, of_method.all(|other| other == conditions));
+        match is_one {
+            true => (label.clone(), conditions),
+            false => (format!("{label} on {}", cell.dataset.label), conditions),
+        }
+    });
+    let said = conditions::say(&rows.collect::<Vec<_>>());
+    [format!("n = {runs} runs over the same items.")].into_iter().chain(said).collect()
 }
 
 /// Weights, numbers, thinking, text, items, runs: what stands beside every table.

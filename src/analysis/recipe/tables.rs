@@ -31,9 +31,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
             table.notes.push(health::NOTE.to_owned());
         }
         table.notes.extend(results.warnings.iter().cloned());
-        if !results.conditions.is_empty() {
-            table.notes.push(results.conditions.clone());
-        }
+        table.notes.extend(results.conditions.iter().cloned());
         if results.synthetic {
             let noise = "Synthetic weights: every answer is noise, and these figures mean nothing.";
             table.notes.push(noise.to_owned());

@@ -30,7 +30,7 @@ pub fn correction(entries: &[Entry<'_>]) -> Option<Table> {
         .spread("subset", |(_, line)| line.found.and_then(|one| one.subset.as_ref()))
         .spread("composite", |(_, line)| line.found.map(|one| &one.composite))
         .text("remark", |(_, line)| line.remark)
-        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. Gated, as in the published code: all keywords as one string, or nothing.")
+        .note("AggregateScore is the mean of ROUGE-1, BERTScore and BLEURT. KPCS, Eq. 9, is 0 where none of the keywords is there; without the zero, it is Eq. 9 as printed. Gated, as in the published code: all keywords as one string, or nothing.")
         .notes(notes)
         .unless_empty()
 }
@@ -62,9 +62,14 @@ fn lines(correction: &Correction) -> Vec<Line<'_>> {
         .map(|measure| {
             let found = correction.measure(measure);
             let remark = match (found, measure) {
-                (Some(_), _) => "",
-                (None, Measure::BertScore | Measure::Bleurt | Measure::Aggregate) => NOT_COMPUTED,
+                (None, Measure::BertScoreMultilingual) => "of Arabic alone, with --scorers DIR",
+                (None, _) if measure.is_neural() => NOT_COMPUTED,
                 (None, _) => "defined for English only, which has a stemmer",
+                (_, Measure::Rouge1 | Measure::Rouge1Stemmed) => "F1, as the published code has it",
+                (_, Measure::Rouge1Recall | Measure::Rouge1StemmedRecall) => "as A.1 says",
+                (_, Measure::BertScore) => "the published code's model of the language",
+                (_, Measure::BertScoreMultilingual) => "bert-score's own model of Arabic",
+                (Some(_), _) => "",
             };
             line(measure.label(), found, remark)
         })
@@ -72,6 +77,7 @@ fn lines(correction: &Correction) -> Vec<Line<'_>> {
     for kpcs in &correction.kpcs {
         let label = |form: &str| format!("KPCS, α = {}, {form}", kpcs.alpha);
         lines.push(line(&label("Eq. 9"), Some(&kpcs.eq9), ""));
+        lines.push(line(&label("without the zero"), Some(&kpcs.ungated), ""));
         lines.push(line(&label("gated"), Some(&kpcs.gated), ""));
     }
     if correction.kpcs.is_empty() {

@@ -39,7 +39,8 @@ pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
         let (heading, health) = (&entry.heading, entry.health?);
         Some(format!("{heading}{}{health}", if heading.is_empty() { "" } else { ": " }))
     });
-    let read = format!("{}: {}.", health::LABEL, read.collect::<Vec<_>>().join("; "));
+    let read =
+        format!("Replies read, in % {}: {}.", health::SHARES, read.collect::<Vec<_>>().join("; "));
     let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
     for table in &mut tables {
         table.notes.push(read.clone());

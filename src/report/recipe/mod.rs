@@ -35,7 +35,7 @@ struct Page<'a> {
     text: &'a str,
     version: &'a str,
     synthetic: bool,
-    conditions: &'a str,
+    conditions: &'a [String],
     /// Cells of which too many replies could not be read.
     warnings: &'a [String],
     seed: u64,
@@ -143,7 +143,9 @@ fn sections<'a>(
 ) -> Vec<Section<'a>> {
     let section = |mut table: Table| {
         // The section says them under its title, where a closed table does not hide them.
-        table.notes.retain(|note| *note != results.conditions && !results.warnings.contains(note));
+        table
+            .notes
+            .retain(|note| !results.conditions.contains(note) && !results.warnings.contains(note));
         Section {
             name: table.name,
             open: !matches!(table.name, "calibration" | "cases"),

@@ -14,6 +14,7 @@ use super::ReportError;
 use super::figure::Panel;
 use super::kit;
 use super::table::{Kind, Table};
+use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::notes::{CorrectionScorer, Prices};
 use crate::data::{Format, ItemKind};
@@ -85,10 +86,16 @@ pub fn tables(contents: &Contents, scoring: &Scoring) -> Result<Vec<Table>, Repo
 }
 
 fn results(contents: &Contents, scoring: &Scoring) -> Result<Results, ReportError> {
-    Ok(match kind(&contents.plan) {
+    let plan = &contents.plan;
+    let mut results = match kind(plan) {
         ItemKind::Questions => questions::results(contents)?,
         ItemKind::Notes => notes::results(contents, scoring),
-    })
+    };
+    let conditions = conditions::say(&[(plan.system.clone(), Conditions::of(plan))]);
+    for table in &mut results.tables {
+        table.notes.extend(results.warning.iter().chain(&conditions).cloned());
+    }
+    Ok(results)
 }
 
 /// How the replies were read, after a sentence on the figures.

@@ -24,10 +24,6 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
     let health = ParseHealth::of(&contents.calls.records);
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
     let entry = Entry { heading: String::new(), notes: &figures, health };
-    let mut tables = notes::all(&[entry], &scoring.prices);
-    for table in &mut tables {
-        table.notes.extend(warning.clone());
-    }
     Results {
         headline,
         about: about + &read(health),
@@ -35,7 +31,7 @@ pub fn results(contents: &Contents, scoring: &Scoring) -> Results {
         method: method::method(&contents.plan, &notes),
         missing: missing_weights(&figures),
         panels: panels.into_iter().flatten().collect(),
-        tables,
+        tables: notes::all(&[entry], &scoring.prices),
     }
 }
 

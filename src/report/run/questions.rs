@@ -139,9 +139,6 @@ pub fn results(contents: &Contents) -> Result<Results, MetricsError> {
         tables.push(costs::table(&[Labelled { group: "", label, of: &cost, health }]));
     }
     let warning = health.and_then(|health| health.warning(&contents.plan.system));
-    for table in &mut tables {
-        table.notes.extend(warning.clone());
-    }
     Ok(Results {
         headline: overall.map(|(mean, std)| (digits(mean), std.map(digits))),
         about: about + &read(health),

@@ -1,0 +1,133 @@
+//! Under which conditions the rows of a table were made: what all have in common once, what differs by row.
+
+use crate::experiment::plan::Plan;
+use crate::panel::DecodingMode;
+use crate::systems::table::Entry;
+
+/// What one row was made with; equal facts are equal texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions {
+    /// Names and values, the same names in every row.
+    facts: Vec<(&'static str, String)>,
+}
+
+impl Conditions {
+    /// From a run's plan, and what the table of systems says of its prompts.
+    pub fn of(plan: &Plan) -> Conditions {
+        let entry = Entry::named(&plan.system).ok();
+        let setting = |name: &str| match plan.settings.get(name) {
+            Some(toml::Value::String(text)) => format!("{name} = {text}"),
+            Some(value) => format!("{name} = {value}"),
+            None => format!("{name} not set"),
+        };
+        let prompts = match (&plan.prompts, entry) {
+            (Some(folder), _) => format!("those in {folder}"),
+            (None, Some(entry)) => entry.wording.to_string(),
+            (None, None) => "unknown".to_owned(),
+        };
+        let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
+        let mut bounds = vec![setting("max_tokens")];
+        // Under no grammar nothing bounds a string.
+        bounds.extend((plan.decoding != DecodingMode::Text).then(|| setting("record_chars")));
+        let seats = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
+        let thinking = match plan.panel.iter().filter(|one| one.thinking).count() {
+            0 => "off",
+            all if all == plan.panel.len() => "on",
+            _ => "on for some members",
+        };
+        Conditions {
+            facts: vec![
+                ("prompts", prompts),
+                ("few-shot examples", examples.to_owned()),
+                ("decoding", plan.decoding.adjective().to_owned()),
+                ("bounds", bounds.join(", ")),
+                ("thinking", thinking.to_owned()),
+                ("seats", seats.collect::<Vec<_>>().join(", ")),
+            ],
+        }
+    }
+}
+
+/// Sentences to stand under a table: one for what all rows have in common, one for each fact in which they differ. Rows that are equal
+/// in all come once.
+pub fn say(rows: &[(String, Conditions)]) -> Vec<String> {
+    let Some((_, first)) = rows.first() else {
+        return Vec::new();
+    };
+    let (mut common, mut differing) = (Vec::new(), Vec::new());
+    for (place, (name, value)) in first.facts.iter().enumerate() {
+        let of = |row: &(String, Conditions)| row.1.facts[place].1.clone();
+        if rows.iter().all(|row| of(row) == *value) {
+            common.push(format!("{name}: {value}"));
+            continue;
+        }
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        for row in rows {
+            let value = of(row);
+            match groups.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, labels)) if labels.contains(&row.0.as_str()) => {}
+                Some((_, labels)) => labels.push(&row.0),
+                None => groups.push((value, vec![&row.0])),
+            }
+        }
+        let groups = groups.iter().map(|(value, rows)| format!("{value} ({})", rows.join(", ")));
+        differing.push(format!("By row, {name}: {}.", groups.collect::<Vec<_>>().join("; ")));
+    }
+    let whose = if rows.len() == 1 { "Made with" } else { "All rows" };
+    let common = (!common.is_empty()).then(|| format!("{whose}: {}.", common.join("; ")));
+    common.into_iter().chain(differing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixtures::plan;
+
+    #[test]
+    fn a_plan_says_prompts_examples_decoding_bounds_and_seats() {
+        let mut plan = plan();
+        plan.system = "SingleLLM_few_shot".to_owned();
+        plan.decoding = DecodingMode::Grammar;
+        plan.settings = toml::from_str("max_tokens = \"auto\"\nrecord_chars = 240").unwrap();
+        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        for part in [
+            "Made with: prompts: ours, after the descriptions in MedAgentBoard",
+            "few-shot examples: ours",
+            "decoding: constrained",
+            "bounds: max_tokens = auto, record_chars = 240",
+            "thinking: off",
+            &format!("seats: sym {}", plan.panel[0].backbone),
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+        plan.system = "medmad".to_owned();
+        plan.decoding = DecodingMode::Text;
+        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        assert!(said.contains("prompts: the paper's (MED-MAD, App. C); few-shot examples: none"));
+        assert!(said.contains("bounds: max_tokens = auto;"), "{said}");
+        plan.prompts = Some("mine".to_owned());
+        let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
+        assert!(said.contains("prompts: those in mine"), "{said}");
+    }
+
+    #[test]
+    fn what_rows_share_is_said_once_and_the_rest_by_row() {
+        let with = |system: &str| {
+            let mut plan = plan();
+            plan.system = system.to_owned();
+            Conditions::of(&plan)
+        };
+        let rows =
+            [("few-shot", "few-shot"), ("CoT", "cot"), ("MED-MAD", "medmad"), ("CoT", "cot")];
+        let rows = rows.map(|(label, system)| (label.to_owned(), with(system)));
+        let said = say(&rows);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said[0].starts_with("All rows: decoding: "), "{}", said[0]);
+        assert_eq!(
+            said[1],
+            "By row, prompts: ours, after the descriptions in MedAgentBoard (few-shot, CoT); the paper's (MED-MAD, App. C) (MED-MAD)."
+        );
+        assert_eq!(said[2], "By row, few-shot examples: ours (few-shot); none (CoT, MED-MAD).");
+        assert!(say(&[]).is_empty());
+    }
+}
