@@ -27,8 +27,8 @@ impl Conditions {
         };
         let examples = entry.and_then(|entry| entry.examples).unwrap_or("none");
         let mut bounds = vec![setting("max_tokens")];
-        // Under no grammar nothing bounds a string.
-        bounds.extend((plan.decoding != DecodingMode::Text).then(|| setting("record_chars")));
+        // Without a system's grammar nothing bounds a string.
+        bounds.extend((plan.decoding == DecodingMode::Grammar).then(|| setting("record_chars")));
         let seats = plan.panel.iter().map(|one| format!("{} {}", one.agent, one.backbone));
         let thinking = match plan.panel.iter().filter(|one| one.thinking).count() {
             0 => "off",
@@ -39,12 +39,21 @@ impl Conditions {
             facts: vec![
                 ("prompts", prompts),
                 ("few-shot examples", examples.to_owned()),
-                ("decoding", plan.decoding.adjective().to_owned()),
+                ("decoding", decoding(plan.decoding).to_owned()),
                 ("bounds", bounds.join(", ")),
                 ("thinking", thinking.to_owned()),
                 ("seats", seats.collect::<Vec<_>>().join(", ")),
             ],
         }
+    }
+}
+
+/// How completions are decoded, in words.
+pub fn decoding(mode: DecodingMode) -> &'static str {
+    match mode {
+        DecodingMode::Json => "JSON mode where MedAgentBoard has it, free text elsewhere",
+        DecodingMode::Text => "free text",
+        DecodingMode::Grammar => "text under a grammar, unlike the paper's",
     }
 }
 
@@ -88,13 +97,13 @@ mod tests {
         let mut plan = plan();
         plan.system = "SingleLLM_few_shot".to_owned();
         plan.decoding = DecodingMode::Grammar;
-        plan.settings = toml::from_str("max_tokens = \"auto\"\nrecord_chars = 240").unwrap();
+        plan.settings = toml::from_str("max_tokens = 4096\nrecord_chars = 240").unwrap();
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         for part in [
             "Made with: prompts: ours, after the descriptions in MedAgentBoard",
             "few-shot examples: ours",
-            "decoding: constrained",
-            "bounds: max_tokens = auto, record_chars = 240",
+            "decoding: text under a grammar, unlike the paper's",
+            "bounds: max_tokens = 4096, record_chars = 240",
             "thinking: off",
             &format!("seats: sym {}", plan.panel[0].backbone),
         ] {
@@ -104,7 +113,7 @@ mod tests {
         plan.decoding = DecodingMode::Text;
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: the paper's (MED-MAD, App. C); few-shot examples: none"));
-        assert!(said.contains("bounds: max_tokens = auto;"), "{said}");
+        assert!(said.contains("bounds: max_tokens = 4096;"), "{said}");
         plan.prompts = Some("mine".to_owned());
         let said = say(&[("a".to_owned(), Conditions::of(&plan))]).concat();
         assert!(said.contains("prompts: those in mine"), "{said}");

@@ -26,7 +26,6 @@ use crate::experiment::private_file;
 use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::{Recipe, RecipeError};
 use crate::experiment::results::{self, Results};
-use crate::panel::DecodingMode;
 
 /// The file's name in the recipe's folder.
 pub const FILE: &str = "results.json";
@@ -230,14 +229,6 @@ fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
     cells.iter().filter_map(warning).collect()
 }
 
-fn decoding(recipe: &Recipe) -> &'static str {
-    match recipe.decoding {
-        DecodingMode::Json => "JSON mode where MedAgentBoard has it, free text elsewhere",
-        DecodingMode::Text => "free text",
-        DecodingMode::Grammar => "text under a grammar, unlike the paper's",
-    }
-}
-
 /// Runs, then what all methods have in common, then what differs.
 fn conditions(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
     let runs = cells.first().map_or(recipe.runs, |(_, contents)| contents.plan.runs);
@@ -266,7 +257,7 @@ fn making(recipe: &Recipe, cells: &[(Cell<'_>, Contents)]) -> Vec<String> {
             }
         }
     }
-    lines.push(decoding(recipe).to_owned());
+    lines.push(conditions::decoding(recipe.decoding).to_owned());
     if let Some((_, contents)) = cells.first() {
         let plan = &contents.plan;
         let (runs, seed, version) = (plan.runs, plan.seed, &plan.version);
