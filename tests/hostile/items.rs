@@ -122,7 +122,7 @@ fn recipes() {
 #[test]
 fn cards_of_datasets() {
     let card = include_str!("../../datasets/medguards-keywords.toml");
-    withstands("datasets/medguards-keywords.toml", damaged_text(&[card]), |text| {
+    withstands("datasets/medguards-keywords.toml", damaged_text([card]), |text| {
         let _ = DatasetCard::parse(&text, Path::new("card.toml"));
     });
 }
