@@ -123,7 +123,7 @@ impl Comparison {
             .number("95 % over questions", |row| {
                 row.figures.interval.map(|one| format!("[{:.4}, {:.4}]", one.low, one.high))
             })
-            .text(health::LABEL, |row| read(row))
+            .text(health::LABEL, read)
             .number("errored", |row| row.figures.n_errors)
             .number("Brier", |row| Some(calibration(row)?.brier))
             .number("ECE", |row| Some(calibration(row)?.ece))
