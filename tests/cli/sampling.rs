@@ -10,10 +10,10 @@ use crate::binary::{Scratch, assert_equal_runs};
 fn sampling_is_set_for_all_and_for_one_and_is_kept_by_resume_replay_and_plan() {
     let scratch = Scratch::new();
     scratch.panel();
-    scratch.questions(2);
+    scratch.questions(1);
     let run = |more: &str| {
         scratch.wardround(format!(
-            "run medmad --data questions.jsonl --format mcq --panel gemma3,llama,qwen3 --set record_chars=8 --set t_max=1 {more}"
+            "run medmad --data questions.jsonl --format mcq --panel gemma3,llama,qwen3 --free --set max_tokens=6 --set t_max=0 {more}"
         ))
     };
     let set = "--temperature 0.3 --top-p 1 --top-k 7 --set slot.ddx.temperature=0 --set slot.guide.min_p=0.1 --set slot.guide.seed=9";

@@ -138,3 +138,21 @@ impl MedMad {
 fn answers(records: &[Record]) -> Vec<&str> {
     records.iter().map(|record| record.answer.as_str()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::panel::scripted::Script;
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{answer, question};
+
+    #[test]
+    fn a_panel_that_agrees_stops_unless_it_is_always_to_debate() {
+        for (always, calls, rounds) in [("off", 3, 0), ("on", 6, 1)] {
+            let always = format!("always_debate={always}");
+            let config = SystemConfig::parse("medmad", &["t_max=1", &always]).unwrap();
+            let said = Script::new(|_, _| r#"{"answer": "B", "confidence": 0.9}"#.to_owned());
+            let (line, made) = answer(&config, &question(5), said);
+            assert_eq!((made.len(), line.rounds_run, line.answer.as_str()), (calls, rounds, "B"));
+        }
+    }
+}
