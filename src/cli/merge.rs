@@ -11,6 +11,7 @@ use crate::encoder::Encoder;
 use crate::experiment::merge::merge;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::shards;
+use crate::experiment::recipe::variant::Form;
 
 #[derive(Debug, Args)]
 pub struct Merge {
@@ -35,8 +36,9 @@ impl Merge {
 
     fn merge_recipe(self) -> Result<(), Failure> {
         let encoder = self.output.encoder.as_deref().map(Encoder::open).transpose()?;
-        let manifest = shards::whole(&self.shards)?;
-        let merged = shards::merge_cells(&manifest, &self.shards, &self.out)?;
-        self.output.write(&manifest, &write_cells(merged)?, encoder.as_ref(), &self.out)
+        let forms = Form::all(shards::whole(&self.shards)?)?;
+        let merged = shards::merge_cells(&forms, &self.shards, &self.out)?;
+        let cells = write_cells(merged)?;
+        self.output.write(&forms, cells, encoder.as_ref(), &self.out)
     }
 }

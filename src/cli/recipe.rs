@@ -8,7 +8,7 @@ use super::flags::{ExecutionFlags, SetPairs, StartFlags};
 use super::options::ScorerFlags;
 use super::summary::{self, count};
 use super::{interrupt, report};
-use crate::analysis::recipe::results::RecipeResults;
+use crate::analysis::recipe::results::{RecipeResults, VariantResult};
 use crate::analysis::recipe::tables::markdown;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -20,6 +20,7 @@ use crate::experiment::recipe::cells::Cell;
 use crate::experiment::recipe::file::Analysis;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::{RecipeRun, ResolvedRecipe};
+use crate::experiment::recipe::variant::Form;
 use crate::experiment::spec::DEFAULT_SEED;
 use crate::panel::DecodingMode;
 use crate::systems::settings::pairs;
@@ -34,6 +35,9 @@ pub struct RecipeVerb {
     /// Short for --decoding grammar: a table of its own, for recipes decode as the papers do
     #[arg(long, conflicts_with_all = ["decoding", "free"])]
     constrained: bool,
+    /// Variants of the recipe to run beside it, with names from the recipe's file, or all
+    #[arg(long, value_delimiter = ',', value_name = "A,B|all")]
+    variants: Vec<String>,
     /// Run this many items of each dataset, from the beginning of its list
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -54,7 +58,7 @@ impl RecipeVerb {
         let stem = Path::new(&self.name).file_stem().unwrap_or_default();
         let default = || PathBuf::from(format!("wardround-{}", stem.to_string_lossy()));
         let recipe = RecipeRun {
-            manifest: self.manifest()?,
+            forms: Form::all(self.manifest()?)?,
             out: self.out.clone().unwrap_or_else(default),
             hardware: self.start.execution.machine.hardware(),
             max_in_flight: self.start.execution.max_in_flight(),
@@ -92,6 +96,12 @@ impl RecipeVerb {
             slots: set.models,
             sampling: self.start.panel.sampling.choice(),
             slot_sampling: set.sampling,
+            variants: match &self.variants[..] {
+                [all] if all == "all" => {
+                    recipe.variants.iter().map(|one| one.name.clone()).collect()
+                }
+                names => names.to_vec(),
+            },
             recipe,
         })
     }
@@ -114,33 +124,48 @@ impl RecipeOutput {
     /// What stopped a cell; items that errored, once everything else is done.
     pub fn run(&self, recipe: &RecipeRun, execution: &ExecutionFlags) -> Result<(), Failure> {
         let resolved = recipe.resolve()?;
-        let encoder = self.open_encoder(&recipe.manifest.recipe)?;
+        let encoder = self.open_encoder(&recipe.manifest().recipe)?;
         let watched = (execution.observer() as _, interrupt::watch());
         let finished =
             recipe.execute(resolved, watched, |executed| summary::write(executed).map(|_| ()))?;
-        self.write(&recipe.manifest, &finished, encoder.as_ref(), &recipe.out)
+        self.write(&recipe.forms, finished, encoder.as_ref(), &recipe.out)
     }
 
-    /// Writes the results and the page of a recipe all of whose cells have run, and prints its table.
+    /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.
     ///
     /// # Errors
     /// Figures that cannot be computed; items that errored, once everything else is done.
     pub fn write(
         &self,
-        manifest: &RecipeManifest,
-        finished: &[(Cell<'_>, Contents)],
+        forms: &[Form],
+        mut finished: Vec<(Cell<'_>, Contents)>,
         encoder: Option<&Encoder>,
         out: &Path,
     ) -> Result<(), Failure> {
-        let recipe = &manifest.recipe;
-        let runs = finished.iter().map(|(_, run)| run);
-        let scorer = self.scorers.correction_scorer(runs)?;
-        let results = RecipeResults::of(&manifest.name, recipe, finished, encoder, &scorer)?;
-        results.write(out)?;
-        report::write_recipe(recipe, &results, finished, out)?;
-        console::say(markdown(recipe, &results).trim_end())?;
-        console::note(format!("report     {}", out.join(report::FILE).display()));
-        let errors: usize = results.cells.iter().map(|cell| cell.n_errors).sum();
+        let scorer = self.scorers.correction_scorer(finished.iter().map(|(_, run)| run))?;
+        let mut variants = Vec::new();
+        let mut errors = 0;
+        // The recipe itself comes last: its results hold those of its variants.
+        for form in forms.iter().rev() {
+            let own =
+                |(cell, _): &mut (Cell<'_>, Contents)| cell.variant == form.variant.as_deref();
+            let cells: Vec<_> = finished.extract_if(.., own).collect();
+            let recipe = &form.manifest.recipe;
+            let mut results =
+                RecipeResults::of(&form.manifest.name, recipe, &cells, encoder, &scorer)?;
+            errors += results.cells.iter().map(|cell| cell.n_errors).sum::<usize>();
+            match &form.variant {
+                Some(variant) => variants.insert(0, VariantResult::of(variant, recipe, &results)),
+                None => results.variants = std::mem::take(&mut variants),
+            }
+            let folder = form.directory(out);
+            results.write(&folder)?;
+            report::write_recipe(recipe, &results, &cells, &folder)?;
+            if form.variant.is_none() {
+                console::say(markdown(recipe, &results).trim_end())?;
+            }
+            console::note(format!("report     {}", folder.join(report::FILE).display()));
+        }
         match errors {
             0 => Ok(()),
             errors => Err(Failure::outcome(
@@ -182,16 +207,18 @@ pub fn write_cells<'a>(
 }
 
 fn announce(recipe: &RecipeRun, resolved: &ResolvedRecipe<'_>) -> Result<(), Failure> {
-    let Recipe { title, decoding, .. } = &recipe.manifest.recipe;
-    let text = decoding.adjective();
-    console::say(format!("recipe     {title}, {text} text"))?;
+    for form in &recipe.forms {
+        let Recipe { title, decoding, .. } = &form.manifest.recipe;
+        console::say(format!("recipe     {title}, {} text", decoding.adjective()))?;
+    }
     let mut all = 0;
     for (cell, run) in &resolved.cells {
         let answers = run.items.len() as u64 * u64::from(run.plan.runs);
         let calls = answers * u64::from(run.protocol.max_calls());
         all += calls;
         console::say(format!(
-            "cell       {} on {}: {}, {}, at most {calls} calls",
+            "cell       {}{} on {}: {}, {}, at most {calls} calls",
+            cell.variant.map_or(String::new(), |variant| format!("{variant}: ")),
             cell.method.label,
             cell.dataset.label,
             count(run.items.len(), "item"),

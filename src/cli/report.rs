@@ -20,6 +20,7 @@ use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
 use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
+use crate::experiment::recipe::variant::Form;
 use crate::record::NoteLine;
 use crate::report::Scoring;
 
@@ -110,7 +111,8 @@ impl Report {
 
     fn write_recipe(&self, begun: &RecipeManifest) -> Result<(), Failure> {
         let results = self.results(begun)?;
-        let runs = cells(begun)?.into_iter().map(|cell| {
+        let form = [Form { variant: None, manifest: begun.clone() }];
+        let runs = cells(&form)?.into_iter().map(|cell| {
             let contents = Contents::read(&cell.directory(&self.directory))?;
             Ok((cell, contents))
         });

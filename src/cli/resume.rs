@@ -14,6 +14,7 @@ use crate::experiment::error::RunError;
 use crate::experiment::plan::{self, Plan};
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
+use crate::experiment::recipe::variant::Form;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -35,7 +36,7 @@ impl Resume {
     pub fn run(self) -> Result<(), Failure> {
         if let Some(manifest) = RecipeManifest::read(&self.directory)? {
             let recipe = RecipeRun {
-                manifest,
+                forms: Form::all(manifest)?,
                 out: self.directory,
                 hardware: self.execution.machine.hardware(),
                 max_in_flight: self.execution.max_in_flight(),

@@ -57,6 +57,74 @@ fn with_data_table_one_is_killed_taken_up_and_recomputed() {
 }
 
 #[test]
+#[ignore = "needs WARDROUND_DATA, and python3 of 3.11 or later"]
+fn with_data_table_one_runs_in_all_its_variants_from_one_command() {
+    let scratch = Scratch::new();
+    scratch.link_data();
+    let panel = scratch.panel();
+    let run = format!(
+        "recipe table1 --variants all --data-dir data --limit 1 --runs 1 --panel {panel} --set max_tokens=40 --set record_chars=2 --quiet --out table1"
+    );
+    let table = scratch.wardround(&run).succeeded().stdout.clone();
+    assert!(table.contains("The recipe and its variants"), "{table}");
+    let folder = scratch.path("table1");
+    let found = results(&folder);
+    let names = ["harness", "constrained", "thinking", "qwen-decides"];
+    assert_eq!(found["variants"].as_array().unwrap().len(), names.len());
+    is_recomputed(&folder);
+    let plan = |folder: &Path, cell: &str| -> toml::Table {
+        let path = folder.join("cells").join(cell).join("plan.toml");
+        std::fs::read_to_string(path).unwrap().parse().unwrap()
+    };
+    assert_eq!(plan(&folder, "cot-medqa")["decoding"].as_str(), Some("json"));
+    for (variant, own) in names.iter().zip(found["variants"].as_array().unwrap()) {
+        let folder = folder.join("variants").join(variant);
+        assert_eq!(results(&folder)["cells"], own["cells"], "{variant}");
+        is_recomputed(&folder);
+        assert!(folder.join("report.html").is_file());
+    }
+    let variant = |name: &str| folder.join("variants").join(name);
+    let settings = |name: &str, cell: &str| plan(&variant(name), cell)["settings"].clone();
+    assert_eq!(settings("harness", "reconcile-medqa")["mab_compat"].as_str(), Some("on"));
+    assert_eq!(settings("thinking", "medmad-medqa")["thinking"].as_str(), Some("on"));
+    assert_eq!(plan(&variant("constrained"), "cot-medqa")["decoding"].as_str(), Some("grammar"));
+    let members = plan(&variant("qwen-decides"), "medagents-medqa")["panel"].clone();
+    let decides =
+        members.as_array().unwrap().iter().find(|one| one["agent"].as_str() == Some("decision"));
+    assert!(decides.unwrap()["backbone"].as_str().unwrap().contains("qwen3"), "{members}");
+    // All is there: nothing runs again.
+    assert_eq!(scratch.wardround("resume table1 --quiet").succeeded().stdout, table);
+    scratch
+        .wardround("recipe table1 --variants nobody --data-dir data --dry-run")
+        .refused(2, &["no variant nobody", "harness, constrained, thinking, qwen-decides, or all"]);
+}
+
+#[test]
+fn an_agent_of_a_recipe_has_a_model_of_its_own() {
+    let scratch = Scratch::new();
+    scratch.panel();
+    scratch.questions(1);
+    let recipe = "title = \"One\"\ntext = \"x\"\nruns = 1\ndecoding = \"grammar\"\npanel = [\"llama\"]\nanalyses = []\n\
+                  [[dataset]]\nname = \"own\"\nlabel = \"Own\"\nfile = \"questions.jsonl\"\nformat = \"mcq\"\n\
+                  [[method]]\nname = \"round\"\nlabel = \"Round\"\ngroup = \"g\"\nsystem = \"reconcile\"\nsettings = { record_chars = 2, max_rounds = 1 }\n";
+    scratch.write("one.toml", recipe);
+    let run = "recipe one.toml --data-dir . --out one --set";
+    scratch.wardround(format!("{run} slot.agent-2=qwen3")).succeeded();
+    let plan = std::fs::read_to_string(scratch.path("one/cells/round-own/plan.toml")).unwrap();
+    let plan: toml::Table = plan.parse().unwrap();
+    let models: Vec<&str> = plan["panel"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["backbone"].as_str().unwrap())
+        .collect();
+    assert_eq!(models, ["llama", "qwen3", "llama"]);
+    scratch
+        .wardround("recipe one.toml --data-dir . --out two --set slot.nobody=qwen3")
+        .refused(2, &["no setting slot.nobody"]);
+}
+
+#[test]
 #[ignore = "needs python3 of 3.11 or later"]
 fn with_python_cells_share_the_calls_that_they_have_in_common() {
     let scratch = Scratch::new();

@@ -58,6 +58,30 @@ pub struct RecipeResults {
     pub cases: Vec<CaseRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub improvements: Vec<ImprovementRow>,
+    /// The cells of the variants that ran beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<VariantResult>,
+}
+
+/// The recipe under other conditions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantResult {
+    pub variant: String,
+    pub title: String,
+    /// What must be said beside every table: thinking, text, runs.
+    pub conditions: Vec<String>,
+    pub cells: Vec<CellResult>,
+}
+
+impl VariantResult {
+    pub fn of(variant: &str, recipe: &Recipe, results: &RecipeResults) -> VariantResult {
+        VariantResult {
+            variant: variant.to_owned(),
+            title: recipe.title.clone(),
+            conditions: results.conditions.clone(),
+            cells: results.cells.clone(),
+        }
+    }
 }
 
 /// A method on a dataset. Accuracies are fractions of 1; an item that errored is wrong.
@@ -184,6 +208,7 @@ impl RecipeResults {
             collapse,
             cases,
             improvements: improvements(recipe, cells, scorer)?,
+            variants: Vec::new(),
         })
     }
 

@@ -26,6 +26,7 @@ pub fn all(recipe: &Recipe, results: &RecipeResults) -> Vec<Table> {
         (!costs.is_empty()).then(|| costs::table(&costs)),
     ];
     tables.extend(found.into_iter().flatten());
+    tables.splice(1..1, variants(recipe, results));
     for table in &mut tables {
         if table.columns.iter().any(|column| column.label.starts_with(health::LABEL)) {
             table.notes.push(health::NOTE.to_owned());
@@ -108,6 +109,34 @@ fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Table {
         .note("Mean ± sample standard deviation over n runs; best of a column in bold. The difference has the interval of ours over the questions, 95 % by bootstrap of questions; the paper's own spread is not in it.")
         .notes(failures)
         .build()
+}
+
+/// The recipe and its variants side by side.
+fn variants(recipe: &Recipe, results: &RecipeResults) -> Option<Table> {
+    if results.variants.is_empty() {
+        return None;
+    }
+    let mut table = Table::of("variants", "The recipe and its variants", &recipe.method)
+        .grouped_by(|method| method.group.clone())
+        .text("method", |method| &method.label);
+    for dataset in &recipe.dataset {
+        let spread = |cells: &[CellResult], method: &MethodEntry| {
+            let is_own =
+                |one: &&CellResult| one.method == method.name && one.dataset == dataset.name;
+            cells.iter().find(is_own).map(|found| ours(found, false))
+        };
+        table =
+            table.under(&dataset.label).spread("as it is", |method| spread(&results.cells, method));
+        for variant in &results.variants {
+            table = table.spread(&variant.variant, |method| spread(&variant.cells, method));
+        }
+    }
+    let said = results.variants.iter().flat_map(|result| {
+        let variant = recipe.variants.iter().find(|one| one.name == result.variant);
+        let readings = variant.map_or(String::new(), |variant| variant.readings.join(" "));
+        Some(format!("{}: {readings} {}", result.variant, result.conditions.join(" ")))
+    });
+    Some(table.notes(said).build())
 }
 
 fn ours(cell: &CellResult, best: bool) -> Cell {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::RecipeError;
 use super::file::{DatasetEntry, MethodEntry, Recipe};
-use super::manifest::RecipeManifest;
+use super::variant::{self, Form};
 use crate::diagnosis::Failure;
-use crate::panel::SamplingChoice;
+use crate::panel::{DecodingMode, SamplingChoice};
 use crate::systems::SystemConfig;
 
 /// The folder of all cells in a recipe's folder.
@@ -16,6 +16,8 @@ pub const FOLDER: &str = "cells";
 /// A method on a dataset.
 #[derive(Clone, Debug)]
 pub struct Cell<'a> {
+    /// The recipe's variant that it belongs to.
+    pub variant: Option<&'a str>,
     pub method: &'a MethodEntry,
     pub dataset: &'a DatasetEntry,
     pub protocol: SystemConfig,
@@ -26,22 +28,37 @@ pub struct Cell<'a> {
     pub sampling: SamplingChoice,
     /// Agents with a sampling of their own.
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
+    pub decoding: DecodingMode,
 }
 
 impl Cell<'_> {
     /// Where the cell's run lies, under the recipe's folder.
     pub fn directory(&self, out: &Path) -> PathBuf {
         let name = format!("{}-{}", self.method.name, self.dataset.name);
-        out.join(FOLDER).join(name)
+        variant::directory(self.variant, out).join(FOLDER).join(name)
     }
 }
 
-/// Every cell, in the order in which they run: cells of a dataset share calls, so they come one after another. What the
+/// Every cell of every form, in the order in which they run: cells of a dataset share calls, so they come one after another. What the
 /// manifest overrides holds wherever a method's system has the setting or the agent.
 ///
 /// # Errors
 /// A system or setting that does not exist; an override that no method has.
-pub fn cells(manifest: &RecipeManifest) -> Result<Vec<Cell<'_>>, Failure> {
+pub fn cells(forms: &[Form]) -> Result<Vec<Cell<'_>>, Failure> {
+    let mut all = Vec::new();
+    for form in forms {
+        all.extend(cells_of(form)?);
+    }
+    let place = |cell: &Cell<'_>| {
+        let mut datasets = forms.iter().flat_map(|form| &form.manifest.recipe.dataset);
+        datasets.position(|dataset| dataset.name == cell.dataset.name)
+    };
+    all.sort_by_cached_key(place);
+    Ok(all)
+}
+
+fn cells_of(form: &Form) -> Result<Vec<Cell<'_>>, Failure> {
+    let manifest = &form.manifest;
     let recipe = &manifest.recipe;
     let overrides = &manifest.settings;
     let mut protocols = Vec::new();
@@ -75,6 +92,7 @@ pub fn cells(manifest: &RecipeManifest) -> Result<Vec<Cell<'_>>, Failure> {
             let sampled = manifest.slot_sampling.iter();
             let sampled = sampled.filter(|(agent, _)| seats(protocol, agent));
             cells.push(Cell {
+                variant: form.variant.as_deref(),
                 method,
                 dataset,
                 panel: panel(recipe, method, protocol)?,
@@ -82,6 +100,7 @@ pub fn cells(manifest: &RecipeManifest) -> Result<Vec<Cell<'_>>, Failure> {
                 sampling: manifest.sampling.or(method.sampling).or(recipe.sampling),
                 slot_sampling: sampled.map(|(agent, one)| (agent.clone(), *one)).collect(),
                 protocol: protocol.clone(),
+                decoding: recipe.decoding,
             });
         }
     }

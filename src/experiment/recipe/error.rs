@@ -22,6 +22,8 @@ pub enum RecipeError {
     Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
+    #[error("the recipe has no variant {name}")]
+    NoVariant { name: String, known: Vec<String> },
 }
 
 impl Diagnosis for RecipeError {
@@ -46,6 +48,12 @@ impl Diagnosis for RecipeError {
             }
             RecipeError::Unfinished { path, .. } => {
                 Some(format!("run what is missing: wardround resume {}", path.display()))
+            }
+            RecipeError::NoVariant { known, .. } if known.is_empty() => {
+                Some("it has none".to_owned())
+            }
+            RecipeError::NoVariant { known, .. } => {
+                Some(format!("its variants are {}, or all", known.join(", ")))
             }
             _ => None,
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::variant::Variant;
 use super::{NoteColumn, RecipeError};
 use crate::data::Format;
 use crate::diagnosis::Failure;
@@ -39,6 +40,9 @@ pub struct Recipe {
     /// Systems of others, whose published figures stand beside: rows without runs.
     #[serde(default)]
     pub published: Vec<PublishedEntry>,
+    /// The same under other conditions, run where they are named.
+    #[serde(default, rename = "variant")]
+    pub variants: Vec<Variant>,
 }
 
 /// What is read off the cells beside their accuracy.
@@ -177,8 +181,10 @@ impl Recipe {
     fn check(&self) -> Result<(), String> {
         let datasets: Vec<&str> = self.dataset.iter().map(|one| one.name.as_str()).collect();
         let methods: Vec<&str> = self.method.iter().map(|one| one.name.as_str()).collect();
-        for (what, names) in [("dataset", &datasets), ("method", &methods)] {
-            if names.is_empty() {
+        let variants: Vec<&str> = self.variants.iter().map(|one| one.name.as_str()).collect();
+        for (what, names) in [("dataset", &datasets), ("method", &methods), ("variant", &variants)]
+        {
+            if names.is_empty() && what != "variant" {
                 return Err(format!("there is no [[{what}]]"));
             }
             for (index, name) in names.iter().enumerate() {

@@ -44,6 +44,9 @@ pub struct RecipeManifest {
     /// Agents that sample in a way of their own wherever a method has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slot_sampling: BTreeMap<String, SamplingChoice>,
+    /// The variants of the recipe that run beside it.
+    #[serde(default)]
+    pub variants: Vec<String>,
     pub recipe: Recipe,
 }
 
@@ -114,6 +117,7 @@ impl RecipeManifest {
                 ("settings", settings(begun)),
                 ("slots", format!("{:?}", begun.slots)),
                 ("sampling", format!("{:?} {:?}", begun.sampling, begun.slot_sampling)),
+                ("variants", begun.variants.join(",")),
                 ("runs", begun.recipe.runs.to_string()),
                 ("panel", begun.recipe.panel.join(",")),
                 ("decoding", format!("{} text", begun.recipe.decoding.adjective())),

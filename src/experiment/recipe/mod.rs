@@ -11,6 +11,7 @@ pub mod file;
 pub mod manifest;
 pub mod run;
 pub mod shards;
+pub mod variant;
 
 pub use column::NoteColumn;
 pub use error::RecipeError;

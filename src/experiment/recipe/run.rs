@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::cells::{Cell, cells};
 use super::file::ids;
 use super::manifest::RecipeManifest;
+use super::variant::Form;
 use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::diagnosis::Failure;
@@ -26,7 +27,8 @@ use crate::record::CallLine;
 
 /// What running a recipe takes besides its manifest.
 pub struct RecipeRun {
-    pub manifest: RecipeManifest,
+    /// The recipe, and after it the variants that run.
+    pub forms: Vec<Form>,
     pub out: PathBuf,
     pub hardware: Hardware,
     pub max_in_flight: Option<usize>,
@@ -49,7 +51,7 @@ impl RecipeRun {
     /// # Errors
     /// Whatever is missing or malformed.
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
-        let cells = cells(&self.manifest)?;
+        let cells = cells(&self.forms)?;
         let specs: Vec<Spec> = cells.iter().map(|cell| self.spec(cell)).collect();
         let inputs = specs.iter().map(Spec::read);
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -62,8 +64,13 @@ impl RecipeRun {
         Ok(ResolvedRecipe { cells: cells.into_iter().zip(runs).collect(), models })
     }
 
+    /// What the recipe itself was begun with.
+    pub fn manifest(&self) -> &RecipeManifest {
+        &self.forms[0].manifest
+    }
+
     fn spec(&self, cell: &Cell<'_>) -> Spec {
-        let manifest = &self.manifest;
+        let manifest = self.manifest();
         let dataset = cell.dataset;
         Spec {
             data: Path::new(&manifest.data_dir).join(&dataset.file),
@@ -92,7 +99,7 @@ impl RecipeRun {
             slot_sampling: cell.slot_sampling.clone(),
             protocol: cell.protocol.clone(),
             seed: manifest.seed,
-            decoding: manifest.recipe.decoding,
+            decoding: cell.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
             hardware: self.hardware.clone(),
             max_in_flight: self.max_in_flight,
@@ -110,7 +117,9 @@ impl RecipeRun {
         (observer, stop): (Arc<dyn Observer>, Arc<AtomicBool>),
         on_cell: impl Fn(&Executed) -> Result<(), Failure>,
     ) -> Result<Vec<(Cell<'a>, Contents)>, Failure> {
-        self.manifest.begin(&self.out)?;
+        for form in &self.forms {
+            form.manifest.begin(&form.directory(&self.out))?;
+        }
         let total = resolved.cells.len();
         let mut unloaded = Some(resolved.models);
         let mut driver = Driver::new(Vec::new(), observer.clone(), stop);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::RecipeError;
 use super::cells::{Cell, cells};
 use super::manifest::RecipeManifest;
+use super::variant::Form;
 use crate::diagnosis::Failure;
 use crate::experiment::driver::Executed;
 use crate::experiment::error::RunError;
@@ -57,11 +58,11 @@ pub fn whole(folders: &[PathBuf]) -> Result<RecipeManifest, Failure> {
 /// # Errors
 /// As [`merge`]; a cell that has not finished, before anything is written.
 pub fn merge_cells<'a>(
-    whole: &'a RecipeManifest,
+    forms: &'a [Form],
     folders: &[PathBuf],
     out: &Path,
 ) -> Result<Vec<(Cell<'a>, Executed)>, Failure> {
-    let cells = cells(whole)?;
+    let cells = cells(forms)?;
     for cell in &cells {
         for folder in folders {
             if !fs_err::exists(cell.directory(folder).join(results::FILE))? {
@@ -71,7 +72,9 @@ pub fn merge_cells<'a>(
         }
         whole_plan(&directories(cell, folders))?;
     }
-    whole.begin(out)?;
+    for form in forms {
+        form.manifest.begin(&form.directory(out))?;
+    }
     let mut merged = Vec::new();
     for cell in cells {
         let directory = cell.directory(out);

@@ -44,8 +44,7 @@ pub fn confidence(value: &Value) -> f64 {
         Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),
         _ => None,
     };
-    // `max` and `min` of NaN leave what they are compared with.
-    number.map_or(0.0, |number: f64| number.max(0.0).min(1.0))
+    number.filter(|number| !number.is_nan()).map_or(0.0, |number: f64| number.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

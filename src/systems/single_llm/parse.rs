@@ -109,8 +109,8 @@ fn read_as_harness(completion: &str) -> (Reading, Parse) {
     let (thought, written, parse) = match harness::object(completion) {
         Some(object) => {
             let field = |keys: [&str; 2]| {
-                let texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
-                texts.filter(|text| !text.is_empty()).next().unwrap_or_default().to_owned()
+                let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
+                texts.find(|text| !text.is_empty()).unwrap_or_default().to_owned()
             };
             (field(["Thought", "thought"]), field(["Answer", "answer"]), Parse::Ok)
         }
