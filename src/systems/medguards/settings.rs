@@ -123,7 +123,6 @@ pub struct Settings {
     /// Whether outputs are read and passed on as the published code does, with its mistakes.
     #[serde(with = "switch")]
     pub release_compat: bool,
-    /// The grammar gives reasons [`crate::systems::form::STEPS`] strings.
     #[serde(flatten)]
     pub decoding: Decoding,
 }
