@@ -119,9 +119,12 @@ def plain(text):
 
 def corrected(text):
     """Without what announces it, and what stands before an arrow."""
-    announced = r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction)"
-    announced += r"(?:\s+(?:is|should be|would be|reads))?[\s*_]*[:：][\s*_]*"
-    text = re.sub(announced, "", text, count=1)
+    announced = r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction|the\s+sentence"
+    announced += r"|(?:修改|更正|纠正|修正)后?的?句子)(?:\s+(?:is|should be|should read|would be|reads))?[\s*_]*[:：][\s*_]*"
+    if found := re.match(announced, text):
+        text = text[found.end() :].split("\n\n")[0]
+    if (found := re.match(r"\s*\d{1,2}[.):]?\s+(.)", text)) and found[1].isupper():
+        text = text[found.start(1) :]
     arrow = next((arrow for arrow in ("->", "→", "=>") if arrow in text), None)
     return plain(text.split(arrow, 1)[1] if arrow else text)
 

@@ -75,7 +75,7 @@ fn of_medguards_agents() {
 fn of_healthcareagents_stages() {
     let options = options();
     reads("HealthcareAgent's stages", |text, finish_reason| {
-        let _ = healthcareagent::parse::plan(text, finish_reason);
+        let _ = healthcareagent::parse::plan(text, finish_reason, false);
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
         let _ = healthcareagent::parse::critique(text, finish_reason);
         let _ = healthcareagent::parse::conclusion(text, finish_reason, &options);
@@ -86,7 +86,8 @@ fn of_healthcareagents_stages() {
 fn of_moderators_and_specialists() {
     let options = options();
     reads("MDAgents' and MedAgents' recruits", |text, finish_reason| {
-        let _ = mdagents::recruits::read_experts(&Reply::read(text, finish_reason, "experts"));
+        let _ =
+            mdagents::recruits::read_experts(&Reply::read(text, finish_reason, "experts"), false);
         let _ = mdagents::recruits::read_teams(&Reply::read(text, finish_reason, "teams"));
         let _ = medagents::harness::read_specialties(text, finish_reason);
         let _ = medagents::texts::read_domains(text, finish_reason);

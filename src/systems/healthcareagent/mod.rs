@@ -155,7 +155,8 @@ impl HealthcareAgent {
         let prompt = self.about(case.item, &self.planner, &[]);
         let either = Shape::regex(format!("{DIAGNOSE}|{INQUIRY}"));
         let step = step_of(0, Stage::Aside, "planner", either);
-        if case.ask(case.call(&step, 0, AGENT, prompt), parse::plan)?.value.action != INQUIRY {
+        let read = |text: &str, finish_reason| parse::plan(text, finish_reason, self.mab_compat);
+        if case.ask(case.call(&step, 0, AGENT, prompt), read)?.value.action != INQUIRY {
             return Ok(Some(String::new()));
         }
         let questions = form::array(self.decoding.string(), FOLLOW_UPS, FOLLOW_UPS);

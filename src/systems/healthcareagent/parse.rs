@@ -8,6 +8,7 @@ use crate::record::{FinishReason, Parse};
 use crate::systems::case::Record;
 use crate::systems::reading::answer::{of_field, of_text};
 use crate::systems::reading::reply::{Explained, Reply};
+use crate::systems::reading::words::list_items;
 use crate::systems::reading::{harness, record, said, text, without_thinking};
 
 pub const INQUIRY: &str = "INQUIRY";
@@ -35,29 +36,58 @@ impl Record for Plan {}
 impl Record for FollowUps {}
 impl Record for Critique {}
 
-/// The plan: to ask back where the word stands anywhere; whatever else says to answer.
-pub fn plan(completion: &str, finish_reason: FinishReason) -> (Plan, Parse) {
-    let word = said(completion).to_uppercase();
-    let action = if word.contains(INQUIRY) { INQUIRY } else { DIAGNOSE };
+/// The plan: the first of the two words in capitals, else in any case or form; whatever else says to answer. The harness asks back where
+/// the word for it stands anywhere.
+pub fn plan(completion: &str, finish_reason: FinishReason, mab_compat: bool) -> (Plan, Parse) {
+    let text = said(completion);
+    let upper = text.to_uppercase();
+    let first = |text: &str, words: [&str; 2]| match words.map(|word| text.find(word)) {
+        [Some(inquiry), Some(diagnose)] if diagnose < inquiry => Some(DIAGNOSE),
+        [Some(_), _] => Some(INQUIRY),
+        [None, Some(_)] => Some(DIAGNOSE),
+        [None, None] => None,
+    };
+    let found = match mab_compat {
+        true if upper.contains(INQUIRY) => Some(INQUIRY),
+        true => upper.contains(DIAGNOSE).then_some(DIAGNOSE),
+        false => first(text, [INQUIRY, DIAGNOSE]).or_else(|| first(&upper, ["INQUIR", "DIAGNOS"])),
+    };
+    let action = found.unwrap_or(DIAGNOSE);
     let parse = match finish_reason {
-        _ if !word.contains(action) => Parse::Unread,
+        _ if found.is_none() => Parse::Unread,
         FinishReason::Length => Parse::Fallback,
-        _ if word == action => Parse::Ok,
+        _ if upper == action => Parse::Ok,
         _ => Parse::Repaired,
     };
     (Plan { action }, parse)
 }
 
+/// A question, also one in an object of its own.
+fn question(value: &Value) -> String {
+    value.get("question").map_or_else(|| text(value), text)
+}
+
 /// The follow-up questions; none where the text holds no list of them.
 pub fn follow_ups(completion: &str, finish_reason: FinishReason) -> (FollowUps, Parse) {
     let list = |value: &Value| match value.get("questions")? {
-        Value::Array(list) => Some(list.iter().map(text).collect::<Vec<_>>()),
+        Value::Array(list) => Some(list.iter().map(question).collect::<Vec<_>>()),
         Value::String(text) => Some(text.lines().map(str::to_owned).collect()),
         _ => None,
     };
     let found = record::read(completion, finish_reason, list);
-    let (mut questions, parse) = found.unwrap_or((Vec::new(), Parse::Unread));
+    let (mut questions, parse) = found.unwrap_or_else(|| {
+        let items =
+            list_items(said(completion)).into_iter().filter(|item| item.contains(['?', '？']));
+        let items: Vec<String> = items.map(str::to_owned).collect();
+        let parse = Parse::Fallback.if_read(!items.is_empty());
+        (items, parse)
+    });
     questions.retain(|question| !question.trim().is_empty());
+    // The last of a list that was cut short is half a question.
+    let is_whole = |question: &mut String| question.trim_end().ends_with(['?', '？', '؟', '.']);
+    if finish_reason == FinishReason::Length {
+        questions.pop_if(|question| !is_whole(question));
+    }
     (FollowUps { questions }, parse)
 }
 
@@ -147,13 +177,14 @@ mod tests {
     #[test]
     fn the_word_decides_wherever_it_stands() {
         let plan = |text| {
-            let (plan, parse) = plan(text, STOP);
+            let (plan, parse) = plan(text, STOP, false);
             (plan.action, parse)
         };
         assert_eq!(plan("DIAGNOSE"), ("DIAGNOSE", Parse::Ok));
         assert_eq!(plan(" inquiry\n"), ("INQUIRY", Parse::Ok));
         assert_eq!(plan("I choose INQUIRY."), ("INQUIRY", Parse::Repaired));
-        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("INQUIRY", Parse::Repaired));
+        assert_eq!(plan("DIAGNOSE, no INQUIRY"), ("DIAGNOSE", Parse::Repaired));
+        assert_eq!(super::plan("DIAGNOSE, no INQUIRY", STOP, true).0.action, "INQUIRY");
         assert_eq!(plan("Hm."), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan(""), ("DIAGNOSE", Parse::Unread));
         assert_eq!(plan("<think>INQUIRY?</think>DIAGNOSE"), ("DIAGNOSE", Parse::Ok));

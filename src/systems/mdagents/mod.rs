@@ -20,6 +20,7 @@ use super::form::{answer, array, choice, object};
 use super::messages::{Templates, truncate};
 use super::reading::answer::clean_letter;
 use super::reading::reply::{Explained, Reply};
+use super::reading::words::one_of;
 use super::settings::{switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
@@ -134,7 +135,10 @@ impl MdAgents {
         let messages = self.messages.complexity.fill_question(case.item, &[]);
         let call = case.call(&step, MODERATOR, "moderator", messages);
         let asked = case.ask(call, |text, finish_reason| {
-            read_complexity(&self.reply(text, finish_reason, "complexity"))
+            read_complexity(
+                &self.reply(text, finish_reason, "complexity"),
+                self.settings.mab_compat,
+            )
         })?;
         Ok(asked.value.complexity)
     }
@@ -157,8 +161,9 @@ impl MdAgents {
         let count = [("count", &*EXPERTS.to_string())];
         let messages = self.messages.experts.fill_question(case.item, &count);
         let call = case.call(&step, RECRUITER, "recruiter", messages);
-        let read =
-            |text: &str, finish_reason| read_experts(&self.reply(text, finish_reason, "experts"));
+        let read = |text: &str, finish_reason| {
+            read_experts(&self.reply(text, finish_reason, "experts"), self.settings.mab_compat)
+        };
         let experts = case.ask(call, read)?.value.experts;
 
         let step = self.opinion_step(case, Stage::Initial, "opinion");
@@ -240,21 +245,28 @@ fn read_reply(mab_compat: bool, text: &str, finish_reason: FinishReason, key: &s
 }
 
 #[derive(Serialize)]
-struct Complexity {
-    /// One of [`LEVELS`].
-    complexity: &'static str,
+pub struct Complexity {
+    /// One of `basic`, `intermediate`, `advanced`.
+    pub complexity: &'static str,
 }
 
 impl Record for Complexity {}
 
 /// What is no level is intermediate.
-fn read_complexity(reply: &Reply) -> (Complexity, Parse) {
-    let given = match reply.get("complexity") {
-        Value::String(level) => level.trim().to_lowercase(),
-        _ => String::new(),
+pub fn read_complexity(reply: &Reply, mab_compat: bool) -> (Complexity, Parse) {
+    let given = reply.get("complexity").as_str().unwrap_or_default().trim().to_lowercase();
+    let exact = LEVELS.into_iter().find(|level| *level == given);
+    let said = || match given.is_empty() {
+        true => one_of(reply.text(), &LEVELS),
+        // «intermediate - two specialties», not «basic or not».
+        false => one_of(&given, &LEVELS).filter(|_| !given.contains(" or ")),
     };
-    let level = LEVELS.into_iter().find(|level| *level == given);
-    let parse = reply.parse.if_read(level.is_some());
+    let level = exact.or_else(|| said().filter(|_| !mab_compat));
+    let parse = match (reply.parse, exact) {
+        (Parse::Ok, None) => Parse::Repaired,
+        (parse, _) => parse,
+    };
+    let parse = parse.if_read(level.is_some());
     (Complexity { complexity: level.unwrap_or("intermediate") }, parse)
 }
 

@@ -7,6 +7,7 @@ use super::{EXPERTS, MEMBERS, TEAMS};
 use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::reply::{Reply, field};
+use crate::systems::reading::words::list_items;
 
 /// An expert on an intermediate question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,9 +62,12 @@ const DEFAULT_TEAMS: [(&str, &str, &str); TEAMS] = [
 ];
 
 /// Reads the experts of a reply, the first `EXPERTS` that have a role.
-pub fn read_experts(reply: &Reply) -> (Experts, Parse) {
+pub fn read_experts(reply: &Reply, mab_compat: bool) -> (Experts, Parse) {
     let named = elements(reply.get("experts")).filter_map(expert);
-    let named: Vec<Expert> = named.take(EXPERTS).collect();
+    let mut named: Vec<Expert> = named.take(EXPERTS).collect();
+    if named.is_empty() && reply.parse == Parse::Fallback && !mab_compat {
+        named = list_items(reply.text()).into_iter().map(listed_expert).take(EXPERTS).collect();
+    }
     let (experts, parse) = match named.is_empty() {
         true => (default_experts(), Parse::Unread),
         false => (named, reply.parse),
@@ -106,6 +110,15 @@ fn expert(value: &Value) -> Option<Expert> {
         hierarchy: or(field(value, "hierarchy"), "Independent"),
         role,
     })
+}
+
+/// «Cardiologist - heart failure - Hierarchy: Independent», an item of a list.
+fn listed_expert(item: &str) -> Expert {
+    let item = item.replace("**", "");
+    let mut parts = item.split([':', '(', '–', '—']).flat_map(|part| part.split(" - "));
+    let role = parts.next().unwrap_or_default().trim().to_owned();
+    let expertise = parts.next().unwrap_or_default().trim_end_matches(')').trim().to_owned();
+    Expert { expertise: or(expertise, &role), hierarchy: "Independent".to_owned(), role }
 }
 
 fn team((at, value): (usize, &Value)) -> Option<Team> {
@@ -177,7 +190,7 @@ mod tests {
     use crate::record::FinishReason;
 
     fn experts(text: &str) -> (Vec<Expert>, Parse) {
-        let (read, parse) = read_experts(&Reply::read(text, FinishReason::Stop, "experts"));
+        let (read, parse) = read_experts(&Reply::read(text, FinishReason::Stop, "experts"), false);
         (read.experts, parse)
     }
 

@@ -60,12 +60,14 @@ fn a_question_takes_2_8_or_15_calls_by_its_complexity() {
 #[test]
 fn what_is_no_complexity_is_intermediate() {
     let level = |text: &str| {
-        let (read, parse) = read_complexity(&Reply::read(text, FinishReason::Stop, "complexity"));
+        let (read, parse) =
+            read_complexity(&Reply::read(text, FinishReason::Stop, "complexity"), false);
         (read.complexity, parse)
     };
     assert_eq!(level(r#"{"complexity": " Basic"}"#), ("basic", Parse::Ok));
     assert_eq!(level("Complexity: advanced"), ("advanced", Parse::Fallback));
-    for text in ["basic", r#"{"complexity": 3}"#, r#"{"complexity": "basic or not"}"#, ""] {
+    assert_eq!(level("basic"), ("basic", Parse::Fallback));
+    for text in [r#"{"complexity": 3}"#, r#"{"complexity": "basic or not"}"#, ""] {
         assert_eq!(level(text), ("intermediate", Parse::Unread), "{text}");
     }
 }

@@ -13,7 +13,8 @@ use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
 use crate::systems::messages::Templates;
 use crate::systems::reading::reply::{Explained, Reply};
-use crate::systems::reading::{harness, record, text as text_of, without_thinking};
+use crate::systems::reading::words::{consents, list_items};
+use crate::systems::reading::{harness, record, said, text as text_of, without_thinking};
 use crate::systems::vote::{round_line, support};
 use crate::systems::{Opening, System, Task};
 
@@ -198,7 +199,7 @@ impl Harness {
                 true => harness::exact_letter(reply.written(), &case.item.options),
                 false => reply.answer(&case.item.options),
             };
-            read_review(&reply, text, answer)
+            read_review(&reply, text, answer, self.mab_compat)
         })
     }
 
@@ -285,8 +286,8 @@ fn read_opinion_as_harness(text: &str, options: &[Choice]) -> (Explained, Parse)
     (Explained { explanation, answer, written: Some(written) }, parse)
 }
 
-fn read_review(reply: &Reply, text: &str, answer: String) -> (Review, Parse) {
-    let agree = agrees(reply, without_thinking(text));
+fn read_review(reply: &Reply, text: &str, answer: String, mab_compat: bool) -> (Review, Parse) {
+    let agree = agrees(reply, without_thinking(text), mab_compat);
     let parse = reply.parse.if_read(agree.is_some() || !answer.is_empty());
     let agree = agree.unwrap_or(false);
     (Review { agree, explanation: reply.prose("reason"), answer }, parse)
@@ -294,13 +295,18 @@ fn read_review(reply: &Reply, text: &str, answer: String) -> (Review, Parse) {
 
 /// `true`, "true" or "yes"; where there is no object, the last line with "agree" in it that has one of these words or none. `None` where
 /// neither is there.
-fn agrees(reply: &Reply, text: &str) -> Option<bool> {
+pub(crate) fn agrees(reply: &Reply, text: &str, mab_compat: bool) -> Option<bool> {
     if reply.parse != Parse::Fallback {
         return match reply.get("agree") {
             Value::Bool(agree) => Some(*agree),
-            Value::String(word) => Some(is_yes(&word.trim().to_lowercase())),
+            Value::String(word) if mab_compat => Some(is_yes(&word.trim().to_lowercase())),
+            Value::String(word) => consents(word),
             _ => None,
         };
+    }
+    if !mab_compat {
+        let line = reply.get("agree").as_str();
+        return line.and_then(consents).or_else(|| consents(text.trim()));
     }
     let mut lines = text.lines().map(str::to_lowercase);
     let line = lines.rfind(|line| line.contains("agree"));
@@ -335,7 +341,11 @@ impl Record for Specialties {}
 /// before as many as there are names left out, whether or not they are among the names.
 pub fn read_specialties(text: &str, finish_reason: FinishReason) -> (Specialties, Parse) {
     let object = |value: &Value| value.as_object().cloned();
-    specialties(record::read(text, finish_reason, object))
+    specialties(record::read(text, finish_reason, object).or_else(|| {
+        let items: Vec<Value> = list_items(said(text)).into_iter().map(Value::from).collect();
+        let is_list = !items.is_empty();
+        is_list.then(|| (Map::from_iter([("fields".to_owned(), items.into())]), Parse::Fallback))
+    }))
 }
 
 fn specialties(found: Option<(Map<String, Value>, Parse)>) -> (Specialties, Parse) {

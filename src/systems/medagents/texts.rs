@@ -8,6 +8,7 @@ use crate::systems::case::Record;
 use crate::systems::reading::answer::of_text;
 use crate::systems::reading::reply::{Agreement, Explained, Passage};
 use crate::systems::reading::without_thinking;
+use crate::systems::reading::words::{consents, list_items};
 
 /// The field of an expert for whom none was named.
 pub const GENERAL: &str = "General Medicine";
@@ -34,12 +35,20 @@ impl Domains {
     }
 }
 
-/// What stands behind the last colon, parted by ` | `.
+/// What stands behind the last colon, to its line's end, parted by ` | `; else the items of a list.
 pub fn read_domains(text: &str, finish_reason: FinishReason) -> (Domains, Parse) {
     let text = without_thinking(text);
     let list = text.rsplit(':').next().unwrap_or("").trim();
-    let names = list.split(" | ").map(str::trim).filter(|name| !name.is_empty());
-    let domains: Vec<String> = names.map(str::to_owned).collect();
+    let items = list_items(text);
+    let mut names: Vec<&str> = match items.is_empty() {
+        true => list.lines().next().unwrap_or("").split(" | ").collect(),
+        false => items,
+    };
+    for name in &mut names {
+        *name = name.trim_matches(|c: char| c.is_whitespace() || c == '*');
+    }
+    names.retain(|name| !name.is_empty());
+    let domains: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let parse = parse(text.contains(':'), finish_reason).if_read(!domains.is_empty());
     (Domains { domains }, parse)
 }
@@ -62,12 +71,11 @@ pub fn read_report(text: &str, finish_reason: FinishReason) -> (Passage, Parse) 
     (Passage { text }, parse)
 }
 
-/// The first "yes" or "no" anywhere, in other words too; who says neither agrees.
+/// Whether a text consents; who says neither agrees. The authors' code takes the first "yes" or "no" anywhere, in other words too.
 pub fn read_vote(text: &str, finish_reason: FinishReason) -> (Agreement, Parse) {
-    let text = without_thinking(text).to_lowercase();
-    let (yes, no) = (text.find("yes"), text.find("no"));
-    let agree = no.is_none_or(|no| yes.is_some_and(|yes| yes < no));
-    (Agreement { agree }, parse(true, finish_reason).if_read(yes.or(no).is_some()))
+    let said = consents(without_thinking(text).trim());
+    let agree = said.unwrap_or(true);
+    (Agreement { agree }, parse(true, finish_reason).if_read(said.is_some()))
 }
 
 /// What stands behind `Revisions:`; without it, all there is.
@@ -174,12 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn a_vote_is_the_first_yes_or_no_and_silence_agrees() {
+    fn a_vote_is_what_the_text_consents_to_and_silence_agrees() {
         let agrees = |text: &str| stop(read_vote, text).0.agree;
         assert!(agrees("YES"));
         assert!(!agrees("No, yes"));
         assert!(agrees("Yes, not no"));
-        assert!(!agrees("I do not object"));
+        assert!(!agrees("I disagree with it"));
+        assert!(agrees("I do not object"));
         assert!(agrees("hm"));
         assert_eq!(stop(read_vote, "hm").1, Parse::Unread);
     }

@@ -11,7 +11,7 @@ use super::tags::{is_nan, plain, section, tagged, without, without_thought};
 use crate::record::Parse;
 use crate::systems::case::Record;
 use crate::systems::reading::verdict::{Verdict, verdict};
-use crate::systems::reading::{self, json};
+use crate::systems::reading::{self, json, refuses};
 
 /// What an agent is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,17 +155,27 @@ pub fn correction(text: &str, tag: &str, release_compat: bool) -> Option<String>
         (None, Some(_)) => String::new(),
         (None, None) => without(&text, "confidence"),
     };
+    let is_bare = tagged(&text, tag).is_none();
     let found = corrected(&found);
+    if is_bare && refuses(found) {
+        return None;
+    }
     (!found.is_empty() && !is_nan(found)).then(|| found.to_owned())
 }
 
 /// A correction without what announces it: «Corrected Sentence: …», the sentence's number, «old -> new».
 fn corrected(text: &str) -> &str {
     static ANNOUNCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction)(?:\s+(?:is|should be|would be|reads))?[\s*_]*[:：][\s*_]*").ok()
+        Regex::new(r"(?i)\A[\s*_>#-]*(?:(?:the\s+)?(?:corrected|correct|revised|fixed)\s+(?:sentence|version|text)|correction|the\s+sentence|(?:修改|更正|纠正|修正)后?的?句子)(?:\s+(?:is|should be|should read|would be|reads))?[\s*_]*[:：][\s*_]*").ok()
     });
+    static NUMBERED: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\A\s*\d{1,2}[.):]?\s+(\p{Lu})").ok());
     let announced = ANNOUNCED.as_ref().and_then(|announced| announced.find(text));
-    let text = announced.map_or(text, |announced| &text[announced.end()..]);
+    // What follows in another paragraph explains it.
+    let text = announced
+        .map_or(text, |announced| text[announced.end()..].split("\n\n").next().unwrap_or_default());
+    let sentence = NUMBERED.as_ref().and_then(|numbered| numbered.captures(text)?.get(1));
+    let text = sentence.map_or(text, |sentence| &text[sentence.start()..]);
     let text = ["->", "→", "=>"]
         .iter()
         .find_map(|arrow| text.split_once(arrow))

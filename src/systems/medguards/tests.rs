@@ -172,8 +172,8 @@ fn one_who_cannot_be_read_agrees_with_nobody() {
     let (record, calls) = run(&[], &all);
     assert_eq!((record.sentence_id, calls.len()), (Some(1), 7));
     assert!(prompt(&calls, "loc3").contains("Agent A Opinion:\nERROR\n"));
-    // A refusal without tags is all that there is, and counts as the correction.
-    assert_eq!(record.correction.as_deref(), Some(refusal));
+    // A refusal corrects nothing.
+    assert_eq!(record.correction, None);
 
     let mut all = base.to_vec();
     all.extend([("loc1", none.as_str()), ("loc2", refusal), ("loc3", refusal)]);

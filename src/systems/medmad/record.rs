@@ -7,7 +7,8 @@ use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
 use crate::systems::case;
 use crate::systems::reading::answer::{leading_letter, of_field, of_text};
-use crate::systems::reading::{self, number, text};
+use crate::systems::reading::words::said_confidence;
+use crate::systems::reading::{self, number, said, text};
 
 /// One agent's record. Texts are kept as written; what is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -202,14 +203,19 @@ fn texts(value: &Value) -> Vec<String> {
 /// Reads the record that a completion holds. Always succeeds: a debate never stops for one bad text.
 ///
 /// The record stands or falls by [`reading::record::read`]; where there is none, the minimal record of App. B.2 has an answer alone, if
-/// the text says one, and is a [`Parse::Fallback`]. Whatever has no answer is [`Parse::Unread`].
+/// the text says one, with the confidence that it says, and is a [`Parse::Fallback`]. Whatever has no answer is [`Parse::Unread`].
 pub fn parse(text: &str, finish_reason: FinishReason, options: &[Choice]) -> (Record, Parse) {
     let letter = |field: &str| of_field(field, text, options);
     let record = |value: &Value| Record::from_json(value, letter);
     let (record, parse) = reading::record::read(text, finish_reason, record).unwrap_or_else(|| {
         let answer = of_text(text, options);
         let notes = (!answer.is_empty()).then_some(Note::AnswerFromText);
-        let record = Record { answer, notes: notes.into_iter().collect(), ..Record::default() };
+        let record = Record {
+            answer,
+            confidence: said_confidence(said(text)).unwrap_or(0.0),
+            notes: notes.into_iter().collect(),
+            ..Record::default()
+        };
         (record, Parse::Fallback)
     });
     let parse = parse.if_read(!record.answer.is_empty());

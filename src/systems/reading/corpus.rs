@@ -16,14 +16,14 @@ use crate::systems::{healthcareagent, medagents, medmad};
 
 /// How a reading went against what a person takes from a reply.
 #[derive(Debug, Default)]
-struct Tally {
-    read: usize,
-    wrong: Vec<String>,
-    unread: Vec<String>,
+pub(super) struct Tally {
+    pub read: usize,
+    pub wrong: Vec<String>,
+    pub unread: Vec<String>,
 }
 
 impl Tally {
-    fn count<T: PartialEq + std::fmt::Debug>(
+    pub fn count<T: PartialEq + std::fmt::Debug>(
         &mut self,
         id: &str,
         found: Option<T>,
@@ -38,17 +38,17 @@ impl Tally {
     }
 }
 
-fn replies(system: &str) -> Vec<Value> {
+pub(super) fn replies(system: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/replies/{system}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn is_debatable(reply: &Value, field: &str) -> bool {
+pub(super) fn is_debatable(reply: &Value, field: &str) -> bool {
     reply["debatable"].as_array().is_some_and(|fields| fields.iter().any(|one| one == field))
 }
 
-fn finish_reason(reply: &Value) -> FinishReason {
+pub(super) fn finish_reason(reply: &Value) -> FinishReason {
     match reply["finish_reason"].as_str() {
         Some("length") => FinishReason::Length,
         _ => FinishReason::Stop,

@@ -3,6 +3,8 @@
 pub mod answer;
 #[cfg(test)]
 mod corpus;
+#[cfg(test)]
+mod corpus_stages;
 pub mod harness;
 pub mod json;
 pub mod letter;
@@ -10,6 +12,7 @@ pub mod record;
 pub mod reply;
 pub mod standing;
 pub mod verdict;
+pub mod words;
 
 use serde_json::Value;
 
@@ -113,7 +116,13 @@ fn in_words(text: &str) -> Option<f64> {
 
 /// Whether a text declines instead of answering.
 pub fn refuses(text: &str) -> bool {
-    const REFUSALS: [&str; 30] = [
+    const REFUSALS: [&str; 36] = [
+        "i am an ai model",
+        "i'm an ai model",
+        "i can't identify",
+        "i cannot identify",
+        "i can't change",
+        "i cannot change",
         "i can't help",
         "i cannot help",
         "i can't assist",

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::{of_field, of_text};
+use super::words::said_confidence;
 use super::{confidence, harness, record, said, without_thinking};
 use crate::data::Choice;
 use crate::record::{FinishReason, Parse};
@@ -87,6 +88,11 @@ impl Reply {
         self.get("answer").as_str().unwrap_or_default()
     }
 
+    /// All of it, without its `<think>` section.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What stands under a key; `null` where nothing does.
     pub fn get(&self, key: &str) -> &Value {
         self.fields.get(key).unwrap_or(&Value::Null)
@@ -110,10 +116,11 @@ impl Reply {
         of_text(&self.text, options)
     }
 
-    /// What stands under `confidence`, from 0 to 1; 0 where nothing can be read.
+    /// What stands under `confidence`, from 0 to 1, or without a record what the text says; 0 where nothing can be read.
     pub fn confidence(&self) -> f64 {
+        let said = || said_confidence(&self.text).filter(|_| self.parse == Parse::Fallback);
         // Adding 0 turns -0 into 0.
-        confidence(self.get("confidence")).unwrap_or(0.0) + 0.0
+        confidence(self.get("confidence")).or_else(said).unwrap_or(0.0) + 0.0
     }
 }
 

@@ -121,7 +121,7 @@ fn the_decision_is_the_answer_whatever_the_doctors_say() {
 fn agreement_is_read_as_the_harness_reads_it() {
     let agrees = |text: &str| {
         let reply = Reply::read(text, FinishReason::Stop, "agree");
-        read_review(&reply, text, String::new()).0.agree
+        read_review(&reply, text, String::new(), true).0.agree
     };
     assert!(agrees(r#"{"agree": "Yes", "reason": "", "answer": "B"}"#));
     assert!(agrees(r#"{"agree": "TRUE"}"#));
@@ -137,7 +137,7 @@ fn agreement_is_read_as_the_harness_reads_it() {
     assert!(!agrees(""));
     let parse = |text: &str| {
         let reply = Reply::read(text, FinishReason::Stop, "agree");
-        read_review(&reply, text, reply.answer(&question(5).options)).1
+        read_review(&reply, text, reply.answer(&question(5).options), false).1
     };
     assert_eq!(parse("Agree: no"), Parse::Fallback);
     assert_eq!(parse(r#"{"agree": "no"}"#), Parse::Ok);

@@ -1,0 +1,116 @@
+//! What a reply's words say where no record was kept to: a list of items, consent, one of a few words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::confidence;
+
+/// The items of a numbered or bulleted list, a line each, without their marks.
+pub fn list_items(text: &str) -> Vec<&str> {
+    static ITEM: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?m)^\s*(?:\d{1,2}[.):]|[-*•])\s+(\S.*?)\s*$").ok());
+    let items = ITEM.iter().flat_map(|item| item.captures_iter(text));
+    items.filter_map(|item| Some(item.get(1)?.as_str())).collect()
+}
+
+/// Whether a text consents: by its first word, where that is yes or no in any of a few languages; else by the first «yes», «no», «agree»,
+/// «do not agree» or «disagree» in it. `None` where none is there.
+pub fn consents(text: &str) -> Option<bool> {
+    static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)\A\W*(?:(yes|true|agreed?|是|同意|oui|sí|ja|نعم)|(?:no|false|disagree|否|不|non|nein|لا))(?:\P{Alphabetic}|\z|\p{Han})").ok()
+    });
+    static INSIDE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)\b(?:(yes|(?:I|we) (?:fully |mostly |largely )?(?:agree|concur))|no|disagree|(?:do|can) ?not (?:fully |entirely )?(?:agree|concur)|(?:don|can)['’]t agree)\b").ok()
+    });
+    let found = |pattern: &LazyLock<Option<Regex>>| {
+        let found = pattern.as_ref()?.captures(text)?;
+        Some(found.get(1).is_some())
+    };
+    found(&FIRST).or_else(|| found(&INSIDE))
+}
+
+/// How sure a text says it is, from 0 to 1: what stands behind the word confidence in any of a few languages, or before «sure».
+pub fn said_confidence(text: &str) -> Option<f64> {
+    static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)(?:confidence|confianza|confiance|konfidenz|置信度|信心|الثقة)(?:\s+(?:level|score|of|is|in this))*[^\d\p{L}]{0,8}(\d+(?:[.,]\d+)?\s*(?:%|/\s*10{1,2}\b)?|very high\b|high\b|moderate\b|medium\b|low\b|very low\b)").ok()
+    });
+    static SURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)(\d{1,3}\s*%)\s*(?:confident|sure|certain|sûr|seguro|sicher)\b").ok()
+    });
+    let found = |pattern: &LazyLock<Option<Regex>>| {
+        // The last is the model's own, of those before some are quoted.
+        let found = pattern.as_ref()?.captures_iter(text).last()?.get(1)?;
+        confidence(&found.as_str().into())
+    };
+    found(&NAMED).or_else(|| found(&SURE))
+}
+
+/// The one of `words` that a text begins with, else the only one that stands in it as a word, negated or not; in any case of letters.
+pub fn one_of<'a>(text: &str, words: &[&'a str]) -> Option<&'a str> {
+    let lower = text.to_lowercase();
+    let mut said = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let find = |word: &str| words.iter().copied().find(|one| one.eq_ignore_ascii_case(word));
+    let first = said.next()?;
+    if let Some(word) = find(first) {
+        return Some(word);
+    }
+    let mut others = said.filter_map(find);
+    let only = others.next()?;
+    others.all(|other| other == only).then_some(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stand_a_line_each() {
+        let text = "Here are they:\n1. First?\n 2) Second - b\n* **Third**\nnone\n- a-b\n3.5 mg\n";
+        assert_eq!(list_items(text), ["First?", "Second - b", "**Third**", "a-b"]);
+    }
+
+    #[test]
+    fn consent_is_the_first_word_or_what_is_said() {
+        for text in
+            ["Yes", "**YES**, mostly", "是", "是，同意", "true", "I agree with it.", "Agree: yes"]
+        {
+            assert_eq!(consents(text), Some(true), "{text}");
+        }
+        for text in ["No.", "no, yes", "I do not agree.", "I disagree", "不同意", "We can't agree"]
+        {
+            assert_eq!(consents(text), Some(false), "{text}");
+        }
+        for text in ["", "Nothing is said.", "It is known.", "partially", "Yesterday"] {
+            assert_eq!(consents(text), None, "{text}");
+        }
+        assert_eq!(consents("Nothing contradicts it, so yes."), Some(true));
+    }
+
+    #[test]
+    fn confidence_is_found_in_prose() {
+        for (text, share) in [
+            ("**Confidence: 0.82**", 0.82),
+            ("with a confidence of 0.95.", 0.95),
+            ("Confiance : 95 %", 0.95),
+            ("Confianza: 0,9", 0.9),
+            ("<confidence>0.94</confidence>", 0.94),
+            ("My confidence level is high.", 0.85),
+            ("I am 90% sure.", 0.9),
+        ] {
+            assert_eq!(said_confidence(text), Some(share), "{text}");
+        }
+        for text in ["the 95 % confidence interval", "confidence", "0.4% and 0.5%"] {
+            assert_eq!(said_confidence(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_or_the_only_one() {
+        let words = ["basic", "intermediate", "advanced"];
+        assert_eq!(one_of("**Intermediate**: it is not advanced", &words), Some("intermediate"));
+        assert_eq!(one_of("This is a basic question.", &words), Some("basic"));
+        assert_eq!(one_of("It is basic or advanced", &words), None);
+        assert_eq!(one_of("no level", &words), None);
+    }
+}
