@@ -9,6 +9,8 @@ mod comparing;
 #[cfg(feature = "hub")]
 mod datasets;
 mod determinism;
+#[cfg(feature = "remote")]
+mod endpoints;
 mod every_system;
 mod fresh_start;
 mod limits;

@@ -10,7 +10,7 @@ use wardround::experiment::contents::Contents;
 use crate::binary::Scratch;
 
 /// Answers every chat by `answer`, which gives a status and a body, until the test ends; gives its address.
-fn serve(answer: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) -> String {
+pub fn serve(answer: impl Fn(&Value) -> (u16, Value) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -58,7 +58,7 @@ fn converse(stream: TcpStream, answer: &(impl Fn(&Value) -> (u16, Value) + Sync)
     }
 }
 
-fn said(text: &str) -> (u16, Value) {
+pub fn said(text: &str) -> (u16, Value) {
     let reply = json!({
         "model": "tiny-2026", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 30, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 16}}
