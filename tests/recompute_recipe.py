@@ -175,7 +175,8 @@ def check(folder):
     for result in results["cells"]:
         check_cell(result, cells[result["method"], result["dataset"]])
     poor = sum(cell.parse_health()["unread"] > 0.05 for cell in cells.values())
-    expect("warnings of unread replies", len(results.get("warnings", [])), poor)
+    named = sum(warning.count(" %)") for warning in results.get("warnings", []))
+    expect("cells warned of", named, poor)
     for row in results.get("netgain", []):
         check_net_gain(row, cells[row["method"], row["dataset"]])
     for row in results.get("paired", []):

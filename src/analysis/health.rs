@@ -45,14 +45,22 @@ impl ParseHealth {
 
     /// What must be said beside figures of `whom`, where more than [`UNREAD_LIMIT`] could not be read.
     pub fn warning(&self, whom: &str) -> Option<String> {
-        let percent = 100.0 * self.unread;
-        (self.unread > UNREAD_LIMIT).then(|| {
-            format!(
-                "Warning: {percent:.1} % of the replies of {whom} could not be read (more than {:.0} %): its figures say how it writes as much as what it knows.",
-                100.0 * UNREAD_LIMIT
-            )
-        })
+        warning([(whom.to_owned(), *self)])
     }
+}
+
+/// What must be said beside figures of several, of all at once, where more than [`UNREAD_LIMIT`] could not be read of one.
+pub fn warning(of: impl IntoIterator<Item = (String, ParseHealth)>) -> Option<String> {
+    let of = of.into_iter().filter(|(_, health)| health.unread > UNREAD_LIMIT);
+    let of: Vec<String> =
+        of.map(|(whom, health)| format!("{whom} ({:.1} %)", 100.0 * health.unread)).collect();
+    (!of.is_empty()).then(|| {
+        format!(
+            "Warning: more than {:.0} % of the replies could not be read of {}. Such figures say how a model writes as much as what it knows.",
+            100.0 * UNREAD_LIMIT,
+            of.join(", ")
+        )
+    })
 }
 
 /// Percentages, in the order of [`SHARES`].
@@ -96,7 +104,10 @@ mod tests {
         };
         assert_eq!(with(1, 20), None);
         let warning = with(2, 20).unwrap();
-        assert!(warning.contains("10.0 % of the replies of a on b could not be read"), "{warning}");
+        assert!(
+            warning.contains("more than 5 % of the replies could not be read of a on b (10.0 %)."),
+            "{warning}"
+        );
         assert_eq!(health(&[Parse::Fallback, Parse::Refused]).unwrap().warning("a"), None);
     }
 }

@@ -167,7 +167,8 @@ impl Comparison {
     /// Runs of which too many replies could not be read.
     fn warnings(&self) -> Vec<String> {
         let runs = self.runs.iter();
-        runs.filter_map(|row| row.figures.parse_health?.warning(&row.run)).collect()
+        let of = runs.filter_map(|row| Some((row.run.clone(), row.figures.parse_health?)));
+        health::warning(of).into_iter().collect()
     }
 }
 

@@ -11,7 +11,7 @@ use super::improvement::{ImprovementRow, improvements};
 use super::tables::{dataset, method};
 use crate::analysis::conditions::{self, Conditions};
 use crate::analysis::figures::RunFigures;
-use crate::analysis::health::ParseHealth;
+use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::making;
 use crate::analysis::metrics::bootstrap::Estimate;
 use crate::analysis::metrics::calibration::Calibration;
@@ -247,11 +247,11 @@ fn near_duplicates(cells: &[(Cell<'_>, Contents)]) -> BTreeMap<String, Vec<Vec<S
 }
 
 fn warnings(recipe: &Recipe, cells: &[CellResult]) -> Vec<String> {
-    let warning = |cell: &CellResult| {
+    let health = |cell: &CellResult| {
         let (method, dataset) = (method(recipe, &cell.method), dataset(recipe, &cell.dataset));
-        cell.parse_health?.warning(&format!("{method} on {dataset}"))
+        Some((format!("{method} on {dataset}"), cell.parse_health?))
     };
-    cells.iter().filter_map(warning).collect()
+    health::warning(cells.iter().filter_map(health)).into_iter().collect()
 }
 
 /// Runs, then what all methods have in common, then what differs.
