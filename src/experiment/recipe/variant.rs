@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::RecipeError;
-use super::file::{MethodEntry, Recipe};
+use super::file::Recipe;
 use super::manifest::RecipeManifest;
 use crate::diagnosis::Failure;
 use crate::panel::DecodingMode;
@@ -90,10 +90,9 @@ impl Recipe {
         recipe.title = format!("{}: {}", self.title, variant.label);
         recipe.decoding = variant.decoding.unwrap_or(self.decoding);
         recipe.readings.splice(0..0, variant.readings.iter().cloned());
-        let has = |method: &MethodEntry| SystemConfig::from_table(&method.system, &method.settings);
         let mut is_changed = recipe.decoding != self.decoding;
         for method in &mut recipe.method {
-            let system = has(method)?;
+            let system = SystemConfig::from_table(&method.system, &method.settings)?;
             let settings =
                 variant.settings.iter().filter(|(key, _)| system.table.contains_key(*key));
             let agents = system.slots();
@@ -136,16 +135,16 @@ mod tests {
     fn table_one_has_its_twins() {
         let recipe = Recipe::find("table1").unwrap();
         let names = ["harness", "constrained", "thinking", "qwen-decides"];
-        let forms = names.map(|name| recipe.variant(name).unwrap());
-        let method = |form: usize, name: &str| {
-            let mut methods = forms[form].method.iter();
+        let variants = names.map(|name| recipe.variant(name).unwrap());
+        let method = |variant: usize, name: &str| {
+            let mut methods = variants[variant].method.iter();
             methods.find(|method| method.name == name).unwrap().clone()
         };
         for name in ["few-shot", "cot", "healthcareagent", "medagents", "mdagents", "reconcile"] {
             assert_eq!(method(0, name).settings["mab_compat"].as_str(), Some("on"), "{name}");
         }
         assert!(!method(0, "medmad").settings.contains_key("mab_compat"));
-        assert_eq!(forms[1].decoding, DecodingMode::Grammar);
+        assert_eq!(variants[1].decoding, DecodingMode::Grammar);
         assert_eq!(method(2, "medmad").settings["thinking"].as_str(), Some("on"));
         assert_eq!(method(3, "medagents").slots["decision"], 2);
         assert_eq!(method(3, "mdagents").slots["moderator"], 2);
