@@ -49,6 +49,7 @@ pub mod prompts;
 pub mod random;
 pub mod record;
 pub mod report;
+pub mod retrieval;
 pub mod scorers;
 pub mod synth;
 pub mod systems;

@@ -13,7 +13,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "bench report analysis experiment systems panel engine model ops encoder scorers synth hub data prompts chat \
+        "bench report analysis experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
     ),
     (
@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bench",
-        "analysis experiment systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record \
+        "analysis experiment systems panel encoder engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record \
          console",
     ),
     (
@@ -31,19 +31,25 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "experiment",
-        "systems panel engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
+        "systems panel retrieval corpus encoder engine model ops synth hub data prompts chat tokenizer text random diagnosis \
+         digest record console",
     ),
-    ("systems", "panel data prompts chat tokenizer text random diagnosis digest record"),
+    (
+        "systems",
+        "panel retrieval encoder data prompts chat tokenizer text random diagnosis digest record",
+    ),
     (
         "panel",
-        "engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
+        "retrieval engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
     ),
+    ("retrieval", "corpus encoder ops tokenizer text random diagnosis digest record"),
+    ("corpus", "encoder ops hub tokenizer text random diagnosis digest record console"),
+    ("scorers", "encoder text random diagnosis digest record"),
+    ("encoder", "synth model ops tokenizer text random diagnosis digest record"),
     ("engine", "model ops tokenizer text random diagnosis digest record"),
     ("synth", "model ops prompts chat tokenizer random diagnosis digest record"),
     ("model", "ops random diagnosis digest record"),
     ("ops", "random diagnosis digest record"),
-    ("scorers", "encoder text random diagnosis digest record"),
-    ("encoder", "text random diagnosis digest record"),
     ("hub", "text random diagnosis digest record console"),
     ("data", "text random diagnosis digest record"),
     ("prompts", "text diagnosis digest record"),

@@ -8,6 +8,7 @@ mod item;
 mod language;
 mod message;
 mod note;
+mod search;
 mod text;
 
 pub use answer::{AnswerLine, RoundLine};
@@ -20,6 +21,7 @@ pub use message::Message;
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
 };
+pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes};
 pub use text::{ItemText, NoteText, QuestionText};
 
 /// The schema number that every file of a run directory carries: it changes when a field does.
