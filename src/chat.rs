@@ -9,7 +9,7 @@ use std::string::FromUtf8Error;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde, Value};
-use minijinja::{Environment, Error, ErrorKind, context};
+use minijinja::{Environment, Error, ErrorKind, Output, State, context};
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
@@ -54,8 +54,11 @@ const DATE: [(&str, &str); 9] = [
 /// Spaces that `tojson` indents by at most: templates are not ours, and memory is not theirs.
 const MOST_INDENT: usize = 16;
 
-/// A hundred times the instructions that a published template takes for a long debate.
-const MOST_STEPS: u64 = 10_000_000;
+/// Ten times the instructions that a published template takes for a long debate.
+const MOST_STEPS: u64 = 1_000_000;
+/// Instructions times the bytes of the template, each of which an instruction may write to a variable. Published templates of
+/// 10 KiB have 200,000 steps.
+const MOST_STEPS_BY_BYTES: u64 = 2 << 30;
 /// Published templates take a fifth of it.
 const LONGEST_TEMPLATE: usize = 64 << 10;
 /// For the deepest chain that so long a template can hold; only what is used becomes memory.
@@ -237,7 +240,8 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.
 fn compile(text: String) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
-    environment.set_fuel(Some(MOST_STEPS));
+    environment.set_fuel(Some(MOST_STEPS.min(MOST_STEPS_BY_BYTES / text.len().max(1) as u64)));
+    environment.set_formatter(write_value);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_function("raise_exception", |problem: String| -> Result<String, Error> {
@@ -247,6 +251,21 @@ fn compile(text: String) -> Result<Environment<'static>, Error> {
     environment.add_filter("tojson", to_json);
     environment.add_template_owned("chat", text)?;
     Ok(environment)
+}
+
+/// What a rendering has written so far, to its text and to variables.
+struct Written {
+    bytes: usize,
+}
+
+/// Writes a value where the template says so, and counts its bytes: macros and blocks write to variables, which [`Bounded`] does not see.
+fn write_value(output: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    let written = state.get_or_insert_extension(Written { bytes: 0 });
+    written.bytes += value.as_str().map_or_else(|| value.to_string().len(), str::len);
+    if written.bytes > MOST_BYTES {
+        return Err(Error::new(ErrorKind::WriteFailure, "it renders more than 64 MiB"));
+    }
+    minijinja::escape_formatter(output, state, value)
 }
 
 fn pinned_date(format: String) -> Result<String, Error> {

@@ -98,6 +98,17 @@ fn template_errors_name_the_file_and_the_problem() {
 }
 
 #[test]
+fn what_a_template_keeps_in_variables_is_bounded() {
+    let kept =
+        "{% set kept %}{% for x in range(99999) %}{{ 'x' * 9999999 }}{% endfor %}{% endset %}";
+    let called = "{% macro m() %}{{ 'x' * 9999999 }}{% endmacro %}{% for x in range(99) %}{% set y = m() %}{% endfor %}";
+    for text in [kept, called] {
+        let refused = template(text).render(&user(""), false).unwrap_err().to_string();
+        assert!(refused.contains("it renders more than 64 MiB"), "{refused}");
+    }
+}
+
+#[test]
 fn a_huge_indentation_is_cut() {
     let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
     let text = chat.render(&user(""), false).unwrap();
