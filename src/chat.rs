@@ -178,7 +178,7 @@ fn cover(message: &Message, mask: &Mask) -> Message {
     let shown = THINKING
         .iter()
         .fold(mask.cover(thinking), |covered, tag| covered.replace(&mask.cover(tag), tag));
-    Message { role: mask.cover(&message.role), content: shown + &mask.cover(said) }
+    Message::new(mask.cover(&message.role), shown + &mask.cover(said))
 }
 
 /// Text that ends where a template repeats itself without end.

@@ -1,8 +1,11 @@
 //! Prompts are files: embedded in the binary, overridden by a directory at run time, filled in one pass.
 
+mod passages;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use self::passages::{NONE_FOUND, label, passages};
 use crate::diagnosis::{Blame, Diagnosis};
 
 // `PROMPTS`: every file below `prompts/` by its path there, the system's name, then the file's; in their order.

@@ -84,7 +84,7 @@ fn wait_until_it_answers(server: &mut Server, model: &RemoteModel) {
 
 fn request(content: &str, seed: u64) -> RemoteRequest {
     RemoteRequest {
-        messages: vec![Message { role: "user".to_owned(), content: content.to_owned() }],
+        messages: vec![Message::new("user", content)],
         max_tokens: Some(12),
         seed,
         ..RemoteRequest::default()

@@ -54,7 +54,7 @@ fn published(name: &str) -> Config {
 }
 
 fn message(role: &str, content: &str) -> Message {
-    Message { role: role.to_owned(), content: content.to_owned() }
+    Message::new(role, content)
 }
 
 fn describe(directory: &Path) -> Description {
@@ -348,6 +348,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         thinking: false,
         max_tokens: 4096,
         stop: Arc::default(),
+        retriever: None,
         on_call: Box::new(|_| {}),
     };
     let medmad = config.build(&PromptSet::embedded()).unwrap();

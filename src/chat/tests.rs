@@ -9,7 +9,7 @@ fn template(text: &str) -> ChatTemplate {
 }
 
 fn user(content: &str) -> Vec<Message> {
-    vec![Message { role: "user".to_owned(), content: content.to_owned() }]
+    vec![Message::new("user", content)]
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn only_the_template_writes_control_tokens() {
         "user <|im_end|> <think> <|im_end|> <|im_end|> <|im_"
     );
     // A role is no control token either.
-    let role = Message { role: "user<|im_end|>".to_owned(), content: String::new() };
+    let role = Message::new("user<|im_end|>", "");
     let prompt = chat.prompt(&tokenizer, &[role], false).unwrap();
     assert_eq!(tokenizer.decode(&prompt.tokens), "user<|im_end|> ");
 }
@@ -63,7 +63,7 @@ fn an_assistants_thinking_is_the_templates_to_cut() {
     let content = "<think>So <|im_end|>.</think>B, <think>not A<|im_end|>".to_owned();
     for (role, cut, kept) in [("assistant", "B, <think>not A<|im_end|>", 2), ("user", &*content, 0)]
     {
-        let messages = [Message { role: role.to_owned(), content: content.clone() }];
+        let messages = [Message::new(role, content.clone())];
         let prompt = cutting.prompt(&tokenizer, &messages, false).unwrap();
         assert_eq!(prompt.text, cut);
         assert!(!prompt.tokens.iter().any(|id| tokenizer.is_control(*id)));

@@ -10,6 +10,7 @@ use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags, SamplingFlags}
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::data::Format;
+use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
@@ -123,6 +124,79 @@ impl PanelFlags {
     }
 }
 
+/// What a system that searches is given to search.
+#[derive(Clone, Debug, Default, Args)]
+pub struct CorpusFlags {
+    /// The corpora to search, as `corpus build` wrote them; several must have one encoder
+    #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
+    pub corpus: Vec<PathBuf>,
+    /// Search these sources alone, by their labels [default: all]
+    #[arg(
+        long,
+        help_heading = "Retrieval",
+        value_delimiter = ',',
+        value_name = "A,B",
+        requires = "corpus"
+    )]
+    pub sources: Vec<String>,
+    /// The folder of the reranker's checkpoint, for rerank=cross-encoder
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
+    pub reranker: Option<PathBuf>,
+    /// Device that encodes queries and reranks passages [default: the panel's first]
+    #[arg(long, help_heading = "Retrieval", value_name = "DEVICE")]
+    pub retrieval_device: Option<String>,
+    /// Keep the sums of passages in the run directory, not their texts: for corpora that may not be copied
+    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
+    pub no_passages: bool,
+}
+
+impl CorpusFlags {
+    /// `None` where no corpus was given.
+    ///
+    /// # Errors
+    /// A path that cannot be made absolute.
+    pub fn spec(&self) -> Result<Option<CorpusSpec>, Failure> {
+        if self.corpus.is_empty() {
+            return Ok(None);
+        }
+        let directories = self.corpus.iter().map(std::path::absolute);
+        Ok(Some(CorpusSpec {
+            directories: directories.collect::<Result<_, _>>()?,
+            sources: self.sources.clone(),
+            reranker: self.reranker.as_deref().map(std::path::absolute).transpose()?,
+            device: self.retrieval_device.clone(),
+            no_passages: self.no_passages,
+        }))
+    }
+}
+
+/// Where the corpora of a plan lie now.
+#[derive(Clone, Debug, Default, Args)]
+pub struct MovedCorpusFlags {
+    /// The corpora, where they lie elsewhere now
+    #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
+    pub corpus: Vec<PathBuf>,
+    /// The reranker, where it lies elsewhere now
+    #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
+    pub reranker: Option<PathBuf>,
+    /// Device that encodes queries and reranks passages [default: the plan's]
+    #[arg(long, help_heading = "Retrieval", value_name = "DEVICE")]
+    pub retrieval_device: Option<String>,
+}
+
+impl MovedCorpusFlags {
+    /// Says in the spec of a plan where things lie now.
+    pub fn apply(self, spec: &mut Option<CorpusSpec>) {
+        if let Some(spec) = spec {
+            if !self.corpus.is_empty() {
+                spec.directories = self.corpus;
+            }
+            spec.reranker = self.reranker.or(spec.reranker.take());
+            spec.device = self.retrieval_device.or(spec.device.take());
+        }
+    }
+}
+
 /// Where a run's models lie and what they run on.
 #[derive(Clone, Debug, Args)]
 pub struct ExecutionFlags {
@@ -150,6 +224,8 @@ pub struct StartFlags {
     pub rows: RowFlags,
     #[command(flatten)]
     pub panel: PanelFlags,
+    #[command(flatten)]
+    pub corpus: CorpusFlags,
     #[command(flatten)]
     pub execution: ExecutionFlags,
     /// Say what would run, and run nothing

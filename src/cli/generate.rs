@@ -151,10 +151,9 @@ impl Input {
         let messages = match (&self.tokens, &self.messages, &self.prompt) {
             (Some(tokens), _, _) => return Ok(tokens.clone()),
             (None, Some(path), _) => read_messages(path)?,
-            (None, None, prompt) => vec![Message {
-                role: "user".to_owned(),
-                content: read_text(prompt.as_deref().unwrap_or_default())?,
-            }],
+            (None, None, prompt) => {
+                vec![Message::new("user", read_text(prompt.as_deref().unwrap_or_default())?)]
+            }
         };
         let chat = ChatTemplate::load(&checkpoint.directory).map_err(PanelError::from)?;
         Ok(chat.prompt(tokenizer, &messages, false).map_err(PanelError::from)?.tokens)

@@ -103,6 +103,7 @@ impl Keywords {
             max_tokens: decoding.max_tokens,
             ignore_eos: false,
             stop: stop.clone(),
+            retriever: None,
             on_call: Box::new(|_| {}),
         };
         let name = &dataset.name;

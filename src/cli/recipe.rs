@@ -102,6 +102,7 @@ impl RecipeVerb {
                 }
                 names => names.to_vec(),
             },
+            corpus: self.start.corpus.spec()?,
             recipe,
         })
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::ExecutionFlags;
+use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::summary::count;
 use super::{interrupt, run};
 use crate::cli::exit::Failure;
@@ -29,13 +29,15 @@ pub struct Replay {
     #[arg(long)]
     allow_version: bool,
     #[command(flatten)]
+    corpus: MovedCorpusFlags,
+    #[command(flatten)]
     execution: ExecutionFlags,
 }
 
 impl Replay {
     pub fn run(self) -> Result<(), Failure> {
         let contents = Contents::read(&self.directory)?;
-        let mut spec = run::again(&contents.plan, &self.execution, self.panel)?;
+        let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
         if let Some(data) = self.data {
             spec.data = data;
         }
@@ -44,10 +46,14 @@ impl Replay {
         for line in &replayed.differences {
             console::say(line)?;
         }
+        let mut calls = count(replayed.calls, "call");
+        if replayed.searches > 0 {
+            calls += &format!(", {} of its searches made again", replayed.searches);
+        }
         console::say(format!(
             "{}, {} replayed, {}",
             count(replayed.items, "item"),
-            count(replayed.calls, "call"),
+            calls,
             count(replayed.differences.len(), "difference")
         ))?;
         match replayed.differences.is_empty() {

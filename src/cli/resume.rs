@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::ExecutionFlags;
+use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::recipe::RecipeOutput;
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
@@ -23,6 +23,8 @@ pub struct Resume {
     /// The models, where they lie elsewhere now
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     panel: Vec<String>,
+    #[command(flatten)]
+    corpus: MovedCorpusFlags,
     #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
@@ -51,7 +53,7 @@ impl Resume {
             return Err(RunError::NoPlan { path }.into());
         }
         let plan = Plan::load(&path)?;
-        let spec = run::again(&plan, &self.execution, self.panel)?;
+        let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;

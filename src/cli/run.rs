@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::flags::{ExecutionFlags, StartFlags};
+use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
 use super::options::SubsetFlags;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -136,24 +136,33 @@ impl Run {
         spec.bad_rows = self.start.rows.bad_rows();
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
+        spec.corpus = self.start.corpus.spec()?;
         self.start.execution.apply(&mut spec)?;
         Ok(spec)
     }
 
     /// The spec that `plan` gives. Flags may say where its models lie now and how fast it runs.
     fn again(self, plan: &Plan) -> Result<Spec, Failure> {
-        again(plan, &self.start.execution, self.start.panel.panel)
+        let CorpusFlags { corpus, reranker, retrieval_device, .. } = self.start.corpus;
+        let moved = MovedCorpusFlags { corpus, reranker, retrieval_device };
+        again(plan, &self.start.execution, self.start.panel.panel, moved)
     }
 }
 
 /// The spec that gives `plan` again, on models that may lie elsewhere now.
-pub fn again(plan: &Plan, execution: &ExecutionFlags, panel: Vec<String>) -> Result<Spec, Failure> {
+pub fn again(
+    plan: &Plan,
+    execution: &ExecutionFlags,
+    panel: Vec<String>,
+    corpus: MovedCorpusFlags,
+) -> Result<Spec, Failure> {
     let hub = execution.hub_options()?;
     let mut spec = Spec::from_plan(plan, execution.machine.hardware(), hub)?;
     if !panel.is_empty() {
         spec.panel = panel;
         spec.slots.clear();
     }
+    corpus.apply(&mut spec.corpus);
     spec.max_in_flight = execution.max_in_flight().or(spec.max_in_flight);
     Ok(spec)
 }

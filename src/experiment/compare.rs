@@ -1,6 +1,6 @@
 //! Whether two runs are equal: the same calls, each once by its key, and the same items.
 //!
-//! A call is equal in every field but `seq elapsed_ms prev hash` and `usage.cached_tokens`, an item in every field but
+//! A search is equal in every field but `seq took cached prev hash`, a call in every field but `seq elapsed_ms prev hash` and `usage.cached_tokens`, an item in every field but
 //! `prev hash`. Of an item that was tried again only the last line counts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,12 +32,13 @@ impl Display for Difference {
     }
 }
 
-/// The differences between two run directories, in the keys' order, calls first; none when the runs are equal.
+/// The differences between two run directories, in the keys' order, searches and calls first; none when the runs are equal.
 ///
 /// Errors when one of them does not verify line by line. A run that has not finished lacks what it lacks.
 pub fn compare(left: &Path, right: &Path) -> Result<Vec<Difference>, RunError> {
     let (left, right) = (Contents::read(left)?, Contents::read(right)?);
-    let mut found = compare_all(&left.calls_by_key(), &right.calls_by_key())?;
+    let mut found = compare_all(&left.searches_by_key(), &right.searches_by_key())?;
+    found.extend(compare_all(&left.calls_by_key(), &right.calls_by_key())?);
     found.extend(compare_all(&left.outcomes(), &right.outcomes())?);
     Ok(found)
 }
@@ -50,7 +51,7 @@ pub fn compare_records<R: Link>(left: &R, right: &R) -> Result<Vec<FieldDifferen
             reason: error.to_string(),
         })?;
         if let Value::Object(fields) = &mut fields {
-            for name in ["seq", "elapsed_ms", "prev", "hash"] {
+            for name in ["seq", "elapsed_ms", "took", "cached", "prev", "hash"] {
                 fields.shift_remove(name);
             }
             if let Some(Value::Object(usage)) = fields.get_mut("usage") {

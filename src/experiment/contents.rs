@@ -1,4 +1,4 @@
-//! What a run directory holds: the plan, the items' texts and both logs, every line checked.
+//! What a run directory holds: the plan, the items' texts and the logs, every line checked.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,11 @@ use super::plan::{self, Plan};
 use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
-use crate::record::{AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine};
+use crate::prompts::passages;
+use crate::record::{
+    AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchKey, SearchLine,
+    SearchPlace,
+};
 
 /// A run directory as it was read; results.json is not part of it.
 #[derive(Clone, Debug)]
@@ -19,16 +23,18 @@ pub struct Contents {
     pub plan: Plan,
     /// The versions of wardround that wrote the run, in their order.
     pub versions: Vec<String>,
-    /// Lower-case hex over the bytes of plan.toml: the anchor of both chains.
+    /// Lower-case hex over the bytes of plan.toml: the anchor of the chains.
     pub plan_sha256: String,
     /// Every item as it was put, by its id.
     pub texts: BTreeMap<String, ItemText>,
     pub calls: Chain<CallLine>,
     pub items: Chain<ItemLine>,
+    /// Empty where the system searches nothing.
+    pub searches: Chain<SearchLine>,
 }
 
 impl Contents {
-    /// Reads a directory and checks the texts and both chains; errors name the file and the first bad line.
+    /// Reads a directory and checks the texts and the chains; errors name the file and the first bad line.
     pub fn read(path: &Path) -> Result<Contents, RunError> {
         let plan_path = path.join(plan::FILE);
         if !fs_err::exists(&plan_path)? {
@@ -44,6 +50,10 @@ impl Contents {
         }
         let items = items?;
         let plan = Plan::parse(&plan, &plan_path)?;
+        let searches = match plan.corpus {
+            Some(_) => chain::read(&path.join(SearchLine::FILE), &plan_sha256)?,
+            None => Chain::empty(&plan_sha256),
+        };
         Ok(Contents {
             path: path.to_owned(),
             texts: texts::read(path, &plan.dataset)?,
@@ -52,18 +62,48 @@ impl Contents {
             plan_sha256,
             calls,
             items,
+            searches,
         })
     }
 
-    /// Where both chains end.
+    /// Where the chains end.
     pub fn heads(&self) -> Heads {
+        let searches = self.plan.corpus.as_ref().map(|_| &self.searches);
         Heads {
             plan: self.plan_sha256.clone(),
             calls: self.calls.head.clone(),
             items: self.items.head.clone(),
             call_lines: self.calls.records.len() as u64,
             item_lines: self.items.records.len() as u64,
+            searches: searches.map(|chain| chain.head.clone()),
+            search_lines: searches.map(|chain| chain.records.len() as u64),
         }
+    }
+
+    pub fn searches_by_key(&self) -> BTreeMap<SearchKey, &SearchLine> {
+        let records = self.searches.records.iter();
+        records.map(|record| (record.key(), record)).collect()
+    }
+
+    /// A call with its messages whole: passages that the log has by reference are put back.
+    pub fn whole_call(
+        &self,
+        call: &CallLine,
+        searches: &BTreeMap<SearchKey, &SearchLine>,
+    ) -> CallLine {
+        let mut call = call.clone();
+        let template = self.plan.corpus.as_ref().map_or("", |corpus| corpus.passage.as_str());
+        let CallLine { dataset, run, item, .. } = call.clone();
+        let text = |place: SearchPlace| {
+            let SearchPlace { round, step } = place;
+            let (dataset, item) = (dataset.clone(), item.clone());
+            let search = searches.get(&SearchKey { dataset, run, item, round, step });
+            search.map_or(String::new(), |search| passages(template, search))
+        };
+        for message in &mut call.messages {
+            message.fill_in(&text);
+        }
+        call
     }
 
     pub fn calls_by_key(&self) -> BTreeMap<CallKey, &CallLine> {

@@ -16,11 +16,13 @@ use super::plan::{self, Plan};
 use super::private_file;
 use super::results::{self, Heads};
 use super::{texts, verify, versions};
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText};
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, ItemText, SearchKey, SearchLine};
 
-/// Both logs, open at their ends; `Log::start` takes it.
+/// The logs, open at their ends; `Log::start` takes it.
 pub struct Directory {
     pub(super) plan_sha256: String,
+    /// Of a plan with corpora.
+    pub(super) searches: Option<Appender<SearchLine>>,
     pub(super) calls: Appender<CallLine>,
     pub(super) items: Appender<ItemLine>,
     /// What an earlier session did.
@@ -32,12 +34,13 @@ pub struct Directory {
 /// What a resumed run need not do again. An item whose last line has an error is not among the items.
 #[derive(Debug, Default)]
 pub struct Finished {
+    pub searches: HashMap<SearchKey, SearchLine>,
     pub calls: HashMap<CallKey, CallLine>,
     pub items: HashMap<ItemKey, ItemLine>,
 }
 
 impl Directory {
-    /// Makes a directory (mode 0700) with the texts of the plan's items, two empty logs and the plan (mode 0600).
+    /// Makes a directory (mode 0700) with the texts of the plan's items, empty logs and the plan (mode 0600).
     ///
     /// An empty directory is taken, and so is one whose creation was cut off before its plan stood; any other errors.
     pub fn create(path: &Path, plan: &Plan, texts: &[ItemText]) -> Result<Directory, RunError> {
@@ -50,10 +53,13 @@ impl Directory {
         let calls = open(CallLine::FILE)?;
         let notice = lock(&calls, path)?;
         let items = open(ItemLine::FILE)?;
+        let searches = plan.corpus.as_ref().map(|_| open(SearchLine::FILE)).transpose()?;
         private_file::write(&path.join(texts::FILE), texts::to_lines(texts)?.as_bytes())?;
         // The plan comes last: where it stands, all the others do.
         let plan_sha256 = plan.save(&path.join(plan::FILE))?;
+        let searches = searches.map(|file| Appender::behind(file, &Chain::empty(&plan_sha256)));
         Ok(Directory {
+            searches: searches.transpose()?,
             calls: Appender::behind(calls, &Chain::empty(&plan_sha256))?,
             items: Appender::behind(items, &Chain::empty(&plan_sha256))?,
             finished: Finished::default(),
@@ -82,6 +88,10 @@ impl Directory {
         let calls = open_log(&path.join(CallLine::FILE))?;
         let notice = lock(&calls, path)?;
         let items = open_log(&path.join(ItemLine::FILE))?;
+        let searches = match plan.corpus {
+            Some(_) => Some(open_log(&path.join(SearchLine::FILE))?),
+            None => None,
+        };
 
         let mut contents = Contents::read(path)?;
         let results = verify::check_results(&contents)?;
@@ -93,28 +103,48 @@ impl Directory {
         if results.is_some() {
             fs_err::remove_file(path.join(results::FILE))?;
         }
+        let searches = searches.map(|file| Appender::behind(file, &contents.searches));
+        let searches = searches.transpose()?;
         let calls = Appender::behind(calls, &contents.calls)?;
         let items = Appender::behind(items, &contents.items)?;
+        let records = contents.searches.records.into_iter();
+        let finished_searches = records.map(|record| (record.key(), record)).collect();
         let records = contents.calls.records.into_iter();
         let finished_calls = records.map(|record| (record.key(), record)).collect();
         let records = contents.items.records.into_iter().filter(Link::is_final);
         let finished_items = records.map(|record| (record.key(), record)).collect();
         Ok(Directory {
             plan_sha256: contents.plan_sha256,
+            searches,
             calls,
             items,
-            finished: Finished { calls: finished_calls, items: finished_items },
+            finished: Finished {
+                searches: finished_searches,
+                calls: finished_calls,
+                items: finished_items,
+            },
             notice,
         })
     }
 
+    /// Chains a search as the next line, to be written by a commit.
+    pub(super) fn push_search(&mut self, record: SearchLine) -> Result<(), RunError> {
+        match &mut self.searches {
+            Some(searches) => searches.push(record),
+            None => Err(RunError::NoSearches { what: record.key().to_string() }),
+        }
+    }
+
     pub(super) fn heads(&self) -> Heads {
+        let searches = self.searches.as_ref();
         Heads {
             plan: self.plan_sha256.clone(),
             calls: self.calls.head().to_owned(),
             items: self.items.head().to_owned(),
             call_lines: self.calls.lines(),
             item_lines: self.items.lines(),
+            searches: searches.map(|log| log.head().to_owned()),
+            search_lines: searches.map(Appender::lines),
         }
     }
 }
@@ -156,7 +186,8 @@ fn is_vacant(path: &Path) -> Result<bool, RunError> {
     for entry in fs_err::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_log = name == CallLine::FILE || name == ItemLine::FILE;
+        let logs = [CallLine::FILE, ItemLine::FILE, SearchLine::FILE];
+        let is_log = logs.iter().any(|log| name == *log);
         let is_leftover = files.contains(&entry.path()) || is_log && entry.metadata()?.len() == 0;
         if !is_leftover {
             return Ok(false);

@@ -107,8 +107,13 @@ impl Driver {
         let total = run.items.len() as u64 * u64::from(run.plan.runs);
         let done = AtomicU64::new(finished.items.len() as u64);
         self.observer.begin(total, done.load(Ordering::Relaxed));
-        let recorder =
-            LogRecorder { log: log.clone(), finished: finished.calls, shared: self.shared.clone() };
+        let recorder = LogRecorder {
+            log: log.clone(),
+            finished: finished.calls,
+            searches: finished.searches,
+            keeps_passages: run.plan.corpus.as_ref().is_none_or(|corpus| !corpus.no_passages),
+            shared: self.shared.clone(),
+        };
         let (watcher, stop) = (self.observer.clone(), self.stop.clone());
         let on_call = move |call: &CallLine| watcher.call(call);
         let started = run.start(&self.models, Box::new(recorder), stop, on_call)?;

@@ -58,6 +58,8 @@ pub enum RunError {
     AlreadyLogged { what: String },
     #[error("{what} would not read back from its own JSON: {reason}")]
     Unloggable { what: String, reason: String },
+    #[error("{what}: the plan names no corpus")]
+    NoSearches { what: String },
     #[error("the log of this run is closed")]
     LogClosed,
     #[error("{0}")]
@@ -117,9 +119,10 @@ impl Diagnosis for RunError {
             | RunError::HeadDiffers { .. }
             | RunError::NoResults { .. }
             | RunError::Unfinished { .. } => Blame::Artefact,
-            RunError::AlreadyLogged { .. } | RunError::Unloggable { .. } | RunError::LogClosed => {
-                Blame::Machine
-            }
+            RunError::AlreadyLogged { .. }
+            | RunError::NoSearches { .. }
+            | RunError::Unloggable { .. }
+            | RunError::LogClosed => Blame::Machine,
             RunError::Io(error) => error.blame(),
         }
     }
@@ -166,6 +169,7 @@ impl Diagnosis for RunError {
             RunError::UnreadablePlan { .. }
             | RunError::UnwritablePlan { .. }
             | RunError::AlreadyLogged { .. }
+            | RunError::NoSearches { .. }
             | RunError::Unloggable { .. }
             | RunError::LogClosed => return None,
         };

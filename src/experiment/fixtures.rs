@@ -8,13 +8,13 @@ use super::contents::Contents;
 use super::directory::Directory;
 use super::error::RunError;
 use super::log::Log;
-use super::plan::{DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
+use super::plan::{CorpusPlan, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::results::Results;
 use super::texts;
 use crate::panel::DecodingMode;
 use crate::record::{
-    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, QuestionText, RoundLine, SCHEMA,
-    SamplingLine, Stage, Usage,
+    AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText,
+    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, Stage, Usage,
 };
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -68,6 +68,7 @@ pub fn plan() -> Plan {
             shard: None,
         },
         panel: vec![member("sym"), member("ddx")],
+        corpus: None,
         engine: EnginePlan {
             device: "cpu".to_owned(),
             device_kind: "x86_64+avx2".to_owned(),
@@ -83,6 +84,48 @@ pub fn plan() -> Plan {
             cores: 2,
             memory_bytes: 1 << 33,
         },
+    }
+}
+
+/// As [`plan`], of a system that searches.
+pub fn searching_plan() -> Plan {
+    let corpus = CorpusPlan {
+        ids: vec!["77".repeat(32)],
+        paths: vec!["/corpora/ward".to_owned()],
+        sources: Vec::new(),
+        reranker: None,
+        reranker_path: None,
+        device: None,
+        passage: "{title}: {text}".to_owned(),
+        no_passages: false,
+    };
+    Plan { corpus: Some(corpus), ..plan() }
+}
+
+pub fn search(item: &str, run: u32, step: u32) -> SearchLine {
+    let chunk = format!("ward/1#{step}");
+    SearchLine {
+        dataset: "medqa".to_owned(),
+        run,
+        item: item.to_owned(),
+        step,
+        query: "fever in children".to_owned(),
+        corpus: vec!["77".repeat(32)],
+        retrieved: vec![RetrievedChunk { chunk: chunk.clone(), score: 0.1 }],
+        shown: vec![Passage {
+            chunk,
+            source: "ward".to_owned(),
+            title: "Fever".to_owned(),
+            paragraph: step,
+            score: 0.85,
+            sha256: "88".repeat(32),
+            text: Some("Fluids first.".to_owned()),
+            url: None,
+            date: None,
+            licence: None,
+        }],
+        took: SearchTimes { embed_ms: 1.5, scan_ms: 0.25, rerank_ms: 3.0 },
+        ..SearchLine::default()
     }
 }
 
@@ -114,10 +157,8 @@ pub fn start(path: &Path, plan: &Plan) -> Log {
 }
 
 pub fn call(item: &str, run: u32, agent: &str) -> CallLine {
-    let role = |role: &str| Message {
-        role: role.to_owned(),
-        content: format!("You are \"{agent}\".\nFièvre à 39 °C?\u{7}"),
-    };
+    let role =
+        |role: &str| Message::new(role, format!("You are \"{agent}\".\nFièvre à 39 °C?\u{7}"));
     CallLine {
         seq: 0,
         dataset: "medqa".to_owned(),

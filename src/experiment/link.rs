@@ -6,7 +6,7 @@ use std::hash::Hash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::record::{CallKey, CallLine, ItemKey, ItemLine};
+use crate::record::{CallKey, CallLine, ItemKey, ItemLine, SearchKey, SearchLine};
 
 /// A record that serialises as one JSON object whose last field is `hash`.
 pub trait Link: PartialEq + Serialize + DeserializeOwned {
@@ -30,6 +30,37 @@ impl Link for CallLine {
 
     fn key(&self) -> CallKey {
         CallLine::key(self)
+    }
+
+    fn is_final(&self) -> bool {
+        true
+    }
+
+    fn seq(&self) -> Option<u64> {
+        Some(self.seq)
+    }
+
+    fn prev(&self) -> &str {
+        &self.prev
+    }
+
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn set(&mut self, seq: u64, prev: &str, hash: &str) {
+        self.seq = seq;
+        self.prev = prev.to_owned();
+        self.hash = hash.to_owned();
+    }
+}
+
+impl Link for SearchLine {
+    type Key = SearchKey;
+    const FILE: &'static str = "searches.jsonl";
+
+    fn key(&self) -> SearchKey {
+        SearchLine::key(self)
     }
 
     fn is_final(&self) -> bool {

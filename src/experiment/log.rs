@@ -1,4 +1,4 @@
-//! The one writer of a run directory: a thread that owns both logs, and the handle that reaches it.
+//! The one writer of a run directory: a thread that owns the logs, and the handle that reaches it.
 //!
 //! A call returns when its line is durable. The thread takes whatever is queued, writes it all, syncs each file once,
 //! then answers every caller: under load, a sync serves many lines.
@@ -11,11 +11,12 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use super::directory::Directory;
 use super::error::RunError;
 use super::results::Heads;
-use crate::record::{CallLine, ItemLine};
+use crate::record::{CallLine, ItemLine, SearchLine};
 
 type Reply<T> = Sender<Result<T, RunError>>;
 
 enum Message {
+    Search(Box<SearchLine>, Reply<()>),
     Call(Box<CallLine>, Reply<()>),
     Item(Box<ItemLine>, Reply<()>),
     Finish(Reply<Heads>),
@@ -45,6 +46,11 @@ impl Log {
         self.ask(|reply| Message::Call(Box::new(record), reply))
     }
 
+    /// Appends a search as `call` does a call; only the run of a plan with corpora has where to.
+    pub fn search(&self, record: SearchLine) -> Result<(), RunError> {
+        self.ask(|reply| Message::Search(Box::new(record), reply))
+    }
+
     /// Appends an item as `call` does a call. Only an item whose earlier line has an error may be logged again: its
     /// later line counts.
     pub fn item(&self, record: impl Into<ItemLine>) -> Result<(), RunError> {
@@ -70,11 +76,14 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
     // The first failed write; from then on it is everyone's answer.
     let mut standing: Result<(), RunError> = Ok(());
     while let Ok(first) = inbox.recv() {
-        let mut calls = Vec::new();
-        let mut items = Vec::new();
+        let (mut searches, mut calls, mut items) = (Vec::new(), Vec::new(), Vec::new());
         let mut finish = None;
         for message in iter::once(first).chain(inbox.try_iter()) {
             let (pushed, reply, waiting) = match message {
+                Message::Search(record, reply) => {
+                    let pushed = standing.clone().and_then(|()| directory.push_search(*record));
+                    (pushed, reply, &mut searches)
+                }
                 Message::Call(record, reply) => {
                     let pushed = standing.clone().and_then(|()| directory.calls.push(*record));
                     (pushed, reply, &mut calls)
@@ -93,7 +102,15 @@ fn write(mut directory: Directory, inbox: &Receiver<Message>) {
                 Err(error) => answer(&reply, Err(error)),
             }
         }
-        let calls_written = standing.clone().and_then(|()| directory.calls.commit());
+        // In the order in which lines refer to one another.
+        let searches_written = standing.clone().and_then(|()| match &mut directory.searches {
+            Some(searches) => searches.commit(),
+            None => Ok(()),
+        });
+        for reply in &searches {
+            answer(reply, searches_written.clone());
+        }
+        let calls_written = searches_written.and_then(|()| directory.calls.commit());
         for reply in &calls {
             answer(reply, calls_written.clone());
         }

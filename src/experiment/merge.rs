@@ -1,4 +1,4 @@
-//! The shards of one plan become the run that they were cut from: its plan, its texts, both logs chained anew.
+//! The shards of one plan become the run that they were cut from: its plan, its texts, the logs chained anew.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,8 @@ fn missing(parts: &[Shard]) -> String {
 pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     // The plans first: they are short, and the logs may not be.
     let whole = whole_plan(directories)?;
-    let (mut calls, mut items, mut elapsed_ms) = (Vec::new(), Vec::new(), 0);
+    let (mut searches, mut calls, mut items, mut elapsed_ms) =
+        (Vec::new(), Vec::new(), Vec::new(), 0);
     let mut known = BTreeMap::new();
     let mut versions = vec![whole.version.clone()];
     for path in directories {
@@ -88,6 +89,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
             }
         }
         known.extend(contents.texts);
+        searches.extend(contents.searches.records);
         calls.extend(contents.calls.records);
         items.extend(contents.items.records);
         elapsed_ms += results.elapsed_ms;
@@ -101,6 +103,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
     let places: HashMap<&str, usize> = ids.zip(0..).collect();
     let place = |item: &str| places.get(item).copied().unwrap_or(usize::MAX);
     // Stable: the lines of an item keep the order in which they were logged.
+    searches.sort_by_key(|search| place(&search.item));
     calls.sort_by_key(|call| place(&call.item));
     items.sort_by_key(|item| place(item.item()));
 
@@ -108,6 +111,12 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Executed, Failure> {
         RunError::NotEmpty { path } => Failure::from(MergeError::NotEmpty { path }),
         other => other.into(),
     })?;
+    for search in searches {
+        directory.push_search(search)?;
+    }
+    if let Some(searches) = &mut directory.searches {
+        searches.commit()?;
+    }
     for call in calls {
         directory.calls.push(call)?;
     }

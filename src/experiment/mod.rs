@@ -17,6 +17,7 @@ pub mod directory;
 pub mod driver;
 pub mod error;
 pub mod hardware;
+pub mod library;
 pub mod line;
 pub mod link;
 pub mod log;

@@ -49,8 +49,35 @@ pub struct Plan {
     pub dataset: DatasetPlan,
     /// In panel order.
     pub panel: Vec<MemberPlan>,
+    /// What the system searches; absent where it searches nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corpus: Option<CorpusPlan>,
     pub engine: EnginePlan,
     pub host: HostPlan,
+}
+
+/// What a run searches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusPlan {
+    /// The id of each corpus, which covers its texts, vectors and encoder.
+    pub ids: Vec<String>,
+    pub paths: Vec<String>,
+    /// The labels of the sources that are searched; empty: all.
+    pub sources: Vec<String>,
+    /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker_path: Option<String>,
+    /// Where queries are encoded and passages reranked; absent: on the panel's first device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
+    pub passage: String,
+    /// Whether the run keeps the sums of passages alone, not their texts.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub no_passages: bool,
 }
 
 /// The questions of a run.
@@ -329,6 +356,9 @@ impl Plan {
             }
             if let Some(dataset) = fields.get_mut("dataset") {
                 remove(dataset, "path");
+            }
+            if let Some(corpus) = fields.get_mut("corpus") {
+                ["paths", "reranker_path", "device"].iter().for_each(|name| remove(corpus, name));
             }
             if let Some(Value::Object(engine)) = fields.get_mut("engine") {
                 engine.retain(|name, _| name == "device_kind");

@@ -14,7 +14,7 @@ use super::spec::Spec;
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::record::{CallKey, CallLine, ItemLine};
+use crate::record::{CallKey, ItemLine, SearchKey, SearchLine};
 use crate::systems::Task;
 use crate::systems::in_flight::run_all;
 
@@ -22,6 +22,7 @@ use crate::systems::in_flight::run_all;
 pub struct Replayed {
     pub items: usize,
     pub calls: usize,
+    pub searches: usize,
     /// Sorted.
     pub differences: Vec<String>,
 }
@@ -57,8 +58,9 @@ pub fn replay(
     let plan = contents.path.join(plan::FILE);
     run.plan.keep_to(&contents.plan, &plan, asked.allow_version)?;
 
-    let (sender, calls) = channel();
-    let started = run.start(&models.start()?, Box::new(sender), stop.clone(), |_| {})?;
+    let ((sender, calls), (searcher, searches)) = (channel(), channel());
+    let recorder = Box::new((sender, searcher));
+    let started = run.start(&models.start()?, recorder, stop.clone(), |_| {})?;
     let dataset = &contents.plan.dataset.name;
     let item = |record: &ItemLine| {
         let mut items = started.items.iter();
@@ -88,10 +90,20 @@ pub fn replay(
     drop(differences);
     drop(started);
     let again: BTreeMap<_, _> = calls.into_iter().map(|call| (call.key(), call)).collect();
+    let mut searched: BTreeMap<_, SearchLine> =
+        searches.into_iter().map(|search| (search.key(), search)).collect();
+    if contents.plan.corpus.as_ref().is_some_and(|corpus| corpus.no_passages) {
+        let shown = searched.values_mut().flat_map(|search| &mut search.shown);
+        shown.for_each(|passage| passage.text = None);
+    }
+    let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
     let mut differences: Vec<String> = found.into_iter().collect();
-    differences.extend(call_differences(contents, &wanted, &again)?);
+    let is_asked = |key: &CallKey| asked.contains(&(key.run, key.item.as_str()));
+    differences.extend(line_differences(&contents.calls_by_key(), &again, is_asked)?);
+    let is_asked = |key: &SearchKey| asked.contains(&(key.run, key.item.as_str()));
+    differences.extend(line_differences(&contents.searches_by_key(), &searched, is_asked)?);
     differences.sort();
-    Ok(Replayed { items: wanted.len(), calls: again.len(), differences })
+    Ok(Replayed { items: wanted.len(), calls: again.len(), searches: searched.len(), differences })
 }
 
 /// The outcomes to replay: those of the named items, or all, but for those that errored.
@@ -119,26 +131,22 @@ fn wanted<'a>(contents: &'a Contents, items: &[String]) -> Result<Vec<&'a ItemLi
     }
 }
 
-fn call_differences(
-    contents: &Contents,
-    wanted: &[&ItemLine],
-    again: &BTreeMap<CallKey, CallLine>,
+fn line_differences<R: Link>(
+    logged: &BTreeMap<R::Key, &R>,
+    again: &BTreeMap<R::Key, R>,
+    is_asked: impl Fn(&R::Key) -> bool,
 ) -> Result<Vec<String>, Failure> {
-    let logged = contents.calls_by_key();
     let mut lines = Vec::new();
-    for (key, call) in again {
+    for (key, line) in again {
         match logged.get(key) {
             Some(logged) => {
-                let fields = compare_records(*logged, call)?;
+                let fields = compare_records(*logged, line)?;
                 lines.extend(fields.into_iter().map(|field| format!("{key}: {field}")));
             }
             None => lines.push(format!("{key}: not in the log")),
         }
     }
-    let asked: HashSet<_> = wanted.iter().map(|item| (item.run(), item.item())).collect();
-    let missing = logged
-        .keys()
-        .filter(|key| asked.contains(&(key.run, key.item.as_str())) && !again.contains_key(key));
+    let missing = logged.keys().filter(|key| is_asked(key) && !again.contains_key(key));
     lines.extend(missing.map(|key| format!("{key}: in the log, but the replay did not make it")));
     Ok(lines)
 }

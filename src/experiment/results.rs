@@ -104,6 +104,11 @@ pub struct Heads {
     pub items: String,
     pub call_lines: u64,
     pub item_lines: u64,
+    /// Of a run that searches a corpus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searches: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_lines: Option<u64>,
 }
 
 impl Results {

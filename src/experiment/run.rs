@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::clock;
+use super::library::{Libraries, Library};
 use super::models::Models;
 use super::plan::{Asked, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
 use super::shard::Shard;
@@ -47,6 +48,19 @@ impl Spec {
     /// # Errors
     /// A panel that is not the system's size, a shard of too few items.
     pub fn resolve(self, inputs: Inputs, models: &Models) -> Result<Run, Failure> {
+        self.resolve_with(inputs, models, &mut Libraries::default())
+    }
+
+    /// As [`Spec::resolve`], for runs that share what they search.
+    ///
+    /// # Errors
+    /// As [`Spec::resolve`].
+    pub fn resolve_with(
+        self,
+        inputs: Inputs,
+        models: &Models,
+        libraries: &mut Libraries,
+    ) -> Result<Run, Failure> {
         let Inputs { prompts, dataset } = inputs;
         let mut items = dataset.items;
         let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
@@ -65,6 +79,13 @@ impl Spec {
             models.plan(model, &slot.agent, Asked { thinking, sampling })
         });
         let panel: Vec<MemberPlan> = members.collect();
+        let library = self.library(models, libraries)?;
+        let corpus = match (&self.corpus, &library) {
+            (Some(spec), Some(library)) => {
+                Some(spec.plan(library, self.protocol.passage(&prompts)?)?)
+            }
+            _ => None,
+        };
         let plan = Plan {
             schema: SCHEMA,
             version: versions::THIS.to_owned(),
@@ -90,6 +111,7 @@ impl Spec {
                 skipped: dataset.skipped,
             },
             panel,
+            corpus,
             engine: EnginePlan {
                 device: self.hardware.device.clone(),
                 device_kind: models.devices[0]
@@ -109,7 +131,9 @@ impl Spec {
             notices: dataset.notices.into_iter().chain(plan.unrepeatable()).collect(),
             plan,
             models: seated,
+            library,
         };
+        run.refuse_long_prompts()?;
         match self.shard {
             Some(part) => run.shard(part),
             None => Ok(run),
@@ -135,6 +159,8 @@ pub struct Run {
     pub notices: Vec<String>,
     /// Which of the described models every seat has.
     pub models: Vec<usize>,
+    /// What the system searches, where it searches.
+    pub library: Option<Arc<Library>>,
 }
 
 /// A run with its models loaded.
@@ -171,7 +197,7 @@ impl Run {
     /// Gives every seat its model, of those that [`Models::start`] gave.
     ///
     /// # Errors
-    /// A prompt that lost what is filled in.
+    /// A prompt that lost what is filled in; a corpus that cannot be opened.
     pub fn start(
         self,
         loaded: &[Source],
@@ -193,6 +219,7 @@ impl Run {
             max_tokens: self.protocol.decoding.max_tokens,
             ignore_eos: false,
             stop,
+            retriever: self.library.as_ref().map(|library| library.open()).transpose()?,
             on_call: Box::new(on_call),
         };
         Ok(Started {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::hardware::Hardware;
+use super::library::CorpusSpec;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
 use super::shard::{Shard, ShardPlan};
@@ -20,6 +21,8 @@ use crate::systems::{Slot, SystemConfig};
 
 pub const DEFAULT_PANEL: [&str; 3] = ["gemma3-4b", "llama3.2-3b", "qwen3-4b"];
 pub const DEFAULT_SEED: u64 = 42;
+/// Tokens of a prompt and its completion together, for systems that quote passages.
+const SEARCH_CONTEXT: usize = 32_768;
 
 /// What a run is asked to be.
 pub struct Spec {
@@ -45,6 +48,8 @@ pub struct Spec {
     pub decoding: DecodingMode,
     /// A directory of prompts that override the built-in ones.
     pub prompts: Option<PathBuf>,
+    /// What the system searches, where it searches.
+    pub corpus: Option<CorpusSpec>,
     pub hardware: Hardware,
     /// Items worked on at once; `None`: twice the batch.
     pub max_in_flight: Option<usize>,
@@ -78,6 +83,7 @@ impl Spec {
             seed: DEFAULT_SEED,
             decoding: DecodingMode::default(),
             prompts: None,
+            corpus: None,
             hardware: Hardware::default(),
             max_in_flight: None,
             hub: HubOptions::new(Environment::capture()?),
@@ -129,6 +135,7 @@ impl Spec {
             seed: plan.seed,
             decoding: plan.decoding,
             prompts: plan.prompts.clone().map(PathBuf::from),
+            corpus: plan.corpus.as_ref().map(CorpusSpec::from),
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,
@@ -140,7 +147,13 @@ impl Spec {
     /// # Errors
     /// As [`Models::describe`]; a panel that is not the system's size.
     pub fn describe_models(&self) -> Result<Models, Failure> {
-        Models::describe(self.slot_models()?, &self.hardware, &self.hub)
+        Models::describe(self.slot_models()?, &self.roomy_hardware(), &self.hub)
+    }
+
+    /// The hardware with the context that the system asks for where none was given.
+    pub fn roomy_hardware(&self) -> Hardware {
+        let own = self.protocol.search().map(|_| SEARCH_CONTEXT);
+        Hardware { context: self.hardware.context.or(own), ..self.hardware.clone() }
     }
 
     /// A system works on questions or on notes, and a format holds one of them.

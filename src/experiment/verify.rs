@@ -1,4 +1,4 @@
-//! Checks that a run directory is what was written: plan, both chains, then results.json against them.
+//! Checks that a run directory is what was written: plan, chains, then results.json against them.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::contents::Contents;
 use super::error::{Defect, RunError};
 use super::link::Link;
 use super::results::{self, Heads, Results};
-use crate::record::{CallLine, ItemLine, SCHEMA};
+use crate::record::{CallLine, ItemLine, SCHEMA, SearchLine};
 
 /// A directory whose every line is as it was written.
 #[derive(Clone, Debug)]
@@ -26,14 +26,14 @@ pub struct Verified {
 /// Verifies a run directory; an error names the file and the first bad line, of a changed plan.toml the file alone.
 ///
 /// `expected_head` is any head that was noted when the run ended: results.json's own, which covers everything, or
-/// that of calls or of items. Without one, whoever rewrites all the files consistently goes unnoticed.
+/// that of calls, of items or of searches. Without one, whoever rewrites all the files consistently goes unnoticed.
 pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunError> {
     let contents = Contents::read(path)?;
     let results = check_results(&contents)?;
     let heads = contents.heads();
     if let Some(expected) = expected_head {
         let whole = results.as_ref().map(|results| &results.head);
-        let known = [Some(&heads.calls), Some(&heads.items), whole];
+        let known = [Some(&heads.calls), Some(&heads.items), heads.searches.as_ref(), whole];
         if !known.contains(&Some(&expected.trim().to_lowercase())) {
             return Err(RunError::HeadDiffers {
                 path: path.to_owned(),
@@ -41,8 +41,11 @@ pub fn verify(path: &Path, expected_head: Option<&str>) -> Result<Verified, RunE
             });
         }
     }
-    let torn =
-        [(contents.calls.torn_bytes, CallLine::FILE), (contents.items.torn_bytes, ItemLine::FILE)];
+    let torn = [
+        (contents.searches.torn_bytes, SearchLine::FILE),
+        (contents.calls.torn_bytes, CallLine::FILE),
+        (contents.items.torn_bytes, ItemLine::FILE),
+    ];
     let torn = torn.into_iter().filter(|(bytes, _)| *bytes > 0);
     Ok(Verified { torn: torn.map(|(_, log)| path.join(log)).collect(), heads, results, contents })
 }
@@ -91,6 +94,7 @@ pub(super) fn check_results(contents: &Contents) -> Result<Option<Results>, RunE
     if sealed.as_bytes() == bytes {
         check_count(contents, &contents.calls, stored.heads.call_lines)?;
         check_count(contents, &contents.items, stored.heads.item_lines)?;
+        check_count(contents, &contents.searches, stored.heads.search_lines.unwrap_or(0))?;
     }
     let expected = match Results::of(contents) {
         Ok(counted) => {

@@ -36,6 +36,15 @@ pub enum PanelError {
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
     Memory { needed: String, available: String, models: String },
+    /// A search that failed.
+    #[error("{0}")]
+    Search(Failure),
+    #[error("the system searches a corpus, and none was given")]
+    NoCorpus,
+    #[error(
+        "search {query:?} of item {item} found other passages than the run's log has: the corpus is not the same"
+    )]
+    OtherPassages { item: String, query: String },
     #[error("item {item} is not of the kind that the system works on")]
     OtherItem { item: String },
     #[error("item {item} has an image, which a local model cannot be shown")]
@@ -76,10 +85,12 @@ impl Diagnosis for PanelError {
             PanelError::Chat(error) => error.blame(),
             PanelError::Generation(error) => error.blame(),
             PanelError::Engine(error) => error.blame(),
-            PanelError::Log(error) => error.blame(),
+            PanelError::Log(error) | PanelError::Search(error) => error.blame(),
+            PanelError::OtherPassages { .. } => Blame::Artefact,
             PanelError::Remote(error) => error.blame(),
             PanelError::NoEndOfTurn { .. } => Blame::Artefact,
             PanelError::Memory { .. }
+            | PanelError::NoCorpus
             | PanelError::OtherItem { .. }
             | PanelError::Image { .. }
             | PanelError::PromptTooLong { .. } => Blame::Usage,
@@ -92,7 +103,8 @@ impl Diagnosis for PanelError {
             PanelError::Hub(error) => error.hint(),
             PanelError::Model(error) => error.hint(),
             PanelError::Engine(error) => error.hint(),
-            PanelError::Log(error) => error.hint(),
+            PanelError::Log(error) | PanelError::Search(error) => error.hint(),
+            PanelError::NoCorpus => Some("give --corpus DIR, which `wardround corpus build` writes".to_owned()),
             PanelError::Remote(error) => error.hint(),
             PanelError::Memory { .. } => Some(
                 "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"

@@ -13,6 +13,7 @@ pub mod responder;
 pub mod sampling;
 #[cfg(test)]
 pub mod scripted;
+mod search;
 pub mod seed;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use self::responder::Waiting;
 pub use self::sampling::SamplingChoice;
 use self::seed::call_seed;
 use crate::record::{CallKey, CallLine, FinishReason, Grammar, Message, Parse, Stage};
+use crate::retrieval::Retrieve;
 
 /// The agents of a run and where their calls are recorded.
 pub struct Panel {
@@ -45,6 +47,8 @@ pub struct Panel {
     pub ignore_eos: bool,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
+    /// What answers searches; `None` where the system makes none.
+    pub retriever: Option<Arc<dyn Retrieve>>,
     /// Told of every call that was made.
     pub on_call: Box<dyn Fn(&CallLine) + Send + Sync>,
 }
@@ -66,6 +70,8 @@ pub struct Call {
     pub key: CallKey,
     pub stage: Stage,
     pub messages: Vec<Message>,
+    /// In place of the member's own, with top-p, top-k and min-p off; an endpoint is sent the temperature alone.
+    pub temperature: Option<f32>,
     /// A file or an address; only a remote member can be shown one.
     pub image: Option<String>,
     /// What the text looks like; it holds under [`DecodingMode::Grammar`]. `None`: any text.
@@ -156,6 +162,25 @@ impl Panel {
     pub fn seed(&self, call: &Call) -> u64 {
         let own = self.members[call.member].sampling.seed;
         call_seed(own.unwrap_or(self.run_seed), &call.key)
+    }
+
+    /// How a call of a model here samples.
+    fn sampling_here(&self, call: &Call) -> SamplingChoice {
+        let own = self.members[call.member].sampling;
+        let alone = |temperature| SamplingChoice {
+            temperature: Some(temperature),
+            top_p: Some(1.0),
+            top_k: Some(0),
+            min_p: Some(0.0),
+            seed: None,
+        };
+        call.temperature.map_or(own, |temperature| alone(temperature).or(own))
+    }
+
+    /// How an endpoint is asked to sample: it may know no other parameter than the temperature.
+    fn sampling_there(&self, call: &Call) -> SamplingChoice {
+        let own = self.members[call.member].sampling;
+        SamplingChoice { temperature: call.temperature.or(own.temperature), ..own }
     }
 
     fn begin(&self, call: Call) -> Result<Pending, PanelError> {
@@ -272,6 +297,7 @@ mod tests {
             },
             stage: Stage::Initial,
             messages: Vec::new(),
+            temperature: None,
             image: None,
             grammar: None,
             is_json: false,

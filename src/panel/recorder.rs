@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use crate::diagnosis::Failure;
-use crate::record::{CallKey, CallLine};
+use crate::record::{CallKey, CallLine, SearchKey, SearchLine};
 
 /// What keeps the calls of a panel.
 pub trait Recorder: Send + Sync {
@@ -15,6 +15,19 @@ pub trait Recorder: Send + Sync {
     /// A call of another run with the same request, if there is one: an equal one is not made again.
     fn find_equal(&self, _request: &str) -> Option<&CallLine> {
         None
+    }
+
+    /// The search as it was made before, if it was.
+    fn find_search(&self, _key: &SearchKey) -> Option<&SearchLine> {
+        None
+    }
+
+    /// Returns once the search is durable.
+    ///
+    /// # Errors
+    /// When it could not be written.
+    fn record_search(&self, _search: &SearchLine) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Returns once the call is durable.
@@ -30,5 +43,17 @@ impl Recorder for Sender<CallLine> {
         // A reader that is gone has seen enough.
         let _ = self.send(call.clone());
         Ok(())
+    }
+}
+
+/// As a sender of calls, with the searches beside them.
+impl Recorder for (Sender<CallLine>, Sender<SearchLine>) {
+    fn record_search(&self, search: &SearchLine) -> Result<(), Failure> {
+        let _ = self.1.send(search.clone());
+        Ok(())
+    }
+
+    fn record(&self, call: &CallLine) -> Result<(), Failure> {
+        self.0.record(call)
     }
 }

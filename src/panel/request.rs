@@ -80,7 +80,7 @@ impl Panel {
         });
         Ok(Request {
             tokens,
-            sampling: self.members[call.member].sampling.over(description.generation.sampling),
+            sampling: self.sampling_here(call).over(description.generation.sampling),
             seed: self.seed(call),
             constraint,
             stop: Stop {

@@ -43,7 +43,7 @@ impl Responder for RemoteModel {
 
     fn begin(self: Arc<Self>, call: &Call, panel: &Panel) -> Result<Waiting, PanelError> {
         let seed = panel.seed(call);
-        let sampling = panel.members[call.member].sampling;
+        let sampling = panel.sampling_there(call);
         let max_tokens = Some(panel.max_tokens);
         let request = RemoteRequest {
             messages: call.messages.clone(),

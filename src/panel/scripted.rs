@@ -59,6 +59,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         max_tokens: 4096,
         ignore_eos: false,
         stop: Arc::default(),
+        retriever: None,
         on_call: Box::new(|_| {}),
     };
     (panel, calls)

@@ -1,10 +1,143 @@
-//! One message of a chat.
+//! One message of a chat; what it quotes of a search stands in the log by reference.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One message of a chat, as it was given to the template.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// In JSON its content is one text, or, where it quotes passages, a list of texts and `{"passages": {"round": 0, "step": 1}}`.
+#[derive(Clone, Debug)]
 pub struct Message {
     pub role: String,
+    /// The whole text; of a message with passages that was read from a log, empty until [`Message::fill_in`].
     pub content: String,
+    /// What the log keeps in place of the text; empty where the message quotes no passages.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a message that quotes passages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Part {
+    Text(String),
+    Passages { passages: SearchPlace },
+}
+
+/// A search among those of its item: the outer turn of the protocol and the step in it, each from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchPlace {
+    pub round: u32,
+    pub step: u32,
+}
+
+impl Message {
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Message {
+        Message { role: role.into(), content: content.into(), parts: Vec::new() }
+    }
+
+    /// A message of parts, each with its text.
+    pub fn of_parts(role: &str, parts: Vec<(Part, String)>) -> Message {
+        let content = parts.iter().map(|(_, text)| text.as_str()).collect();
+        let quotes = parts.iter().any(|(part, _)| matches!(part, Part::Passages { .. }));
+        let parts = if quotes { parts.into_iter().map(|(part, _)| part).collect() } else { vec![] };
+        Message { role: role.to_owned(), content, parts }
+    }
+
+    /// Makes the content of a message that was read from a log whole: `passages` gives the text of a search's passages.
+    pub fn fill_in(&mut self, passages: impl Fn(SearchPlace) -> String) {
+        let text = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Passages { passages: place } => passages(*place),
+        };
+        if !self.parts.is_empty() {
+            self.content = self.parts.iter().map(text).collect();
+        }
+    }
+}
+
+/// Messages are equal where the log keeps the same of them.
+impl PartialEq for Message {
+    fn eq(&self, other: &Message) -> bool {
+        let is_equal = match (self.parts.is_empty(), other.parts.is_empty()) {
+            (true, true) => self.content == other.content,
+            _ => self.parts == other.parts,
+        };
+        is_equal && self.role == other.role
+    }
+}
+
+impl Eq for Message {}
+
+#[derive(Serialize)]
+struct Logged<'a> {
+    role: &'a str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(&'a [Part]),
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let content = match self.parts.as_slice() {
+            [] => Content::Text(&self.content),
+            parts => Content::Parts(parts),
+        };
+        Logged { role: &self.role, content }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Message, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Content {
+            Text(String),
+            Parts(Vec<Part>),
+        }
+        #[derive(Deserialize)]
+        struct Logged {
+            role: String,
+            content: Content,
+        }
+        let Logged { role, content } = Logged::deserialize(from)?;
+        Ok(match content {
+            Content::Text(content) => Message::new(role, content),
+            Content::Parts(parts) => Message { role, content: String::new(), parts },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passages_are_kept_by_reference_and_filled_in_again() {
+        let place = SearchPlace { round: 0, step: 1 };
+        let parts = vec![
+            (Part::Text("Note.\n".into()), "Note.\n".to_owned()),
+            (Part::Passages { passages: place }, "A long passage.".to_owned()),
+        ];
+        let message = Message::of_parts("user", parts);
+        assert_eq!(message.content, "Note.\nA long passage.");
+        let json = serde_json::to_string(&message).unwrap();
+        let expected = r#"{"role":"user","content":["Note.\n",{"passages":{"round":0,"step":1}}]}"#;
+        assert_eq!(json, expected);
+        let mut read: Message = serde_json::from_str(&json).unwrap();
+        assert_eq!((&read, read.content.as_str()), (&message, ""));
+        read.fill_in(|found| {
+            assert_eq!(found, place);
+            "A long passage.".to_owned()
+        });
+        assert_eq!(read.content, message.content);
+        assert_ne!(Message::new("user", ""), read);
+
+        let plain = Message::of_parts("user", vec![(Part::Text("a".into()), "a".to_owned())]);
+        assert_eq!(serde_json::to_string(&plain).unwrap(), r#"{"role":"user","content":"a"}"#);
+    }
 }

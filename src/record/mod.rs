@@ -17,7 +17,7 @@ pub use completion::{AnsweredBy, FinishReason, SamplingLine, Usage};
 pub use grammar::Grammar;
 pub use item::{ItemKey, ItemLine};
 pub use language::Language;
-pub use message::Message;
+pub use message::{Message, Part, SearchPlace};
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
 };

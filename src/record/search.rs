@@ -1,6 +1,10 @@
 //! One line of `searches.jsonl`: a query to a corpus and the passages that came of it. Field order here is field order on disk.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+use super::SearchPlace;
 
 /// What names a search: equal keys mean the same search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,7 +64,7 @@ pub struct SearchTimes {
 }
 
 /// One line of `searches.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchLine {
     pub seq: u64,
@@ -98,5 +102,23 @@ impl SearchLine {
             round: self.round,
             step: self.step,
         }
+    }
+
+    /// Whether every passage has its text.
+    pub fn has_texts(&self) -> bool {
+        self.shown.iter().all(|passage| passage.text.is_some())
+    }
+}
+
+impl SearchKey {
+    pub fn place(&self) -> SearchPlace {
+        SearchPlace { round: self.round, step: self.step }
+    }
+}
+
+impl fmt::Display for SearchKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { dataset, run, item, round, step } = self;
+        write!(f, "search of round {round}, step {step}, item {item} of {dataset}, run {run}")
     }
 }

@@ -1,6 +1,12 @@
 //! Search in corpora: a query in, passages out. What answers is the retriever's thread, or a script in tests.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
 use crate::diagnosis::Failure;
+use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
@@ -32,6 +38,8 @@ pub struct Searched {
     pub corpus: Vec<String>,
     /// The labels of the sources; empty: all.
     pub sources: Vec<String>,
+    /// What names the reranker's weights and tokenizer; `None` where none reranks.
+    pub reranker: Option<String>,
     /// Characters of the longest chunk with its title, from which the longest prompt is computed.
     pub longest_chunk_chars: usize,
 }
@@ -45,4 +53,49 @@ pub trait Retrieve: Send + Sync {
     /// # Errors
     /// A corpus that cannot be read; an encoder that fails.
     fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure>;
+}
+
+/// How what was retrieved is put in order before it is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rerank {
+    /// By a model that reads query and passage together.
+    #[default]
+    CrossEncoder,
+    /// By the cosine of the vectors at their full width.
+    Embedding,
+    /// As retrieved.
+    Off,
+}
+
+/// What a run searches and by what; equal options share one retriever.
+#[derive(Clone, Debug)]
+pub struct RetrieverOptions {
+    /// Directories of corpora, all of one encoder.
+    pub corpora: Vec<PathBuf>,
+    /// The labels of the sources to search; empty: all.
+    pub sources: Vec<String>,
+    pub rerank: Rerank,
+    /// The folder of a reranker's checkpoint; needed where `rerank` is [`Rerank::CrossEncoder`].
+    pub reranker: Option<PathBuf>,
+    /// Where queries are encoded and passages reranked.
+    pub device: Device,
+}
+
+/// What a retriever of these options would search, from the corpora's descriptions alone: no vector is read, no model loaded.
+///
+/// # Errors
+/// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
+pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
+    let name = options.corpora.first().map(|path| path.display().to_string()).unwrap_or_default();
+    Err(Failure::usage(format!("{name}: this version opens no corpus"), "take a later version"))
+}
+
+/// Opens the corpora, loads the models and starts what answers.
+///
+/// # Errors
+/// As [`describe`]; a model that cannot be loaded.
+pub fn open(options: RetrieverOptions) -> Result<Arc<dyn Retrieve>, Failure> {
+    describe(&options)?;
+    Err(Failure::usage("this version opens no corpus".to_owned(), "take a later version"))
 }

@@ -177,8 +177,7 @@ mod tests {
             let back = tokenizer.decode(&tokenizer.encode(text).unwrap());
             assert_eq!(back.replace(' ', "▁"), text.replace(' ', "▁"));
             let chat = ChatTemplate::load(&paths[0]).unwrap();
-            let message =
-                |role: &str| Message { role: role.to_owned(), content: format!("the {role}") };
+            let message = |role: &str| Message::new(role, format!("the {role}"));
             let prompt = chat.render(&[message("system"), message("user")], false).unwrap();
             assert!(prompt.contains("the system") && prompt.contains("the user"));
             let ids = tokenizer.encode(&prompt).unwrap();

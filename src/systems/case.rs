@@ -176,6 +176,7 @@ impl<T> Case<'_, T> {
             key: self.key(agent.into(), step.round, step.purpose),
             stage: step.stage,
             messages,
+            temperature: None,
             image,
             grammar: step.shape.grammar.clone(),
             is_json: step.shape.is_json,

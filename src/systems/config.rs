@@ -11,6 +11,7 @@ use super::settings::{SettingsError, pairs, replace};
 use super::table::{Entry, SYSTEMS};
 use crate::data::ItemKind;
 use crate::prompts::{PromptError, PromptSet};
+use crate::retrieval::Rerank;
 
 /// The settings of one system. `serde` reads and writes them; a plan lists every one.
 pub trait Settings: Send + Sync {
@@ -20,9 +21,22 @@ pub trait Settings: Send + Sync {
     /// Calls on an item, at most.
     fn max_calls(&self) -> u32;
 
+    /// What the system searches for in a corpus; `None` where it searches none.
+    fn search(&self) -> Option<SearchSettings> {
+        None
+    }
+
     /// # Errors
     /// When an overridden prompt lost what is filled in.
     fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError>;
+}
+
+/// How a system searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchSettings {
+    pub rerank: Rerank,
+    /// Whether prompts label passages, so that a model can name those it relies on.
+    pub labels: bool,
 }
 
 /// An agent of a system, and which of the panel's models it has by default.
@@ -155,6 +169,22 @@ impl SystemConfig {
     /// Calls on an item, at most.
     pub fn max_calls(&self) -> u32 {
         self.settings.max_calls()
+    }
+
+    /// How it searches; `None` where it searches nothing.
+    pub fn search(&self) -> Option<SearchSettings> {
+        self.settings.search()
+    }
+
+    /// How its prompts quote a passage: `passage.txt`, without the line of the label where nothing is labelled.
+    ///
+    /// # Errors
+    /// When an overridden prompt lost what is filled in.
+    pub fn passage(&self, prompts: &PromptSet) -> Result<String, PromptError> {
+        let template = prompts.get(&format!("{}/passage", self.prompts()), &["label", "text"])?;
+        let is_labelled = self.search().is_some_and(|search| search.labels);
+        let is_kept = |line: &&str| is_labelled || !line.contains("{label}");
+        Ok(template.lines().filter(is_kept).collect::<Vec<_>>().join("\n"))
     }
 
     /// The system, ready to work on items.

@@ -45,9 +45,8 @@ impl Templates {
 
 /// A system message, unless `system` is empty, and a user message.
 pub fn messages(system: &str, user: String) -> Vec<Message> {
-    let message = |role: &str, content| Message { role: role.to_owned(), content };
-    let system = (!system.is_empty()).then(|| message("system", system.to_owned()));
-    system.into_iter().chain([message("user", user)]).collect()
+    let system = (!system.is_empty()).then(|| Message::new("system", system));
+    system.into_iter().chain([Message::new("user", user)]).collect()
 }
 
 /// `template` with `{question}`, `{options}` and `more` filled in.

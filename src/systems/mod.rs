@@ -26,6 +26,6 @@ pub mod table;
 pub mod vote;
 
 pub use case::Task;
-pub use config::{Slot, SystemConfig};
+pub use config::{SearchSettings, Slot, SystemConfig};
 pub use system::{Opening, System};
 pub use table::SYSTEMS;

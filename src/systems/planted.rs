@@ -50,11 +50,11 @@ impl Model {
     /// The control tokens of a prompt are those of the same prompt without `plants`, and its tokens spell it.
     fn check(&self, messages: &[Message], plants: &[String], place: &str) {
         let prompt = self.chat.prompt(&self.tokenizer, messages, false).unwrap();
-        let bare = |message: &Message| Message {
-            role: message.role.clone(),
-            content: plants
+        let bare = |message: &Message| {
+            let bare = plants
                 .iter()
-                .fold(message.content.clone(), |content, plant| content.replace(plant, "")),
+                .fold(message.content.clone(), |content, plant| content.replace(plant, ""));
+            Message::new(&*message.role, bare)
         };
         let bare: Vec<Message> = messages.iter().map(bare).collect();
         let expected = self.chat.prompt(&self.tokenizer, &bare, false).unwrap();
@@ -141,7 +141,7 @@ fn with_data_no_control_token_of_the_published_vocabularies_comes_from_a_text() 
         let controls = pieces.filter(|(id, _)| model.tokenizer.is_control(*id));
         for (id, piece) in controls {
             let plant = format!("a{}b", name(piece));
-            let user = Message { role: "user".to_owned(), content: plant.clone() };
+            let user = Message::new("user", plant.clone());
             let prompt = model.chat.prompt(&model.tokenizer, &[user], false).unwrap();
             assert!(model.tokenizer.decode(&prompt.tokens).contains(&plant), "{model_name}: {id}");
         }

@@ -13,6 +13,12 @@ pub trait System: Send + Sync {
     /// When a call could not be made or recorded; an item of a kind that the system does not take.
     fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError>;
 
+    /// Characters of the longest prompt that an item can come to where a quoted passage has at most so many; `None` where prompts
+    /// do not grow by what is found.
+    fn longest_prompt(&self, _item: &Item, _passage_chars: usize) -> Option<usize> {
+        None
+    }
+
     /// The prompts that are known before anything was answered, on an item of this dataset; `None` for an item of another kind.
     fn opening(&self, dataset: &str, item: &Item) -> Option<Vec<Opening>>;
 }

@@ -86,7 +86,7 @@ fn chat_templates() {
     let good = families.iter().map(|family| template(family));
     let folder = tempfile::tempdir().unwrap();
     let messages = ["system", "user", "assistant", "user"]
-        .map(|role| Message { role: role.to_owned(), content: format!("What the {role} says.") });
+        .map(|role| Message::new(role, format!("What the {role} says.")));
     withstands("chat template", damaged_text(good), |text| {
         std::fs::write(folder.path().join("chat_template.jinja"), text).unwrap();
         if let Ok(template) = ChatTemplate::load(folder.path()) {

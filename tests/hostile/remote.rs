@@ -68,7 +68,7 @@ fn answers_of_a_server() {
         };
         let model = RemoteModel::open(&address, options).unwrap();
         let request = RemoteRequest {
-            messages: vec![Message { role: "user".to_owned(), content: "Which?".to_owned() }],
+            messages: vec![Message::new("user", "Which?")],
             max_tokens: Some(12),
             ..RemoteRequest::default()
         };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
+use crate::experiment::library::CorpusSpec;
 use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
 use crate::panel::SamplingChoice;
@@ -47,6 +48,9 @@ pub struct RecipeManifest {
     /// The variants of the recipe that run beside it.
     #[serde(default)]
     pub variants: Vec<String>,
+    /// What cells that search are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corpus: Option<CorpusSpec>,
     pub recipe: Recipe,
 }
 
@@ -118,6 +122,7 @@ impl RecipeManifest {
                 ("slots", format!("{:?}", begun.slots)),
                 ("sampling", format!("{:?} {:?}", begun.sampling, begun.slot_sampling)),
                 ("variants", begun.variants.join(",")),
+                ("corpus", format!("{:?}", begun.corpus)),
                 ("runs", begun.recipe.runs.to_string()),
                 ("panel", begun.recipe.panel.join(",")),
                 ("decoding", format!("{} text", begun.recipe.decoding.adjective())),

@@ -17,6 +17,7 @@ use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::{Interrupted, RunError};
 use crate::experiment::hardware::Hardware;
+use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::plan;
 use crate::experiment::results;
@@ -57,9 +58,13 @@ impl RecipeRun {
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = specs.iter().map(Spec::slot_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
-        let models = Models::describe(names, &self.hardware, &self.hub)?;
+        let contexts = specs.iter().map(|spec| spec.roomy_hardware().context());
+        let context = contexts.max().or(self.hardware.context);
+        let hardware = Hardware { context, ..self.hardware.clone() };
+        let models = Models::describe(names, &hardware, &self.hub)?;
+        let mut libraries = Libraries::default();
         let runs = specs.into_iter().zip(inputs);
-        let runs = runs.map(|(spec, inputs)| spec.resolve(inputs, &models));
+        let runs = runs.map(|(spec, inputs)| spec.resolve_with(inputs, &models, &mut libraries));
         let runs = runs.collect::<Result<Vec<_>, _>>()?;
         Ok(ResolvedRecipe { cells: cells.into_iter().zip(runs).collect(), models })
     }
@@ -101,6 +106,7 @@ impl RecipeRun {
             seed: manifest.seed,
             decoding: cell.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
+            corpus: cell.protocol.search().and(manifest.corpus.clone()),
             hardware: self.hardware.clone(),
             max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),

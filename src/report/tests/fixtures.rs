@@ -57,7 +57,7 @@ pub fn item(id: &str, gold: Option<&str>, rounds: Vec<RoundLine>, answer: &str) 
 }
 
 pub fn call(item: &str, agent: &str, round: u32) -> CallLine {
-    let message = |role: &str, content: String| Message { role: role.into(), content };
+    let message = |role: &str, content: String| Message::new(role, content);
     let purpose = if round == 0 { "initial" } else { "debate" };
     CallLine {
         seq: 0,
@@ -147,6 +147,7 @@ pub fn contents(
         texts: texts.into_iter().map(|text| (text.item().to_owned(), text)).collect(),
         calls: Chain::empty(""),
         items: Chain::empty(""),
+        searches: Chain::empty(""),
     };
     contents.calls.records = calls;
     contents.items.records = items;

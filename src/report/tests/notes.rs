@@ -249,7 +249,7 @@ fn calls(note: &NoteLine, text: &str) -> Vec<CallLine> {
     let mut calls = Vec::new();
     let mut call = |agent: &str, purpose: &str, record: Value, text: String| {
         let mut call = called(&note.item, agent, purpose);
-        call.messages = vec![Message { role: "user".into(), content: asked.clone() }];
+        call.messages = vec![Message::new("user", asked.clone())];
         if record.get("flag") == Some(&Value::Null) {
             call.parse = Parse::Unread;
         }

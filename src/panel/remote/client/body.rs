@@ -123,7 +123,7 @@ mod tests {
     use crate::record::Message;
 
     fn message(role: &str, content: &str) -> Message {
-        Message { role: role.to_owned(), content: content.to_owned() }
+        Message::new(role, content)
     }
 
     fn request() -> RemoteRequest {

@@ -49,7 +49,7 @@ fn open(server: &FakeServer, options: RemoteOptions) -> RemoteModel {
 
 fn request() -> RemoteRequest {
     RemoteRequest {
-        messages: vec![Message { role: "user".to_owned(), content: "Which?".to_owned() }],
+        messages: vec![Message::new("user", "Which?")],
         seed: 11,
         ..RemoteRequest::default()
     }

@@ -31,7 +31,7 @@ fn no_more_requests_are_under_way_than_allowed() {
             scope.spawn(move || {
                 let content = format!("question {number}");
                 let request = RemoteRequest {
-                    messages: vec![Message { role: "user".to_owned(), content: content.clone() }],
+                    messages: vec![Message::new("user", content.clone())],
                     seed: number,
                     ..RemoteRequest::default()
                 };

@@ -1,0 +1,305 @@
+//! What a run searches: described before anything is loaded, opened once for all runs that search the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+
+use super::models::Models;
+use super::plan::CorpusPlan;
+use super::run::Run;
+use super::spec::Spec;
+use crate::data::Item;
+use crate::diagnosis::Failure;
+use crate::ops::Device;
+use crate::retrieval::{self, Retrieve, RetrieverOptions, Searched};
+
+/// Characters that one token stands for in English prose, and what a prompt needs beside them; a longer prompt than computed by it
+/// ends its item with an error, cut is nothing.
+const CHARS_PER_TOKEN: usize = 4;
+/// Characters of a quoted passage beside its chunk.
+const PASSAGE_FRAME: usize = 100;
+/// Tokens that a completion needs at most in the published release.
+const COMPLETION_TOKENS: usize = 1200;
+
+/// What a run is asked to search.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusSpec {
+    /// Directories of corpora, all of one encoder.
+    pub directories: Vec<PathBuf>,
+    /// The labels of the sources to search; empty: all.
+    pub sources: Vec<String>,
+    pub reranker: Option<PathBuf>,
+    /// `None`: the panel's first.
+    pub device: Option<String>,
+    /// Whether the run keeps the sums of passages alone.
+    pub no_passages: bool,
+}
+
+/// The corpora of a run with what searches them.
+pub struct Library {
+    options: RetrieverOptions,
+    pub searched: Searched,
+    opened: Mutex<Option<Arc<dyn Retrieve>>>,
+}
+
+/// The libraries of several runs, each once.
+#[derive(Default)]
+pub struct Libraries(Vec<Arc<Library>>);
+
+impl CorpusSpec {
+    /// The plan's entry.
+    pub(super) fn plan(&self, library: &Library, passage: String) -> Result<CorpusPlan, Failure> {
+        let absolute = |path: &PathBuf| -> Result<String, Failure> {
+            Ok(std::path::absolute(path)?.display().to_string())
+        };
+        let Searched { corpus, sources, reranker, .. } = &library.searched;
+        Ok(CorpusPlan {
+            ids: corpus.clone(),
+            paths: self.directories.iter().map(absolute).collect::<Result<_, _>>()?,
+            sources: sources.clone(),
+            reranker: reranker.clone(),
+            reranker_path: self.reranker.as_ref().map(absolute).transpose()?,
+            device: self.device.clone(),
+            passage,
+            no_passages: self.no_passages,
+        })
+    }
+}
+
+impl From<&CorpusPlan> for CorpusSpec {
+    fn from(plan: &CorpusPlan) -> CorpusSpec {
+        CorpusSpec {
+            directories: plan.paths.iter().map(PathBuf::from).collect(),
+            sources: plan.sources.clone(),
+            reranker: plan.reranker_path.as_ref().map(PathBuf::from),
+            device: plan.device.clone(),
+            no_passages: plan.no_passages,
+        }
+    }
+}
+
+impl Libraries {
+    /// The library of these options; an equal one of another run, where there is one.
+    fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Library>, Failure> {
+        let names = |options: &RetrieverOptions| {
+            let RetrieverOptions { corpora, sources, rerank, reranker, device: _ } = options;
+            (corpora.clone(), sources.clone(), *rerank, reranker.clone())
+        };
+        let wanted = names(&options);
+        if let Some(known) = self.0.iter().find(|library| names(&library.options) == wanted) {
+            return Ok(known.clone());
+        }
+        let searched = retrieval::describe(&options)?;
+        let library = Arc::new(Library { options, searched, opened: Mutex::new(None) });
+        self.0.push(library.clone());
+        Ok(library)
+    }
+}
+
+impl Library {
+    /// What answers searches; opened by the first who asks.
+    ///
+    /// # Errors
+    /// A corpus or a model that cannot be opened.
+    pub fn open(&self) -> Result<Arc<dyn Retrieve>, Failure> {
+        let mut opened = self.opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*opened {
+            Some(retriever) => Ok(retriever.clone()),
+            None => Ok(opened.insert(retrieval::open(self.options.clone())?).clone()),
+        }
+    }
+}
+
+impl Spec {
+    /// What the system searches.
+    ///
+    /// # Errors
+    /// A corpus where none is searched, none where one is; one that cannot be read.
+    pub(super) fn library(
+        &self,
+        models: &Models,
+        libraries: &mut Libraries,
+    ) -> Result<Option<Arc<Library>>, Failure> {
+        let name = self.protocol.entry.name;
+        let (search, spec) = match (self.protocol.search(), &self.corpus) {
+            (Some(search), Some(spec)) => (search, spec),
+            (None, None) => return Ok(None),
+            (Some(_), None) => {
+                return Err(Failure::usage(
+                    format!("{name} searches a corpus, and none was given"),
+                    "give --corpus DIR, which `wardround corpus build` writes",
+                ));
+            }
+            (None, Some(_)) => {
+                let hint = "leave --corpus out, or run medreflex or medreact";
+                return Err(Failure::usage(format!("{name} searches no corpus"), hint));
+            }
+        };
+        if let Some(missing) = spec.directories.iter().find(|path| !Path::is_dir(path)) {
+            let message = format!("{} is no directory", missing.display());
+            return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
+        }
+        let device = match &spec.device {
+            None => models.devices.first().cloned(),
+            Some(name) => {
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                let threads = self.hardware.threads.unwrap_or(cores);
+                Device::open(name, threads)?.into_iter().next()
+            }
+        };
+        let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
+        Ok(Some(libraries.find(RetrieverOptions {
+            corpora: spec.directories.clone(),
+            sources: spec.sources.clone(),
+            rerank: search.rerank,
+            reranker: spec.reranker.clone(),
+            device: device.ok_or_else(none)?,
+        })?))
+    }
+}
+
+impl Run {
+    /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
+    pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
+        let Some(library) = &self.library else { return Ok(()) };
+        let system = self.protocol.build(&self.prompts)?;
+        let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
+        let longest =
+            |item: &Item| Some((system.longest_prompt(item, chars)?, item.id().to_owned()));
+        let Some((chars, item)) = self.items.iter().filter_map(longest).max() else {
+            return Ok(());
+        };
+        let completion = self.protocol.decoding.max_tokens.min(COMPLETION_TOKENS);
+        let needed = chars.div_ceil(CHARS_PER_TOKEN) + completion;
+        let local = self.plan.panel.iter().filter(|member| !member.is_remote());
+        let Some(member) = local.filter(|member| member.context < needed).min_by_key(|m| m.context)
+        else {
+            return Ok(());
+        };
+        Err(Failure::usage(
+            format!(
+                "the longest prompt of {item} can come to {needed} tokens, its completion among them, and {} has a context of {} \
+                 (passages of at most {} characters, {CHARS_PER_TOKEN} characters a token)",
+                member.backbone, member.context, library.searched.longest_chunk_chars
+            ),
+            &format!(
+                "quote less: --set rerank_top_k=5 or --set results_kept=last; or give more room: --context {needed}, where the model takes it"
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::experiment::compare::compare;
+    use crate::experiment::contents::Contents;
+    use crate::experiment::directory::Directory;
+    use crate::experiment::error::RunError;
+    use crate::experiment::fixtures::{
+        ITEMS, call, item, plan, search, searching_plan, start, texts, write_results,
+    };
+    use crate::experiment::log::Log;
+    use crate::experiment::plan::Plan;
+    use crate::experiment::verify::verify;
+    use crate::record::{CallLine, Part, SearchLine, SearchPlace};
+
+    /// A call that quotes the second search of its item.
+    fn quoting(name: &str, run: u32) -> CallLine {
+        let mut call = call(name, run, "sym");
+        let passages = SearchPlace { round: 0, step: 1 };
+        call.messages[1].parts = vec![Part::Text("Note.".into()), Part::Passages { passages }];
+        call
+    }
+
+    fn write(path: &Path, took: f64) {
+        let log = start(path, &searching_plan());
+        for run in 0..2 {
+            for name in ITEMS {
+                for step in 0..2 {
+                    let mut search = search(name, run, step);
+                    search.took.embed_ms = took;
+                    log.search(search).unwrap();
+                }
+                log.call(quoting(name, run)).unwrap();
+                log.item(item(name, run)).unwrap();
+            }
+        }
+        log.finish().unwrap();
+    }
+
+    #[test]
+    fn searches_are_a_third_chain_with_a_head_of_its_own() {
+        let out = tempfile::tempdir().unwrap();
+        write(out.path(), 1.0);
+        let results = write_results(out.path(), 1).unwrap();
+        assert_eq!(results.heads.search_lines, Some(12));
+        let head = results.heads.searches.unwrap();
+        verify(out.path(), Some(&head)).unwrap();
+
+        let path = out.path().join("searches.jsonl");
+        let whole = fs_err::read_to_string(&path).unwrap();
+        let changed = |text: &str, line: usize| {
+            fs_err::write(&path, text).unwrap();
+            match verify(out.path(), None).unwrap_err() {
+                RunError::BadLine { path: found, line: blamed, .. } => {
+                    assert_eq!((found, blamed), (path.clone(), line));
+                }
+                error => panic!("{error}"),
+            }
+        };
+        changed(&whole.replacen("Fluids", "Fluidz", 1), 1);
+        let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+        changed(&lines[..11].concat(), 12);
+        changed(&whole[..whole.len() - 3], 12);
+        fs_err::remove_file(&path).unwrap();
+        assert!(matches!(verify(out.path(), None), Err(RunError::Missing { .. })));
+    }
+
+    #[test]
+    fn what_a_call_quotes_is_put_back_and_times_do_not_count() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (left, right) = (scratch.path().join("left"), scratch.path().join("right"));
+        write(&left, 1.0);
+        write(&right, 2.0);
+        assert_eq!(compare(&left, &right).unwrap(), []);
+        let contents = Contents::read(&left).unwrap();
+        let whole = contents.whole_call(&contents.calls.records[0], &contents.searches_by_key());
+        assert_eq!(whole.messages[1].content, "Note.Fever: Fluids first.");
+    }
+
+    #[test]
+    fn a_resumed_run_has_its_searches_and_a_torn_one_is_cut_off() {
+        let out = tempfile::tempdir().unwrap();
+        let plan = Plan { runs: 1, ..searching_plan() };
+        let log = start(out.path(), &plan);
+        log.search(search("q1", 0, 0)).unwrap();
+        log.search(search("q1", 0, 1)).unwrap();
+        let twice = log.search(search("q1", 0, 1)).unwrap_err();
+        assert!(matches!(twice, RunError::AlreadyLogged { .. }), "{twice}");
+        log.finish().unwrap();
+        let path = out.path().join(<SearchLine as crate::experiment::link::Link>::FILE);
+        let whole = fs_err::read(&path).unwrap();
+        fs_err::write(&path, &whole[..whole.len() - 5]).unwrap();
+        let planned = Plan::load(&out.path().join("plan.toml")).unwrap();
+        let mut directory = Directory::resume(out.path(), &planned, &texts(&ITEMS), false).unwrap();
+        let finished = std::mem::take(&mut directory.finished);
+        assert_eq!(finished.searches.len(), 1);
+        let log = Log::start(directory).unwrap();
+        log.search(search("q1", 0, 1)).unwrap();
+        assert_eq!(log.finish().unwrap().search_lines, Some(2));
+    }
+
+    #[test]
+    fn a_run_without_a_corpus_has_no_log_of_searches() {
+        let out = tempfile::tempdir().unwrap();
+        let log = start(out.path(), &plan());
+        let error = log.search(search("q1", 0, 0)).unwrap_err();
+        assert!(error.to_string().ends_with("the plan names no corpus"), "{error}");
+        assert_eq!(log.finish().unwrap().searches, None);
+        assert!(!out.path().join("searches.jsonl").exists());
+    }
+}
