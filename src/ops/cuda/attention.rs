@@ -10,31 +10,42 @@ use crate::ops::{AttentionShape, LayerPages};
 /// Numbers that one CTA of the merge takes.
 const MERGED_AT_ONCE: usize = 512;
 
+/// What the rows of a step attend to in a layer.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub queries: &'a Buffer,
+    pub shape: AttentionShape,
+    pub step: Step,
+    pub layer: LayerPages<&'a Pages>,
+}
+
+impl Seen<'_> {
+    /// The arguments that both kinds of attention begin with.
+    fn arguments(&self) -> Arguments {
+        let [keys, values] = self.layer.pages.layer(self.layer.layer);
+        Arguments::default()
+            .region(&self.queries.region)
+            .address(keys)
+            .address(values)
+            .address(self.step.positions)
+            .address(self.step.sequences)
+            .address(self.step.tables)
+            .int(self.step.table_stride)
+    }
+}
+
 impl Cuda {
-    pub(super) fn attend(
-        &self,
-        queries: &Buffer,
-        shape: AttentionShape,
-        step: Step,
-        pages: LayerPages<&Pages>,
-        out: &mut Buffer,
-    ) {
-        out.set_rows(step.rows);
-        match step.chunk_slots {
-            0 => self.attend_rows(queries, shape, step, pages, out),
-            _ => self.attend_chunks(queries, shape, step, pages, out),
+    pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
+        out.set_rows(seen.step.rows);
+        match seen.step.chunk_slots {
+            0 => self.attend_rows(seen, out),
+            _ => self.attend_chunks(seen, out),
         }
     }
 
     /// Keys in chunks, a CTA each, then their merge.
-    fn attend_chunks(
-        &self,
-        queries: &Buffer,
-        shape: AttentionShape,
-        step: Step,
-        layer: LayerPages<&Pages>,
-        out: &Buffer,
-    ) {
+    fn attend_chunks(&self, seen: Seen<'_>, out: &Buffer) {
+        let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
         let slots = step.chunk_slots(shape);
         let Some(function) = self.kernels.attend_chunks(pages.dim()) else {
@@ -42,7 +53,8 @@ impl Cuda {
         };
         let attend = launch(function, [step.rows, pages.kv_heads, slots]);
         let window = shape.window.unwrap_or(0);
-        let arguments = seen_by(queries, step, layer)
+        let arguments = seen
+            .arguments()
             .int(shape.heads)
             .int(pages.kv_heads)
             .int(window)
@@ -69,20 +81,15 @@ impl Cuda {
     }
 
     /// Rows in blocks, a CTA each, over all their keys.
-    fn attend_rows(
-        &self,
-        queries: &Buffer,
-        shape: AttentionShape,
-        step: Step,
-        layer: LayerPages<&Pages>,
-        out: &Buffer,
-    ) {
+    fn attend_rows(&self, seen: Seen<'_>, out: &Buffer) {
+        let Seen { shape, step, layer, .. } = seen;
         let pages = layer.pages;
         let Some(function) = self.kernels.attend_rows(pages.dim()) else {
             return;
         };
         let attend = launch(function, [step.blocks, pages.kv_heads, 1]);
-        let arguments = seen_by(queries, step, layer)
+        let arguments = seen
+            .arguments()
             .int(shape.heads)
             .int(pages.kv_heads)
             .int(pages.head_dim)
@@ -97,17 +104,4 @@ impl Cuda {
 
 fn launch(function: Function, grid: [usize; 3]) -> Launch {
     Launch { function, grid, threads: 128, shared_bytes: 0, early: true }
-}
-
-/// The arguments that both kinds of attention begin with.
-fn seen_by(queries: &Buffer, step: Step, layer: LayerPages<&Pages>) -> Arguments {
-    let [keys, values] = layer.pages.layer(layer.layer);
-    Arguments::default()
-        .region(&queries.region)
-        .address(keys)
-        .address(values)
-        .address(step.positions)
-        .address(step.sequences)
-        .address(step.tables)
-        .int(step.table_stride)
 }

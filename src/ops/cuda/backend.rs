@@ -1,6 +1,7 @@
 //! The GPU as a backend: operations are launches on the stream, done in their order.
 
 use super::arguments::Arguments;
+use super::attention::Seen;
 use super::driver::Function;
 use super::kernels::{Epilogue, Matmul, Product};
 use super::launch::Launch;
@@ -309,7 +310,7 @@ impl Backend for Cuda {
         pages: LayerPages<&Pages>,
         out: &mut Buffer,
     ) {
-        self.attend(queries, shape, step, pages, out);
+        self.attend(Seen { queries, shape, step, layer: pages }, out);
     }
 
     fn draw(
