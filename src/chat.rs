@@ -61,6 +61,8 @@ const MOST_STEPS: u64 = 1_000_000;
 const MOST_STEPS_BY_BYTES: u64 = 2 << 30;
 /// Published templates take a fifth of it.
 const LONGEST_TEMPLATE: usize = 64 << 10;
+/// Published templates have none. A text times a number is a constant of up to 100 MB, made when the template is compiled.
+const MOST_PRODUCTS: usize = 8;
 /// For the deepest chain that so long a template can hold; only what is used becomes memory.
 const COMPILER_STACK: usize = 256 << 20;
 /// More text than any context holds.
@@ -102,6 +104,12 @@ impl ChatTemplate {
         let refuse = |problem: String| ChatError::Compile { path: path.clone(), problem };
         if text.len() > LONGEST_TEMPLATE {
             return Err(refuse(format!("it is longer than {LONGEST_TEMPLATE} bytes")));
+        }
+        let products = count_products(&text);
+        if products > MOST_PRODUCTS {
+            return Err(refuse(format!(
+                "it has {products} `*` in its tags; {MOST_PRODUCTS} at most are taken"
+            )));
         }
         // A long chain of operators is compiled by recursion.
         let compiled = std::thread::Builder::new()
@@ -235,6 +243,15 @@ fn read_json(path: &Path) -> Result<Option<serde_json::Value>, ChatError> {
     let unreadable = |problem: String| ChatError::Unreadable { path: path.to_owned(), problem };
     let text = fs_err::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
     serde_json::from_str(&text).map(Some).map_err(|error| unreadable(error.to_string()))
+}
+
+/// How many `*` stand in the tags of `template`, texts in them included.
+fn count_products(template: &str) -> usize {
+    let inside = |open: &str, close: &str| -> usize {
+        let tags = template.split(open).skip(1).filter_map(|piece| piece.split(close).next());
+        tags.map(|tag| tag.matches('*').count()).sum()
+    };
+    inside("{{", "}}") + inside("{%", "%}")
 }
 
 /// The engine as published templates expect it: Python's methods, block lines that leave no blanks, plain JSON.

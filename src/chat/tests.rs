@@ -109,6 +109,18 @@ fn what_a_template_keeps_in_variables_is_bounded() {
 }
 
 #[test]
+fn constants_of_a_template_are_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chat_template.jinja");
+    fs_err::write(&path, "{{ 'x' * 99999999 }}".repeat(2000)).unwrap();
+    let refused = ChatTemplate::load(directory.path()).unwrap_err().to_string();
+    assert!(refused.contains("it has 2000 `*` in its tags; 8 at most are taken"), "{refused}");
+    fs_err::write(&path, "**bold** {{ 'x' * 3 }}**").unwrap();
+    let chat = ChatTemplate::load(directory.path()).unwrap();
+    assert_eq!(chat.render(&user(""), false).unwrap(), "**bold** xxx**");
+}
+
+#[test]
 fn a_huge_indentation_is_cut() {
     let chat = template("{{ [1] | tojson(indent=1000000000000000) }}");
     let text = chat.render(&user(""), false).unwrap();
