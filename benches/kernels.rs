@@ -59,7 +59,7 @@ fn attention(criterion: &mut Criterion) {
     let cpu = Cpu::new(2).unwrap();
     let pages: KvPages = cpu.pages(SHAPE, CONTEXT / PAGE).unwrap();
     let table: Vec<u32> = (0..(CONTEXT / PAGE) as u32).collect();
-    let shape = AttentionShape { heads: HEADS, scale: 0.088, window: None };
+    let shape = AttentionShape { heads: HEADS, scale: 0.088, window: None, both_ways: false };
     let mut group = criterion.benchmark_group("attention");
     for count in [1, 256] {
         let (queries, mut out) = (buffer(count, HEADS * SHAPE.head_dim), Buffer::default());

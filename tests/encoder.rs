@@ -71,7 +71,7 @@ impl Golden {
 
     /// Compares every number and every group's similarity.
     fn check(&self, directory: &Path) {
-        let encoder = Encoder::open(directory).unwrap();
+        let encoder = Encoder::open_folder(directory).unwrap();
         assert_eq!(encoder.max_tokens(), self.max_tokens);
         let vectors = encoder.embed(&self.texts()).unwrap();
         assert_eq!(vectors.len(), self.vectors.len());
@@ -121,7 +121,7 @@ fn with_weights_all_minilm_l6_v2_equals_sentence_transformers() {
 #[test]
 fn no_bit_depends_on_the_texts_beside() {
     let golden = golden("tiny-mean");
-    let encoder = Encoder::open(&folder().join("tiny-mean")).unwrap();
+    let encoder = Encoder::open_folder(&folder().join("tiny-mean")).unwrap();
     let together = encoder.embed(&golden.texts()).unwrap();
     let mut reversed = golden.texts();
     reversed.reverse();
@@ -138,7 +138,7 @@ fn no_bit_depends_on_the_texts_beside() {
 #[test]
 fn without_a_limit_the_tokenizers_and_the_positions_count() {
     let copy = copy("tiny-mean");
-    let open = || Encoder::open(copy.path()).unwrap().max_tokens();
+    let open = || Encoder::open_folder(copy.path()).unwrap().max_tokens();
     fs::remove_file(copy.path().join("sentence_bert_config.json")).unwrap();
     edit(copy.path(), "tokenizer_config.json", "41", "30");
     assert_eq!(open(), 30);
@@ -171,14 +171,18 @@ fn edit(directory: &Path, file: &str, old: &str, new: &str) {
 }
 
 fn refusal(directory: &Path) -> EncoderError {
-    Encoder::open(directory).err().unwrap()
+    Encoder::open_folder(directory).err().unwrap()
 }
 
 #[test]
 fn what_is_missing_is_named() {
     for (encoder, file, named) in [
         ("tiny-mean", "config.json", "config.json is missing"),
-        ("tiny-mean", "modules.json", "modules.json is missing"),
+        (
+            "tiny-mean",
+            "modules.json",
+            "neither modules.json nor encoder.toml with `output`, `query_tokens`",
+        ),
         ("tiny-mean", "tokenizer.json", "tokenizer.json is missing"),
         ("tiny-mean", "model.safetensors", "has no weights"),
         ("tiny-cls", "pytorch_model.bin", "has no weights"),
@@ -203,7 +207,13 @@ fn what_would_be_computed_otherwise_is_refused() {
         ("tiny-mean", "config.json", "\"bert\"", "\"mpnet\"", "`model_type` is `mpnet`"),
         ("tiny-mean", "config.json", "\"gelu\"", "\"gelu_new\"", "gelu_new"),
         ("tiny-mean", "config.json", "absolute", "relative_key", "relative_key"),
-        ("tiny-mean", "modules.json", "Normalize", "Dense", "`Transformer, Pooling, Dense`"),
+        (
+            "tiny-mean",
+            "modules.json",
+            "Normalize",
+            "LayerNorm",
+            "`Transformer, Pooling, LayerNorm`",
+        ),
         ("tiny-mean", "sentence_bert_config.json", "false", "true", "`do_lower_case` is `true`"),
         (
             "tiny-mean",

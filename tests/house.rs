@@ -45,7 +45,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("retrieval", "corpus encoder ops tokenizer text random diagnosis digest record"),
     ("corpus", "encoder ops hub tokenizer text random diagnosis digest record console"),
     ("scorers", "encoder text random diagnosis digest record"),
-    ("encoder", "synth model ops tokenizer text random diagnosis digest record"),
+    ("encoder", "synth model ops hub tokenizer text random diagnosis digest record"),
     ("engine", "model ops tokenizer text random diagnosis digest record"),
     ("synth", "model ops prompts chat tokenizer random diagnosis digest record"),
     ("model", "ops random diagnosis digest record"),

@@ -35,7 +35,7 @@ impl Merge {
     }
 
     fn merge_recipe(self) -> Result<(), Failure> {
-        let encoder = self.output.encoder.as_deref().map(Encoder::open).transpose()?;
+        let encoder = self.output.encoder.as_deref().map(Encoder::open_folder).transpose()?;
         let forms = Form::all(shards::whole(&self.shards)?)?;
         let merged = shards::merge_cells(&forms, &self.shards, &self.out)?;
         let cells = write_cells(merged)?;

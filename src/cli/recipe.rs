@@ -181,7 +181,7 @@ impl RecipeOutput {
         let wants = recipe.analyses.contains(&Analysis::SimilarityInitial)
             || recipe.analyses.contains(&Analysis::SimilarityRounds);
         match (&self.encoder, wants) {
-            (Some(folder), true) => Ok(Some(Encoder::open(folder)?)),
+            (Some(folder), true) => Ok(Some(Encoder::open_folder(folder)?)),
             (None, true) => {
                 console::note(
                     "note: no --encoder: similarity is left out; give the folder of all-MiniLM-L6-v2, now or once all cells have run",

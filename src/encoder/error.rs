@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::hub::HubError;
+use crate::model::ModelError;
+use crate::ops::OpsError;
 
 #[derive(Debug, Error)]
 pub enum EncoderError {
@@ -24,6 +27,16 @@ pub enum EncoderError {
     Text { length: usize, problem: String },
     #[error("the encoder's arithmetic failed: {}", message(.0))]
     Compute(#[from] candle_core::Error),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Machine(#[from] OpsError),
+    #[error(transparent)]
+    Files(#[from] HubError),
+    #[error("encoders do not run on {device}")]
+    Device { device: String },
+    #[error("{} makes no vectors of {dims} numbers; known: {known}", path.display())]
+    Width { path: PathBuf, dims: usize, known: String },
 }
 
 impl Diagnosis for EncoderError {
@@ -31,6 +44,10 @@ impl Diagnosis for EncoderError {
         match self {
             EncoderError::Read(error) => error.blame(),
             EncoderError::Compute(_) => Blame::Machine,
+            EncoderError::Model(error) => error.blame(),
+            EncoderError::Machine(error) => error.blame(),
+            EncoderError::Files(error) => error.blame(),
+            EncoderError::Device { .. } | EncoderError::Width { .. } => Blame::Usage,
             EncoderError::Checkpoint { .. } | EncoderError::Text { .. } => Blame::Artefact,
         }
     }
@@ -45,6 +62,13 @@ impl Diagnosis for EncoderError {
                  sentence-transformers/all-MiniLM-L6-v2"
                     .to_owned(),
             ),
+            EncoderError::Device { .. } => {
+                Some("name another device for them: --retrieval-device cpu".to_owned())
+            }
+            EncoderError::Width { .. } => Some("name one of these with --dims".to_owned()),
+            EncoderError::Model(error) => error.hint(),
+            EncoderError::Machine(error) => error.hint(),
+            EncoderError::Files(error) => error.hint(),
             _ => None,
         }
     }

@@ -10,6 +10,7 @@ use tokenizers::Tokenizer;
 
 use super::error::message;
 use super::{EncoderError, older_pickle};
+use crate::hub::CheckpointFiles;
 
 pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
@@ -17,6 +18,7 @@ pub(crate) const TOKENIZER: &str = "tokenizer.json";
 pub(crate) const TOKENIZER_LIMIT: (&str, &str) = ("tokenizer_config.json", "model_max_length");
 /// The first that is there is read.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+const INDEX: &str = "model.safetensors.index.json";
 
 pub(crate) struct Folder {
     path: PathBuf,
@@ -35,6 +37,23 @@ impl Folder {
 
     pub(super) fn subfolder(&self, name: &str) -> Self {
         Self { path: self.path.join(name), card: self.card }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files of weights that are read: one, or every shard of an index.
+    pub(super) fn weight_files(&self) -> Result<Vec<PathBuf>, EncoderError> {
+        match WEIGHTS.into_iter().find(|name| self.has(name)) {
+            Some(name) => Ok(vec![self.path.join(name)]),
+            None if self.has(INDEX) => Ok(CheckpointFiles::find(&self.path)?.weights),
+            None => Err(self.no_weights()),
+        }
+    }
+
+    fn no_weights(&self) -> EncoderError {
+        self.wrong("", format!("has no weights: neither {} is there", WEIGHTS.join(" nor ")))
     }
 
     /// Whether a file is there.
@@ -155,8 +174,7 @@ impl Folder {
         load: impl FnOnce(VarBuilder<'static>) -> candle_core::Result<T>,
     ) -> Result<T, EncoderError> {
         let Some(name) = WEIGHTS.into_iter().find(|name| self.has(name)) else {
-            let problem = format!("has no weights: neither {} is there", WEIGHTS.join(" nor "));
-            return Err(self.wrong("", problem));
+            return Err(self.no_weights());
         };
         let built = tensors(&self.path.join(name)).and_then(|weights| {
             let whole =

@@ -1,142 +1,202 @@
-//! Text to vectors: BERT encoders from directories as sentence-transformers lays them out, such as all-MiniLM-L6-v2.
+//! Text to vectors and pairs to scores: encoders and rerankers from local folders, on our own operations.
 //!
-//! Each text is a forward pass of its own, without padding, so no vector depends on the texts beside it.
+//! How a model is used stands in its card, in the folder's `encoder.toml`, or in sentence-transformers' modules.json.
+//! Texts share a step without padding, and no vector depends on the texts beside it.
 
+mod dense;
 mod error;
 pub(crate) mod folder;
+mod form;
+mod identity;
 mod modules;
+mod network;
 mod older_pickle;
+mod options;
+mod reranker;
+mod tokens;
+mod vector;
 
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
-use candle_transformers::models::bert::{self, BertModel};
-use serde_json::Value;
-use tokenizers::{Tokenizer, TruncationParams};
-
 pub use error::EncoderError;
+pub use identity::EncoderIdentity;
+pub use options::{Document, Embedded, EncoderOptions, Pair};
+pub use reranker::Reranker;
 
-use folder::{CONFIG, Folder, TOKENIZER};
-use modules::{Modules, Pooling};
+use folder::Folder;
+use form::{Form, document_text, query_text};
+use identity::Particulars;
+use network::{Linear, Loading, Network, bert_config, load_bert};
+use tokens::{Sequence, Tokens};
+use vector::{finish, pool};
 
-/// An encoder on the CPU, in f32.
+use crate::hub::{EncoderCard, EncoderOutput};
+use crate::model::{WantedPrecision, WantedType};
+use crate::ops::{Cpu, Device, OpsError, Precision, StoredType};
+
+/// An encoder.
 pub struct Encoder {
-    model: BertModel,
-    tokenizer: Tokenizer,
-    pooling: Pooling,
-    normalised: bool,
-    width: usize,
-    max_tokens: usize,
+    documents: Reader,
+    /// What reads queries: another model, or the same one with another limit.
+    queries: Reader,
+    /// After pooling, first to last.
+    dense: Vec<Linear>,
+    card: EncoderCard,
+    identity: EncoderIdentity,
+}
+
+/// A model with its tokenizer; `None`: the model that reads documents.
+struct Reader {
+    network: Option<Box<dyn Network>>,
+    tokens: Tokens,
+    output: EncoderOutput,
 }
 
 impl Encoder {
-    /// Loads config.json, tokenizer.json and model.safetensors or pytorch_model.bin. modules.json says how vectors are
-    /// pooled and whether their length is made 1; sentence_bert_config.json where texts are cut, and without it
-    /// tokenizer_config.json or the last position.
+    /// Loads config.json, tokenizer.json and model.safetensors or pytorch_model.bin.
     ///
     /// # Errors
-    /// A file that is missing or damaged; weights that do not fit the config; what is no BERT, or is pooled otherwise.
-    pub fn open(directory: &Path) -> Result<Encoder, EncoderError> {
-        let modules = Modules::read(&Folder::open(directory, None)?)?;
-        let folder = &modules.transformer;
-        folder.expect(&folder.json::<Value>(CONFIG)?, "model_type", "bert")?;
-        let config: bert::Config = folder.json(CONFIG)?;
-        let max_tokens = modules.max_tokens(config.max_position_embeddings)?;
-        Ok(Encoder {
-            model: folder.weights("bert", |weights| BertModel::load(weights, &config))?,
-            tokenizer: tokenizer(folder, config.vocab_size, max_tokens)?,
-            pooling: modules.pooling,
-            normalised: modules.normalised,
-            width: config.hidden_size,
-            max_tokens,
-        })
+    /// A file that is missing or damaged; weights that do not fit the config; a model of another kind; a folder that does
+    /// not say how its model is used.
+    pub fn open(options: &EncoderOptions) -> Result<Encoder, EncoderError> {
+        let form = Form::read(&options.directory, options.card)?;
+        form.expect_score(false)?;
+        let precision = bert_precision(options.precision());
+        let load = |folder: &Folder, limit: usize| {
+            let config = bert_config(folder)?;
+            let limit = Form::cut_at(limit, options.max_tokens, config.max_position_embeddings);
+            let tokens = Tokens::read(folder, config.vocab_size, limit)?;
+            let loading = Loading { folder, precision, device: &options.device };
+            let (network, _) = load_bert(&loading, config, false)?;
+            Ok::<_, EncoderError>((network, tokens))
+        };
+        let EncoderCard { output, query_tokens, document_tokens, .. } = form.card;
+        let (network, tokens) = load(&form.folder, document_tokens)?;
+        let mut dense = Vec::new();
+        let mut width = network.width();
+        for folder in &form.dense {
+            let layer = Linear::read(folder, width)?;
+            width = layer.outputs(width);
+            dense.push(layer);
+        }
+        let dims = form.dims(options.dims, width)?;
+        let documents = Reader { network: Some(network), tokens, output };
+        let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
+        let queries = match &other {
+            Some(folder) => {
+                let (network, tokens) = load(folder, query_tokens)?;
+                Reader { network: Some(network), tokens, output }
+            }
+            None => {
+                let config = bert_config(&form.folder)?;
+                let positions = config.max_position_embeddings;
+                let limit = Form::cut_at(query_tokens, options.max_tokens, positions);
+                let tokens = Tokens::read(&form.folder, config.vocab_size, limit)?;
+                Reader { network: None, tokens, output }
+            }
+        };
+        let particulars = Particulars {
+            card: options.card,
+            dims,
+            width,
+            query_tokens: queries.tokens.max_tokens(),
+            document_tokens: documents.tokens.max_tokens(),
+            precision,
+            device: &options.device,
+            queries: other.as_ref(),
+        };
+        let identity = EncoderIdentity::of(&form, &particulars)?;
+        Ok(Encoder { documents, queries, dense, card: form.card, identity })
+    }
+
+    /// The folder as it is, on all of this machine's threads.
+    ///
+    /// # Errors
+    /// As [`Encoder::open`].
+    pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
+        let cpu = Cpu::new(rayon::current_num_threads());
+        let cpu = cpu.map_err(|error| OpsError::NoDevice {
+            device: "pool of threads".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Encoder::open(&EncoderOptions::new(directory, Device::Cpu(cpu)))
+    }
+
+    /// What its vectors depend on.
+    pub fn identity(&self) -> &EncoderIdentity {
+        &self.identity
     }
 
     /// Numbers in a vector.
     pub fn width(&self) -> usize {
-        self.width
+        self.identity.dims
     }
 
-    /// Where texts are cut, special tokens included.
+    /// Where documents are cut, special tokens included.
     pub fn max_tokens(&self) -> usize {
-        self.max_tokens
+        self.documents.tokens.max_tokens()
     }
 
-    /// `[texts][width]`; an empty text has a vector too, that of its special tokens.
+    /// `[documents][width]`.
     ///
     /// # Errors
-    /// A text cannot be tokenised; the arithmetic fails, as when memory runs out.
-    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
-        texts.iter().map(|text| self.embed_one(text)).collect()
+    /// A text cannot be tokenised; the machine fails.
+    pub fn embed_documents(
+        &self,
+        documents: &[Document<'_>],
+    ) -> Result<Vec<Vec<f32>>, EncoderError> {
+        let tokens = &self.documents.tokens;
+        let sequence = |document: &Document<'_>| match self.card.pair {
+            true => tokens.pair(document.title, document.text),
+            false => tokens.text(&document_text(&self.card, document.title, document.text)),
+        };
+        let sequences = documents.iter().map(sequence).collect::<Result<_, _>>()?;
+        Ok(self.vectors(&self.documents, sequences)?.vectors)
     }
 
-    fn embed_one(&self, text: &str) -> Result<Vec<f32>, EncoderError> {
-        let encoding = self.tokenizer.encode_fast(text, true).map_err(|error| {
-            EncoderError::Text { length: text.len(), problem: error.to_string() }
-        })?;
-        let row = |ids: &[u32]| Tensor::new(ids, &Device::Cpu)?.unsqueeze(0);
-        let ids = row(encoding.get_ids())?;
-        let types = row(encoding.get_type_ids())?;
-        // [1, tokens, width]
-        let states = self.model.forward(&ids, &types, None)?;
-        let vector = pool(&states.squeeze(0)?.to_vec2()?, self.pooling);
-        Ok(match self.normalised {
-            true => normalise(&vector),
-            false => vector.iter().map(|&number| number as f32).collect(),
+    /// `[queries][width]`, and whether a query was cut.
+    ///
+    /// # Errors
+    /// A text cannot be tokenised; the machine fails.
+    pub fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, EncoderError> {
+        let sequence = |query: &&str| self.queries.tokens.text(&query_text(&self.card, query));
+        let sequences = queries.iter().map(sequence).collect::<Result<_, _>>()?;
+        self.vectors(&self.queries, sequences)
+    }
+
+    /// `[texts][width]` of texts as they are, without a prompt; an empty text has a vector too, that of its special tokens.
+    ///
+    /// # Errors
+    /// A text cannot be tokenised; the machine fails.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncoderError> {
+        let sequence = |text: &&str| self.documents.tokens.text(text);
+        let sequences = texts.iter().map(sequence).collect::<Result<_, _>>()?;
+        Ok(self.vectors(&self.documents, sequences)?.vectors)
+    }
+
+    fn vectors(&self, reader: &Reader, texts: Vec<Sequence>) -> Result<Embedded, EncoderError> {
+        let network = reader.network.as_ref().or(self.documents.network.as_ref());
+        let Some(network) = network else {
+            return Ok(Embedded::default());
+        };
+        let width = network.width();
+        let states = network.run(&texts, &|states| pool(states, width, reader.output))?;
+        let finish = |vector: Vec<f64>| {
+            let vector = self.dense.iter().fold(vector, |vector, layer| layer.apply(&vector));
+            finish(&vector, self.identity.dims, self.identity.normalised)
+        };
+        Ok(Embedded {
+            vectors: states.into_iter().map(finish).collect(),
+            cut: texts.iter().map(|text| text.is_cut).collect(),
         })
     }
 }
 
-/// The tokenizer with this encoder's own limit.
-fn tokenizer(folder: &Folder, rows: usize, max_tokens: usize) -> Result<Tokenizer, EncoderError> {
-    let unusable = |problem: &str| folder.bad_tokenizer(TOKENIZER, problem);
-    let mut tokenizer = folder.tokenizer()?;
-    let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(|error| unusable(&error.to_string()))?;
-    folder.check_vocabulary(TOKENIZER, &tokenizer, rows)?;
-    match tokenizer.encode_fast("", true) {
-        Ok(empty) if !empty.is_empty() => Ok(tokenizer),
-        Ok(_) => Err(unusable("it adds no special tokens")),
-        Err(error) => Err(unusable(&error.to_string())),
-    }
-}
-
-/// `states` is `[tokens][width]`; all of them count, `[CLS]` and `[SEP]` too.
-fn pool(states: &[Vec<f32>], pooling: Pooling) -> Vec<f64> {
-    let pooled = match pooling {
-        Pooling::Cls => &states[..1],
-        Pooling::Mean => states,
+/// BERT's weights are published as f32.
+fn bert_precision(wanted: WantedPrecision) -> Precision {
+    let stored = match wanted.dtype {
+        WantedType::Auto => StoredType::F32,
+        WantedType::Exactly(stored) => stored,
     };
-    let width = states.first().map_or(0, Vec::len);
-    let mean = |at: usize| {
-        let sum: f64 = pooled.iter().map(|state| f64::from(state[at])).sum();
-        sum / pooled.len() as f64
-    };
-    (0..width).map(mean).collect()
-}
-
-/// At length 1, but for a vector of zeros.
-fn normalise(vector: &[f64]) -> Vec<f32> {
-    let length = vector.iter().map(|number| number * number).sum::<f64>();
-    // sentence-transformers' own floor.
-    let length = length.sqrt().max(1e-12);
-    vector.iter().map(|number| (number / length) as f32).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn means_and_first_states() {
-        let states = [vec![1.0, -2.0], vec![3.0, 6.0]];
-        assert_eq!(pool(&states, Pooling::Mean), [2.0, 2.0]);
-        assert_eq!(pool(&states, Pooling::Cls), [1.0, -2.0]);
-    }
-
-    #[test]
-    fn zeros_keep_their_length() {
-        assert_eq!(normalise(&[3.0, 4.0]), [0.6, 0.8]);
-        assert_eq!(normalise(&[0.0, 0.0]), [0.0, 0.0]);
-    }
+    Precision { stored, quantisation: wanted.quantisation }
 }

@@ -5,25 +5,27 @@ use serde_json::Value;
 
 use super::EncoderError;
 use super::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
+use crate::hub::EncoderOutput;
 
 const MODULES: &str = "modules.json";
+const PROMPTS: &str = "config_sentence_transformers.json";
 const LIMITS: &str = "sentence_bert_config.json";
-
-/// How the last layer's states become one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pooling {
-    /// The state of the first token.
-    Cls,
-    /// The mean over all tokens.
-    Mean,
-}
 
 /// The steps that modules.json lists.
 pub(super) struct Modules {
     /// The model's own files.
     pub(super) transformer: Folder,
-    pub(super) pooling: Pooling,
+    pub(super) pooling: EncoderOutput,
+    /// Of linear layers after pooling, first to last.
+    pub(super) dense: Vec<Folder>,
     pub(super) normalised: bool,
+}
+
+/// What sentence-transformers puts before texts unless it is told otherwise.
+#[derive(Default)]
+pub(super) struct Prompts {
+    pub(super) query: String,
+    pub(super) document: String,
 }
 
 impl Modules {
@@ -34,18 +36,33 @@ impl Modules {
             .iter()
             .map(|module| text(module, "type").rsplit('.').next().unwrap_or_default())
             .collect();
-        let normalised = match kinds[..] {
-            ["Transformer", "Pooling"] => false,
-            ["Transformer", "Pooling", "Normalize"] => true,
-            _ => {
-                let expected = "Transformer, Pooling and optionally Normalize";
-                return Err(folder.unsupported(MODULES, "type", &kinds.join(", "), expected));
-            }
+        let (dense, normalised) = match &kinds[..] {
+            ["Transformer", "Pooling", dense @ .., "Normalize"] => (dense, true),
+            ["Transformer", "Pooling", dense @ ..] => (dense, false),
+            _ => (&["none"][..], false),
         };
+        if dense.iter().any(|kind| *kind != "Dense") {
+            let expected = "Transformer, Pooling and optionally Dense and Normalize";
+            return Err(folder.unsupported(MODULES, "type", &kinds.join(", "), expected));
+        }
+        let at = |index: usize| folder.subfolder(text(&listed[index], "path"));
         Ok(Self {
-            transformer: folder.subfolder(text(&listed[0], "path")),
-            pooling: pooling(&folder.subfolder(text(&listed[1], "path")))?,
+            transformer: at(0),
+            pooling: pooling(&at(1))?,
+            dense: (2..2 + dense.len()).map(at).collect(),
             normalised,
+        })
+    }
+
+    /// What config_sentence_transformers.json, where it is there, has before queries and documents.
+    pub(super) fn prompts(&self, folder: &Folder) -> Result<Prompts, EncoderError> {
+        if !folder.has(PROMPTS) {
+            return Ok(Prompts::default());
+        }
+        let prompts = &folder.json::<Value>(PROMPTS)?["prompts"];
+        Ok(Prompts {
+            query: text(prompts, "query").to_owned(),
+            document: text(prompts, "document").to_owned(),
         })
     }
 
@@ -63,7 +80,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
-fn pooling(folder: &Folder) -> Result<Pooling, EncoderError> {
+fn pooling(folder: &Folder) -> Result<EncoderOutput, EncoderError> {
     let config: Value = folder.json(CONFIG)?;
     // Before version 6 a flag for each mode: pooling_mode_mean_tokens.
     let flags = config.as_object().into_iter().flatten();
@@ -72,11 +89,13 @@ fn pooling(folder: &Folder) -> Result<Pooling, EncoderError> {
         .map(|(name, _)| name.as_str())
         .collect();
     match (text(&config, "pooling_mode"), &set[..]) {
-        ("cls", _) | ("", ["pooling_mode_cls_token"]) => Ok(Pooling::Cls),
-        ("mean", _) | ("", ["pooling_mode_mean_tokens"]) => Ok(Pooling::Mean),
+        ("cls", _) | ("", ["pooling_mode_cls_token"]) => Ok(EncoderOutput::Cls),
+        ("mean", _) | ("", ["pooling_mode_mean_tokens"]) => Ok(EncoderOutput::Mean),
+        ("lasttoken", _) | ("", ["pooling_mode_lasttoken"]) => Ok(EncoderOutput::LastToken),
         (mode, _) => {
             let found = format!("{mode}{}", set.join(", "));
-            Err(folder.unsupported(CONFIG, "pooling_mode", &found, "cls or mean, one of them"))
+            let expected = "cls, mean or lasttoken, one of them";
+            Err(folder.unsupported(CONFIG, "pooling_mode", &found, expected))
         }
     }
 }

@@ -10,6 +10,7 @@ mod card;
 mod checkpoint;
 mod dataset;
 mod digest;
+mod encoder_card;
 mod environment;
 mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
@@ -28,6 +29,7 @@ pub use dataset::{
     verify_datasets,
 };
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
+pub use encoder_card::{EncoderCard, EncoderOutput};
 pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;

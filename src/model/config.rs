@@ -45,6 +45,8 @@ pub struct Config {
     pub activation: Activation,
     /// What attention scores are multiplied by.
     pub attention_scale: f32,
+    /// Whether rows also see those after them, as in encoders made of decoders; windows then reach as far ahead as back.
+    pub both_ways: bool,
     pub tied_embeddings: bool,
     pub layers: Vec<Layer>,
     pub full_rope: RopeConfig,

@@ -220,6 +220,7 @@ impl<B: Backend> Decoder<B> {
             heads: self.config.heads,
             scale: self.config.attention_scale,
             window: layer.window,
+            both_ways: self.config.both_ways,
         };
         ops.matmul(normed, &layer.qkv, qkv);
         let norms = layer.head_norms.as_ref();

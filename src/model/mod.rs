@@ -2,6 +2,7 @@
 //!
 //! It has no state of its own: keys and values lie in pages that the engine owns.
 
+mod bert;
 pub mod config;
 mod cost;
 mod decoder;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+pub use bert::{Bert, BertConfig, BertScratch, Tensors};
 pub use config::{Config, ConfigError, Family};
 pub use cost::{Cost, CostModel};
 pub use decoder::{Decoder, Scratch};

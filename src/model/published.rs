@@ -148,6 +148,7 @@ impl Reader<'_> {
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6) as f32,
             activation: self.activation(raw, &defaults)?,
             attention_scale: libm::pow(attention_scale, -0.5) as f32,
+            both_ways: false,
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
             layers: self.layers(family, raw, &defaults, layer_count)?,
             full_rope,

@@ -132,6 +132,16 @@ impl<'a> RawTensor<'a> {
         RawTensor { kind: RawType::F32, bytes }
     }
 
+    /// Numbers of a tensor that lie in memory.
+    #[cfg(target_endian = "little")]
+    pub fn from_f32s(values: &'a [f32]) -> RawTensor<'a> {
+        // SAFETY: every f32 is four bytes, which have no invariants.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values))
+        };
+        RawTensor::from_f32_bytes(bytes)
+    }
+
     /// How many rows of `width` numbers there are.
     pub fn rows(&self, width: usize) -> usize {
         self.bytes.len() / (width * self.kind.size_bytes())

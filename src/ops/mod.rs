@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod cuda;
 mod cuda_memory;
 mod device;
+mod encoder_backend;
 // Tests run it on candle's CPU device.
 #[cfg(any(feature = "metal", test))]
 pub mod metal;
@@ -33,6 +34,7 @@ pub use backend::{Backend, HostStep, Numbers};
 pub use cpu::{AttentionShape, Cpu, Limits};
 pub use cuda::Cuda;
 pub use device::Device;
+pub use encoder_backend::{Biased, EncoderBackend, LayerNorm, TextTables};
 pub use metal::Metal;
 
 use crate::diagnosis::{Blame, Diagnosis};
@@ -323,5 +325,15 @@ impl Rows<'_> {
 
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
+    }
+
+    /// Of each sequence: the position after its last row here.
+    pub fn lengths(&self) -> Vec<usize> {
+        let mut lengths = vec![0; self.tables.len()];
+        for (&sequence, &position) in self.sequences.iter().zip(self.positions) {
+            let length = &mut lengths[sequence as usize];
+            *length = (*length).max(position as usize + 1);
+        }
+        lengths
     }
 }

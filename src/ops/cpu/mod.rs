@@ -23,6 +23,7 @@ mod rotary;
 mod sampler;
 mod slab;
 mod team;
+mod text;
 
 use std::ops::Range;
 use std::sync::Arc;

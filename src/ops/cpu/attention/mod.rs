@@ -25,8 +25,10 @@ pub struct AttentionShape {
     pub heads: usize,
     /// What scores are multiplied by.
     pub scale: f32,
-    /// How many keys a row sees, itself included; `None`: all before it.
+    /// How many keys a row sees before it, itself included; `None`: all.
     pub window: Option<usize>,
+    /// Whether rows see as far ahead: a step then holds whole sequences.
+    pub both_ways: bool,
 }
 
 /// Queries that the registers hold at a time: rows times heads.
@@ -50,9 +52,13 @@ impl Cpu {
         let group = shape.heads / kv_heads;
         let blocks = blocks(rows.sequences, (TOGETHER / group).max(1));
         let to = Disjoint::new(&mut out.data);
-        let seen = rows.positions.iter().map(|&position| shape.seen(position));
-        let seen: usize = seen.map(|seen| seen.len()).sum();
-        let work = 2 * seen * shape.heads * head_dim;
+        let lengths = if shape.both_ways { rows.lengths() } else { Vec::new() };
+        let seen = |row: usize| match lengths.get(rows.sequences[row] as usize) {
+            Some(&length) => shape.seen_both_ways(rows.positions[row], length),
+            None => shape.seen(rows.positions[row]),
+        };
+        let work: usize = (0..rows.len()).map(|row| seen(row).len()).sum();
+        let work = 2 * work * shape.heads * head_dim;
         self.split(kv_heads * blocks.len(), work, |range| {
             let mut all = Vec::new();
             let mut columns = vec![0.0; pages.stride * PAGE];
@@ -73,7 +79,7 @@ impl Cpu {
                 all.iter_mut().for_each(Queries::clear);
                 let mut index = 0;
                 for row in block.clone() {
-                    let seen = shape.seen(rows.positions[row]);
+                    let seen = seen(row);
                     for query in qkv.row(row)[start..][..group * head_dim].chunks(head_dim) {
                         all[index / QUERIES].add(query, seen.clone());
                         index += 1;
@@ -113,5 +119,11 @@ impl AttentionShape {
     pub fn seen(&self, position: u32) -> Range<usize> {
         let end = position as usize + 1;
         self.window.map_or(0, |window| end.saturating_sub(window))..end
+    }
+
+    /// The keys that a row at `position` of a sequence of `length` sees, where rows see ahead.
+    pub fn seen_both_ways(&self, position: u32, length: usize) -> Range<usize> {
+        let end = self.window.map_or(length, |window| length.min(position as usize + window));
+        self.seen(position).start..end
     }
 }

@@ -27,7 +27,8 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
     let mut pages = KvPages::new(1, count as usize, case.kv_heads, case.head_dim).unwrap();
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
     let rope = Rope::new(&vec![0.0; case.head_dim / 2], case.length);
-    let shape = AttentionShape { heads: case.heads, scale: 0.3, window: case.window };
+    let shape =
+        AttentionShape { heads: case.heads, scale: 0.3, window: case.window, both_ways: false };
     let mut outputs = Vec::new();
     for start in (0..case.length).step_by(step) {
         let positions: Vec<u32> =

@@ -66,6 +66,7 @@ impl Case {
             // So that a row's weights are neither all alike nor one key's alone.
             scale: 1.5 / (self.head_dim as f32).sqrt(),
             window: self.window,
+            both_ways: false,
         };
         let positions = sequences.limits().positions;
         // Turned by nothing, numbers stay what bf16 holds.
