@@ -222,7 +222,13 @@ fn what_would_be_computed_otherwise_is_refused() {
             "\"pooling_mode_max_tokens\": true",
             "pooling_mode_mean_tokens, pooling_mode_max_tokens",
         ),
-        ("tiny-cls", "1_Pooling/config.json", "cls", "lasttoken", "`pooling_mode` is `lasttoken`"),
+        (
+            "tiny-cls",
+            "1_Pooling/config.json",
+            "cls",
+            "weightedmean",
+            "`pooling_mode` is `weightedmean`",
+        ),
     ] {
         let copy = copy(encoder);
         edit(copy.path(), file, old, new);
