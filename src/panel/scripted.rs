@@ -59,7 +59,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         max_tokens: 4096,
         ignore_eos: false,
         stop: Arc::default(),
-        retriever: None,
+        retriever: Some(Arc::new(crate::retrieval::scripted::Scripted::default())),
         on_call: Box::new(|_| {}),
     };
     (panel, calls)

@@ -121,6 +121,7 @@ mod tests {
         let (mut panel, _calls) = panel(&[], Script::new(|_, _| String::new()));
         let key = SearchKey { dataset: "d".into(), run: 1, item: "n".into(), round: 0, step: 0 };
         let request = SearchRequest { query: "q".into(), retrieve_top_k: 1, rerank_top_k: 1 };
+        panel.retriever = None;
         let missing = panel.search(key.clone(), &request).unwrap_err();
         assert!(matches!(missing, PanelError::NoCorpus));
         let retriever = Arc::new(Counting::default());

@@ -10,6 +10,7 @@ mod message;
 mod note;
 mod search;
 mod text;
+mod trajectory;
 
 pub use answer::{AnswerLine, RoundLine};
 pub use call::{CallKey, CallLine, NOT_AN_OPTION, Parse, Stage};
@@ -23,6 +24,7 @@ pub use note::{
 };
 pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes};
 pub use text::{ItemText, NoteText, QuestionText};
+pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
 
 /// The schema number that every file of a run directory carries: it changes when a field does.
 pub const SCHEMA: u32 = 1;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Language;
+use super::{Language, Trajectory};
 
 /// A clinical note, and what a system found in it (MedGuards, Algorithm 1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct NoteLine {
     pub detection: Option<DetectionLine>,
     /// `null` where nothing was to be located.
     pub localisation: Option<LocalisationLine>,
+    /// Of a system that searches; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Trajectory>,
     pub calls: u32,
     pub error: Option<String>,
     pub prev: String,

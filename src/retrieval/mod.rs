@@ -1,5 +1,8 @@
 //! Search in corpora: a query in, passages out. What answers is the retriever's thread, or a script in tests.
 
+#[cfg(test)]
+pub mod scripted;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

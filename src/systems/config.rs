@@ -222,7 +222,7 @@ mod tests {
     use crate::diagnosis::Diagnosis;
 
     /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-    const OTHERS: [(&str, &str); 8] = [
+    const OTHERS: [(&str, &str); 10] = [
         (
             "medmad",
             "t_max=1 always_debate=on confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
@@ -237,6 +237,14 @@ mod tests {
             "agents=8 arbitration=vote det_reasoning=off det_confidence=off loc_reasoning=off loc_confidence=off localisation=hard aligner=lcs release_compat=on",
         ),
         ("base-llm", "prompt=2 release_compat=on"),
+        (
+            "medreflex",
+            "react_turns=2 reflexion_turns=2 reviewers=3 avg_threshold=4 min_threshold=2.5 on_exhaustion=last-answer retrieve_top_k=9 rerank_top_k=3 rerank=off results_kept=last cite=on temperatures=model release_compat=on",
+        ),
+        (
+            "medreact",
+            "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on temperatures=model release_compat=on",
+        ),
     ];
 
     #[test]

@@ -11,6 +11,7 @@ pub mod mdagents;
 pub mod medagents;
 pub mod medguards;
 pub mod medmad;
+pub mod medreflex;
 pub mod messages;
 pub mod permutation;
 #[cfg(test)]

@@ -9,7 +9,8 @@ use super::config::{Settings, SystemConfig};
 use super::settings::SettingsError;
 use super::single_llm::Method;
 use super::{
-    base_llm, healthcareagent, mdagents, medagents, medguards, medmad, reconcile, single_llm,
+    base_llm, healthcareagent, mdagents, medagents, medguards, medmad, medreflex, reconcile,
+    single_llm,
 };
 use crate::data::ItemKind;
 
@@ -58,6 +59,9 @@ pub type Configure =
 
 /// MED-MAD's prompts are printed in full.
 const MEDMAD: Wording = Wording::Paper("MED-MAD, App. C");
+
+/// Its prompts are not published, the fields of its replies are.
+const MEDREFLEX: Wording = Wording::Ours("the description of MedReAct'N'MedReFlex and its release");
 
 /// In the order in which `--help` lists them.
 pub static SYSTEMS: &[Entry] = &[
@@ -121,6 +125,18 @@ pub static SYSTEMS: &[Entry] = &[
         takes: ItemKind::Notes,
         wording: Wording::Ours("the two prompts of MEDEC's paper"),
         ..Entry::question("base-llm", "base_llm", configure::<base_llm::Settings>)
+    },
+    Entry {
+        takes: ItemKind::Notes,
+        wording: MEDREFLEX,
+        default_models: Some(1),
+        ..Entry::question("medreflex", "medreflex", configure::<medreflex::settings::Settings>)
+    },
+    Entry {
+        takes: ItemKind::Notes,
+        wording: MEDREFLEX,
+        default_models: Some(1),
+        ..Entry::question("medreact", "medreflex", configure::<medreflex::settings::ReactSettings>)
     },
 ];
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wardround::data::ItemKind;
 use wardround::model::Family;
-use wardround::systems::SYSTEMS;
+use wardround::systems::{SYSTEMS, SystemConfig};
 
 use crate::binary::Scratch;
 
@@ -140,7 +140,8 @@ fn every_systems_page_shows_the_items_text_and_hides_the_instructions() {
     scratch.write("questions.jsonl", question);
     let note = r#"{"id": "n", "text": "Fever for 3 days. Malaria was treated with aspirin."}"#;
     scratch.write("notes.jsonl", note);
-    for system in SYSTEMS {
+    let searches = |name| SystemConfig::named(name).unwrap().search().is_some();
+    for system in SYSTEMS.iter().filter(|system| !searches(system.name)) {
         let (data, format, texts) = match system.takes {
             ItemKind::Questions => {
                 ("questions.jsonl", "mcq", ["Fever for 3 days. Which drug?", "Quinine"])

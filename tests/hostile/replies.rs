@@ -1,10 +1,10 @@
 //! What models say, as every system reads it.
 
-use wardround::data::Choice;
-use wardround::record::FinishReason;
+use wardround::data::{Choice, Note};
+use wardround::record::{FinishReason, Language};
 use wardround::systems::reading::reply::Reply;
 use wardround::systems::reading::{answer, confidence, json, letter, record, said, verdict};
-use wardround::systems::{healthcareagent, mdagents, medagents, medguards, medmad};
+use wardround::systems::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex};
 
 use super::damage::{damaged_text, withstands};
 
@@ -19,6 +19,9 @@ const REPLIES: &[&str] = &[
     "Group 1 - Initial Assessment Team\nMember 1: Cardiologist (Lead) - hearts\nMember 2: Nurse - care",
     "Medical Field: Cardiology | Neurology | Surgery",
     "**Plan:** INQUIRY\n- Ask: since when?\n- Ask: how much?",
+    r#"{"observation": "o", "thought": "t", "action": "final_mistake(\"Fever (for) two days.\", \"Fever for \\\"ten\\\" days.\", \"1.2\")"}"#,
+    r#"{"validity_reasoning": "r", "validity_score": 4.5, "final_reasoning": "r", "final_score": "3/5"}"#,
+    r#"{"is_error": true, "reasoning": "r", "sentence_id": 1, "error_sentence": "Malaria", "corrected_sentence": "Quinine"}"#,
 ];
 
 fn options() -> Vec<Choice> {
@@ -79,6 +82,25 @@ fn of_healthcareagents_stages() {
         let _ = healthcareagent::parse::follow_ups(text, finish_reason);
         let _ = healthcareagent::parse::critique(text, finish_reason);
         let _ = healthcareagent::parse::conclusion(text, finish_reason, &options);
+    });
+}
+
+#[test]
+fn of_steps_reviews_and_parsers() {
+    let sentences = ["Fever for two days.", "Malaria was treated with aspirin."];
+    let note = Note {
+        id: "n".to_owned(),
+        text: sentences.join(" "),
+        sentences: sentences.map(str::to_owned).to_vec(),
+        language: Language::English,
+        gold: None,
+    };
+    reads("MedReAct'N'MedReFlex's replies", |text, finish_reason| {
+        let step = medreflex::step::read(text, finish_reason).0;
+        let score = medreflex::review::read(text, finish_reason).0.final_score();
+        assert!(score.is_none_or(|tenths| (10..=50).contains(&tenths)));
+        let answer = medreflex::answer::read(text, finish_reason, &note, step.action.as_ref()).0;
+        assert!(answer.sentence_id.is_none_or(|id| id < 2));
     });
 }
 

@@ -215,6 +215,7 @@ mod tests {
                 sentence_ids: vec![Some(1), None],
                 confidences: vec![None, None],
             }),
+            search: None,
             calls: 6,
             error: None,
             prev: String::new(),

@@ -157,6 +157,7 @@ mod tests {
             confidence: None,
             detection: None,
             localisation: None,
+            search: None,
             calls: 1,
             error: error.map(str::to_owned),
             prev: String::new(),

@@ -44,6 +44,7 @@ pub fn note(id: &str) -> NoteLine {
         confidence: None,
         detection: None,
         localisation: None,
+        search: None,
         calls: 0,
         error: None,
         prev: String::new(),

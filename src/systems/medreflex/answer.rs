@@ -1,0 +1,215 @@
+//! The parser's answer as a model writes it, and what it means in the note.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::step::{Action, is_none};
+use crate::data::Note;
+use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
+use crate::systems::reading::{self, record};
+use crate::text::{Aligner, align};
+
+/// What the parser said and what it means in the note.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// Whether the note has an error; `None` where nothing could be read.
+    pub is_error: Option<bool>,
+    pub reasoning: String,
+    /// As it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_id: Option<i64>,
+    pub error_sentence: String,
+    pub corrected_sentence: String,
+    /// The sentence that is meant; `None` where none is.
+    pub sentence_id: Option<usize>,
+    /// `None` where none was given.
+    pub correction: Option<String>,
+    /// Whether id and text were those of two sentences; the id counts.
+    pub mismatch: bool,
+    /// Whether the correction is the sentence as it stands.
+    pub unchanged: bool,
+}
+
+impl Record for Answer {}
+
+/// Reads the parser's text; where it says nothing, the arguments of `action` stand for it.
+pub fn read(
+    text: &str,
+    finish_reason: FinishReason,
+    note: &Note,
+    action: Option<&Action>,
+) -> (Answer, Parse) {
+    let said = record::read(text, finish_reason, |value| of_object(value.as_object()?));
+    match (said, action) {
+        (Some((answer, parse)), _) => {
+            let (answer, is_repaired) = placed(answer, note);
+            let parse = match (is_repaired, parse) {
+                (true, Parse::Ok) => Parse::Repaired,
+                (_, parse) => parse,
+            };
+            (answer, parse)
+        }
+        (None, Some(Action::FinalMistake { sentence, correction, .. })) => {
+            let has_error = !is_none(sentence);
+            let said = Answer {
+                is_error: Some(has_error),
+                error_sentence: sentence.clone(),
+                corrected_sentence: correction.clone(),
+                ..Answer::default()
+            };
+            (placed(said, note).0, Parse::Fallback)
+        }
+        _ => (Answer::default(), Parse::Unread),
+    }
+}
+
+fn of_object(object: &Map<String, Value>) -> Option<Answer> {
+    let letters = |key: &str| -> String { key.chars().filter(|c| c.is_alphabetic()).collect() };
+    let field = |names: &[&str]| {
+        let is_named = |key: &str| names.contains(&letters(key).as_str());
+        object.iter().find(|(key, _)| is_named(key)).map(|(_, value)| value)
+    };
+    let text =
+        |names: &[&str]| field(names).map(reading::text).unwrap_or_default().trim().to_owned();
+    let error_sentence = text(&["errorsentence", "sentence", "incorrectsentence"]);
+    let corrected_sentence = text(&["correctedsentence", "correction", "corrected"]);
+    let given_id =
+        field(&["sentenceid", "id", "errorsentenceid", "sentencenumber"]).and_then(whole);
+    let stated = field(&["iserror", "error", "haserror", "errorflag"]).and_then(truth);
+    // Without the flag, what is given tells.
+    let implied = || match given_id {
+        Some(id) => Some(id >= 0),
+        None if error_sentence.is_empty() => None,
+        None => Some(!is_none(&error_sentence)),
+    };
+    let is_error = stated.or_else(implied);
+    is_error.is_some().then(|| Answer {
+        is_error,
+        reasoning: text(&["reasoning", "reason", "rationale"]),
+        given_id,
+        error_sentence,
+        corrected_sentence,
+        ..Answer::default()
+    })
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|id| id as i64)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(is_true) => Some(*is_true),
+        Value::Number(number) => Some(number.as_f64()? != 0.0),
+        Value::String(text) => match text.trim().to_lowercase().as_str() {
+            "true" | "yes" | "1" | "error" => Some(true),
+            "false" | "no" | "0" | "none" | "na" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The answer with its place in the note, and whether that had to be found by the text.
+fn placed(mut answer: Answer, note: &Note) -> (Answer, bool) {
+    if answer.is_error != Some(true) {
+        return (answer, false);
+    }
+    let same = |one: &str, other: &str| one.split_whitespace().eq(other.split_whitespace());
+    let in_range = answer.given_id.and_then(|id| usize::try_from(id).ok());
+    let in_range = in_range.filter(|id| *id < note.sentences.len());
+    let exact = note.sentences.iter().position(|sentence| same(sentence, &answer.error_sentence));
+    let by_text = || {
+        let is_given = !answer.error_sentence.is_empty() && !is_none(&answer.error_sentence);
+        let alike =
+            align(&note.sentences, &answer.error_sentence, note.language, Aligner::default());
+        alike.filter(|_| is_given).map(|found| found.index)
+    };
+    let is_repaired = in_range.is_none();
+    answer.sentence_id = in_range.or(exact).or_else(by_text);
+    if let Some(id) = in_range {
+        let is_same = same(&note.sentences[id], &answer.error_sentence);
+        answer.mismatch = !is_same && by_text().is_some_and(|meant| meant != id);
+    }
+    let corrected = &answer.corrected_sentence;
+    answer.correction = (!corrected.is_empty() && !is_none(corrected)).then(|| corrected.clone());
+    answer.unchanged = match (&answer.correction, answer.sentence_id) {
+        (Some(correction), Some(id)) => same(correction, &note.sentences[id]),
+        _ => false,
+    };
+    (answer, is_repaired)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::scripted::{WRONG, note};
+
+    fn read_text(text: &str, action: Option<&Action>) -> (Answer, Parse) {
+        read(text, FinishReason::Stop, &note(), action)
+    }
+
+    fn said(id: &str, sentence: &str, corrected: &str) -> (Answer, Parse) {
+        let json = format!(
+            r#"{{"is_error": true, "reasoning": "r", "sentence_id": {id}, "error_sentence": "{sentence}", "corrected_sentence": "{corrected}"}}"#
+        );
+        read_text(&json, None)
+    }
+
+    #[test]
+    fn an_id_counts_and_what_it_lacks_is_found_by_the_text() {
+        let place = |answer: &(Answer, Parse)| (answer.0.sentence_id, answer.0.mismatch, answer.1);
+        assert_eq!(place(&said("1", WRONG, "C")), (Some(1), false, Parse::Ok));
+        assert_eq!(
+            place(&said("0", "A 30-year-old woman came with wheezing.", "C")),
+            (Some(0), false, Parse::Ok)
+        );
+        assert_eq!(place(&said("2", WRONG, "C")), (Some(2), true, Parse::Ok));
+        for id in ["7", "-1", "null", r#""second""#] {
+            assert_eq!(place(&said(id, WRONG, "C")), (Some(1), false, Parse::Repaired), "{id}");
+        }
+        assert_eq!(place(&said("9", "NA", "C")), (None, false, Parse::Repaired));
+    }
+
+    #[test]
+    fn a_missing_correction_and_an_unchanged_one_are_kept_as_such() {
+        let (answer, _) = said("1", WRONG, "NA");
+        assert_eq!((answer.is_error, answer.correction), (Some(true), None));
+        let (answer, _) = said("1", WRONG, WRONG);
+        assert_eq!((answer.unchanged, answer.correction.as_deref()), (true, Some(WRONG)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_falls_back_on_the_action() {
+        let action = Action::FinalMistake {
+            sentence: WRONG.into(),
+            correction: "C".into(),
+            evidence: vec![],
+        };
+        let (answer, parse) = read_text("It is the second sentence.", Some(&action));
+        assert_eq!(
+            (answer.sentence_id, answer.correction.as_deref(), parse),
+            (Some(1), Some("C"), Parse::Fallback)
+        );
+        let none = Action::FinalMistake {
+            sentence: "NA".into(),
+            correction: "NA".into(),
+            evidence: vec![],
+        };
+        let (answer, parse) = read_text("", Some(&none));
+        assert_eq!(
+            (answer.is_error, answer.sentence_id, parse),
+            (Some(false), None, Parse::Fallback)
+        );
+        assert_eq!(read_text("", None), (Answer::default(), Parse::Unread));
+        let (answer, parse) = read_text(r#"{"is_error": "No", "sentence_id": -1}"#, Some(&action));
+        assert_eq!((answer.is_error, parse), (Some(false), Parse::Ok));
+        let (answer, _) = read_text(r#"{"sentence_id": -1, "error_sentence": "NA"}"#, None);
+        assert_eq!(answer.is_error, Some(false));
+    }
+}

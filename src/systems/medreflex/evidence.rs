@@ -1,0 +1,93 @@
+//! Sources of a correction: the words that it brings in, where they stand, and passages that repeat the note.
+
+use std::collections::HashSet;
+
+use crate::record::SearchLine;
+
+/// Words in a row that a passage and a note share only where one repeats the other.
+const LEAK_WORDS: usize = 8;
+/// Shorter words without a digit carry no claim.
+const SHORTEST: usize = 4;
+
+/// The words of a text: runs of letters and digits, in lower case.
+pub fn words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// The words that a correction brings in, each once: those that the sentence has not, of four characters or more or with a digit.
+pub fn new_words(sentence: &str, correction: &str) -> Vec<String> {
+    let old: HashSet<String> = words(sentence).into_iter().collect();
+    let mut new: Vec<String> = Vec::new();
+    for word in words(correction) {
+        let says_something =
+            word.chars().count() >= SHORTEST || word.chars().any(|c| c.is_ascii_digit());
+        if says_something && !old.contains(&word) && !new.contains(&word) {
+            new.push(word);
+        }
+    }
+    new
+}
+
+/// Of `wanted`, the words that no passage of `searches` has, in its title or its text.
+pub fn missing(wanted: &[String], searches: &[SearchLine]) -> Vec<String> {
+    let passages = searches.iter().flat_map(|search| &search.shown);
+    let found: HashSet<String> = passages
+        .flat_map(|passage| [passage.title.as_str(), passage.text.as_deref().unwrap_or_default()])
+        .flat_map(words)
+        .collect();
+    wanted.iter().filter(|word| !found.contains(*word)).cloned().collect()
+}
+
+/// Shown passages that share eight words in a row with the note, each chunk once.
+pub fn leaks(note: &str, searches: &[SearchLine]) -> u32 {
+    let of_note = words(note);
+    let rows: HashSet<&[String]> = of_note.windows(LEAK_WORDS).collect();
+    let mut chunks = HashSet::new();
+    for passage in searches.iter().flat_map(|search| &search.shown) {
+        let of_passage = words(passage.text.as_deref().unwrap_or_default());
+        if of_passage.windows(LEAK_WORDS).any(|row| rows.contains(row)) {
+            chunks.insert(&passage.chunk);
+        }
+    }
+    chunks.len() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Passage;
+
+    fn shown(text: &str) -> SearchLine {
+        let passage = Passage {
+            chunk: format!("a/{}#0", text.len()),
+            source: "a".into(),
+            title: "Asthma".into(),
+            paragraph: 0,
+            score: 1.0,
+            sha256: String::new(),
+            text: Some(text.into()),
+            url: None,
+            date: None,
+            licence: None,
+        };
+        SearchLine { shown: vec![passage], ..SearchLine::default() }
+    }
+
+    #[test]
+    fn the_words_that_are_brought_in_stand_in_a_passage_or_not() {
+        let new = new_words("Give 5 mg of aspirin.", "Give 10 mg of Salbutamol now, salbutamol.");
+        assert_eq!(new, ["10", "salbutamol"]);
+        let searches = [shown("Inhaled salbutamol helps.")];
+        assert_eq!(missing(&new, &searches), ["10"]);
+        assert_eq!(missing(&["asthma".to_owned()], &searches), [""; 0]);
+    }
+
+    #[test]
+    fn a_passage_that_repeats_the_note_is_a_leak() {
+        let note = "A 30-year-old woman came with wheezing after a long run in the cold.";
+        let repeats = "… woman came with wheezing after a long run, they say";
+        let searches = [shown(repeats), shown(repeats), shown("A woman came with wheezing.")];
+        assert_eq!(leaks(note, &searches), 1);
+    }
+}

@@ -1,0 +1,221 @@
+//! A review as a model writes it, and what several of them decide.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::settings::{Reviewing, Tenths};
+use crate::record::{FinishReason, Parse, TurnLine};
+use crate::systems::case::Record;
+use crate::systems::reading::{self, record, said};
+
+/// What a review scores, in the order of its fields; the last alone decides.
+pub const CRITERIA: [&str; 6] =
+    ["validity", "preciseness", "confidence", "relevance", "completeness", "final"];
+
+/// What a review came to. Scores are tenths from 10 to 50, in the order of [`CRITERIA`]; `None` where none could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Review {
+    pub scores: [Option<u32>; 6],
+    pub reasons: [String; 6],
+}
+
+impl Record for Review {}
+
+impl Review {
+    /// The score that decides; without it a review is dropped.
+    pub fn final_score(&self) -> Option<u32> {
+        self.scores[5]
+    }
+
+    /// As the next agent reads it: the final reasons and all scores.
+    pub fn shown(&self) -> Value {
+        let mut shown = Map::new();
+        shown.insert("final_reasoning".to_owned(), self.reasons[5].clone().into());
+        for (name, score) in CRITERIA.iter().zip(self.scores) {
+            let score = score.map(|tenths| match tenths % 10 {
+                0 => Value::from(tenths / 10),
+                _ => Value::from(f64::from(tenths) / 10.0),
+            });
+            shown.insert(format!("{name}_score"), score.unwrap_or(Value::Null));
+        }
+        Value::Object(shown)
+    }
+}
+
+/// Reads a review.
+pub fn read(text: &str, finish_reason: FinishReason) -> (Review, Parse) {
+    let whole = record::read(text, finish_reason, |value| {
+        let review = of_object(value.as_object()?);
+        review.final_score().map(|_| review)
+    });
+    if let Some((review, parse)) = whole {
+        return (review, parse);
+    }
+    let review = of_prose(said(text));
+    let is_read = review.final_score().is_some();
+    (review, Parse::Fallback.if_read(is_read))
+}
+
+fn of_object(object: &Map<String, Value>) -> Review {
+    let letters = |key: &str| -> String { key.chars().filter(|c| c.is_alphabetic()).collect() };
+    let field = |name: &str, what: &str| {
+        let wanted = format!("{name}{what}");
+        object.iter().find(|(key, _)| letters(key) == wanted).map(|(_, value)| value)
+    };
+    let mut review = Review::default();
+    for (place, name) in CRITERIA.iter().enumerate() {
+        let whole = field(name, "");
+        // `"final": {"reasoning": "…", "score": 4}`.
+        let inner = |what: &str| whole.and_then(|value| value.get(what));
+        let score = field(name, "score").or_else(|| inner("score")).or(whole);
+        review.scores[place] = score.and_then(tenths);
+        let reasons = field(name, "reasoning").or_else(|| inner("reasoning"));
+        review.reasons[place] = reasons.map(reading::text).unwrap_or_default();
+    }
+    review
+}
+
+/// A score in tenths, from 1 to 5: a number, or a text that begins with one, as `4/5` and `4 (good)` do.
+fn tenths(value: &Value) -> Option<u32> {
+    match value {
+        Value::Number(number) => clamped(&number.to_string()),
+        Value::String(text) => leading(text),
+        _ => None,
+    }
+}
+
+fn leading(text: &str) -> Option<u32> {
+    let text =
+        text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | ':' | '`' | '"'));
+    let length = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-')));
+    let number = text[..length.unwrap_or(text.len())].trim_end_matches('.');
+    clamped(number)
+}
+
+fn clamped(number: &str) -> Option<u32> {
+    if let Some(positive) = number.strip_prefix('-') {
+        // Below the scale, however far.
+        return positive.parse::<f64>().ok().map(|_| 10);
+    }
+    let score = match number.parse::<Tenths>() {
+        Ok(Tenths(score)) => score,
+        // A number above a hundred, or one with an exponent.
+        Err(_) => {
+            let number = number.parse::<f64>().ok().filter(|number| number.is_finite())?;
+            (number.min(10.0) * 10.0).round() as u32
+        }
+    };
+    Some(score.clamp(10, 50))
+}
+
+/// Lines such as `Final score: 4/5`.
+fn of_prose(text: &str) -> Review {
+    let mut review = Review::default();
+    for line in text.lines() {
+        let Some((label, value)) = line.split_once([':', '=']) else { continue };
+        let label = label.to_lowercase();
+        let named = |name: &str| label.contains(name);
+        let place = CRITERIA.iter().position(|name| named(name));
+        let place = place.or_else(|| named("overall").then_some(5));
+        // A line that is long before its colon is a sentence.
+        if let (Some(place), Some(score), true) = (place, leading(value), label.len() < 40) {
+            review.scores[place] = Some(score);
+        }
+    }
+    review
+}
+
+/// What the reviews of an answer decide; `scores` are the final ones that could be read, in the reviewers' order.
+pub fn decide(reviewing: &Reviewing, scores: Vec<u32>, release_compat: bool, turn: &mut TurnLine) {
+    let n = scores.len() as u32;
+    let sum: u32 = scores.iter().sum();
+    let least = match release_compat {
+        false => scores.iter().min().copied(),
+        // Each reviewer sets the minimum to the lesser of the mean so far and his own score, so the last one's stands. The mean counts
+        // as whole tenths here, rounded down, only for the record.
+        true => scores.last().map(|last| (*last).min(sum / n.max(1))),
+    };
+    let minimum = reviewing.minimum.0;
+    let is_least_enough = match release_compat {
+        false => least.is_some_and(|least| least >= minimum),
+        true => scores.last().is_some_and(|last| *last >= minimum) && sum >= minimum * n,
+    };
+    turn.accepted = n > 0 && sum >= reviewing.average.0 * n && is_least_enough;
+    // Rounded half up.
+    turn.mean_tenths = (n > 0).then(|| (2 * sum + n) / (2 * n));
+    turn.min = least;
+    turn.scores = scores;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::systems::medreflex::settings::OnExhaustion;
+
+    fn final_score(text: &str) -> Option<u32> {
+        read(text, FinishReason::Stop).0.final_score()
+    }
+
+    #[test]
+    fn scores_are_read_as_models_write_them() {
+        for (written, tenths) in [
+            (json!(4), Some(40)),
+            (json!(4.5), Some(45)),
+            (json!(3.75), Some(38)),
+            (json!("4"), Some(40)),
+            (json!("4/5"), Some(40)),
+            (json!("4 (good)"), Some(40)),
+            (json!(0), Some(10)),
+            (json!(-2), Some(10)),
+            (json!(9), Some(50)),
+            (json!(900), Some(50)),
+            (json!("high"), None),
+            (json!(null), None),
+        ] {
+            let text = json!({"final_reasoning": "r", "final_score": written}).to_string();
+            assert_eq!(final_score(&text), tenths, "{written}");
+        }
+        for (text, tenths) in [
+            (r#"{"finalScore": 3, "validity": {"score": 2, "reasoning": "no"}}"#, Some(30)),
+            ("Validity: 4\n**Final score:** 3.5/5 because of the dose", Some(35)),
+            ("OUTPUT: ```json\n{\"final score\": 5}\n```", Some(50)),
+            (r#"{"validity_score": 4}"#, None),
+            ("I accept it.", None),
+        ] {
+            assert_eq!(final_score(text), tenths, "{text}");
+        }
+        let (review, _) = read(
+            r#"{"validity": {"score": 2, "reasoning": "no"}, "final_score": 4.5}"#,
+            FinishReason::Stop,
+        );
+        let shown = review.shown();
+        assert_eq!((&shown["validity_score"], &shown["final_score"]), (&json!(2), &json!(4.5)));
+        assert_eq!(shown["relevance_score"], json!(null));
+    }
+
+    #[test]
+    fn mean_and_minimum_decide_in_whole_tenths() {
+        let reviewing = Reviewing {
+            turns: 1,
+            reviewers: 5,
+            average: Tenths(38),
+            minimum: Tenths(30),
+            on_exhaustion: OnExhaustion::default(),
+        };
+        let decided = |scores: &[u32], compat| {
+            let mut turn = TurnLine::default();
+            decide(&reviewing, scores.to_vec(), compat, &mut turn);
+            (turn.accepted, turn.mean_tenths, turn.min)
+        };
+        assert_eq!(decided(&[40, 40, 40, 40, 30], false), (true, Some(38), Some(30)));
+        assert_eq!(decided(&[40, 40, 40, 39, 30], false), (false, Some(38), Some(30)));
+        assert_eq!(decided(&[50, 50, 50, 50, 20], false), (false, Some(44), Some(20)));
+        // As in the release a low score counts where it is the last alone.
+        assert_eq!(decided(&[20, 50, 50, 50, 50], true), (true, Some(44), Some(44)));
+        assert_eq!(decided(&[50, 50, 50, 50, 20], true), (false, Some(44), Some(20)));
+        assert_eq!(decided(&[], false), (false, None, None));
+        assert_eq!(decided(&[], true), (false, None, None));
+    }
+}

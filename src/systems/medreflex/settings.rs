@@ -1,0 +1,301 @@
+//! How the two systems run; the defaults are those of the paper where it and its release agree, else of what was adopted of both.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::protocol::MedReflex;
+use crate::prompts::{PromptError, PromptSet};
+use crate::retrieval::Rerank;
+use crate::systems::System;
+use crate::systems::config::{self, SearchSettings, Slot};
+use crate::systems::decoding::Decoding;
+use crate::systems::settings::{spelled, switch, whole};
+
+/// A number in tenths: `3.8` is 38. More digits round half up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tenths(pub u32);
+
+/// Which results of earlier steps stay in the prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResultsKept {
+    #[default]
+    All,
+    /// Those of the latest search alone.
+    Last,
+}
+
+/// What a note comes to where no turn's answer was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnExhaustion {
+    #[default]
+    NoError,
+    /// The last answer that was given, else what the last history gives.
+    LastAnswer,
+}
+
+/// Whose temperatures hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Temperatures {
+    /// The published configuration's for each agent, with top-p, top-k and min-p off.
+    #[default]
+    Paper,
+    /// The models' own, or the run's.
+    Model,
+}
+
+/// How both systems search and are read; flattened into the settings of each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Searching {
+    /// Chunks that a search retrieves.
+    #[serde(deserialize_with = "whole::<1, 10_000, _, _>")]
+    pub retrieve_top_k: usize,
+    /// Of these, passages that are shown.
+    #[serde(deserialize_with = "whole::<1, 1_000, _, _>")]
+    pub rerank_top_k: usize,
+    pub rerank: Rerank,
+    pub results_kept: ResultsKept,
+    /// Whether passages have labels, by which an answer names its sources.
+    #[serde(with = "switch")]
+    pub cite: bool,
+    pub temperatures: Temperatures,
+    /// Whether reviews, minimum, exhaustion and sentence 0 are as in the published release, with its mistakes.
+    #[serde(with = "switch")]
+    pub release_compat: bool,
+}
+
+impl Default for Searching {
+    fn default() -> Searching {
+        Searching {
+            retrieve_top_k: 50,
+            rerank_top_k: 20,
+            rerank: Rerank::default(),
+            results_kept: ResultsKept::default(),
+            cite: false,
+            temperatures: Temperatures::default(),
+            release_compat: false,
+        }
+    }
+}
+
+impl Searching {
+    fn settings(&self) -> SearchSettings {
+        SearchSettings { rerank: self.rerank, labels: self.cite }
+    }
+}
+
+/// How an answer is reviewed, and how often it may be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reviewing {
+    pub turns: u32,
+    pub reviewers: u32,
+    pub average: Tenths,
+    pub minimum: Tenths,
+    pub on_exhaustion: OnExhaustion,
+}
+
+/// What the protocol needs of either system's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// Steps of a turn.
+    pub steps: u32,
+    /// `None`: one turn, whose answer stands.
+    pub reviewing: Option<Reviewing>,
+    pub searching: Searching,
+    pub decoding: Decoding,
+}
+
+/// How MedReAct'N'MedReFlex runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Steps of a turn at most.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub react_turns: u32,
+    /// Turns at most.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub reflexion_turns: u32,
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub reviewers: u32,
+    /// The least mean of the final scores.
+    pub avg_threshold: Tenths,
+    /// The least final score.
+    pub min_threshold: Tenths,
+    pub on_exhaustion: OnExhaustion,
+    #[serde(flatten)]
+    pub searching: Searching,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            react_turns: 4,
+            reflexion_turns: 5,
+            reviewers: 5,
+            avg_threshold: Tenths(38),
+            min_threshold: Tenths(30),
+            on_exhaustion: OnExhaustion::default(),
+            searching: Searching::default(),
+            decoding: Decoding::default(),
+        }
+    }
+}
+
+impl config::Settings for Settings {
+    fn slots(&self) -> Vec<Slot> {
+        ["react", "eval", "reflex", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
+    }
+
+    /// `M·(N + R)` steps and reviews, and with them a reflexion after each turn but the last and one parse.
+    fn max_calls(&self) -> u32 {
+        let asked = self.reflexion_turns * (self.react_turns + self.reviewers);
+        match self.searching.release_compat {
+            true => asked + 2 * self.reflexion_turns,
+            false => asked + self.reflexion_turns,
+        }
+    }
+
+    fn search(&self) -> Option<SearchSettings> {
+        Some(self.searching.settings())
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        let reviewing = Reviewing {
+            turns: self.reflexion_turns,
+            reviewers: self.reviewers,
+            average: self.avg_threshold,
+            minimum: self.min_threshold,
+            on_exhaustion: match self.searching.release_compat {
+                true => OnExhaustion::LastAnswer,
+                false => self.on_exhaustion,
+            },
+        };
+        let protocol = Protocol {
+            steps: self.react_turns,
+            reviewing: Some(reviewing),
+            searching: self.searching.clone(),
+            decoding: self.decoding.clone(),
+        };
+        Ok(Box::new(MedReflex::new(protocol, prompts)?))
+    }
+}
+
+/// How MedReAct alone runs: one turn without reviews, the parser at its end whatever happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReactSettings {
+    /// Steps at most.
+    #[serde(deserialize_with = "whole::<1, 100, _, _>")]
+    pub react_turns: u32,
+    #[serde(flatten)]
+    pub searching: Searching,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+impl Default for ReactSettings {
+    fn default() -> ReactSettings {
+        let (searching, decoding) = (Searching::default(), Decoding::default());
+        ReactSettings { react_turns: 10, searching, decoding }
+    }
+}
+
+impl config::Settings for ReactSettings {
+    fn slots(&self) -> Vec<Slot> {
+        ["react", "parser"].map(|agent| Slot::new(agent, 0)).to_vec()
+    }
+
+    fn max_calls(&self) -> u32 {
+        self.react_turns + 1
+    }
+
+    fn search(&self) -> Option<SearchSettings> {
+        Some(self.searching.settings())
+    }
+
+    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+        let protocol = Protocol {
+            steps: self.react_turns,
+            reviewing: None,
+            searching: self.searching.clone(),
+            decoding: self.decoding.clone(),
+        };
+        Ok(Box::new(MedReflex::new(protocol, prompts)?))
+    }
+}
+
+impl FromStr for Tenths {
+    type Err = String;
+
+    /// A decimal number from 0 on.
+    fn from_str(text: &str) -> Result<Tenths, String> {
+        let refuse = || "expected a number from 0 to 100".to_owned();
+        let (whole, rest) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+        if whole.is_empty() && rest.is_empty() || !is_digits(whole) || !is_digits(rest) {
+            return Err(refuse());
+        }
+        let digit = |place: usize| rest.as_bytes().get(place).map_or(0, |digit| digit - b'0');
+        let whole: u32 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| refuse())? };
+        let tenths = u32::from(digit(0)) + u32::from(digit(1) >= 5);
+        match whole {
+            0..=100 => Ok(Tenths(10 * whole + tenths)),
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl fmt::Display for Tenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 % 10 {
+            0 => write!(f, "{}", self.0 / 10),
+            tenth => write!(f, "{}.{tenth}", self.0 / 10),
+        }
+    }
+}
+
+impl Serialize for Tenths {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_string().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tenths {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Tenths, D::Error> {
+        spelled(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::SystemConfig;
+
+    #[test]
+    fn tenths_round_half_up_and_stand_in_plans_as_text() {
+        let read = |text: &str| text.parse::<Tenths>().map(|tenths| tenths.0);
+        for (text, tenths) in [("4", 40), ("3.8", 38), ("4.25", 43), ("4.249", 42), (".5", 5)] {
+            assert_eq!(read(text), Ok(tenths), "{text}");
+        }
+        for wrong in ["", ".", "-1", "four", "1e3", "101", "4,5"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let config = SystemConfig::parse("medreflex", &["avg_threshold=4.0"]).unwrap();
+        assert_eq!(config.table["avg_threshold"].as_str(), Some("4"));
+        assert_eq!(config.table["min_threshold"].as_str(), Some("3"));
+    }
+
+    #[test]
+    fn a_note_takes_fifty_calls_at_most_and_five_more_as_in_the_release() {
+        let calls = |pairs: &[&str]| SystemConfig::parse("medreflex", pairs).unwrap().max_calls();
+        assert_eq!((calls(&[]), calls(&["release_compat=on"])), (50, 55));
+        assert_eq!(SystemConfig::named("medreact").unwrap().max_calls(), 11);
+    }
+}

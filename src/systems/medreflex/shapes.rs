@@ -1,0 +1,94 @@
+//! What constrained texts look like: a step whose sentence is one of the note's, a review, the parser's answer.
+
+use serde_json::{Value, json};
+
+use super::review::CRITERIA;
+use crate::data::Note;
+use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::form;
+
+/// Characters of a query at most.
+const QUERY_CHARS: usize = 200;
+/// Passages that an answer may name.
+const MOST_EVIDENCE: usize = 5;
+
+/// A step; `labels` are those of the passages that it sees, where answers name their sources.
+pub fn step(decoding: &Decoding, note: &Note, labels: &[String]) -> Shape {
+    let name = |name: &str| json!({"const": name});
+    let mut answer = vec![
+        ("name", name("final_mistake")),
+        ("sentence", form::choice(&distinct(&note.sentences))),
+        ("correction", form::string(correction_chars(decoding, note))),
+    ];
+    if !labels.is_empty() {
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        answer.push(("evidence", form::array(form::choice(&labels), 0, MOST_EVIDENCE)));
+    }
+    let actions = [
+        form::object(vec![("name", name("search")), ("query", form::string(QUERY_CHARS))]),
+        form::object(answer),
+        form::object(vec![
+            ("name", name("final_mistake")),
+            ("sentence", name("NA")),
+            ("correction", name("NA")),
+        ]),
+    ];
+    Shape::record(vec![
+        ("observation", decoding.string()),
+        ("thought", decoding.string()),
+        ("action", json!({ "anyOf": actions })),
+    ])
+}
+
+/// A review: a reason and a score for each criterion.
+pub fn review(decoding: &Decoding) -> Shape {
+    let keys: Vec<[String; 2]> = CRITERIA
+        .iter()
+        .map(|name| [format!("{name}_reasoning"), format!("{name}_score")])
+        .collect();
+    let fields = keys.iter().flat_map(|[reasoning, score]| {
+        [
+            (reasoning.as_str(), decoding.string()),
+            (score.as_str(), json!({"enum": [1, 2, 3, 4, 5]})),
+        ]
+    });
+    Shape::record(fields.collect())
+}
+
+/// The parser's answer: that there is no error, or one of the note's sentences by its id and its text.
+pub fn answer(decoding: &Decoding, note: &Note) -> Shape {
+    let one = |is_error: bool, id: i64, sentence: &str, corrected: Value| {
+        form::object(vec![
+            ("is_error", json!({ "const": is_error })),
+            ("reasoning", decoding.string()),
+            ("sentence_id", json!({ "const": id })),
+            ("error_sentence", json!({ "const": sentence })),
+            ("corrected_sentence", corrected),
+        ])
+    };
+    let chars = correction_chars(decoding, note);
+    let sentences = note.sentences.iter().zip(0..);
+    let wrong = sentences.map(|(text, id)| one(true, id, text, form::string(chars)));
+    let all: Vec<Value> =
+        [one(false, -1, "NA", json!({"const": "NA"}))].into_iter().chain(wrong).collect();
+    let mut schema = form::root(Vec::new());
+    let guidance = schema["x-guidance"].take();
+    Shape::under(&json!({ "x-guidance": guidance, "anyOf": all }))
+}
+
+/// A corrected sentence may be as long as the longest of the note and one record's string.
+fn correction_chars(decoding: &Decoding, note: &Note) -> usize {
+    let lengths = note.sentences.iter().map(|text| text.chars().count());
+    lengths.max().unwrap_or(0) + decoding.record_chars
+}
+
+/// Each sentence once.
+fn distinct(sentences: &[String]) -> Vec<&str> {
+    let mut all: Vec<&str> = Vec::new();
+    for sentence in sentences {
+        if !all.contains(&sentence.as_str()) {
+            all.push(sentence);
+        }
+    }
+    all
+}

@@ -1,0 +1,433 @@
+//! A step as a model writes it: observation, thought, and an action in either of its two forms, or prose with labels.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::record::{FinishReason, Parse};
+use crate::systems::case::Record;
+use crate::systems::reading::{self, json, record, said};
+
+/// What a step came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StepRecord {
+    pub observation: String,
+    pub thought: String,
+    /// `None` where the action is none of the two: the turn is lost.
+    pub action: Option<Action>,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Action {
+    Search {
+        query: String,
+    },
+    FinalMistake {
+        /// `NA` where the note has no mistake.
+        sentence: String,
+        correction: String,
+        /// Labels of passages, as they were written.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        evidence: Vec<String>,
+    },
+}
+
+impl Record for StepRecord {}
+
+impl Action {
+    /// Whether it says that the note has no mistake.
+    pub fn says_none(&self) -> bool {
+        matches!(self, Action::FinalMistake { sentence, .. } if is_none(sentence))
+    }
+
+    /// As a JSON object of one line.
+    pub fn as_object(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// As a call: `search("q")`.
+    pub fn as_call(&self) -> String {
+        let quoted =
+            |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        match self {
+            Action::Search { query } => format!("search({})", quoted(query)),
+            Action::FinalMistake { sentence, correction, evidence } => {
+                let mut call =
+                    format!("final_mistake({}, {}", quoted(sentence), quoted(correction));
+                if !evidence.is_empty() {
+                    call += &format!(", {}", quoted(&evidence.join(", ")));
+                }
+                call + ")"
+            }
+        }
+    }
+}
+
+/// Whether a text stands for no sentence.
+pub fn is_none(text: &str) -> bool {
+    let letters: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+    const NONE: [&str; 10] = [
+        "na",
+        "none",
+        "null",
+        "nan",
+        "nomistake",
+        "noerror",
+        "noerrors",
+        "nomistakes",
+        "nosentence",
+        "notapplicable",
+    ];
+    NONE.contains(&letters.as_str())
+}
+
+/// Reads a step.
+pub fn read(text: &str, finish_reason: FinishReason) -> (StepRecord, Parse) {
+    let whole = record::read(text, finish_reason, |value| {
+        let object = value.as_object()?;
+        let has = |key: &str| object.contains_key(key);
+        let is_step = has("action") || has("thought") && has("observation");
+        is_step.then(|| of_object(object))
+    });
+    match whole {
+        Some((step, parse)) => {
+            let is_read = step.action.is_some();
+            (step, parse.if_read(is_read))
+        }
+        None => {
+            let step = of_prose(said(text));
+            let is_read = step.action.is_some();
+            (step, Parse::Fallback.if_read(is_read))
+        }
+    }
+}
+
+fn of_object(object: &Map<String, Value>) -> StepRecord {
+    let text = |key: &str| object.get(key).map(reading::text).unwrap_or_default();
+    let beside = || {
+        // `"action": "search", "action_input": "q"`.
+        let named = ["action_input", "input", "arguments", "parameters", "args", "query"];
+        named.iter().find_map(|key| object.get(*key))
+    };
+    let action = match object.get("action") {
+        Some(Value::Object(inner)) => of_action_object(inner),
+        Some(Value::String(call)) => of_call(call).or_else(|| match beside() {
+            Some(given) => named(call, given),
+            None => None,
+        }),
+        Some(Value::Array(list)) => list.first().and_then(|first| match first {
+            Value::Object(inner) => of_action_object(inner),
+            other => of_call(&reading::text(other)),
+        }),
+        _ => None,
+    };
+    StepRecord { observation: text("observation"), thought: text("thought"), action }
+}
+
+/// An action as an object: `{"name": "search", "query": "q"}`, `{"search": "q"}`, or with its arguments in an object of their own.
+fn of_action_object(object: &Map<String, Value>) -> Option<Action> {
+    let lower: Map<String, Value> =
+        object.iter().map(|(key, value)| (canonical(key), value.clone())).collect();
+    let name = ["name", "action", "tool", "function", "type"]
+        .iter()
+        .find_map(|key| lower.get(*key)?.as_str());
+    if let Some(name) = name {
+        let nested = ["arguments", "parameters", "args", "input", "action_input"];
+        let inner = nested.iter().find_map(|key| lower.get(*key));
+        return named(name, inner.unwrap_or(&Value::Object(lower.clone())))
+            .or_else(|| of_call(name));
+    }
+    lower.iter().find_map(|(key, value)| kind(key).and_then(|_| named(key, value)))
+}
+
+/// The two actions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Search,
+    Final,
+}
+
+/// Which action a name means: the paper, its figure and its release have three for the answer.
+fn kind(name: &str) -> Option<Kind> {
+    match canonical(name).as_str() {
+        "search" => Some(Kind::Search),
+        "final_mistake" | "flag_mistake" | "final_flagged_mistake" => Some(Kind::Final),
+        _ => None,
+    }
+}
+
+fn canonical(name: &str) -> String {
+    name.trim().trim_matches(['`', '*', '"', '\'']).to_lowercase().replace([' ', '-'], "_")
+}
+
+/// The action of this name with what it was given: a text, a list, or an object.
+fn named(name: &str, given: &Value) -> Option<Action> {
+    let kind = kind(name)?;
+    let object: Map<String, Value> = match given {
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| (canonical(key), value.clone())).collect()
+        }
+        Value::Array(list) => return of_arguments(kind, list.iter().map(reading::text).collect()),
+        other => return of_arguments(kind, vec![reading::text(other)]),
+    };
+    let field = |names: &[&str]| {
+        let found = names.iter().find_map(|name| object.get(*name));
+        found.map(|value| reading::text(value).trim().to_owned())
+    };
+    match kind {
+        Kind::Search => {
+            Some(Action::Search { query: field(&["query", "q", "search_query", "input", "text"])? })
+        }
+        Kind::Final => {
+            let sentence =
+                field(&["sentence", "error_sentence", "mistake", "mistaken_sentence", "original"])?;
+            let correction =
+                field(&["correction", "corrected_sentence", "corrected", "corrected_text"]);
+            let evidence = match object.get("evidence").or_else(|| object.get("sources")) {
+                Some(given) => labels(&reading::text(given)),
+                None => Vec::new(),
+            };
+            finish(sentence, correction.unwrap_or_default(), evidence)
+        }
+    }
+}
+
+/// An answer without a sentence says nothing.
+fn finish(sentence: String, correction: String, evidence: Vec<String>) -> Option<Action> {
+    (!sentence.is_empty()).then_some(Action::FinalMistake { sentence, correction, evidence })
+}
+
+/// A call as text: the name before the first bracket, its arguments up to the last.
+fn of_call(text: &str) -> Option<Action> {
+    let text = text.trim();
+    if text.starts_with('{') {
+        return json::objects(text).first().and_then(|found| of_action_object(&found.object));
+    }
+    let (name, rest) = text.split_once('(')?;
+    let name = name.rsplit(|c: char| c.is_whitespace() || c == '`').next().unwrap_or(name);
+    let kind = kind(name)?;
+    let inside = match rest.rfind(')') {
+        Some(end) => &rest[..end],
+        None => rest,
+    };
+    of_arguments(kind, arguments(inside))
+}
+
+fn of_arguments(kind: Kind, arguments: Vec<String>) -> Option<Action> {
+    let mut arguments = arguments.into_iter();
+    let first = arguments.next()?;
+    match kind {
+        Kind::Search => Some(Action::Search { query: first }),
+        Kind::Final => {
+            let correction = arguments.next().unwrap_or_default();
+            let evidence = arguments.next().map(|text| labels(&text)).unwrap_or_default();
+            finish(first, correction, evidence)
+        }
+    }
+}
+
+/// Labels in a text: `1.2, [2.1]`.
+fn labels(text: &str) -> Vec<String> {
+    let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+    let labels = pieces.map(|piece| piece.trim_matches('.')).filter(|piece| piece.contains('.'));
+    labels.map(str::to_owned).collect()
+}
+
+/// The arguments of a call: quoted texts between commas, quotes and backslashes in them escaped or not, keywords before `=` left out.
+fn arguments(inside: &str) -> Vec<String> {
+    let inside = inside.trim();
+    let Some(quote) = inside.chars().find(|c| matches!(c, '"' | '\'' | '“')) else {
+        return vec![value_of(inside)];
+    };
+    let close = if quote == '“' { '”' } else { quote };
+    let characters: Vec<char> = inside.chars().collect();
+    let (mut all, mut current, mut is_open) = (Vec::new(), String::new(), false);
+    let mut place = 0;
+    while place < characters.len() {
+        let c = characters[place];
+        match (is_open, c) {
+            (false, c) if c == quote => is_open = true,
+            (false, _) => {}
+            (true, '\\') if place + 1 < characters.len() => {
+                place += 1;
+                match characters[place] {
+                    'n' => current.push('\n'),
+                    't' => current.push('\t'),
+                    c if c == quote || c == '\\' => current.push(c),
+                    c => current.extend(['\\', c]),
+                }
+            }
+            (true, c) if c == close && ends_argument(&characters[place + 1..], quote) => {
+                all.push(std::mem::take(&mut current));
+                is_open = false;
+            }
+            (true, c) => current.push(c),
+        }
+        place += 1;
+    }
+    if is_open && !current.is_empty() {
+        all.push(current);
+    }
+    all
+}
+
+/// Whether what follows a quote is the call's end, or a comma and another quoted argument, with or without its name.
+fn ends_argument(rest: &[char], quote: char) -> bool {
+    let rest: String = rest.iter().collect();
+    let rest = rest.trim_start();
+    let Some(next) = rest.strip_prefix(',') else { return rest.is_empty() };
+    let next = next.trim_start();
+    let name = next.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').trim_start();
+    let next = name.strip_prefix(['=', ':']).map_or(next, str::trim_start);
+    next.is_empty() || next.starts_with(quote)
+}
+
+/// An argument without quotes.
+fn value_of(text: &str) -> String {
+    let named = text
+        .split_once('=')
+        .filter(|(name, _)| name.trim().chars().all(|c| c.is_alphanumeric() || c == '_'));
+    named.map_or(text, |(_, value)| value).trim().to_owned()
+}
+
+/// A step in prose: what stands behind `Observation:`, `Thought:` and `Action:`; without the last, the last call in it.
+fn of_prose(text: &str) -> StepRecord {
+    let lower = text.to_ascii_lowercase();
+    let place = |label: &str| {
+        let places = lower.match_indices(label).filter(|(at, _)| {
+            let line = lower[..*at].rsplit('\n').next().unwrap_or_default();
+            line.chars().all(|c| !c.is_alphanumeric())
+        });
+        places.last().map(|(at, _)| (at, at + label.len()))
+    };
+    let labels = ["observation", "thought", "action"].map(place);
+    let section = |index: usize| -> &str {
+        let Some((start, after)) = labels[index] else { return "" };
+        let ends = labels.iter().flatten().map(|(at, _)| *at).filter(|at| *at > start);
+        let end = ends.min().unwrap_or(text.len());
+        text[after..end]
+            .trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '*' | '#' | '`'))
+    };
+    let names = ["search(", "final_mistake(", "flag_mistake(", "final_flagged_mistake("];
+    let last_call = || {
+        let at = names.iter().filter_map(|name| lower.rfind(name)).max()?;
+        let line = text[at..].trim_end_matches(['`', '*', '.', ' ', '\n']);
+        of_call(line)
+    };
+    let action = of_call(section(2)).or_else(|| match section(2).split_once(':') {
+        Some((name, given)) => {
+            named(name, &Value::String(given.trim().trim_matches('"').to_owned()))
+        }
+        None => None,
+    });
+    StepRecord {
+        observation: section(0).to_owned(),
+        thought: section(1).to_owned(),
+        action: action.or_else(last_call),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action(text: &str) -> Option<Action> {
+        read(text, FinishReason::Stop).0.action
+    }
+
+    fn search(query: &str) -> Option<Action> {
+        Some(Action::Search { query: query.to_owned() })
+    }
+
+    fn last(sentence: &str, correction: &str) -> Option<Action> {
+        let (sentence, correction) = (sentence.to_owned(), correction.to_owned());
+        Some(Action::FinalMistake { sentence, correction, evidence: Vec::new() })
+    }
+
+    #[test]
+    fn both_forms_and_all_three_names_are_read() {
+        let step =
+            |action: &str| format!(r#"{{"observation": "o", "thought": "t", "action": {action}}}"#);
+        for (written, expected) in [
+            (r#"{"name": "search", "query": "asthma"}"#, search("asthma")),
+            (r#""search(\"asthma\")""#, search("asthma")),
+            (r#""search('asthma')""#, search("asthma")),
+            (r#""search(asthma)""#, search("asthma")),
+            (r#""search(query=\"asthma (acute)\")""#, search("asthma (acute)")),
+            (r#"{"search": "asthma"}"#, search("asthma")),
+            (r#"{"name": "search", "arguments": {"query": "asthma"}}"#, search("asthma")),
+            (r#"{"name": "final_mistake", "sentence": "S", "correction": "C"}"#, last("S", "C")),
+            (r#""final_mistake(\"S, a\", \"C\")""#, last("S, a", "C")),
+            (r#""flag_mistake(\"S\", \"C\")""#, last("S", "C")),
+            (r#""final_flagged_mistake(\"S\", \"C\")""#, last("S", "C")),
+            (r#""final_mistake(sentence=\"S\", correction=\"C\")""#, last("S", "C")),
+            (r#""get_doc_by_id(\"7\")""#, None),
+            (r#""final_mistake()""#, None),
+            (r#""""#, None),
+            ("null", None),
+        ] {
+            let (record, _) = read(&step(written), FinishReason::Stop);
+            assert_eq!(record.action, expected, "{written}");
+            assert_eq!((record.observation.as_str(), record.thought.as_str()), ("o", "t"));
+        }
+    }
+
+    #[test]
+    fn quotes_brackets_and_newlines_in_an_action_stay() {
+        let wanted = last("He said \"no\" (twice), \"so\".\nOn day 2", "He said \\yes");
+        let call = wanted.as_ref().unwrap().as_call();
+        let step = serde_json::json!({"observation": "", "thought": "", "action": call});
+        assert_eq!(action(&step.to_string()), wanted);
+        assert_eq!(
+            of_call(r#"final_mistake("He said "no" again.", "C")"#),
+            last("He said \"no\" again.", "C")
+        );
+        let object = wanted.as_ref().unwrap().as_object();
+        assert_eq!(of_call(&object), wanted);
+    }
+
+    #[test]
+    fn prose_and_replies_that_are_half_kept_are_read() {
+        for (text, expected) in [
+            ("Observation: wheeze\nThought: check\nAction: search(\"asthma\")", search("asthma")),
+            (
+                "**Observation:** wheeze\n**Thought:** check\n**Action:** `search(\"asthma\")`",
+                search("asthma"),
+            ),
+            ("I would look it up first.\nsearch(\"asthma\")", search("asthma")),
+            (
+                "<think>search(\"x\")</think>OUTPUT: {\"thought\": \"t\", \"observation\": \"o\", \"action\": \"search(\\\"asthma\\\")\"}",
+                search("asthma"),
+            ),
+            (
+                "```json\n{\"observation\": \"o\", \"thought\": \"t\", \"action\": {\"name\": \"search\", \"query\": \"json files\"}}\n```",
+                search("json files"),
+            ),
+            (
+                "{\"observation\": \"o\", \"thought\": \"t\", \"action\": \"search\", \"action_input\": \"asthma\"}",
+                search("asthma"),
+            ),
+            (
+                "{\"observation\": \"o\", \"thought\": \"t\", \"action\": \"final_mistake(\\\"S\\\", \\\"C",
+                last("S", "C"),
+            ),
+            ("I am sorry, but I cannot.", None),
+            ("", None),
+        ] {
+            assert_eq!(action(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_are_read_and_no_mistake_is_said_in_many_words() {
+        let cited = of_call(r#"final_mistake("S", "C", "[1.2], 2.11")"#).unwrap();
+        let Action::FinalMistake { evidence, .. } = cited else { panic!("{cited:?}") };
+        assert_eq!(evidence, ["1.2", "2.11"]);
+        for none in ["NA", "N/A", "n.a.", "None", "No mistake", "no error."] {
+            assert!(is_none(none), "{none}");
+        }
+        assert!(!is_none("No fever."));
+        assert!(last("NA", "NA").unwrap().says_none());
+    }
+}
