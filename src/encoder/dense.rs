@@ -4,13 +4,18 @@ use serde_json::Value;
 
 use super::EncoderError;
 use super::folder::{CONFIG, Folder};
-use super::network::Linear;
 use super::vector::multiply;
 
 /// Its activation is none.
 const IDENTITY: &str = "torch.nn.modules.linear.Identity";
 /// No layer is wider.
 const MOST: u64 = 1 << 16;
+
+/// `[outputs][inputs]`.
+pub(super) struct Linear {
+    pub(super) weight: Vec<f32>,
+    pub(super) bias: Option<Vec<f32>>,
+}
 
 impl Linear {
     /// # Errors
@@ -39,7 +44,7 @@ impl Linear {
         })
     }
 
-    /// Numbers of what it takes are all that `inputs` says.
+    /// Numbers of what it makes of `inputs` numbers.
     pub(super) fn outputs(&self, inputs: usize) -> usize {
         self.weight.len() / inputs
     }

@@ -3,6 +3,8 @@
 //! How a model is used stands in its card, in the folder's `encoder.toml`, or in sentence-transformers' modules.json.
 //! Texts share a step without padding, and no vector depends on the texts beside it.
 
+mod bert;
+mod causal;
 mod dense;
 mod error;
 pub(crate) mod folder;
@@ -23,22 +25,24 @@ pub use identity::EncoderIdentity;
 pub use options::{Document, Embedded, EncoderOptions, Pair};
 pub use reranker::Reranker;
 
-use folder::Folder;
+use dense::Linear;
+use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
 use identity::Particulars;
-use network::{Linear, Loading, Network, bert_config, load_bert};
+use network::{Described, Network};
 use tokens::{Sequence, Tokens};
 use vector::{finish, pool};
 
-use crate::hub::{EncoderCard, EncoderOutput};
-use crate::model::{WantedPrecision, WantedType};
-use crate::ops::{Cpu, Device, OpsError, Precision, StoredType};
+use crate::hub::EncoderCard;
+use crate::ops::{Cpu, Device, OpsError};
 
 /// An encoder.
 pub struct Encoder {
     documents: Reader,
     /// What reads queries: another model, or the same one with another limit.
     queries: Reader,
+    /// Numbers of a state.
+    state_width: usize,
     /// After pooling, first to last.
     dense: Vec<Linear>,
     card: EncoderCard,
@@ -49,7 +53,6 @@ pub struct Encoder {
 struct Reader {
     network: Option<Box<dyn Network>>,
     tokens: Tokens,
-    output: EncoderOutput,
 }
 
 impl Encoder {
@@ -61,40 +64,46 @@ impl Encoder {
     pub fn open(options: &EncoderOptions) -> Result<Encoder, EncoderError> {
         let form = Form::read(&options.directory, options.card)?;
         form.expect_score(false)?;
-        let precision = bert_precision(options.precision());
-        let load = |folder: &Folder, limit: usize| {
-            let config = bert_config(folder)?;
-            let limit = Form::cut_at(limit, options.max_tokens, config.max_position_embeddings);
-            let tokens = Tokens::read(folder, config.vocab_size, limit)?;
-            let loading = Loading { folder, precision, device: &options.device };
-            let (network, _) = load_bert(&loading, config, false)?;
-            Ok::<_, EncoderError>((network, tokens))
-        };
-        let EncoderCard { output, query_tokens, document_tokens, .. } = form.card;
-        let (network, tokens) = load(&form.folder, document_tokens)?;
+        let described = Described::read(&form.folder)?;
+        let precision = described.precision(&form.folder, options)?;
+        let output = form.card.output;
         let mut dense = Vec::new();
-        let mut width = network.width();
+        let state_width = described.width();
+        let mut width = state_width;
         for folder in &form.dense {
             let layer = Linear::read(folder, width)?;
             width = layer.outputs(width);
             dense.push(layer);
         }
         let dims = form.dims(options.dims, width)?;
-        let documents = Reader { network: Some(network), tokens, output };
+        let tokens = |folder: &Folder, described: &Described, limit: usize| {
+            let limit = Form::cut_at(limit, options.max_tokens, described.positions());
+            let tokens = Tokens::read(folder, described.vocabulary(), limit)?;
+            tokens.expect_special(folder).map(|()| tokens)
+        };
+        let EncoderCard { query_tokens, document_tokens, .. } = form.card;
+        let document_limits = tokens(&form.folder, &described, document_tokens)?;
+        let run_on = (precision, &options.device);
         let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
         let queries = match &other {
             Some(folder) => {
-                let (network, tokens) = load(folder, query_tokens)?;
-                Reader { network: Some(network), tokens, output }
+                let described = Described::read(folder)?;
+                let tokens = tokens(folder, &described, query_tokens)?;
+                if described.width() != width {
+                    let problem =
+                        format!("makes vectors of {} numbers, not {width}", described.width());
+                    return Err(folder.wrong(CONFIG, problem));
+                }
+                let network = described.load(folder, output, tokens.max_tokens(), run_on)?;
+                Reader { network: Some(network), tokens }
             }
             None => {
-                let config = bert_config(&form.folder)?;
-                let positions = config.max_position_embeddings;
-                let limit = Form::cut_at(query_tokens, options.max_tokens, positions);
-                let tokens = Tokens::read(&form.folder, config.vocab_size, limit)?;
-                Reader { network: None, tokens, output }
+                Reader { network: None, tokens: tokens(&form.folder, &described, query_tokens)? }
             }
         };
+        let longest = document_limits.max_tokens().max(queries.tokens.max_tokens());
+        let network = described.load(&form.folder, output, longest, run_on)?;
+        let documents = Reader { network: Some(network), tokens: document_limits };
         let particulars = Particulars {
             card: options.card,
             dims,
@@ -106,7 +115,7 @@ impl Encoder {
             queries: other.as_ref(),
         };
         let identity = EncoderIdentity::of(&form, &particulars)?;
-        Ok(Encoder { documents, queries, dense, card: form.card, identity })
+        Ok(Encoder { documents, queries, state_width, dense, card: form.card, identity })
     }
 
     /// The folder as it is, on all of this machine's threads.
@@ -179,8 +188,8 @@ impl Encoder {
         let Some(network) = network else {
             return Ok(Embedded::default());
         };
-        let width = network.width();
-        let states = network.run(&texts, &|states| pool(states, width, reader.output))?;
+        let (width, output) = (self.state_width, self.card.output);
+        let states = network.run(&texts, &|states| pool(states, width, output))?;
         let finish = |vector: Vec<f64>| {
             let vector = self.dense.iter().fold(vector, |vector, layer| layer.apply(&vector));
             finish(&vector, self.identity.dims, self.identity.normalised)
@@ -190,13 +199,4 @@ impl Encoder {
             cut: texts.iter().map(|text| text.is_cut).collect(),
         })
     }
-}
-
-/// BERT's weights are published as f32.
-fn bert_precision(wanted: WantedPrecision) -> Precision {
-    let stored = match wanted.dtype {
-        WantedType::Auto => StoredType::F32,
-        WantedType::Exactly(stored) => stored,
-    };
-    Precision { stored, quantisation: wanted.quantisation }
 }

@@ -1,76 +1,199 @@
 //! Models behind encoders and rerankers: whole texts in, states out, many texts a step.
 
-use candle_nn::VarBuilder;
+use std::ops::Range;
+
 use serde_json::Value;
 
-use super::EncoderError;
+use super::bert::{BertNetwork, Classifier, bert_config};
+use super::causal::DecoderNetwork;
 use super::folder::{CONFIG, Folder};
 use super::tokens::Sequence;
-use crate::model::{Bert, BertConfig, BertScratch, Tensors};
-use crate::ops::{Device, EncoderBackend, OpsError, PAGE, Precision, Rows};
+use super::{EncoderError, EncoderOptions};
+use crate::hub::EncoderOutput;
+use crate::model::{Config, ModelError, WantedType, precision_of};
+use crate::ops::{Device, Machine, PAGE, Precision, Rows, StoredType};
 
 /// Takes the states of one text, `[tokens][width]`, and leaves what is wanted of them.
 pub(super) type Take<'a> = dyn Fn(&[f32]) -> Vec<f64> + Sync + 'a;
 
 /// A loaded model.
 pub(super) trait Network: Send + Sync {
-    /// Numbers of a state.
-    fn width(&self) -> usize;
-
-    /// What `take` makes of each text's states; no bit depends on the texts beside it.
+    /// What `take` makes of each text's states: of a last token's alone, or of its logits, where only these are wanted. No
+    /// bit depends on the texts beside it.
     fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError>;
 }
 
-/// A model's files and where it is to run.
-pub(super) struct Loading<'a> {
-    pub(super) folder: &'a Folder,
-    pub(super) precision: Precision,
-    pub(super) device: &'a Device,
+/// A model's files, described.
+pub(super) enum Described {
+    Bert(crate::model::BertConfig),
+    Decoder(Config),
 }
 
-/// The widest step of texts, in tokens: enough to fill the machine.
-fn step_rows<B: EncoderBackend>() -> usize {
-    B::MACHINE.prefill_rows()
-}
-
-/// Texts that share a step, and the pages that they take.
-struct Step {
-    texts: std::ops::Range<usize>,
-    rows: usize,
-    pages: usize,
-}
-
-/// Runs of texts of at most `rows` tokens; a longer text is alone.
-fn steps(texts: &[Sequence], rows: usize) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    for (index, text) in texts.iter().enumerate() {
-        let (length, pages) = (text.tokens.len(), text.tokens.len().div_ceil(PAGE));
-        match steps.last_mut() {
-            Some(step) if step.rows + length <= rows => {
-                step.texts.end = index + 1;
-                step.rows += length;
-                step.pages += pages;
+impl Described {
+    /// # Errors
+    /// A config that is missing or damaged, or of a model that is none of these.
+    pub(super) fn read(folder: &Folder) -> Result<Described, EncoderError> {
+        let value: Value = folder.json(CONFIG)?;
+        match value["model_type"].as_str() {
+            Some("bert") => Ok(Described::Bert(bert_config(folder, value)?)),
+            Some("qwen3" | "gemma3_text") => {
+                let config = Config::read_encoder(&folder.file(CONFIG)?);
+                Ok(Described::Decoder(config.map_err(ModelError::from)?))
             }
-            _ => steps.push(Step { texts: index..index + 1, rows: length, pages }),
+            found => {
+                let found = found.unwrap_or("missing");
+                let expected = "bert, qwen3 or gemma3_text";
+                Err(folder.unsupported(CONFIG, "model_type", found, expected))
+            }
         }
     }
-    steps
+
+    /// Rows of the embedding table.
+    pub(super) fn vocabulary(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.vocab_size,
+            Described::Decoder(config) => config.vocab_size,
+        }
+    }
+
+    pub(super) fn positions(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.max_position_embeddings,
+            Described::Decoder(config) => config.max_position_embeddings,
+        }
+    }
+
+    /// Numbers of a state.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Described::Bert(config) => config.hidden_size,
+            Described::Decoder(config) => config.hidden_size,
+        }
+    }
+
+    /// How weights are kept: BERT's are published as f32, those of decoders as their files have them.
+    ///
+    /// # Errors
+    /// Weights that cannot be read.
+    pub(super) fn precision(
+        &self,
+        folder: &Folder,
+        options: &EncoderOptions,
+    ) -> Result<Precision, EncoderError> {
+        let wanted = options.precision();
+        match (self, wanted.dtype) {
+            (_, WantedType::Exactly(stored)) => {
+                Ok(Precision { stored, quantisation: wanted.quantisation })
+            }
+            (Described::Bert(_), WantedType::Auto) => {
+                Ok(Precision { stored: StoredType::F32, quantisation: wanted.quantisation })
+            }
+            (Described::Decoder(config), WantedType::Auto) => {
+                let files = folder.weight_files()?;
+                Ok(precision_of(config, &files, wanted, options.device.machine())?)
+            }
+        }
+    }
+
+    /// Loads the model for texts of at most `limit` tokens, and what is wanted of them.
+    ///
+    /// # Errors
+    /// Weights that are missing or do not fit; an output that the model does not have; a device that runs no encoders.
+    pub(super) fn load(
+        self,
+        folder: &Folder,
+        output: EncoderOutput,
+        limit: usize,
+        (precision, device): (Precision, &Device),
+    ) -> Result<Box<dyn Network>, EncoderError> {
+        let Device::Cpu(ops) = device else {
+            return Err(EncoderError::Device { device: device.describe() });
+        };
+        use EncoderOutput::{Cls, LastToken, Mean, OneLogit, YesNo};
+        match (self, output) {
+            (Described::Bert(config), Cls | Mean | LastToken | OneLogit) => {
+                Ok(Box::new(BertNetwork::load(ops, folder, config, precision)?))
+            }
+            (Described::Decoder(config), Mean | LastToken | YesNo) => {
+                let network = DecoderNetwork::load(ops, folder, config, precision, limit)?;
+                Ok(Box::new(network.giving(output)))
+            }
+            (_, output) => {
+                let problem = format!("is of a model without the output `{}`", output.name());
+                Err(folder.wrong(CONFIG, problem))
+            }
+        }
+    }
+
+    /// A classifier's head.
+    ///
+    /// # Errors
+    /// A model without one.
+    pub(super) fn classifier(&self, folder: &Folder) -> Result<Classifier, EncoderError> {
+        Classifier::read(folder, self.width())
+    }
+}
+
+/// The steps of a list of texts.
+pub(super) struct Steps(Vec<Step>);
+
+/// Texts that share a step, and the rows and pages that they take.
+#[derive(Clone)]
+pub(super) struct Step {
+    texts: Range<usize>,
+    pub(super) rows: usize,
+    pub(super) pages: usize,
+}
+
+impl Steps {
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.0.iter().map(|step| step.texts.clone())
+    }
+
+    /// The most rows and the most pages of any; `None`: there are no texts.
+    pub(super) fn largest(&self) -> Option<Step> {
+        let mut largest = self.0.first()?.clone();
+        for step in &self.0 {
+            largest.rows = largest.rows.max(step.rows);
+            largest.pages = largest.pages.max(step.pages);
+        }
+        Some(largest)
+    }
+}
+
+/// Runs of texts of as many tokens as fill `machine`; a longer text is alone.
+pub(super) fn steps(texts: &[Sequence], machine: Machine) -> Steps {
+    let most = machine.prefill_rows();
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let rows = text.tokens.len();
+        let pages = rows.div_ceil(PAGE);
+        match steps.last_mut() {
+            Some(step) if step.rows + rows <= most => {
+                step.texts.end = index + 1;
+                step.rows += rows;
+                step.pages += pages;
+            }
+            _ => steps.push(Step { texts: index..index + 1, rows, pages }),
+        }
+    }
+    Steps(steps)
 }
 
 /// The rows of a step's texts, one after another.
 #[derive(Default)]
-struct Packed {
+pub(super) struct Packed {
     tokens: Vec<u32>,
     positions: Vec<u32>,
     sequences: Vec<u32>,
-    segments: Vec<u32>,
+    pub(super) segments: Vec<u32>,
     tables: Vec<Vec<u32>>,
     /// The last row of each text.
-    last: Vec<usize>,
+    pub(super) last: Vec<usize>,
 }
 
 impl Packed {
-    fn new(texts: &[Sequence]) -> Packed {
+    pub(super) fn new(texts: &[Sequence]) -> Packed {
         let mut packed = Packed::default();
         let mut next_page = 0;
         for (index, text) in texts.iter().enumerate() {
@@ -87,7 +210,11 @@ impl Packed {
         packed
     }
 
-    fn with_rows<T>(&self, run: impl FnOnce(Rows<'_>) -> T) -> T {
+    pub(super) fn rows(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(super) fn with_rows<T>(&self, run: impl FnOnce(Rows<'_>) -> T) -> T {
         let tables: Vec<&[u32]> = self.tables.iter().map(Vec::as_slice).collect();
         run(Rows {
             tokens: &self.tokens,
@@ -96,125 +223,4 @@ impl Packed {
             tables: &tables,
         })
     }
-}
-
-/// BERT on one machine.
-pub(super) struct BertNetwork<B: EncoderBackend> {
-    ops: B,
-    bert: Bert<B>,
-}
-
-impl<B: EncoderBackend> Network for BertNetwork<B> {
-    fn width(&self) -> usize {
-        self.bert.config.hidden_size
-    }
-
-    fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
-        let steps = steps(texts, step_rows::<B>());
-        let rows = steps.iter().map(|step| step.rows).max().unwrap_or(0);
-        let pages = steps.iter().map(|step| step.pages).max().unwrap_or(0);
-        if rows == 0 {
-            return Ok(Vec::new());
-        }
-        let width = self.width();
-        let mut scratch = BertScratch::new(&self.ops, &self.bert.config, rows, pages)?;
-        let mut taken = Vec::with_capacity(texts.len());
-        for step in steps {
-            let texts = &texts[step.texts];
-            let packed = Packed::new(texts);
-            let states = packed.with_rows(|rows| {
-                let forward = || self.bert.forward(&self.ops, rows, &packed.segments, &mut scratch);
-                self.ops.run(forward)
-            })?;
-            let mut rest = states.as_slice();
-            for text in texts {
-                let (own, after) = rest.split_at(text.tokens.len() * width);
-                taken.push(take(own));
-                rest = after;
-            }
-        }
-        Ok(taken)
-    }
-}
-
-/// A pickle's or a safetensors file's tensors, as f32.
-struct Named<'a>(&'a VarBuilder<'static>);
-
-impl From<OpsError> for candle_core::Error {
-    fn from(error: OpsError) -> candle_core::Error {
-        candle_core::Error::wrap(error)
-    }
-}
-
-impl Tensors for Named<'_> {
-    type Error = candle_core::Error;
-
-    fn read(&self, name: &str, shape: &[usize]) -> candle_core::Result<Vec<f32>> {
-        self.0.get(shape, name)?.flatten_all()?.to_vec1()
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.contains_tensor(name)
-    }
-}
-
-/// BERT's sizes, checked.
-pub(super) fn bert_config(folder: &Folder) -> Result<BertConfig, EncoderError> {
-    let value: Value = folder.json(CONFIG)?;
-    folder.expect(&value, "model_type", "bert")?;
-    folder.expect(&value, "hidden_act", "gelu")?;
-    if value.get("position_embedding_type").is_some() {
-        folder.expect(&value, "position_embedding_type", "absolute")?;
-    }
-    let config: BertConfig =
-        serde_json::from_value(value).map_err(|error| folder.unreadable(CONFIG, &error))?;
-    match config.problem() {
-        None => Ok(config),
-        Some(problem) => {
-            Err(folder.wrong(CONFIG, format!("does not describe an encoder: {problem}")))
-        }
-    }
-}
-
-/// Linear layers after the states: of a classifier its pooler and its logit.
-pub(super) struct Head {
-    pub(super) pooler: Linear,
-    pub(super) classifier: Linear,
-}
-
-/// `[outputs][inputs]`.
-pub(super) struct Linear {
-    pub(super) weight: Vec<f32>,
-    pub(super) bias: Option<Vec<f32>>,
-}
-
-/// A BERT, and its classifier where one is asked for.
-pub(super) fn load_bert(
-    loading: &Loading<'_>,
-    config: BertConfig,
-    with_head: bool,
-) -> Result<(Box<dyn Network>, Option<Head>), EncoderError> {
-    let Loading { folder, precision, device } = loading;
-    let Device::Cpu(ops) = device else {
-        return Err(EncoderError::Device { device: device.describe() });
-    };
-    let hidden = config.hidden_size;
-    let head = match with_head {
-        true => Some(folder.weights("", |weights| {
-            let linear = |name: &str, outputs: usize| {
-                Ok::<_, candle_core::Error>(Linear {
-                    weight: Named(&weights).read(&format!("{name}.weight"), &[outputs, hidden])?,
-                    bias: Some(Named(&weights).read(&format!("{name}.bias"), &[outputs])?),
-                })
-            };
-            Ok(Head {
-                pooler: linear("bert.pooler.dense", hidden)?,
-                classifier: linear("classifier", 1)?,
-            })
-        })?),
-        false => None,
-    };
-    let bert =
-        folder.weights("bert", |weights| Bert::load(ops, config, &Named(&weights), *precision))?;
-    Ok((Box::new(BertNetwork { ops: ops.clone(), bert }), head))
 }

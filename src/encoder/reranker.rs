@@ -1,20 +1,35 @@
 //! How well documents answer a query: one score a pair, by a classifier or by the probability of `yes`.
 
+use super::bert::Classifier;
+use super::folder::{Folder, TOKENIZER};
 use super::form::{Form, document_text, query_text};
 use super::identity::{EncoderIdentity, Particulars};
-use super::network::{Head, Loading, Network, bert_config, load_bert};
+use super::network::{Described, Network};
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
-use super::{EncoderError, EncoderOptions, Pair, bert_precision};
+use super::{EncoderError, EncoderOptions, Pair};
 use crate::hub::{EncoderCard, EncoderOutput};
 
 /// A reranker. Its scores do not depend on the pairs beside them.
 pub struct Reranker {
     network: Box<dyn Network>,
-    head: Head,
+    judge: Judge,
     tokens: Tokens,
     card: EncoderCard,
     identity: EncoderIdentity,
+}
+
+/// How states become a score.
+enum Judge {
+    Classifier {
+        classifier: Classifier,
+        width: usize,
+    },
+    /// The tokens whose logits are compared.
+    YesNo {
+        yes: u32,
+        no: u32,
+    },
 }
 
 impl Reranker {
@@ -23,16 +38,21 @@ impl Reranker {
     pub fn open(options: &EncoderOptions) -> Result<Reranker, EncoderError> {
         let form = Form::read(&options.directory, options.card)?;
         form.expect_score(true)?;
-        let config = bert_config(&form.folder)?;
-        let positions = config.max_position_embeddings;
-        let limit = Form::cut_at(form.card.document_tokens, options.max_tokens, positions);
-        let tokens = Tokens::read(&form.folder, config.vocab_size, limit)?;
-        let precision = bert_precision(options.precision());
-        let loading = Loading { folder: &form.folder, precision, device: &options.device };
-        let (network, head) = load_bert(&loading, config, true)?;
-        let Some(head) = head else {
-            return Err(form.folder.wrong("", "has no classifier"));
+        let folder = &form.folder;
+        let described = Described::read(folder)?;
+        let limit = form.card.document_tokens;
+        let limit = Form::cut_at(limit, options.max_tokens, described.positions());
+        let tokens = Tokens::read(folder, described.vocabulary(), limit)?;
+        let output = form.card.output;
+        let judge = match output {
+            EncoderOutput::YesNo => Judge::yes_no(folder, &tokens)?,
+            _ => Judge::Classifier {
+                classifier: described.classifier(folder)?,
+                width: described.width(),
+            },
         };
+        let precision = described.precision(folder, options)?;
+        let network = described.load(folder, output, limit, (precision, &options.device))?;
         let particulars = Particulars {
             card: options.card,
             dims: 1,
@@ -44,7 +64,7 @@ impl Reranker {
             queries: None,
         };
         let identity = EncoderIdentity::of(&form, &particulars)?;
-        Ok(Reranker { network, head, tokens, card: form.card, identity })
+        Ok(Reranker { network, judge, tokens, card: form.card, identity })
     }
 
     /// Of each pair, higher is better: a logit, or where [`Reranker::is_one_logit`] is false a probability.
@@ -54,13 +74,14 @@ impl Reranker {
     pub fn score(&self, pairs: &[Pair<'_>]) -> Result<Vec<f32>, EncoderError> {
         let sequences: Vec<Sequence> =
             pairs.iter().map(|pair| self.sequence(pair)).collect::<Result<_, _>>()?;
-        let width = self.network.width();
-        let scores = self.network.run(&sequences, &|states| {
-            let first = pool(states, width, EncoderOutput::OneLogit);
-            let Head { pooler, classifier } = &self.head;
-            let mut pooled = pooler.apply(&first);
-            pooled.iter_mut().for_each(|number| *number = libm::tanh(*number));
-            classifier.apply(&pooled)
+        let scores = self.network.run(&sequences, &|states| match &self.judge {
+            Judge::Classifier { classifier, width } => {
+                classifier.score(&pool(states, *width, EncoderOutput::Cls))
+            }
+            Judge::YesNo { yes, no } => {
+                let [yes, no] = [yes, no].map(|token| f64::from(states[*token as usize]));
+                vec![1.0 / (1.0 + libm::exp(no - yes))]
+            }
         })?;
         Ok(scores.iter().flatten().map(|score| *score as f32).collect())
     }
@@ -74,13 +95,31 @@ impl Reranker {
         &self.identity
     }
 
-    /// Pairs are cut at so many tokens, the longer part first.
+    /// Pairs are cut at so many tokens: of a classifier's the longer part first, else the end.
     pub fn max_tokens(&self) -> usize {
         self.tokens.max_tokens()
     }
 
     fn sequence(&self, pair: &Pair<'_>) -> Result<Sequence, EncoderError> {
         let query = query_text(&self.card, pair.query);
-        self.tokens.pair(&query, &document_text(&self.card, pair.title, pair.text))
+        let document = document_text(&self.card, pair.title, pair.text);
+        match self.judge {
+            Judge::Classifier { .. } => self.tokens.pair(&query, &document),
+            Judge::YesNo { .. } => {
+                self.tokens.framed(&self.card.prefix, &(query + &document), &self.card.suffix)
+            }
+        }
+    }
+}
+
+impl Judge {
+    fn yes_no(folder: &Folder, tokens: &Tokens) -> Result<Judge, EncoderError> {
+        let id = |text: &str| {
+            let id = tokens.id(text);
+            id.ok_or_else(|| {
+                folder.bad_tokenizer(TOKENIZER, &format!("`{text}` is no token of it"))
+            })
+        };
+        Ok(Judge::YesNo { yes: id("yes")?, no: id("no")? })
     }
 }

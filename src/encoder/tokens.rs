@@ -1,11 +1,12 @@
 //! Texts and pairs of texts as token ids, cut at a limit.
 
-use tokenizers::{Tokenizer, TruncationParams, TruncationStrategy};
+use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
 
 use super::EncoderError;
 use super::folder::{Folder, TOKENIZER};
 
 /// What a model reads.
+#[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) tokens: Vec<u32>,
     /// 0 or 1: which text of a pair each token is of.
@@ -27,21 +28,16 @@ impl Tokens {
         rows: usize,
         max_tokens: usize,
     ) -> Result<Self, EncoderError> {
-        let unusable = |problem: &str| folder.bad_tokenizer(TOKENIZER, problem);
-        let mut tokenizer = folder.tokenizer()?;
-        let truncation = TruncationParams {
-            max_length: max_tokens,
-            strategy: TruncationStrategy::LongestFirst,
-            ..TruncationParams::default()
-        };
-        tokenizer
-            .with_truncation(Some(truncation))
-            .map_err(|error| unusable(&error.to_string()))?;
+        let tokenizer = folder.tokenizer()?;
         folder.check_vocabulary(TOKENIZER, &tokenizer, rows)?;
-        match tokenizer.encode_fast("", true) {
-            Ok(empty) if !empty.is_empty() => Ok(Self { tokenizer, max_tokens }),
-            Ok(_) => Err(unusable("it adds no special tokens")),
-            Err(error) => Err(unusable(&error.to_string())),
+        Ok(Self { tokenizer, max_tokens })
+    }
+
+    /// An error where a text may have no token: an encoder's tokenizer adds one at least.
+    pub(super) fn expect_special(&self, folder: &Folder) -> Result<(), EncoderError> {
+        match self.added(false) {
+            0 => Err(folder.bad_tokenizer(TOKENIZER, "it adds no special tokens")),
+            _ => Ok(()),
         }
     }
 
@@ -49,30 +45,121 @@ impl Tokens {
         self.max_tokens
     }
 
+    /// The token of this text.
+    pub(super) fn id(&self, text: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(text)
+    }
+
     pub(super) fn text(&self, text: &str) -> Result<Sequence, EncoderError> {
-        self.sequence(text.len(), self.tokenizer.encode_fast(text, true))
+        let mut encoding = self.encode(text)?;
+        let room = self.max_tokens.saturating_sub(self.added(false));
+        let is_cut = cut(&mut encoding, room);
+        self.finish(text.len(), is_cut, encoding, None)
     }
 
     /// Cut from the end of whichever is longer.
     pub(super) fn pair(&self, first: &str, second: &str) -> Result<Sequence, EncoderError> {
-        let length = first.len() + second.len();
-        self.sequence(length, self.tokenizer.encode_fast((first, second), true))
+        let (mut one, mut two) = (self.encode(first)?, self.encode(second)?);
+        let room = self.max_tokens.saturating_sub(self.added(true));
+        let [first_room, second_room] = shares(one.len(), two.len(), room);
+        let is_cut = cut(&mut one, first_room) | cut(&mut two, second_room);
+        self.finish(first.len() + second.len(), is_cut, one, Some(two))
     }
 
-    fn sequence(
+    /// A text between two others that are never cut; nothing is added.
+    pub(super) fn framed(
+        &self,
+        prefix: &str,
+        text: &str,
+        suffix: &str,
+    ) -> Result<Sequence, EncoderError> {
+        let (before, mut body, after) =
+            (self.encode(prefix)?, self.encode(text)?, self.encode(suffix)?);
+        let room = self.max_tokens.saturating_sub(before.len() + after.len());
+        if room == 0 {
+            let problem = format!("{} tokens leave no room for it", self.max_tokens);
+            return Err(EncoderError::Text { length: text.len(), problem });
+        }
+        let is_cut = cut(&mut body, room);
+        let tokens = [before.get_ids(), body.get_ids(), after.get_ids()].concat();
+        Ok(Sequence { segments: vec![0; tokens.len()], tokens, is_cut })
+    }
+
+    /// The tokens of the text alone.
+    fn encode(&self, text: &str) -> Result<Encoding, EncoderError> {
+        let encoding = self.tokenizer.encode_fast(text, false);
+        encoding.map_err(|error| failed(text.len(), error.to_string()))
+    }
+
+    /// Special tokens around a text or a pair.
+    fn added(&self, is_pair: bool) -> usize {
+        let processor = self.tokenizer.get_post_processor();
+        processor.map_or(0, |processor| processor.added_tokens(is_pair))
+    }
+
+    fn finish(
         &self,
         length: usize,
-        encoding: tokenizers::Result<tokenizers::Encoding>,
+        is_cut: bool,
+        first: Encoding,
+        second: Option<Encoding>,
     ) -> Result<Sequence, EncoderError> {
-        let failed = |problem: String| EncoderError::Text { length, problem };
-        let encoding = encoding.map_err(|error| failed(error.to_string()))?;
-        if encoding.is_empty() || encoding.len() > self.max_tokens {
-            return Err(failed(format!("{} tokens, not 1 to {}", encoding.len(), self.max_tokens)));
+        let encoding = self.tokenizer.post_process(first, second, true);
+        let encoding = encoding.map_err(|error| failed(length, error.to_string()))?;
+        match encoding.len() {
+            count if (1..=self.max_tokens).contains(&count) => Ok(Sequence {
+                tokens: encoding.get_ids().to_vec(),
+                segments: encoding.get_type_ids().to_vec(),
+                is_cut,
+            }),
+            count => Err(failed(length, format!("{count} tokens, not 1 to {}", self.max_tokens))),
         }
-        Ok(Sequence {
-            tokens: encoding.get_ids().to_vec(),
-            segments: encoding.get_type_ids().to_vec(),
-            is_cut: !encoding.get_overflowing().is_empty(),
-        })
+    }
+}
+
+fn failed(length: usize, problem: String) -> EncoderError {
+    EncoderError::Text { length, problem }
+}
+
+/// Whether there were more tokens than `room`.
+fn cut(encoding: &mut Encoding, room: usize) -> bool {
+    let is_cut = encoding.len() > room;
+    if is_cut {
+        encoding.truncate(room, 0, TruncationDirection::Right);
+    }
+    is_cut
+}
+
+/// What is left of two lengths in `room`: the longer one gives until they are equal, then both; an odd token stays with the
+/// one that was longer, or the second.
+fn shares(first: usize, second: usize, room: usize) -> [usize; 2] {
+    if first + second <= room {
+        return [first, second];
+    }
+    let shorter = first.min(second).min(room / 2);
+    match first > second {
+        true => [room - shorter, shorter],
+        false => [shorter, room - shorter],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longer_part_of_a_pair_gives_first() {
+        for (lengths, expected) in [
+            ([3, 4], [3, 4]),
+            ([3, 40], [3, 18]),
+            ([40, 3], [18, 3]),
+            ([30, 40], [10, 11]),
+            ([40, 30], [11, 10]),
+            ([30, 30], [10, 11]),
+            ([0, 40], [0, 21]),
+        ] {
+            assert_eq!(shares(lengths[0], lengths[1], 21), expected, "{lengths:?}");
+        }
+        assert_eq!(shares(5, 5, 0), [0, 0]);
     }
 }

@@ -121,19 +121,39 @@ impl Config {
     /// # Errors
     /// When the file cannot be read, or describes a model that the decoder cannot run: the field and its value are named.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
-        let text = fs_err::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        let value = serde_json::from_str(&text)
-            .map_err(|source| ConfigError::Json { path: path.to_owned(), source })?;
-        Config::from_json(value, path)
+        Config::from_json(json(path)?, path)
+    }
+
+    /// The same, where rows may also see those after them.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn read_encoder(path: &Path) -> Result<Config, ConfigError> {
+        published::resolve(json(path)?, path)
     }
 
     /// `path` only names the file in errors.
     pub(crate) fn from_json(value: Value, path: &Path) -> Result<Config, ConfigError> {
-        published::resolve(value, path)
+        let config = published::resolve(value, path)?;
+        match config.both_ways {
+            false => Ok(config),
+            true => Err(ConfigError::Unsupported {
+                path: path.to_owned(),
+                field: "use_bidirectional_attention".to_owned(),
+                value: "true".to_owned(),
+                supported: "a model that writes text has false".to_owned(),
+            }),
+        }
     }
 
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
+}
+
+fn json(path: &Path) -> Result<Value, ConfigError> {
+    let text = fs_err::read_to_string(path)
+        .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    serde_json::from_str(&text)
+        .map_err(|source| ConfigError::Json { path: path.to_owned(), source })
 }

@@ -93,6 +93,24 @@ impl<B: Backend> Scratch<B> {
     }
 }
 
+/// Where a layer's keys and values lie in the pages.
+#[derive(Clone, Copy)]
+enum Places {
+    /// Each layer's beside the others'.
+    Own,
+    /// All layers take turns in the first one's.
+    Shared,
+}
+
+impl Places {
+    fn of(self, layer: usize) -> usize {
+        match self {
+            Places::Own => layer,
+            Places::Shared => 0,
+        }
+    }
+}
+
 /// Of each of the activations: numbers a row, and how they are kept.
 struct Widths {
     residual: (usize, Numbers),
@@ -168,14 +186,61 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) {
+        self.run(ops, (rows, logit_rows), (pages, Places::Own), scratch, true);
+    }
+
+    /// The states of the rows `chosen` after the last norm, `[chosen, hidden]`, of a step of whole texts whose keys and
+    /// values nobody reads again: `pages` are of one layer.
+    ///
+    /// # Errors
+    /// A failure of the machine.
+    pub fn states(
+        &self,
+        ops: &B,
+        rows: Rows<'_>,
+        chosen: &[usize],
+        pages: &mut B::Pages,
+        scratch: &mut Scratch<B>,
+    ) -> Result<Vec<f32>, OpsError> {
+        self.run(ops, (rows, chosen), (pages, Places::Shared), scratch, false);
+        ops.read(&scratch.activations.normed, chosen.len())
+    }
+
+    /// The logits of the rows `chosen`, `[chosen, vocabulary]`, of such a step.
+    ///
+    /// # Errors
+    /// A failure of the machine.
+    pub fn logits(
+        &self,
+        ops: &B,
+        rows: Rows<'_>,
+        chosen: &[usize],
+        pages: &mut B::Pages,
+        scratch: &mut Scratch<B>,
+    ) -> Result<Vec<f32>, OpsError> {
+        self.run(ops, (rows, chosen), (pages, Places::Shared), scratch, true);
+        ops.read(&scratch.logits, chosen.len())
+    }
+
+    /// Leaves the normed states of the rows `chosen` in `scratch`, and their logits where they are wanted.
+    fn run(
+        &self,
+        ops: &B,
+        (rows, chosen): (Rows<'_>, &[usize]),
+        (pages, places): (&mut B::Pages, Places),
+        scratch: &mut Scratch<B>,
+        wants_logits: bool,
+    ) {
         let Scratch { stage, activations, logits } = scratch;
-        ops.compute(rows, logit_rows, stage, |step| {
-            self.compute(ops, step, pages, activations);
+        ops.compute(rows, chosen, stage, |step| {
+            self.compute(ops, step, (&mut *pages, places), activations);
             let Activations { residual, normed, .. } = activations;
             let epsilon = self.config.rms_norm_eps;
             ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
-            let head = self.head.as_ref().unwrap_or(&self.embedding);
-            ops.matmul(normed, head, logits);
+            if wants_logits {
+                let head = self.head.as_ref().unwrap_or(&self.embedding);
+                ops.matmul(normed, head, logits);
+            }
         });
     }
 
@@ -184,7 +249,7 @@ impl<B: Backend> Decoder<B> {
         &self,
         ops: &B,
         step: B::Step<'_>,
-        pages: &mut B::Pages,
+        (pages, places): (&mut B::Pages, Places),
         activations: &mut Activations<B>,
     ) {
         let epsilon = self.config.rms_norm_eps;
@@ -194,7 +259,7 @@ impl<B: Backend> Decoder<B> {
             ops.rms_norm(residual, &first.input_norm, epsilon, normed);
         }
         for (index, layer) in self.layers.iter().enumerate() {
-            let pages = LayerPages { pages: &mut *pages, layer: index };
+            let pages = LayerPages { pages: &mut *pages, layer: places.of(index) };
             self.attend(ops, layer, step, pages, activations);
             let next = self.layers.get(index + 1);
             let next = next.map(|next| &next.input_norm);

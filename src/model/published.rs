@@ -75,6 +75,12 @@ pub(super) fn resolve(value: Value, path: &Path) -> Result<Config, ConfigError> 
     reader.resolve(family, &text)
 }
 
+impl Raw {
+    fn both_ways(&self) -> bool {
+        self.use_bidirectional_attention == Some(true)
+    }
+}
+
 struct Reader<'a> {
     path: &'a Path,
 }
@@ -93,10 +99,15 @@ impl Reader<'_> {
         const KNOWN: &str = "known: Gemma3ForConditionalGeneration, Gemma3ForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM";
         let architecture = raw.architectures.as_ref().and_then(|names| names.first());
         match (architecture.map(String::as_str), raw.model_type.as_deref()) {
-            (Some("Gemma3ForConditionalGeneration" | "Gemma3ForCausalLM"), _)
+            (
+                Some("Gemma3ForConditionalGeneration" | "Gemma3ForCausalLM" | "Gemma3TextModel"),
+                _,
+            )
             | (None, Some("gemma3" | "gemma3_text")) => Ok(Family::Gemma3),
             (Some("LlamaForCausalLM"), _) | (None, Some("llama")) => Ok(Family::Llama),
-            (Some("Qwen3ForCausalLM"), _) | (None, Some("qwen3")) => Ok(Family::Qwen3),
+            (Some("Qwen3ForCausalLM" | "Qwen3Model"), _) | (None, Some("qwen3")) => {
+                Ok(Family::Qwen3)
+            }
             (Some(name), _) => Err(self.unsupported("architectures", name, KNOWN)),
             (None, Some(name)) => Err(self.unsupported("model_type", name, KNOWN)),
             (None, None) => {
@@ -148,7 +159,7 @@ impl Reader<'_> {
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6) as f32,
             activation: self.activation(raw, &defaults)?,
             attention_scale: libm::pow(attention_scale, -0.5) as f32,
-            both_ways: false,
+            both_ways: raw.both_ways(),
             tied_embeddings: raw.tie_word_embeddings.unwrap_or(defaults.tied),
             layers: self.layers(family, raw, &defaults, layer_count)?,
             full_rope,
@@ -163,11 +174,7 @@ impl Reader<'_> {
     }
 
     fn refuse_unknown_parts(&self, raw: &Raw) -> Result<(), ConfigError> {
-        for (field, value) in [
-            ("attention_bias", raw.attention_bias),
-            ("mlp_bias", raw.mlp_bias),
-            ("use_bidirectional_attention", raw.use_bidirectional_attention),
-        ] {
+        for (field, value) in [("attention_bias", raw.attention_bias), ("mlp_bias", raw.mlp_bias)] {
             if value == Some(true) {
                 return Err(self.unsupported(field, "true", "only false is"));
             }

@@ -8,8 +8,8 @@ use super::{ModelError, WantedPrecision, WantedType};
 use crate::ops::checkpoint::{Checkpoint, CheckpointError, RawTensor, RawType};
 use crate::ops::{Backend, HeadNorms, Machine, OpsError, Precision, Quantisation, StoredType};
 
-/// Where the decoder's tensors lie: alone, or inside a vision-language checkpoint, old layout and new.
-const PREFIXES: [&str; 3] = ["model.", "language_model.model.", "model.language_model."];
+/// Where the decoder's tensors lie: alone, inside a vision-language checkpoint, old layout and new, or without a head.
+const PREFIXES: [&str; 4] = ["model.", "language_model.model.", "model.language_model.", ""];
 
 impl<B: Backend> Decoder<B> {
     /// Loads the decoder that `config` describes from safetensors `files`, for sequences up to `positions`.

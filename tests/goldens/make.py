@@ -14,6 +14,7 @@ import encoders
 import metrics
 import models
 import ops
+import retrieval
 import sampler
 import text
 
@@ -24,6 +25,7 @@ MAKERS = {
     "sampler": sampler.make,
     "ops": ops.make,
     "encoders": encoders.make,
+    "retrieval": retrieval.make,
     "metrics": metrics.make,
     "text": text.make,
 }

@@ -1,0 +1,131 @@
+//! BERT behind an encoder or a reranker: its config, its tensors by name, and whole texts through it.
+
+use candle_nn::VarBuilder;
+use serde_json::Value;
+
+use super::EncoderError;
+use super::dense::Linear;
+use super::folder::{CONFIG, Folder};
+use super::network::{Network, Packed, Take, steps};
+use super::tokens::Sequence;
+use crate::model::{Bert, BertConfig, BertScratch, Tensors};
+use crate::ops::{EncoderBackend, OpsError, Precision};
+
+/// BERT on one machine.
+pub(super) struct BertNetwork<B: EncoderBackend> {
+    ops: B,
+    bert: Bert<B>,
+}
+
+impl<B: EncoderBackend> BertNetwork<B> {
+    /// # Errors
+    /// Weights that are missing or do not fit the config; a machine without room.
+    pub(super) fn load(
+        ops: &B,
+        folder: &Folder,
+        config: BertConfig,
+        precision: Precision,
+    ) -> Result<Self, EncoderError> {
+        let bert = folder
+            .weights("bert", |weights| Bert::load(ops, config, &Named(&weights), precision))?;
+        Ok(Self { ops: ops.clone(), bert })
+    }
+}
+
+impl<B: EncoderBackend> Network for BertNetwork<B> {
+    fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
+        let steps = steps(texts, B::MACHINE);
+        let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
+        let config = &self.bert.config;
+        let width = config.hidden_size;
+        let mut scratch = BertScratch::new(&self.ops, config, largest.rows, largest.pages)?;
+        let mut taken = Vec::with_capacity(texts.len());
+        for range in steps.ranges() {
+            let texts = &texts[range];
+            let packed = Packed::new(texts);
+            let states = packed.with_rows(|rows| {
+                let forward = || self.bert.forward(&self.ops, rows, &packed.segments, &mut scratch);
+                self.ops.run(forward)
+            })?;
+            let mut rest = states.as_slice();
+            for text in texts {
+                let (own, after) = rest.split_at(text.tokens.len() * width);
+                taken.push(take(own));
+                rest = after;
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// The tensors of a pickle or a safetensors file, as f32.
+struct Named<'a>(&'a VarBuilder<'static>);
+
+impl From<OpsError> for candle_core::Error {
+    fn from(error: OpsError) -> candle_core::Error {
+        candle_core::Error::wrap(error)
+    }
+}
+
+impl Tensors for Named<'_> {
+    type Error = candle_core::Error;
+
+    fn read(&self, name: &str, shape: &[usize]) -> candle_core::Result<Vec<f32>> {
+        self.0.get(shape, name)?.flatten_all()?.to_vec1()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.contains_tensor(name)
+    }
+}
+
+/// BERT's sizes, checked.
+pub(super) fn bert_config(folder: &Folder, value: Value) -> Result<BertConfig, EncoderError> {
+    folder.expect(&value, "hidden_act", "gelu")?;
+    if value.get("position_embedding_type").is_some() {
+        folder.expect(&value, "position_embedding_type", "absolute")?;
+    }
+    let config: BertConfig =
+        serde_json::from_value(value).map_err(|error| folder.unreadable(CONFIG, &error))?;
+    match config.problem() {
+        None => Ok(config),
+        Some(problem) => {
+            Err(folder.wrong(CONFIG, format!("does not describe an encoder: {problem}")))
+        }
+    }
+}
+
+/// What stands behind the first state in a classifier of pairs.
+pub(super) struct Classifier {
+    /// `[hidden][hidden]`, then tanh.
+    pooler: Linear,
+    /// `[1][hidden]`.
+    logit: Linear,
+}
+
+impl Classifier {
+    /// # Errors
+    /// Weights without a classifier of one logit.
+    pub(super) fn read(folder: &Folder, hidden: usize) -> Result<Classifier, EncoderError> {
+        folder.weights("", |weights| {
+            let linear = |name: &str, outputs: usize| {
+                let named = Named(&weights);
+                Ok::<_, candle_core::Error>(Linear {
+                    weight: named.read(&format!("{name}.weight"), &[outputs, hidden])?,
+                    bias: Some(named.read(&format!("{name}.bias"), &[outputs])?),
+                })
+            };
+            Ok(Classifier {
+                pooler: linear("bert.pooler.dense", hidden)?,
+                logit: linear("classifier", 1)?,
+            })
+        })
+    }
+
+    /// Of the first token's state.
+    pub(super) fn score(&self, first: &[f64]) -> Vec<f64> {
+        let mut pooled = self.pooler.apply(first);
+        pooled.iter_mut().for_each(|number| *number = libm::tanh(*number));
+        self.logit.apply(&pooled)
+    }
+}

@@ -1,0 +1,82 @@
+//! Our decoder behind an encoder or a reranker: the states of all tokens or of the last, or the last one's logits.
+
+use super::EncoderError;
+use super::folder::Folder;
+use super::network::{Network, Packed, Take, steps};
+use super::tokens::Sequence;
+use crate::hub::EncoderOutput;
+use crate::model::{Config, Decoder, Scratch};
+use crate::ops::{Backend, PageShape, Precision, StepLimits};
+
+/// A decoder on one machine.
+pub(super) struct DecoderNetwork<B: Backend> {
+    ops: B,
+    decoder: Decoder<B>,
+    limit: usize,
+    output: EncoderOutput,
+}
+
+impl<B: Backend> DecoderNetwork<B> {
+    /// For texts of at most `limit` tokens.
+    ///
+    /// # Errors
+    /// Weights that are missing or do not fit the config; a machine without room.
+    pub(super) fn load(
+        ops: &B,
+        folder: &Folder,
+        config: Config,
+        precision: Precision,
+        limit: usize,
+    ) -> Result<Self, EncoderError> {
+        // Files without a language model's head are read as they are; rerankers have theirs tied.
+        let config = Config { tied_embeddings: true, ..config };
+        let decoder = Decoder::load(ops, config, &folder.weight_files()?, precision, limit)?;
+        Ok(Self { ops: ops.clone(), decoder, limit, output: EncoderOutput::LastToken })
+    }
+
+    pub(super) fn giving(self, output: EncoderOutput) -> Self {
+        Self { output, ..self }
+    }
+}
+
+impl<B: Backend> Network for DecoderNetwork<B> {
+    fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError> {
+        let steps = steps(texts, B::MACHINE);
+        let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
+        let (ops, decoder) = (&self.ops, &self.decoder);
+        let limits =
+            StepLimits { rows: largest.rows, logit_rows: largest.rows, positions: self.limit };
+        let mut scratch = Scratch::new(ops, &decoder.config, limits)?;
+        let shape = PageShape { layers: 1, ..decoder.config.page_shape() };
+        let mut pages = ops.pages(shape, largest.pages)?;
+        let mut taken = Vec::with_capacity(texts.len());
+        for range in steps.ranges() {
+            let texts = &texts[range];
+            let packed = Packed::new(texts);
+            let chosen = match self.output {
+                EncoderOutput::Mean => (0..packed.rows()).collect(),
+                _ => packed.last.clone(),
+            };
+            let states = packed.with_rows(|rows| {
+                ops.run(|| match self.output {
+                    EncoderOutput::YesNo => {
+                        decoder.logits(ops, rows, &chosen, &mut pages, &mut scratch)
+                    }
+                    _ => decoder.states(ops, rows, &chosen, &mut pages, &mut scratch),
+                })
+            })?;
+            let width = states.len() / chosen.len();
+            let mut rest = states.as_slice();
+            for text in texts {
+                let rows = match self.output {
+                    EncoderOutput::Mean => text.tokens.len(),
+                    _ => 1,
+                };
+                let (own, after) = rest.split_at(rows * width);
+                taken.push(take(own));
+                rest = after;
+            }
+        }
+        Ok(taken)
+    }
+}
