@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 
 use clap::Args;
 
-use super::flags::PanelFlags;
+use super::flags::{CorpusFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
@@ -18,8 +18,8 @@ use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
-use crate::record::{CallLine, ItemLine, NoteLine};
-use crate::systems::Task;
+use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::systems::{SystemConfig, Task};
 
 /// What a note from stdin is called.
 const STDIN: &str = "stdin";
@@ -37,8 +37,13 @@ pub struct Check {
     /// Keep the run in this directory; else nothing is written
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// The system that reads the note: medguards, base-llm, medreflex, medreact
+    #[arg(long, default_value = "medguards", value_name = "SYSTEM")]
+    system: String,
     #[command(flatten)]
     panel: PanelFlags,
+    #[command(flatten)]
+    corpus: CorpusFlags,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -70,14 +75,14 @@ impl Check {
         if run.plan.synthetic {
             console::note("note: synthetic weights answer noise: this says nothing about the note");
         }
-        let (record, calls) = match &out {
+        let Asked { record, calls, searches } = match &out {
             Some(out) => keep(run, models, out)?,
             None => ask(run, models)?,
         };
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
-        let finding = Finding::of(&record, &calls);
+        let finding = Finding::of(&record, &calls, &searches);
         match json {
             true => console::say(format!("{:#}", serde_json::json!(finding)))?,
             false => console::write(&finding.text())?,
@@ -96,7 +101,15 @@ impl Check {
 
     fn spec(self, path: Option<&Path>) -> Result<Spec, Failure> {
         let path = path.unwrap_or(Path::new(STDIN));
-        let mut spec = self.panel.spec("medguards", path, Format::Notes)?;
+        let mut panel = self.panel;
+        let searches = SystemConfig::named(&self.system)?.search().is_some();
+        if searches && !panel.set.iter().any(|pair| pair.starts_with("cite=")) {
+            // Whoever reads one note wants its sources.
+            panel.set.push("cite=on".to_owned());
+        }
+        let mut spec = panel.spec(&self.system, path, Format::Notes)?;
+        spec.refuse_other_items()?;
+        spec.corpus = self.corpus.spec()?;
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;
@@ -104,15 +117,24 @@ impl Check {
     }
 }
 
-type Asked = (NoteLine, Vec<CallLine>);
+struct Asked {
+    record: NoteLine,
+    calls: Vec<CallLine>,
+    searches: Vec<SearchLine>,
+}
 
 /// Asks the agents, and writes nothing.
 fn ask(run: Run, models: Models) -> Result<Asked, Failure> {
-    let (sender, calls) = channel();
-    let started = run.start(&models.start()?, Box::new(sender), interrupt::watch(), |_| {})?;
+    let ((sender, calls), (searcher, searches)) = (channel(), channel());
+    let recorder = Box::new((sender, searcher));
+    let started = run.start(&models.start()?, recorder, interrupt::watch(), |_| {})?;
     let (dataset, item) = (&started.plan.dataset.name, &started.items[0]);
     let record = started.system.answer(&Task { panel: &started.panel, dataset, item, run: 1 })?;
-    Ok((note_record(record)?, calls.try_iter().collect()))
+    Ok(Asked {
+        record: note_record(record)?,
+        calls: calls.try_iter().collect(),
+        searches: searches.try_iter().collect(),
+    })
 }
 
 /// Asks the agents in a run directory.
@@ -123,7 +145,11 @@ fn keep(run: Run, models: Models, out: &Path) -> Result<Asked, Failure> {
     let first = contents.outcomes().into_values().next().cloned();
     let record = first.map(note_record).transpose()?;
     let missing = || Failure::mismatch(format!("{} holds no note", out.display()));
-    Ok((record.ok_or_else(missing)?, contents.calls.records))
+    Ok(Asked {
+        record: record.ok_or_else(missing)?,
+        calls: contents.calls.records,
+        searches: contents.searches.records,
+    })
 }
 
 fn note_record(record: ItemLine) -> Result<NoteLine, Failure> {

@@ -10,13 +10,14 @@ use sha2::{Digest, Sha256};
 use super::{ReportError, escape};
 
 const STYLE: &str = include_str!("report.css");
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("shell.html", include_str!("shell.html")),
     ("noise.html", include_str!("noise.html")),
     ("run.html", include_str!("run/page.html")),
     ("making.html", include_str!("run/making.html")),
     ("case.html", include_str!("item/case.html")),
     ("card.html", include_str!("item/card.html")),
+    ("trajectory.html", include_str!("item/trajectory.html")),
     ("recipe.html", include_str!("recipe/page.html")),
     ("rating.html", include_str!("rating/page.html")),
 ];

@@ -4,9 +4,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage};
+use super::evidence::{Evidence, evidence};
+use crate::record::{
+    CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine, Trajectory, TurnLine,
+};
 use crate::text::ellipsis;
 
+/// Passages that stand for the sources where the answer names none.
+const UNNAMED_SOURCES: usize = 3;
 /// Characters of an agent's reasons that text shows.
 const SHOWN_CHARS: usize = 400;
 const NOTICE: &str = "Decision support for a clinician, not a diagnosis. Language models miss errors and see some where there are none.";
@@ -25,14 +30,32 @@ pub struct Finding {
     pub confidence: Option<f64>,
     /// In the order in which they were asked.
     pub agents: Vec<Word>,
+    /// The passages behind the correction; of a system that searches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Sources>,
     pub notice: &'static str,
+}
+
+/// The passages behind a correction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sources {
+    /// Whether the answer names them; else they are those that share most words with the correction.
+    pub named: bool,
+    /// Whether every word that the correction brings in stands in a passage that was shown; `null` where it brings in none.
+    pub grounded: Option<bool>,
+    /// The words that it brings in and no shown passage has.
+    pub ungrounded: Vec<String>,
+    /// Whether every turn was used up without an accepted answer.
+    pub exhausted: bool,
+    pub passages: Vec<Passage>,
 }
 
 /// What one agent said.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Word {
     pub agent: String,
-    pub stage: NoteStage,
+    /// The purpose of its calls.
+    pub stage: String,
     pub backbone: String,
     pub says: String,
     /// Whether that is the outcome of its stage.
@@ -42,8 +65,8 @@ pub struct Word {
 }
 
 impl Finding {
-    /// `calls` are the note's, in any order.
-    pub fn of(record: &NoteLine, calls: &[CallLine]) -> Finding {
+    /// `calls` and `searches` are the note's, in any order.
+    pub fn of(record: &NoteLine, calls: &[CallLine], searches: &[SearchLine]) -> Finding {
         let sentence = record.sentence_id.map(|_| record.sentence.clone());
         let stated = record.detection.iter().flat_map(|detection| {
             let said = detection.flags.iter().zip(&detection.confidences);
@@ -59,7 +82,21 @@ impl Finding {
             sentence,
             correction: record.correction.clone(),
             confidence,
-            agents: words(record, calls),
+            agents: match &record.search {
+                Some(trajectory) => words_of_turns(record, trajectory, calls),
+                None => words(record, calls),
+            },
+            sources: record.search.as_ref().map(|trajectory| {
+                let searches: Vec<&SearchLine> = searches.iter().collect();
+                let Evidence { named, passages, .. } = evidence(record, &searches, UNNAMED_SOURCES);
+                Sources {
+                    named,
+                    grounded: trajectory.grounded,
+                    ungrounded: trajectory.ungrounded.clone(),
+                    exhausted: trajectory.exhausted,
+                    passages: passages.into_iter().map(|(_, passage)| passage.clone()).collect(),
+                }
+            }),
             notice: NOTICE,
         }
     }
@@ -82,6 +119,9 @@ impl Finding {
             let correction = self.correction.as_deref().unwrap_or("none was given");
             let _ = writeln!(text, "    should be    {}", plain(correction));
         }
+        if let Some(sources) = &self.sources {
+            sources.write(&mut text);
+        }
         let _ = writeln!(text, "\nWhat the agents said");
         for word in &self.agents {
             let sure =
@@ -90,7 +130,7 @@ impl Finding {
             let _ = writeln!(
                 text,
                 "    {:12} {}: {}{sure}{mark}",
-                word.stage.name(),
+                word.stage,
                 word.agent,
                 plain(&word.says)
             );
@@ -100,6 +140,42 @@ impl Finding {
         }
         let _ = writeln!(text, "\n{}", self.notice);
         text
+    }
+}
+
+impl Sources {
+    /// As a person reads them.
+    fn write(&self, text: &mut String) {
+        // Writing to a string cannot fail.
+        if self.exhausted {
+            let _ = writeln!(text, "\n    No answer was accepted: every turn was used up.");
+        }
+        if !self.ungrounded.is_empty() {
+            let _ =
+                writeln!(text, "\n    No source contains: {}", plain(&self.ungrounded.join(", ")));
+        }
+        if self.passages.is_empty() {
+            return;
+        }
+        let head = match self.named {
+            true => "Sources, as the answer names them",
+            false => "The answer names no source; these share most words with the correction",
+        };
+        let _ = writeln!(text, "\n{head}");
+        for passage in &self.passages {
+            let title = if passage.title.is_empty() { &passage.chunk } else { &passage.title };
+            let facts = [
+                Some(passage.source.as_str()),
+                passage.date.as_deref(),
+                passage.licence.as_deref(),
+                passage.url.as_deref(),
+            ];
+            let facts: Vec<&str> = facts.into_iter().flatten().collect();
+            let _ = writeln!(text, "    {} ({})", plain(title), plain(&facts.join(", ")));
+            if let Some(said) = &passage.text {
+                let _ = writeln!(text, "        {}", shown(said));
+            }
+        }
     }
 }
 
@@ -115,7 +191,7 @@ impl Word {
         let call = calls.iter().find(|call| call.agent == agent);
         Word {
             agent: agent.to_owned(),
-            stage,
+            stage: stage.name().to_owned(),
             backbone: call.map_or(String::new(), |call| call.backbone.clone()),
             says: said.says,
             agrees: said.agrees,
@@ -126,6 +202,73 @@ impl Word {
                 .to_owned(),
         }
     }
+}
+
+/// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
+fn words_of_turns(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Word> {
+    let of = |purpose: &str, round: u32| -> Vec<&CallLine> {
+        let is_own = |call: &&CallLine| call.purpose == purpose && call.round == round;
+        let mut own: Vec<&CallLine> = calls.iter().filter(is_own).collect();
+        own.sort_by_key(|call| call.sample);
+        own
+    };
+    let word = |call: &CallLine, said: Said, reasons: &str| Word {
+        agent: call.agent.clone(),
+        stage: call.purpose.clone(),
+        backbone: call.backbone.clone(),
+        says: said.says,
+        agrees: said.agrees,
+        confidence: said.confidence,
+        reasons: reasons.to_owned(),
+    };
+    let mut words = Vec::new();
+    for turn in &trajectory.turns {
+        let steps = of("step", turn.round);
+        if let Some(last) = steps.last() {
+            let says = match turn.is_final {
+                true => format!("an answer after {} steps", turn.steps),
+                false => format!("no answer in {} steps", turn.steps),
+            };
+            let is_last = turn.accepted || turn.scores.is_empty() && turn.is_final;
+            let said = Said { says, agrees: is_last, confidence: None };
+            words.push(word(last, said, last.record["thought"].as_str().unwrap_or_default()));
+        }
+        // Of those who decided, the one who thought least of it.
+        let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
+        let reviews = of("review", turn.round);
+        if let (Some(least), Some((says, mean))) =
+            (reviews.iter().min_by_key(score), verdict_of(turn))
+        {
+            let said = Said { says, agrees: turn.accepted, confidence: Some(mean) };
+            words.push(word(least, said, least.record["reasons"][5].as_str().unwrap_or_default()));
+        }
+    }
+    let parsed = calls.iter().filter(|call| call.purpose == "parse").max_by_key(|call| call.round);
+    if let Some(call) = parsed {
+        let says = match (note.flag, note.sentence_id) {
+            (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
+            (Some(true), None) => "an error in no sentence of the note".to_owned(),
+            (Some(false), _) => "no error".to_owned(),
+            (None, _) => "nothing that could be read".to_owned(),
+        };
+        let said = Said { says, agrees: true, confidence: None };
+        words.push(word(call, said, call.record["reasoning"].as_str().unwrap_or_default()));
+    }
+    words
+}
+
+/// What the reviews of a turn came to, and their mean as a share of five.
+fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
+    let (mean, least) = (turn.mean_tenths?, turn.min?);
+    let verdict = if turn.accepted { "accepted" } else { "rejected" };
+    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
+    let says = format!(
+        "{verdict} by {} reviews, mean {} of 5, least {}",
+        turn.scores.len(),
+        tenths(mean),
+        tenths(least)
+    );
+    Some((says, f64::from(mean) / 50.0))
 }
 
 fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
@@ -225,7 +368,7 @@ mod tests {
 
     #[test]
     fn it_says_what_where_how_sure_and_who_was_overruled() {
-        let finding = Finding::of(&record(), &[]);
+        let finding = Finding::of(&record(), &[], &[]);
         assert_eq!(finding.confidence, Some(0.75));
         let text = finding.text();
         assert!(text.starts_with("bed-7: An error, in sentence 2, 75 % sure\n"), "{text}");
@@ -245,9 +388,42 @@ mod tests {
             localisation: None,
             ..record()
         };
-        let finding = Finding::of(&unread, &[]);
+        let finding = Finding::of(&unread, &[], &[]);
         assert!(finding.text().contains("could not be read"));
         assert_eq!(serde_json::to_value(&finding).unwrap()["has_error"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_correction_comes_with_its_sources_or_the_words_that_none_has() {
+        let mut searched = record();
+        searched.search = Some(Trajectory {
+            ungrounded: vec!["malaria".into()],
+            grounded: Some(false),
+            ..Trajectory::default()
+        });
+        let passage = Passage {
+            chunk: "ward/fever#2".into(),
+            source: "ward".into(),
+            title: "Fever".into(),
+            paragraph: 2,
+            score: 0.9,
+            sha256: String::new(),
+            text: Some("Artesunate is given first.".into()),
+            url: None,
+            date: Some("2021".into()),
+            licence: Some("CC BY 4.0".into()),
+        };
+        let search = SearchLine { shown: vec![passage], ..SearchLine::default() };
+        let finding = Finding::of(&searched, &[], &[search]);
+        let text = finding.text();
+        assert!(text.contains("No source contains: malaria"), "{text}");
+        assert!(
+            text.contains("Fever (ward, 2021, CC BY 4.0)\n        Artesunate is given"),
+            "{text}"
+        );
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["sources"]["passages"][0]["chunk"], "ward/fever#2");
+        assert_eq!(json["sources"]["named"], false);
     }
 
     #[test]

@@ -13,19 +13,21 @@ mod question;
 mod read;
 pub mod step;
 pub mod text;
+mod trajectory;
 
 use serde::Serialize;
 
 use crate::analysis::notes::ScoresByPair;
 use crate::experiment::link::Link;
 use crate::experiment::plan::MemberPlan;
-use crate::record::{CallLine, ItemLine, ItemText};
+use crate::record::{CallLine, ItemLine, ItemText, SearchLine};
 use crate::text::ellipsis;
 use correction::Correction;
 use flag::{Badge, Flag};
 use prompts::Prompts;
 use step::Step;
 use text::Text;
+use trajectory::Way;
 
 /// Characters of the text that a row of the list shows.
 const EXCERPT_CHARS: usize = 150;
@@ -37,6 +39,8 @@ pub struct Source<'a, 'b> {
     pub text: Option<&'a ItemText>,
     /// In the order in which they were made.
     pub calls: &'b [&'a CallLine],
+    /// In the order in which they were made.
+    pub searches: &'b [&'a SearchLine],
     /// The same item in all runs.
     pub runs: &'b [&'a ItemLine],
     pub panel: &'a [MemberPlan],
@@ -55,6 +59,8 @@ pub struct Case<'a> {
     text: Option<Text<'a>>,
     #[serde(flatten)]
     own: Own<'a>,
+    /// Of a system that searches.
+    way: Option<Way<'a>>,
     steps: Vec<Step<'a>>,
     error: Option<&'a str>,
     elsewhere: Vec<Elsewhere>,
@@ -166,6 +172,7 @@ impl<'a> Case<'a> {
                 ItemLine::Answer(item) => question::own(item),
                 ItemLine::Note(note) => note::own(note, source.neural),
             },
+            way: item.note().and_then(|note| Way::of(note, source.calls, source.searches)),
             steps: step::steps(source, prompts),
             error: item.error(),
             elsewhere: elsewhere.collect(),

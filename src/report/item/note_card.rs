@@ -22,7 +22,7 @@ pub fn said<'a>(call: &'a CallLine, note: &NoteLine) -> Said<'a> {
 fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
     let record = &call.record;
     let gold = note.gold.as_ref();
-    if let Some(flag) = record.get("flag") {
+    if let Some(flag) = record.get("flag").or_else(|| record.get("is_error")) {
         let words = match (flag.as_bool(), record["sentence_id"].as_u64()) {
             (Some(true), Some(id)) => format!("error in sentence {id}"),
             (Some(true), None) => "error".to_owned(),
@@ -30,6 +30,21 @@ fn words(call: &CallLine, note: &NoteLine) -> (String, Option<bool>) {
             (None, _) => "unreadable".to_owned(),
         };
         return (words, gold.map(|gold| flag.as_bool() == Some(gold.flag)));
+    }
+    if let Some(action) = record.get("action") {
+        let words = match action["name"].as_str() {
+            Some("search") => "search",
+            Some(_) => "answer",
+            None => "lost",
+        };
+        return (words.to_owned(), None);
+    }
+    if let Some(scores) = record["scores"].as_array() {
+        let last = scores.last().and_then(Value::as_u64);
+        let words = last.map_or("unreadable".to_owned(), |tenths| {
+            format!("{}.{} of 5", tenths / 10, tenths % 10)
+        });
+        return (words, None);
     }
     if let Some(result) = record.get("result") {
         let id = sentence_meant(call, note);

@@ -153,6 +153,8 @@ fn of_note<'a>(note: &'a NoteLine, group: &Group<'a>, prompts: &mut Prompts<'a>)
         title: capitalised(purpose),
         about: note_card::settled(note, purpose).unwrap_or_default(),
         cards: cards.collect(),
+        // The way to the answer says what they said.
+        folded: note.search.is_some(),
         ..Step::default()
     }
 }
@@ -260,6 +262,7 @@ mod tests {
             item: &item,
             text: None,
             calls: &calls,
+            searches: &[],
             runs: &[],
             panel: &[],
             neural: &Default::default(),

@@ -10,7 +10,7 @@ use crate::analysis::notes::ScoresByPair;
 use crate::data::ItemKind;
 use crate::experiment::contents::Contents;
 use crate::experiment::plan::Plan;
-use crate::record::{CallLine, ItemLine};
+use crate::record::{CallLine, ItemLine, SearchLine};
 use crate::report::item::flag::{Flag, Shown};
 use crate::report::item::prompts::{Prompt, Prompts};
 use crate::report::item::{Case, Source};
@@ -59,6 +59,10 @@ impl<'a> Page<'a> {
         for &call in &calls {
             calls_of.entry((call.run, &call.item)).or_default().push(call);
         }
+        let mut searches_of: BTreeMap<(u32, &str), Vec<&SearchLine>> = BTreeMap::new();
+        for search in &contents.searches.records {
+            searches_of.entry((search.run, &search.item)).or_default().push(search);
+        }
         let mut runs_of: BTreeMap<&str, Vec<&ItemLine>> = BTreeMap::new();
         for &item in &items {
             runs_of.entry(item.item()).or_default().push(item);
@@ -69,6 +73,7 @@ impl<'a> Page<'a> {
                 item,
                 text: contents.texts.get(item.item()),
                 calls: calls_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
+                searches: searches_of.get(&(item.run(), item.item())).map_or(&[], Vec::as_slice),
                 runs: runs_of.get(item.item()).map_or(&[], Vec::as_slice),
                 panel: &plan.panel,
                 neural,

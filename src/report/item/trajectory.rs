@@ -1,0 +1,291 @@
+//! The way to a note's answer as its case shows it: thoughts, queries, passages, verdicts, reflexions, and the sources of the correction.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::analysis::notes::{Evidence, evidence};
+use crate::record::{CallLine, NoteLine, Passage, SearchLine, TurnLine};
+use crate::report::escape::plural;
+use crate::systems::medreflex::review::CRITERIA;
+
+/// Sources whose texts are shown where the answer names none: those that share most with the correction.
+const UNNAMED_SOURCES: usize = 3;
+
+#[derive(Serialize)]
+pub struct Way<'a> {
+    turns: Vec<TurnView<'a>>,
+    sources: Vec<SourceView<'a>>,
+    /// Whether the answer names them; else they are those that share most words with the correction.
+    named: bool,
+    /// What the correction brings in and no shown passage has.
+    missing: String,
+    grounded: Option<bool>,
+    facts: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct TurnView<'a> {
+    title: String,
+    accepted: bool,
+    steps: Vec<StepView<'a>>,
+    criteria: [&'static str; 6],
+    reviews: Vec<ReviewView<'a>>,
+    reflexion: &'a str,
+}
+
+#[derive(Serialize)]
+struct StepView<'a> {
+    number: u32,
+    observation: &'a str,
+    thought: &'a str,
+    query: Option<&'a str>,
+    /// A query that the encoder cut.
+    query_cut: bool,
+    answer: Option<String>,
+    passages: Vec<Row<'a>>,
+    /// Milliseconds of encoding, scan and reranking.
+    took: String,
+}
+
+/// A passage in a list: where it stood before reranking and after.
+#[derive(Serialize)]
+struct Row<'a> {
+    before: usize,
+    after: usize,
+    score: String,
+    source: &'a str,
+    title: &'a str,
+    chunk: &'a str,
+}
+
+#[derive(Serialize)]
+struct ReviewView<'a> {
+    number: u32,
+    scores: Vec<String>,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct SourceView<'a> {
+    label: String,
+    passage: &'a Passage,
+    /// An address that a browser may follow.
+    link: Option<&'a str>,
+    segments: Vec<Segment>,
+}
+
+/// A piece of a passage; words that the correction shares are marked.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Segment {
+    text: String,
+    shared: bool,
+}
+
+impl<'a> Way<'a> {
+    /// `None` of a system that does not search.
+    pub fn of(
+        note: &'a NoteLine,
+        calls: &[&'a CallLine],
+        searches: &[&'a SearchLine],
+    ) -> Option<Way<'a>> {
+        let trajectory = note.search.as_ref()?;
+        let turns = trajectory.turns.iter();
+        let turns = turns.map(|turn| TurnView::of(turn, calls, searches)).collect();
+        let Evidence { named, passages, shared } = evidence(note, searches, UNNAMED_SOURCES);
+        let sources = passages.into_iter().map(|(label, passage)| SourceView {
+            label,
+            passage,
+            link: passage
+                .url
+                .as_deref()
+                .filter(|url| ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))),
+            segments: segments(passage.text.as_deref().unwrap_or_default(), &shared),
+        });
+        let facts = [
+            trajectory
+                .exhausted
+                .then(|| "No answer was accepted: every turn was used up.".to_owned()),
+            (trajectory.leaks > 0).then(|| {
+                format!(
+                    "{} repeat words of the note: they may be its source.",
+                    plural(trajectory.leaks, "passage")
+                )
+            }),
+            trajectory.unchanged.then(|| "The correction is the sentence as it stands.".to_owned()),
+            trajectory.mismatch.then(|| {
+                "The parser gave the id of one sentence and the text of another; the id counts."
+                    .to_owned()
+            }),
+            (trajectory.unknown_labels > 0).then(|| {
+                format!("{} named that no passage has.", plural(trajectory.unknown_labels, "label"))
+            }),
+        ];
+        Some(Way {
+            turns,
+            sources: sources.collect(),
+            named,
+            missing: trajectory.ungrounded.join(", "),
+            grounded: trajectory.grounded,
+            facts: facts.into_iter().flatten().collect(),
+        })
+    }
+}
+
+impl<'a> TurnView<'a> {
+    fn of(turn: &TurnLine, calls: &[&'a CallLine], searches: &[&'a SearchLine]) -> TurnView<'a> {
+        let of = |purpose: &str| -> Vec<&'a CallLine> {
+            let is_own = |call: &&&CallLine| call.round == turn.round && call.purpose == purpose;
+            let mut own: Vec<&CallLine> = calls.iter().filter(is_own).copied().collect();
+            own.sort_by_key(|call| call.sample);
+            own
+        };
+        let found = |step: u32| {
+            let mut all = searches.iter();
+            all.find(|search| (search.round, search.step) == (turn.round, step)).copied()
+        };
+        let reflexion = of("reflexion");
+        TurnView {
+            title: title(turn),
+            accepted: turn.accepted,
+            steps: of("step").iter().map(|call| step(call, found(call.sample))).collect(),
+            criteria: CRITERIA,
+            reviews: of("review").iter().map(|call| review(call)).collect(),
+            reflexion: reflexion
+                .first()
+                .and_then(|call| call.record["text"].as_str())
+                .unwrap_or(""),
+        }
+    }
+}
+
+/// `Turn 1: 3 steps, rejected with a mean of 3.2 and a least of 2`.
+fn title(turn: &TurnLine) -> String {
+    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
+    let lost = match turn.lost_turns {
+        0 => String::new(),
+        lost => format!(" ({lost} lost)"),
+    };
+    let verdict = match (turn.is_final, turn.mean_tenths, turn.min) {
+        (false, ..) => "no answer".to_owned(),
+        (true, Some(mean), Some(min)) => {
+            let verdict = if turn.accepted { "accepted" } else { "rejected" };
+            format!("{verdict} with a mean of {} and a least of {}", tenths(mean), tenths(min))
+        }
+        (true, ..) if turn.unread_reviews > 0 => "rejected: no review could be read".to_owned(),
+        (true, ..) => "an answer".to_owned(),
+    };
+    format!("Turn {}: {}{lost}, {verdict}", turn.round + 1, plural(turn.steps, "step"))
+}
+
+fn step<'a>(call: &'a CallLine, found: Option<&'a SearchLine>) -> StepView<'a> {
+    let text = |field: &str| call.record[field].as_str().unwrap_or_default();
+    let action = &call.record["action"];
+    let answer = match action["name"].as_str() {
+        Some("search") => None,
+        Some(_) => {
+            let part = |field: &str| action[field].as_str().unwrap_or_default();
+            Some(format!("“{}” → “{}”", part("sentence"), part("correction")))
+        }
+        None => Some("none of the two actions: the step was lost".to_owned()),
+    };
+    StepView {
+        number: call.sample + 1,
+        observation: text("observation"),
+        thought: text("thought"),
+        query: found.map(|found| found.query.as_str()),
+        query_cut: found.is_some_and(|found| found.query_cut),
+        answer,
+        passages: found.map(rows).unwrap_or_default(),
+        took: found.map_or(String::new(), |found| {
+            let took = found.took;
+            match found.cached {
+                true => "found before".to_owned(),
+                false => format!(
+                    "{:.0} ms to encode, {:.0} ms to scan, {:.0} ms to rerank",
+                    took.embed_ms, took.scan_ms, took.rerank_ms
+                ),
+            }
+        }),
+    }
+}
+
+fn rows(found: &SearchLine) -> Vec<Row<'_>> {
+    let rows = found.shown.iter().zip(1..).map(|(passage, after)| Row {
+        before: 1 + found
+            .retrieved
+            .iter()
+            .position(|one| one.chunk == passage.chunk)
+            .unwrap_or(found.retrieved.len()),
+        after,
+        score: format!("{:.2}", passage.score),
+        source: &passage.source,
+        title: &passage.title,
+        chunk: &passage.chunk,
+    });
+    rows.collect()
+}
+
+fn review(call: &CallLine) -> ReviewView<'_> {
+    let scores = call.record["scores"].as_array().map_or(&[][..], Vec::as_slice);
+    let scores = (0..CRITERIA.len()).map(|place| match scores.get(place).and_then(Value::as_u64) {
+        Some(tenths) if tenths % 10 == 0 => (tenths / 10).to_string(),
+        Some(tenths) => format!("{}.{}", tenths / 10, tenths % 10),
+        None => "–".to_owned(),
+    });
+    ReviewView {
+        number: call.sample + 1,
+        scores: scores.collect(),
+        reason: call.record["reasons"][5].as_str().unwrap_or_default(),
+    }
+}
+
+/// A text in pieces: the words of `shared`, and what stands between them.
+fn segments(text: &str, shared: &HashSet<String>) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut push = |text: &str, shared: bool| match segments.last_mut() {
+        Some(last) if last.shared == shared => last.text.push_str(text),
+        _ if text.is_empty() => {}
+        _ => segments.push(Segment { text: text.to_owned(), shared }),
+    };
+    let mut rest = text;
+    while let Some(start) = rest.find(char::is_alphanumeric) {
+        push(&rest[..start], false);
+        let length = rest[start..].find(|c: char| !c.is_alphanumeric());
+        let end = length.map_or(rest.len(), |length| start + length);
+        let word = &rest[start..end];
+        push(word, shared.contains(&word.to_lowercase()));
+        rest = &rest[end..];
+    }
+    push(rest, false);
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_words_are_marked_whole() {
+        let shared = HashSet::from(["beta".to_owned(), "10".to_owned()]);
+        let told: String = segments("Beta-agonists, 10 mg; alphabeta.", &shared)
+            .iter()
+            .map(|one| if one.shared { format!("[{}]", one.text) } else { one.text.clone() })
+            .collect();
+        assert_eq!(told, "[Beta]-agonists, [10] mg; alphabeta.");
+        assert_eq!(segments("", &shared), []);
+    }
+
+    #[test]
+    fn a_turn_is_told_in_a_line() {
+        let mut turn = TurnLine { steps: 3, is_final: true, ..TurnLine::default() };
+        (turn.mean_tenths, turn.min, turn.lost_turns) = (Some(32), Some(20), 1);
+        assert_eq!(
+            title(&turn),
+            "Turn 1: 3 steps (1 lost), rejected with a mean of 3.2 and a least of 2.0"
+        );
+        turn.is_final = false;
+        assert_eq!(title(&turn), "Turn 1: 3 steps (1 lost), no answer");
+    }
+}
