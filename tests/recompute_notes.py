@@ -19,6 +19,7 @@ from functools import cache, reduce
 from operator import add, mul
 from pathlib import Path
 
+import note_reflex as reflex
 import note_texts as texts
 from note_outcomes import Checked, left_out, notes_of, same
 from recompute_recipe import RESAMPLES, SEED, Difference, below, over_runs, quantile, split_mix
@@ -49,6 +50,7 @@ class Run:
         # Lines end at "\n" alone: a text may hold other characters that Python takes for the end of one.
         lines = lambda name: [json.loads(line) for line in (directory / name).read_text().split("\n") if line]
         self.calls = lines("calls.jsonl")
+        self.searches = reflex.check_chain(directory, self.plan) if "corpus" in self.plan else []
         self.last = {(item["run"], item["item"]): item for item in lines("items.jsonl")}
         self.dataset = self.plan["dataset"]
         runs = range(1, self.plan["runs"] + 1)
@@ -59,7 +61,21 @@ class Run:
         self.runs = [[self.last[run, item] for item in graded] for run in runs]
         self.graded = graded
 
+    def check_courses(self):
+        """Of a system that searches: each note from its calls and searches."""
+        put = {one["item"]: one for one in map(json.loads, filter(None, (self.directory / "dataset.jsonl").read_text().split("\n")))}
+        for (run, name), item in self.last.items():
+            if item["error"] is not None:
+                continue
+            own = lambda lines: [line for line in lines if (line["run"], line["item"]) == (run, name)]
+            note = reflex.Course(item, own(self.calls), own(self.searches), put[name]["text"], put[name]["sentences"], self.plan)
+            outcome = note.outcome()
+            same(f"{self.directory}: item {name}, run {run}", {key: item[key] for key in outcome}, outcome)
+            same(f"{self.directory}: item {name}, run {run}: calls", (item["calls"], sorted(note.used)), (len(note.used), sorted(note.calls)))
+
     def check_outcomes(self):
+        if self.plan["system"] in ("medreflex", "medreact"):
+            return self.check_courses()
         notes = notes_of(self.dataset["path"], self.dataset["format"], self.dataset["sha256"])
         by_note = {}
         for call in self.calls:
@@ -334,6 +350,8 @@ def check_notes(where, found, run):
     same(f"{where}.consensus", found["consensus"], consensus(run))
     same(f"{where}.confidence", found["confidence"], confidence(run))
     check_stages(f"{where}.stages", found["stages"], stages(run))
+    if "corpus" in run.plan:
+        same(f"{where}.search", found["search"], reflex.figures(run))
 
 
 # Recipes: intervals, and what a method gains.

@@ -14,6 +14,13 @@ pub const PASSAGES: [&str; 2] = [
     "Beta blockers can bring an attack on.",
 ];
 
+impl Scripted {
+    /// A corpus of these ids.
+    pub fn of(corpus: Vec<String>) -> Scripted {
+        Scripted(Searched { corpus, ..Searched::default() })
+    }
+}
+
 impl Retrieve for Scripted {
     fn searched(&self) -> &Searched {
         &self.0

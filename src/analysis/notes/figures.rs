@@ -7,6 +7,7 @@ use super::consensus::{Consensus, consensus};
 use super::correction::Correction;
 use super::detection::{Detection, Localisation};
 use super::quality::CorrectionScorer;
+use super::search::SearchFigures;
 use super::stages::{StageCost, stage_costs};
 use crate::analysis::outcomes::Outcomes;
 
@@ -21,6 +22,9 @@ pub struct NoteFigures {
     pub consensus: Vec<Consensus>,
     pub confidence: Option<Confidence>,
     pub stages: Vec<StageCost>,
+    /// Of a system that searches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchFigures>,
 }
 
 impl NoteFigures {
@@ -34,6 +38,7 @@ impl NoteFigures {
             consensus: consensus(outcomes),
             confidence: confidence(outcomes),
             stages: stage_costs(outcomes),
+            search: SearchFigures::of(outcomes),
         }
     }
 }

@@ -70,7 +70,12 @@ struct ReviewView<'a> {
 #[derive(Serialize)]
 struct SourceView<'a> {
     label: String,
-    passage: &'a Passage,
+    title: &'a str,
+    chunk: &'a str,
+    /// Source, paragraph, date, licence.
+    facts: String,
+    url: &'a str,
+    is_kept: bool,
     /// An address that a browser may follow.
     link: Option<&'a str>,
     segments: Vec<Segment>,
@@ -96,7 +101,11 @@ impl<'a> Way<'a> {
         let Evidence { named, passages, shared } = evidence(note, searches, UNNAMED_SOURCES);
         let sources = passages.into_iter().map(|(label, passage)| SourceView {
             label,
-            passage,
+            title: if passage.title.is_empty() { &passage.chunk } else { &passage.title },
+            chunk: &passage.chunk,
+            facts: facts_of(passage),
+            url: passage.url.as_deref().unwrap_or_default(),
+            is_kept: passage.text.is_some(),
             link: passage
                 .url
                 .as_deref()
@@ -239,6 +248,14 @@ fn review(call: &CallLine) -> ReviewView<'_> {
         scores: scores.collect(),
         reason: call.record["reasons"][5].as_str().unwrap_or_default(),
     }
+}
+
+/// Where a passage is from.
+fn facts_of(passage: &Passage) -> String {
+    let paragraph = (passage.paragraph > 0).then(|| format!("paragraph {}", passage.paragraph));
+    let facts =
+        [Some(passage.source.clone()), paragraph, passage.date.clone(), passage.licence.clone()];
+    facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// A text in pieces: the words of `shared`, and what stands between them.

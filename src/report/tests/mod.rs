@@ -6,3 +6,4 @@ pub mod notes;
 mod question_page;
 pub mod questions;
 mod snapshots;
+mod trajectory;

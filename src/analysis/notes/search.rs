@@ -1,0 +1,129 @@
+//! What searching came to over a run: steps and turns, seconds and their parts, sources, and what went wrong on the way.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::metrics::over_runs::mean_and_std;
+use crate::analysis::outcomes::Outcomes;
+use crate::record::{SearchLine, Trajectory, TurnLine};
+
+/// Figures of a system that searches, over all notes of all runs that did not error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchFigures {
+    /// Steps a note, over all its turns.
+    pub steps: Spread,
+    /// Outer turns a note.
+    pub turns: Spread,
+    /// Of a step: its call and, where it searches, its search.
+    pub seconds_a_step: f64,
+    /// Of the steps that search alone: the published release leaves out the last step of every turn.
+    pub seconds_a_searching_step: f64,
+    /// The parts of a searching step, means in milliseconds.
+    pub generate_ms: f64,
+    pub embed_ms: f64,
+    pub scan_ms: f64,
+    pub rerank_ms: f64,
+    pub searches: usize,
+    /// Searches that an equal one had answered.
+    pub cached: usize,
+    /// Queries that the encoder's limit cut.
+    pub cut_queries: usize,
+    /// Shown passages by source.
+    pub shown: BTreeMap<String, usize>,
+    /// Notes of which no answer was accepted.
+    pub exhausted: usize,
+    pub lost_turns: u32,
+    pub unread_reviews: u32,
+    /// Shown passages that repeat the note.
+    pub leaks: u32,
+    /// Corrections that bring in a word which no shown passage has.
+    pub ungrounded: usize,
+    /// Answers that name a source.
+    pub cited: usize,
+    pub mismatches: usize,
+    pub unchanged: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    pub mean: f64,
+    /// With n − 1 in the denominator; `null` for a single note.
+    pub std: Option<f64>,
+}
+
+impl SearchFigures {
+    /// `None` of a system that searches nothing, and of a run without a note that ended well.
+    pub fn of(outcomes: &Outcomes<'_>) -> Option<SearchFigures> {
+        let contents = outcomes.contents();
+        contents.plan.corpus.as_ref()?;
+        let notes = contents.notes();
+        let all: Vec<&Trajectory> =
+            notes.values().filter_map(|note| note.search.as_ref()).collect();
+        let spread = |count: &dyn Fn(&Trajectory) -> u32| {
+            let values: Vec<f64> = all.iter().map(|one| f64::from(count(one))).collect();
+            mean_and_std(&values).map(|(mean, std)| Spread { mean, std })
+        };
+        let sum = |count: &dyn Fn(&TurnLine) -> u32| {
+            all.iter().flat_map(|one| &one.turns).map(count).sum::<u32>()
+        };
+        let searches = &contents.searches.records;
+        let by_step: BTreeMap<_, &SearchLine> = contents.searches_by_key();
+        let (mut step_ms, mut steps, mut searching_ms, mut searching) = (0.0, 0u32, 0.0, 0u32);
+        let mut generated_ms = 0.0;
+        for call in contents.calls.records.iter().filter(|call| call.purpose == "step") {
+            let key = crate::record::SearchKey {
+                dataset: call.dataset.clone(),
+                run: call.run,
+                item: call.item.clone(),
+                round: call.round,
+                step: call.sample,
+            };
+            let mut ms = call.elapsed_ms as f64;
+            if let Some(search) = by_step.get(&key) {
+                generated_ms += ms;
+                ms += search.took.embed_ms + search.took.scan_ms + search.took.rerank_ms;
+                searching_ms += ms;
+                searching += 1;
+            }
+            step_ms += ms;
+            steps += 1;
+        }
+        let mean = |sum: f64, count: u32| if count == 0 { 0.0 } else { sum / f64::from(count) };
+        let part = |part: &dyn Fn(&SearchLine) -> f64| {
+            let mut sum = 0.0;
+            searches.iter().for_each(|search| sum += part(search));
+            mean(sum, searches.len() as u32)
+        };
+        let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+        for passage in searches.iter().flat_map(|search| &search.shown) {
+            *shown.entry(passage.source.clone()).or_default() += 1;
+        }
+        let count = |is: &dyn Fn(&Trajectory) -> bool| all.iter().filter(|one| is(one)).count();
+        Some(SearchFigures {
+            steps: spread(&|one| one.turns.iter().map(|turn| turn.steps).sum())?,
+            turns: spread(&|one| one.turns.len() as u32)?,
+            seconds_a_step: mean(step_ms, steps) / 1000.0,
+            seconds_a_searching_step: mean(searching_ms, searching) / 1000.0,
+            generate_ms: mean(generated_ms, searching),
+            embed_ms: part(&|search| search.took.embed_ms),
+            scan_ms: part(&|search| search.took.scan_ms),
+            rerank_ms: part(&|search| search.took.rerank_ms),
+            searches: searches.len(),
+            cached: searches.iter().filter(|search| search.cached).count(),
+            cut_queries: searches.iter().filter(|search| search.query_cut).count(),
+            shown,
+            exhausted: count(&|one| one.exhausted),
+            lost_turns: sum(&|turn| turn.lost_turns),
+            unread_reviews: sum(&|turn| turn.unread_reviews),
+            leaks: all.iter().map(|one| one.leaks).sum(),
+            ungrounded: count(&|one| one.grounded == Some(false)),
+            cited: count(&|one| !one.evidence.is_empty()),
+            mismatches: count(&|one| one.mismatch),
+            unchanged: count(&|one| one.unchanged),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
