@@ -1,4 +1,4 @@
-//! Embeds the files of `prompts/`, `models/`, `datasets/` and `recipes/`, and compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or
+//! Embeds the files of `prompts/`, `models/`, `datasets/`, `corpora/` and `recipes/`, and compiles `kernels/*.cu`: with nvcc for GPUs (feature `cuda`), or
 //! with the C++ compiler for this CPU (feature `cuda-emulated`).
 
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ fn main() -> Result<(), String> {
     embed("prompts", "PROMPTS", "txt")?;
     embed("models", "MODELS", "toml")?;
     embed("datasets", "DATASETS", "toml")?;
+    embed("corpora", "CORPORA", "toml")?;
     embed("recipes", "RECIPES", "toml")?;
     embed("recipes/ids", "IDS", "txt")?;
     println!("cargo::rerun-if-changed=kernels");

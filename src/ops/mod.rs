@@ -18,11 +18,13 @@ pub mod cuda;
 mod cuda_memory;
 mod device;
 mod encoder_backend;
+pub mod mapped;
 // Tests run it on candle's CPU device.
 #[cfg(any(feature = "metal", test))]
 pub mod metal;
 mod metal_memory;
 pub mod sampling;
+pub mod vectors;
 
 use thiserror::Error;
 

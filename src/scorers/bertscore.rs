@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::deberta::{self, Deberta};
 use super::tokens::Tokens;
+use crate::text::strip;
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
 
@@ -249,13 +250,6 @@ fn mean(cosines: &[f32], counts: &[bool]) -> f64 {
         0 => 0.0,
         length => counted.iter().sum::<f64>() / length as f64,
     }
-}
-
-/// As Python strips: four separators of ASCII are white space there.
-fn strip(text: &str) -> &str {
-    text.trim_matches(|letter: char| {
-        letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
-    })
 }
 
 #[cfg(test)]

@@ -21,4 +21,4 @@ pub use keywords::{diff_keywords, split_keywords};
 pub use lcs::{lcs_length, lcs_ratio};
 pub use porter::porter_stem;
 pub use sequence_matcher::{Block, Edit, Opcode, SequenceMatcher};
-pub use words::{is_whitespace, split_words};
+pub use words::{is_whitespace, split_words, strip};

@@ -10,6 +10,11 @@ pub fn is_whitespace(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
+/// The text without whitespace at its ends, as Python's `str.strip` gives it.
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(is_whitespace)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,7 @@ mod pages;
 mod quantised;
 mod rotary;
 mod sampler;
+mod scan;
 mod slab;
 mod team;
 mod text;

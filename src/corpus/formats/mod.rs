@@ -1,0 +1,231 @@
+//! Published and own files to documents, one record after another: a file is never held whole but where it is one document.
+
+mod folder;
+mod html;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::description::Source;
+use super::{CorpusError, split};
+
+/// Bytes of a document at most.
+pub const LARGEST: u64 = 64 << 20;
+
+/// How a source's files are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Objects with `text`, and `id`, `title`, `source`, `url` and `date` where there are any.
+    Jsonl,
+    /// MedQuAD's questions with answers, an object a line.
+    Medquad,
+    /// Meditron's guidelines (epfl-llm/guidelines): `clean_text`.
+    Guidelines,
+    /// Passages as MedRAG publishes them: `id`, `title`, `content`.
+    Medrag,
+    /// Paragraphs of Wikipedia as Cohere published them, `wiki_id`, `paragraph_id`, those of an article together.
+    Wikipedia,
+    /// A folder of StatPearls' `.nxml` articles.
+    Statpearls,
+    /// A folder of text, Markdown and HTML files.
+    Folder,
+    /// A table with a column `text`, and the others of `jsonl`.
+    Csv,
+}
+
+impl Format {
+    /// The endings of its files; each may be followed by `.gz` where it is rows.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Format::Statpearls => &["nxml"],
+            Format::Folder => &["txt", "md", "html", "htm"],
+            Format::Csv => &["csv"],
+            _ => &["jsonl", "json"],
+        }
+    }
+}
+
+/// How a record's text becomes chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A document, or the first part of one, to be split.
+    Whole,
+    /// More of the document before it, under a title of its own, to be split.
+    More,
+    /// A chunk as it is, at this place of its document.
+    Passage { paragraph: u32, is_first: bool },
+}
+
+/// A document or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub id: String,
+    pub title: String,
+    pub url: String,
+    pub date: String,
+    pub text: String,
+    pub form: Form,
+}
+
+/// Records of one file; after an error nothing more comes.
+pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, CorpusError>> + 'a>;
+
+/// The files of a source in the data directory, in the order in which they are read.
+///
+/// # Errors
+/// None is there; one that cannot be read as text.
+pub fn inputs(source: &Source, data: &Path) -> Result<Vec<PathBuf>, CorpusError> {
+    let root = data.join(&source.path);
+    let none = || CorpusError::NoInput { label: source.label.clone(), path: root.clone() };
+    if root.is_file() {
+        refuse(&root)?;
+        return Ok(vec![root]);
+    }
+    if !root.is_dir() {
+        return Err(none());
+    }
+    let mut files = Vec::new();
+    list(&root, &mut files)?;
+    let mut named: Vec<(String, PathBuf)> = files
+        .into_iter()
+        .map(|path| (relative(&path, &root), path))
+        .filter(|(name, _)| is_wanted(source, name))
+        .collect();
+    named.sort();
+    for (_, path) in &named {
+        refuse(path)?;
+    }
+    match named.is_empty() {
+        true => Err(none()),
+        false => Ok(named.into_iter().map(|(_, path)| path).collect()),
+    }
+}
+
+/// The records of one input. `root` is the source's path in the data directory, `data` that directory.
+///
+/// # Errors
+/// The file or the list of a filter cannot be opened.
+pub fn records<'a>(
+    source: &'a Source,
+    path: &Path,
+    data: &Path,
+) -> Result<Records<'a>, CorpusError> {
+    let root = data.join(&source.path);
+    match source.format {
+        Format::Folder => folder::records(path, &name(path, &root)),
+        Format::Statpearls => statpearls(path),
+        Format::Csv => rows::of_table(source, path),
+        _ => rows::of_lines(source, path, data),
+    }
+}
+
+fn statpearls(path: &Path) -> Result<Records<'static>, CorpusError> {
+    let text = folder::read(path)?;
+    let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let sections = split::statpearls::split(&text).map_err(|problem| CorpusError::Input {
+        path: path.to_owned(),
+        problem,
+        hint: None,
+    })?;
+    Ok(Box::new(sections.into_iter().zip(0..).map(move |(section, paragraph)| {
+        Ok(Record {
+            id: id.clone(),
+            title: section.title,
+            url: String::new(),
+            date: String::new(),
+            text: section.text,
+            form: Form::Passage { paragraph, is_first: paragraph == 0 },
+        })
+    })))
+}
+
+/// What a document in a folder is called: its path inside, or its name where the folder is a file.
+fn name(path: &Path, root: &Path) -> String {
+    match relative(path, root) {
+        inside if inside.is_empty() => {
+            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        }
+        inside => inside,
+    }
+}
+
+/// With `/` between the parts.
+pub fn relative(path: &Path, root: &Path) -> String {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn is_wanted(source: &Source, name: &str) -> bool {
+    if !source.files.is_empty() {
+        return source.files.iter().any(|pattern| matches(pattern, name));
+    }
+    let name = name.to_lowercase();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    let ends = |ending: &&str| plain.rsplit_once('.').is_some_and(|(_, end)| end == *ending);
+    // Files of a kind that cannot be read are refused by name rather than passed over.
+    source.format.endings().iter().any(ends)
+        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| ends(&end)))
+}
+
+/// Whether a name is what a pattern says, in which each `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut rest = rest;
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Endings of files that are no text, and how to make text of them.
+const UNREADABLE: &[(&str, &str)] = &[
+    ("pdf", "convert it: pdftotext -layout FILE.pdf"),
+    ("parquet", "convert it: duckdb -c \"COPY (FROM 'FILE.parquet') TO 'FILE.jsonl' (FORMAT json)\""),
+    ("docx", "save it as text"),
+];
+
+fn refuse(path: &Path) -> Result<(), CorpusError> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match UNREADABLE.iter().find(|(unreadable, _)| *unreadable == ending) {
+        Some((ending, hint)) => Err(CorpusError::Input {
+            path: path.to_owned(),
+            problem: format!("cannot be read: text is not extracted from .{ending} files"),
+            hint: Some((*hint).to_owned()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Every file below a folder.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
+    for entry in fs_err::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => list(&entry.path(), files)?,
+            false => files.push(entry.path()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        assert!(matches("*.jsonl", "a/b.jsonl") && matches("en/*.jsonl.gz", "en/000.jsonl.gz"));
+        assert!(matches("a*b*c", "a-b-b-c") && matches("exact.txt", "exact.txt"));
+        assert!(!matches("*.jsonl", "a.jsonl.gz") && !matches("exact", "exact.txt"));
+        assert!(!matches("ab*ba", "aba"));
+    }
+}

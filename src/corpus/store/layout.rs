@@ -1,0 +1,178 @@
+//! The bytes of a corpus's files: records of chunks and documents, the header of vectors. Little-endian throughout.
+
+use crate::ops::vectors::VectorType;
+
+pub const TEXTS: &str = "texts.bin";
+pub const CHUNKS: &str = "chunks.bin";
+pub const DOCUMENTS: &str = "documents.bin";
+pub const VECTORS: &str = "vectors.bin";
+/// Vectors at full width, for reranking by embedding.
+pub const FULL_VECTORS: &str = "full.bin";
+/// The scales of vectors that are kept as bytes.
+pub const SCALES: &str = "scales.bin";
+/// Postings for words.
+pub const POSTINGS: &str = "bm25.bin";
+/// The sums of the segments, a line each.
+pub const SEGMENTS: &str = "build.jsonl";
+
+/// Bytes of a chunk's record.
+pub const CHUNK_BYTES: usize = 32;
+/// Bytes before the first vector.
+pub const HEADER_BYTES: usize = 64;
+
+const MAGIC: &[u8; 8] = b"WRVECTOR";
+const VERSION: u32 = 1;
+
+/// A chunk's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRecord {
+    /// Of its text in `texts.bin`.
+    pub offset: u64,
+    pub length: u32,
+    pub document: u32,
+    /// Its place in its document, from 0.
+    pub paragraph: u32,
+    pub source: u16,
+    /// None is defined.
+    pub flags: u16,
+    /// The first bytes of its text's SHA-256.
+    pub sum: [u8; 8],
+}
+
+impl ChunkRecord {
+    pub fn to_bytes(self) -> [u8; CHUNK_BYTES] {
+        let mut bytes = [0; CHUNK_BYTES];
+        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.document.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.paragraph.to_le_bytes());
+        bytes[20..22].copy_from_slice(&self.source.to_le_bytes());
+        bytes[22..24].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.sum);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; CHUNK_BYTES]) -> ChunkRecord {
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
+        let half = |at: usize| u16::from_le_bytes([0, 1].map(|byte| bytes[at + byte]));
+        ChunkRecord {
+            offset: u64::from(word(0)) | u64::from(word(4)) << 32,
+            length: word(8),
+            document: word(12),
+            paragraph: word(16),
+            source: half(20),
+            flags: half(22),
+            sum: [0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[24 + byte]),
+        }
+    }
+}
+
+/// What stands before the vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorHeader {
+    pub kind: VectorType,
+    pub dims: u32,
+    /// 0 while a corpus is built.
+    pub rows: u64,
+}
+
+impl VectorHeader {
+    pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&number(self.kind).to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.dims.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.rows.to_le_bytes());
+        bytes
+    }
+
+    /// # Errors
+    /// What is wrong, as a sentence about the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<VectorHeader, String> {
+        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return Err(format!("it is shorter than its header of {HEADER_BYTES} bytes"));
+        };
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
+        if &bytes[..8] != MAGIC {
+            return Err("it is no file of vectors".to_owned());
+        }
+        if word(8) != VERSION {
+            return Err(format!("its version is {}, and {VERSION} is known", word(8)));
+        }
+        let kinds = [VectorType::F16, VectorType::F32, VectorType::I8];
+        let kind = kinds.into_iter().find(|kind| number(*kind) == word(12));
+        let kind = kind.ok_or_else(|| format!("its numbers are of an unknown type {}", word(12)))?;
+        let rows = u64::from(word(24)) | u64::from(word(28)) << 32;
+        Ok(VectorHeader { kind, dims: word(16), rows })
+    }
+}
+
+fn number(kind: VectorType) -> u32 {
+    match kind {
+        VectorType::F16 => 0,
+        VectorType::F32 => 1,
+        VectorType::I8 => 2,
+    }
+}
+
+/// What is known of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentRecord<'a> {
+    pub id: &'a str,
+    pub title: &'a str,
+    /// Empty where it has none.
+    pub url: &'a str,
+    /// Empty where it has none.
+    pub date: &'a str,
+}
+
+impl<'a> DocumentRecord<'a> {
+    /// Each field behind its length.
+    pub fn append(&self, bytes: &mut Vec<u8>) {
+        for field in [self.id, self.title, self.url, self.date] {
+            // A field is part of a record of at most 64 MB.
+            bytes.extend((field.len() as u32).to_le_bytes());
+            bytes.extend(field.as_bytes());
+        }
+    }
+
+    /// The record at the start of `bytes` and its length; `None` where it is cut short or no text.
+    pub fn read(bytes: &'a [u8]) -> Option<(DocumentRecord<'a>, usize)> {
+        let mut at = 0;
+        let mut field = || {
+            let length = bytes.get(at..)?.first_chunk().copied()?;
+            let start = at + 4;
+            at = start.checked_add(u32::from_le_bytes(length) as usize)?;
+            std::str::from_utf8(bytes.get(start..at)?).ok()
+        };
+        let (id, title, url, date) = (field()?, field()?, field()?, field()?);
+        Some((DocumentRecord { id, title, url, date }, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_read_back() {
+        let record = ChunkRecord {
+            offset: 1 << 40 | 7,
+            length: 1000,
+            document: 3,
+            paragraph: 9,
+            source: 513,
+            flags: 0,
+            sum: *b"abcdefgh",
+        };
+        assert_eq!(ChunkRecord::from_bytes(&record.to_bytes()), record);
+        let header = VectorHeader { kind: VectorType::I8, dims: 256, rows: 1 << 33 };
+        assert_eq!(VectorHeader::from_bytes(&header.to_bytes()), Ok(header));
+        let document = DocumentRecord { id: "a", title: "Über", url: "", date: "2021" };
+        let mut bytes = Vec::new();
+        document.append(&mut bytes);
+        assert_eq!(DocumentRecord::read(&bytes), Some((document, bytes.len())));
+        assert_eq!(DocumentRecord::read(&bytes[..bytes.len() - 1]), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! `corpus.toml`: what a corpus is made of and how. Its id is the SHA-256 of all but the table `[local]`.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::CorpusError;
+use crate::corpus::description::Source;
+use crate::digest::sha256;
+use crate::ops::vectors::VectorType;
+
+/// The schema that this program writes, and the newest that it reads.
+pub const SCHEMA: u32 = 1;
+
+pub const MANIFEST: &str = "corpus.toml";
+/// What `corpus.toml` is going to be, while a corpus is built.
+pub const PLAN: &str = "plan.toml";
+
+const LOCAL: &str = "\n[local]\n";
+
+/// Everything that decides a corpus's bytes, and the sums of these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    pub schema: u32,
+    pub name: String,
+    /// The version of wardround.
+    pub version: String,
+    /// The kind of device that the vectors were computed on.
+    pub device: String,
+    /// Documents of each source at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    #[serde(default)]
+    pub documents: u64,
+    #[serde(default)]
+    pub chunks: u64,
+    /// Characters of the longest chunk with its title.
+    #[serde(default)]
+    pub longest_chunk_chars: usize,
+    pub vectors: VectorForm,
+    /// Whether there are postings for words.
+    #[serde(default)]
+    pub bm25: bool,
+    /// What the encoder is: its identity as the encoder gives it.
+    pub encoder: toml::Table,
+    #[serde(rename = "source")]
+    pub sources: Vec<BuiltSource>,
+    #[serde(default, rename = "input")]
+    pub inputs: Vec<InputFile>,
+    #[serde(default, rename = "file", skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<StoredFile>,
+}
+
+/// How vectors are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorForm {
+    pub dtype: VectorType,
+    /// Numbers of a vector that is searched.
+    pub dims: usize,
+    /// Numbers of the longer vector that reranking by embedding takes, where one is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_dims: Option<usize>,
+    /// Whether vectors have length 1.
+    pub normalised: bool,
+}
+
+/// A source and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuiltSource {
+    #[serde(default)]
+    pub documents: u64,
+    /// Documents without text, left out.
+    #[serde(default)]
+    pub empty: u64,
+    #[serde(default)]
+    pub chunks: u64,
+    /// Of its chunks.
+    #[serde(default)]
+    pub text_bytes: u64,
+    /// Its first chunk and the one after its last.
+    #[serde(default)]
+    pub range: [u64; 2],
+    pub description: Source,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputFile {
+    /// The label of its source.
+    pub source: String,
+    /// In the data directory.
+    pub path: String,
+    pub size_bytes: u64,
+    pub sha256: String,
+}
+
+/// A file of the corpus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredFile {
+    pub name: String,
+    pub size_bytes: u64,
+    pub sha256: String,
+}
+
+/// What says where and when, and is no part of the id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Local {
+    pub built_at: String,
+    /// Where the inputs were.
+    pub data: PathBuf,
+    /// The encoder's folder.
+    pub encoder: PathBuf,
+}
+
+/// A manifest with what stands beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ManifestFile {
+    pub manifest: Manifest,
+    pub local: Local,
+    /// 64 hexadecimal digits.
+    pub id: String,
+}
+
+impl ManifestFile {
+    /// Reads `corpus.toml`, or the plan of a build.
+    ///
+    /// # Errors
+    /// It is damaged, or newer than this program.
+    pub fn read(path: &Path) -> Result<ManifestFile, CorpusError> {
+        let text = fs_err::read_to_string(path)?;
+        let damaged = |problem: String| CorpusError::Damaged { path: path.to_owned(), problem };
+        let (body, local) = text
+            .rsplit_once(LOCAL)
+            .ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
+        let schema: Schema =
+            toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
+        if schema.schema > SCHEMA {
+            let (found, known) = (schema.schema, SCHEMA);
+            return Err(CorpusError::Newer { path: path.to_owned(), found, known });
+        }
+        let manifest =
+            toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
+        let local = toml::from_str(local).map_err(|error| damaged(error.message().to_owned()))?;
+        Ok(ManifestFile { manifest, local, id: sha256(body) })
+    }
+
+    pub fn new(manifest: Manifest, local: Local) -> Result<ManifestFile, CorpusError> {
+        let body = body(&manifest)?;
+        Ok(ManifestFile { manifest, local, id: sha256(body) })
+    }
+
+    /// As it stands on disk.
+    pub fn text(&self) -> Result<String, CorpusError> {
+        let local = toml::to_string(&self.local).map_err(std::io::Error::other)?;
+        Ok(format!("{}{LOCAL}{local}", body(&self.manifest)?))
+    }
+}
+
+fn body(manifest: &Manifest) -> Result<String, CorpusError> {
+    Ok(toml::to_string(manifest).map_err(std::io::Error::other)?)
+}
+
+/// What is read before the rest may be understood.
+#[derive(Deserialize)]
+struct Schema {
+    schema: u32,
+}
