@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::diagnosis::{Blame, Diagnosis};
+use crate::encoder::EncoderError;
+use crate::hub::HubError;
 
 #[derive(Debug, Error)]
 pub enum CorpusError {
@@ -49,6 +51,13 @@ pub enum CorpusError {
     UnknownSource { label: String, known: String },
     #[error("the corpus at {} has no {what}", path.display())]
     Lacks { path: PathBuf, what: &'static str, hint: &'static str },
+    /// Where a build was told to stop.
+    #[error("the build was stopped")]
+    Stopped,
+    #[error(transparent)]
+    Encoder(#[from] EncoderError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
     /// The message names the path.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -58,6 +67,9 @@ impl Diagnosis for CorpusError {
     fn blame(&self) -> Blame {
         match self {
             CorpusError::Io(error) => error.blame(),
+            CorpusError::Encoder(error) => error.blame(),
+            CorpusError::Hub(error) => error.blame(),
+            CorpusError::Stopped => Blame::Interrupted,
             CorpusError::ChangedInput { .. }
             | CorpusError::NoCorpus { .. }
             | CorpusError::NoInput { .. }
@@ -89,6 +101,8 @@ impl Diagnosis for CorpusError {
             CorpusError::Differs { hint, .. } | CorpusError::Lacks { hint, .. } => hint,
             CorpusError::Input { hint, .. } => return hint.clone(),
             CorpusError::Io(error) => return error.hint(),
+            CorpusError::Encoder(error) => return error.hint(),
+            CorpusError::Hub(error) => return error.hint(),
             _ => return None,
         };
         Some(hint.to_owned())

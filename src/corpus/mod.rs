@@ -8,6 +8,7 @@ pub mod description;
 mod error;
 pub mod formats;
 pub mod overlap;
+pub mod postings;
 pub mod split;
 pub mod store;
 pub mod verify;

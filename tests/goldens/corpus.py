@@ -1,13 +1,16 @@
-"""Texts and the chunks that LangChain's recursive splitter makes of them: corpus/split.json.
+"""Texts and the chunks that LangChain's recursive splitter makes of them: corpus/split.json. BM25 scores by rank-bm25:
+corpus/bm25.json, and of MedQuAD, where WARDROUND_DATA is set, corpus/bm25_medquad.json.
 
-pip install langchain-text-splitters==0.0.1
+pip install langchain-text-splitters==0.0.1 rank-bm25==0.2.2
 """
 
 import json
+import os
 import pathlib
 import random
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from rank_bm25 import BM25Okapi
 
 WORDS = """fever cough the patient was given aspirin 500 mg twice a day and then discharged home with
 amoxicillin-clavulanate because of otitis media; however pneumonia (left lower lobe) had not been excluded by X-ray
@@ -24,7 +27,53 @@ def draw(numbers, length):
     return start + text
 
 
+FOLDER = pathlib.Path(__file__).parent / "corpus"
+QUERIES = ["fever and cough", "amoxicillin 500 mg twice a day", "the the patient", "naïve 肺炎 unknownword"]
+QUESTIONS = [
+    "What is the relationship between Noonan syndrome and polycystic renal disease?",
+    "hereditary spherocytosis treatment",
+    "Is the mutation G12D of KRAS inherited?",
+    "what are the the symptoms of h pylori",
+]
+
+
+def words(text):
+    return "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
+
+
+def bm25():
+    numbers = random.Random(7)
+    texts = [draw(numbers, numbers.randrange(1, 300)).strip() for _ in range(60)]
+    model = BM25Okapi([words(text) for text in texts])
+    queries = [{"query": query, "scores": model.get_scores(words(query)).tolist()} for query in QUERIES]
+    write("bm25.json", {"texts": texts, "queries": queries})
+
+
+def bm25_medquad(data):
+    """The best ten of the chunks of MedQuAD at 1000/200, question and chunk together."""
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
+    chunks = []
+    for line in (data / "corpus/medquad.jsonl").open(encoding="utf-8"):
+        row = json.loads(line)
+        chunks += [words(row["question"]) + words(chunk) for chunk in splitter.split_text(row["answer"])]
+    model = BM25Okapi(chunks)
+    queries = []
+    for query in QUESTIONS:
+        scores = model.get_scores(words(query))
+        best = sorted(range(len(chunks)), key=lambda chunk: (-scores[chunk], chunk))[:10]
+        queries.append({"query": query, "best": [[chunk, scores[chunk]] for chunk in best]})
+    write("bm25_medquad.json", {"chunks": len(chunks), "queries": queries})
+
+
+def write(name, value):
+    (FOLDER / name).write_text(json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def main():
+    FOLDER.mkdir(exist_ok=True)
+    bm25()
+    if "WARDROUND_DATA" in os.environ:
+        bm25_medquad(pathlib.Path(os.environ["WARDROUND_DATA"]))
     numbers = random.Random(20240601)
     cases = []
     for index in range(500):
@@ -33,10 +82,8 @@ def main():
         text = draw(numbers, length)
         splitter = RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=overlap)
         cases.append({"size": size, "overlap": overlap, "text": text, "chunks": splitter.split_text(text)})
-    path = pathlib.Path(__file__).parent / "corpus" / "split.json"
-    path.parent.mkdir(exist_ok=True)
     lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases)
-    path.write_text(f"[\n{lines}\n]\n")
+    (FOLDER / "split.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ pub struct Manifest {
 }
 
 /// How vectors are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorForm {
     pub dtype: VectorType,
@@ -64,6 +64,9 @@ pub struct VectorForm {
     pub full_dims: Option<usize>,
     /// Whether vectors have length 1.
     pub normalised: bool,
+    /// Of vectors kept as bytes: the share of the 50 best chunks that f16 finds too, over up to 1,000 chunks as queries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap_at_50: Option<f64>,
 }
 
 /// A source and what came of it.

@@ -1,0 +1,178 @@
+//! Sources to chunks, in the order of the description: always the same chunks from the same inputs.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::rc::Rc;
+
+use sha2::{Digest, Sha256};
+
+use crate::corpus::CorpusError;
+use crate::corpus::formats::{self, Form, Record};
+use crate::corpus::store::manifest::BuiltSource;
+use crate::text::strip;
+
+/// A chunk before it has a number.
+#[derive(Clone, Debug)]
+pub struct NewChunk {
+    pub document: Rc<NewDocument>,
+    /// Whether it is the first of this document's record.
+    pub is_first: bool,
+    pub paragraph: u32,
+    pub source: u16,
+    pub text: String,
+}
+
+/// What is known of a document under one title.
+#[derive(Clone, Debug, Default)]
+pub struct NewDocument {
+    pub id: String,
+    pub title: String,
+    pub url: String,
+    pub date: String,
+}
+
+/// What comes of the inputs, one after another.
+pub enum Read {
+    Chunk(NewChunk),
+    /// `LABEL/DOCUMENT` of a document without text.
+    Empty(String),
+}
+
+/// Reads every source and hands on what comes of it; counts go to `sources`. `limit` is the number of documents of a
+/// source at most.
+///
+/// # Errors
+/// An input that is none, two documents of one id, and what `act` refuses.
+pub fn read_sources(
+    sources: &mut [BuiltSource],
+    data: &Path,
+    limit: Option<usize>,
+    act: &mut dyn FnMut(Read) -> Result<(), CorpusError>,
+) -> Result<(), CorpusError> {
+    for (number, source) in sources.iter_mut().enumerate() {
+        let description = source.description.clone();
+        let mut reading = Reading {
+            source,
+            number: number as u16,
+            ids: HashSet::new(),
+            current: None,
+            limit: limit.unwrap_or(usize::MAX),
+            act: &mut *act,
+        };
+        for path in formats::inputs(&description, data)? {
+            for record in formats::records(&description, &path, data)? {
+                if !reading.take(record?)? {
+                    break;
+                }
+            }
+        }
+        reading.close()?;
+    }
+    Ok(())
+}
+
+struct Reading<'a> {
+    source: &'a mut BuiltSource,
+    number: u16,
+    /// Half of each id's sum: enough to tell any two apart.
+    ids: HashSet<u128>,
+    current: Option<Current>,
+    limit: usize,
+    act: &'a mut dyn FnMut(Read) -> Result<(), CorpusError>,
+}
+
+/// The document at hand.
+struct Current {
+    document: Rc<NewDocument>,
+    /// Whether the record of this title has a chunk.
+    is_begun: bool,
+    /// Of the whole document.
+    chunks: u32,
+}
+
+impl Reading<'_> {
+    /// `false` where the source has given as many documents as are wanted.
+    fn take(&mut self, record: Record) -> Result<bool, CorpusError> {
+        let Record { id, title, url, date, text, form } = record;
+        let is_new = match form {
+            Form::Whole => true,
+            Form::More => false,
+            Form::Passage { is_first, .. } => is_first,
+        };
+        if is_new {
+            self.close()?;
+            if self.source.documents as usize >= self.limit {
+                return Ok(false);
+            }
+        }
+        match form {
+            Form::Whole => self.expect_new(&id, None)?,
+            Form::Passage { paragraph, .. } => self.expect_new(&id, Some(paragraph))?,
+            Form::More => {}
+        }
+        let document = NewDocument { id, title, url, date };
+        match &mut self.current {
+            Some(current) if current.document.title == document.title => {}
+            Some(current) => (current.document, current.is_begun) = (Rc::new(document), false),
+            None => {
+                self.current = Some(Current { document: Rc::new(document), is_begun: false, chunks: 0 });
+            }
+        }
+        match form {
+            Form::Passage { paragraph, .. } => match strip(&text).is_empty() {
+                true => {}
+                false => self.chunk(text, Some(paragraph))?,
+            },
+            Form::Whole | Form::More => {
+                for chunk in self.source.description.splitter().split(&text) {
+                    self.chunk(chunk.to_owned(), None)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn chunk(&mut self, text: String, paragraph: Option<u32>) -> Result<(), CorpusError> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        let chunk = NewChunk {
+            document: Rc::clone(&current.document),
+            is_first: !current.is_begun,
+            paragraph: paragraph.unwrap_or(current.chunks),
+            source: self.number,
+            text,
+        };
+        current.is_begun = true;
+        current.chunks += 1;
+        self.source.chunks += 1;
+        self.source.text_bytes += chunk.text.len() as u64;
+        (self.act)(Read::Chunk(chunk))
+    }
+
+    /// The document at hand is over.
+    fn close(&mut self) -> Result<(), CorpusError> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        if current.chunks > 0 {
+            self.source.documents += 1;
+            return Ok(());
+        }
+        self.source.empty += 1;
+        let label = &self.source.description.label;
+        (self.act)(Read::Empty(format!("{label}/{}", current.document.id)))
+    }
+
+    fn expect_new(&mut self, id: &str, paragraph: Option<u32>) -> Result<(), CorpusError> {
+        let name = match paragraph {
+            None => id.to_owned(),
+            Some(paragraph) => format!("{id}#{paragraph}"),
+        };
+        let sum = Sha256::digest(&name);
+        let half = sum.first_chunk().copied().unwrap_or_default();
+        match self.ids.insert(u128::from_le_bytes(half)) {
+            true => Ok(()),
+            false => {
+                let label = self.source.description.label.clone();
+                Err(CorpusError::RepeatedId { label, id: name })
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The files of a corpus while it grows: segments are appended whole, made durable, and then counted in `build.jsonl`.
+
+use std::collections::BTreeMap;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::{File, OpenOptions};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::corpus::CorpusError;
+use crate::corpus::store::layout::{
+    CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, FULL_VECTORS, HEADER_BYTES, SCALES, SEGMENTS,
+    TEXTS, VECTORS, VectorHeader,
+};
+use crate::corpus::store::manifest::VectorForm;
+use crate::digest::sha256;
+use crate::ops::vectors::VectorType;
+
+use super::reading::NewChunk;
+
+/// Vectors in f16 beside those in bytes, until the build is over.
+pub const EXACT: &str = "exact.bin";
+
+/// A line of `build.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentLine {
+    pub segment: u64,
+    /// Chunks up to its end.
+    pub chunks: u64,
+    /// Records of documents up to its end.
+    pub documents: u64,
+    /// Of each file, where the segment ends and the SHA-256 of its part.
+    pub files: BTreeMap<String, SegmentPart>,
+    /// Documents without text that were met before its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty: Vec<String>,
+}
+
+/// A segment's part of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentPart {
+    pub end: u64,
+    pub sha256: String,
+}
+
+/// The files, open for appending.
+pub struct Segments {
+    directory: PathBuf,
+    form: VectorForm,
+    files: BTreeMap<&'static str, File>,
+    log: File,
+    ends: BTreeMap<&'static str, u64>,
+    pub segments: u64,
+    pub chunks: u64,
+    pub documents: u64,
+    /// Documents without text that are listed.
+    pub empty: usize,
+}
+
+/// A vector's matrix: its file, how its numbers are kept and how many there are.
+struct Matrix {
+    name: &'static str,
+    kind: VectorType,
+    dims: usize,
+}
+
+fn matrices(form: VectorForm) -> Vec<Matrix> {
+    let VectorForm { dtype, dims, full_dims, .. } = form;
+    let mut matrices = vec![Matrix { name: VECTORS, kind: dtype, dims }];
+    matrices.extend(full_dims.map(|dims| Matrix { name: FULL_VECTORS, kind: VectorType::F16, dims }));
+    if dtype == VectorType::I8 {
+        matrices.push(Matrix { name: EXACT, kind: VectorType::F16, dims });
+    }
+    matrices
+}
+
+impl Segments {
+    /// Opens the files at the end of the last whole segment; what was written after it goes.
+    ///
+    /// # Errors
+    /// A file is shorter than its segments; `build.jsonl` is damaged.
+    pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, CorpusError> {
+        let lines = read_lines(&directory.join(SEGMENTS))?;
+        let last = lines.last();
+        let matrices = matrices(form);
+        let mut names = vec![TEXTS, CHUNKS, DOCUMENTS];
+        names.extend(matrices.iter().map(|matrix| matrix.name));
+        names.extend((form.dtype == VectorType::I8).then_some(SCALES));
+        let (mut files, mut ends) = (BTreeMap::new(), BTreeMap::new());
+        for name in names {
+            let path = directory.join(name);
+            let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+            let matrix = matrices.iter().find(|matrix| matrix.name == name);
+            let first = if matrix.is_some() { HEADER_BYTES as u64 } else { 0 };
+            let end = last.and_then(|line| line.files.get(name)).map_or(first, |part| part.end);
+            let found = file.metadata()?.len();
+            if last.is_some() && found < end {
+                return Err(CorpusError::Size { path, expected: end, found });
+            }
+            file.set_len(end)?;
+            if let (Some(matrix), None) = (matrix, last) {
+                file.write_all(&header(matrix, 0))?;
+            }
+            file.seek(SeekFrom::End(0))?;
+            files.insert(name, file);
+            ends.insert(name, end);
+        }
+        let mut text = String::new();
+        for line in &lines {
+            text += &line_text(line)?;
+        }
+        let path = directory.join(SEGMENTS);
+        let mut log = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        log.set_len(text.len() as u64)?;
+        log.seek(SeekFrom::End(0))?;
+        Ok(Segments {
+            directory: directory.to_owned(),
+            form,
+            files,
+            log,
+            ends,
+            segments: lines.len() as u64,
+            chunks: last.map_or(0, |line| line.chunks),
+            documents: last.map_or(0, |line| line.documents),
+            empty: lines.iter().map(|line| line.empty.len()).sum(),
+        })
+    }
+
+    /// Appends a segment and makes it durable. `vectors` are at the width of the encoder.
+    ///
+    /// # Errors
+    /// A vector that cannot be kept; the disk is full, and then the segment is not counted.
+    pub fn append(
+        &mut self,
+        chunks: &[NewChunk],
+        vectors: &[Vec<f32>],
+        empty: Vec<String>,
+    ) -> Result<(), CorpusError> {
+        let mut parts: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
+        for name in self.files.keys() {
+            parts.insert(name, Vec::new());
+        }
+        let mut add = |name: &'static str, bytes: &[u8]| {
+            parts.entry(name).or_default().extend_from_slice(bytes);
+        };
+        let mut offset = self.ends.get(TEXTS).copied().unwrap_or_default();
+        let mut documents = self.documents;
+        for chunk in chunks {
+            if chunk.is_first {
+                let document = &chunk.document;
+                let mut record = Vec::new();
+                let (id, title) = (&*document.id, &*document.title);
+                DocumentRecord { id, title, url: &document.url, date: &document.date }
+                    .append(&mut record);
+                add(DOCUMENTS, &record);
+                documents += 1;
+            }
+            let sum = Sha256::digest(&chunk.text);
+            let record = ChunkRecord {
+                offset,
+                length: chunk.text.len() as u32,
+                document: documents.saturating_sub(1) as u32,
+                paragraph: chunk.paragraph,
+                source: chunk.source,
+                flags: 0,
+                sum: sum.first_chunk().copied().unwrap_or_default(),
+            };
+            add(CHUNKS, &record.to_bytes());
+            add(TEXTS, chunk.text.as_bytes());
+            offset += chunk.text.len() as u64;
+        }
+        for matrix in matrices(self.form) {
+            let (mut rows, mut scales) = (Vec::new(), Vec::new());
+            for (chunk, vector) in chunks.iter().zip(vectors) {
+                let vector = cut(vector, matrix.dims, self.form.normalised);
+                let kept = matrix.kind.append(&vector, &mut rows, &mut scales);
+                kept.map_err(|problem| CorpusError::Vector {
+                    chunk: format!("{}#{}", chunk.document.id, chunk.paragraph),
+                    problem: problem.to_owned(),
+                })?;
+            }
+            add(matrix.name, &rows);
+            if !scales.is_empty() {
+                add(SCALES, &scales);
+            }
+        }
+        let mut files = BTreeMap::new();
+        for (name, bytes) in &parts {
+            if let (Some(file), Some(end)) = (self.files.get_mut(name), self.ends.get_mut(name)) {
+                file.write_all(bytes)?;
+                file.sync_data()?;
+                *end += bytes.len() as u64;
+                files.insert((*name).to_owned(), SegmentPart { end: *end, sha256: sha256(bytes) });
+            }
+        }
+        self.chunks += chunks.len() as u64;
+        self.documents = documents;
+        let line = SegmentLine {
+            segment: self.segments,
+            chunks: self.chunks,
+            documents,
+            files,
+            empty,
+        };
+        self.log.write_all(line_text(&line)?.as_bytes())?;
+        self.log.sync_data()?;
+        self.segments += 1;
+        Ok(())
+    }
+
+    /// Writes the number of rows into the headers.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn finish(mut self) -> Result<(), CorpusError> {
+        for matrix in matrices(self.form) {
+            if let Some(file) = self.files.get_mut(matrix.name) {
+                file.seek(SeekFrom::Start(0))?;
+                file.write_all(&header(&matrix, self.chunks))?;
+                file.sync_all()?;
+            }
+        }
+        Ok(File::open(&self.directory)?.sync_all()?)
+    }
+}
+
+fn header(matrix: &Matrix, rows: u64) -> [u8; HEADER_BYTES] {
+    VectorHeader { kind: matrix.kind, dims: matrix.dims as u32, rows }.to_bytes()
+}
+
+/// The first `dims` numbers, at length 1 again where the whole is.
+pub fn cut(vector: &[f32], dims: usize, is_normalised: bool) -> Vec<f32> {
+    let mut vector = vector.to_vec();
+    if dims < vector.len() {
+        vector.truncate(dims);
+        if is_normalised {
+            let length = vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt();
+            if length > 0.0 {
+                vector.iter_mut().for_each(|number| *number = (f64::from(*number) / length) as f32);
+            }
+        }
+    }
+    vector
+}
+
+fn line_text(line: &SegmentLine) -> Result<String, CorpusError> {
+    Ok(format!("{}\n", serde_json::to_string(line).map_err(std::io::Error::from)?))
+}
+
+/// The lines of `build.jsonl`; a last one that was cut short does not count.
+///
+/// # Errors
+/// A line that is none.
+pub fn read_lines(path: &Path) -> Result<Vec<SegmentLine>, CorpusError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs_err::read_to_string(path)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    let read = |(index, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| CorpusError::Damaged {
+            path: path.to_owned(),
+            problem: format!("line {}: {error}", index + 1),
+        })
+    };
+    whole.lines().enumerate().map(read).collect()
+}

@@ -1,0 +1,226 @@
+//! Making `bm25.bin` in memory that does not grow with the corpus: sorted runs of chunks on disk, merged once.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::File;
+
+use super::{HEADER_BYTES, MAGIC, Term, idf, read_number, words, write_number};
+use crate::corpus::CorpusError;
+use crate::corpus::store::layout::{
+    CHUNK_BYTES, CHUNKS, ChunkRecord, DOCUMENTS, DocumentRecord, POSTINGS, TEXTS,
+};
+use crate::ops::mapped::MappedFile;
+
+/// Chunks of a run.
+const RUN: usize = 1 << 16;
+/// Where runs lie until they are merged.
+const FOLDER: &str = "bm25.runs";
+
+/// Makes the postings of a corpus whose texts are whole: of title and text of each chunk.
+///
+/// # Errors
+/// Files that contradict each other; a full disk.
+pub fn write(directory: &Path, chunks: usize) -> Result<(), CorpusError> {
+    let map = |name: &str| MappedFile::open(&directory.join(name));
+    let (texts, records, documents) = (map(TEXTS)?, map(CHUNKS)?, map(DOCUMENTS)?);
+    let folder = directory.join(FOLDER);
+    if folder.exists() {
+        fs_err::remove_dir_all(&folder)?;
+    }
+    fs_err::create_dir_all(&folder)?;
+    let mut runs = Runs::new(folder.clone(), RUN);
+    // Documents come in the order of their chunks.
+    let (mut at, mut next, mut title) = (0, 0, String::new());
+    let damaged = |name: &str| CorpusError::Damaged {
+        path: directory.join(name),
+        problem: "it contradicts chunks.bin".to_owned(),
+    };
+    for (number, bytes) in records.as_chunks::<CHUNK_BYTES>().0.iter().take(chunks).enumerate() {
+        let record = ChunkRecord::from_bytes(bytes);
+        while next <= u64::from(record.document) {
+            let read = DocumentRecord::read(&documents[at..]);
+            let (document, length) = read.ok_or_else(|| damaged(DOCUMENTS))?;
+            document.title.clone_into(&mut title);
+            (at, next) = (at + length, next + 1);
+        }
+        let start = record.offset as usize;
+        let text = texts.get(start..start.saturating_add(record.length as usize));
+        let text = text.and_then(|text| std::str::from_utf8(text).ok());
+        let text = text.ok_or_else(|| damaged(TEXTS))?;
+        runs.add(number as u32, words(&title).chain(words(text)))?;
+    }
+    runs.merge(&directory.join(POSTINGS))?;
+    Ok(fs_err::remove_dir_all(&folder)?)
+}
+
+/// Postings that wait to be merged.
+pub struct Runs {
+    folder: PathBuf,
+    /// Chunks of a run.
+    size: usize,
+    lengths: Vec<u32>,
+    /// Of the run at hand: chunk and frequency.
+    lists: BTreeMap<String, Vec<(u32, u32)>>,
+    waiting: usize,
+    runs: usize,
+}
+
+impl Runs {
+    pub fn new(folder: PathBuf, size: usize) -> Runs {
+        Runs { folder, size, lengths: Vec::new(), lists: BTreeMap::new(), waiting: 0, runs: 0 }
+    }
+
+    /// Takes the words of the next chunk.
+    ///
+    /// # Errors
+    /// A run cannot be written.
+    pub fn add(
+        &mut self,
+        chunk: u32,
+        words: impl Iterator<Item = String>,
+    ) -> Result<(), CorpusError> {
+        let mut length = 0;
+        for word in words {
+            length += 1;
+            let list = self.lists.entry(word).or_default();
+            match list.last_mut() {
+                Some((last, frequency)) if *last == chunk => *frequency += 1,
+                _ => list.push((chunk, 1)),
+            }
+        }
+        self.lengths.push(length);
+        self.waiting += 1;
+        match self.waiting == self.size {
+            true => self.close_run(),
+            false => Ok(()),
+        }
+    }
+
+    fn close_run(&mut self) -> Result<(), CorpusError> {
+        let mut file = BufWriter::new(File::create(self.folder.join(self.runs.to_string()))?);
+        for (word, list) in std::mem::take(&mut self.lists) {
+            let mut bytes = Vec::new();
+            for (chunk, frequency) in list {
+                write_number(u64::from(chunk), &mut bytes);
+                write_number(u64::from(frequency), &mut bytes);
+            }
+            file.write_all(&(word.len() as u32).to_le_bytes())?;
+            file.write_all(&(bytes.len() as u32).to_le_bytes())?;
+            file.write_all(word.as_bytes())?;
+            file.write_all(&bytes)?;
+        }
+        file.into_inner().map_err(|error| error.into_error())?.sync_data()?;
+        (self.waiting, self.runs) = (0, self.runs + 1);
+        Ok(())
+    }
+
+    /// Writes the file of all runs.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn merge(mut self, to: &Path) -> Result<(), CorpusError> {
+        if self.waiting > 0 {
+            self.close_run()?;
+        }
+        let mut readers = Vec::new();
+        for run in 0..self.runs {
+            readers.push(RunReader(BufReader::new(File::open(self.folder.join(run.to_string()))?)));
+        }
+        let part = |name: &str| self.folder.join(name);
+        let mut terms = BufWriter::new(File::create(part("terms"))?);
+        let mut names = BufWriter::new(File::create(part("names"))?);
+        let mut lists = BufWriter::new(File::create(part("lists"))?);
+        let (mut count, mut name, mut list, mut idf_sum) = (0_u64, 0, 0, 0.0);
+        // The least word first, and of equal words the earliest run.
+        let mut heads = BinaryHeap::new();
+        for (run, reader) in readers.iter_mut().enumerate() {
+            heads.extend(reader.next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
+        }
+        while let Some(Reverse((word, run, bytes))) = heads.pop() {
+            let mut parts = vec![bytes];
+            heads.extend(readers[run].next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
+            while let Some(Reverse((_, run, bytes))) = heads.pop_if_word(&word) {
+                parts.push(bytes);
+                heads.extend(readers[run].next()?.map(|(word, bytes)| Reverse((word, run, bytes))));
+            }
+            let (mut merged, mut last, mut chunks) = (Vec::new(), 0, 0);
+            for part in &parts {
+                let mut rest = &**part;
+                while let (Some(chunk), Some(frequency)) =
+                    (read_number(&mut rest), read_number(&mut rest))
+                {
+                    write_number(chunk - last, &mut merged);
+                    write_number(frequency, &mut merged);
+                    (last, chunks) = (chunk, chunks + 1);
+                }
+            }
+            terms.write_all(&Term { name, list, name_length: word.len(), chunks }.to_bytes())?;
+            names.write_all(&word)?;
+            lists.write_all(&merged)?;
+            (name, list, count) = (name + word.len(), list + merged.len(), count + 1);
+            idf_sum += idf(self.lengths.len(), chunks);
+        }
+        for file in [&mut terms, &mut names, &mut lists] {
+            file.flush()?;
+        }
+        let total: u64 = self.lengths.iter().map(|length| u64::from(*length)).sum();
+        let mut header = [0; HEADER_BYTES];
+        header[..8].copy_from_slice(MAGIC);
+        let mean_idf: f64 = idf_sum / count.max(1) as f64;
+        let numbers =
+            [self.lengths.len() as u64, count, name as u64, total, mean_idf.to_bits()];
+        for (field, number) in header[8..].chunks_mut(8).zip(numbers) {
+            field.copy_from_slice(&number.to_le_bytes());
+        }
+        let mut file = BufWriter::new(File::create(to)?);
+        file.write_all(&header)?;
+        for length in &self.lengths {
+            file.write_all(&length.to_le_bytes())?;
+        }
+        for name in ["terms", "names", "lists"] {
+            std::io::copy(&mut File::open(part(name))?, &mut file)?;
+        }
+        Ok(file.into_inner().map_err(|error| error.into_error())?.sync_all()?)
+    }
+}
+
+/// A run's words in order.
+struct RunReader(BufReader<File>);
+
+impl RunReader {
+    /// The next word with its list.
+    fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, CorpusError> {
+        let mut lengths = [0; 8];
+        match self.0.read_exact(&mut lengths) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        let length = |at: usize| {
+            u32::from_le_bytes([0, 1, 2, 3].map(|byte| lengths[at + byte])) as usize
+        };
+        let (mut word, mut list) = (vec![0; length(0)], vec![0; length(4)]);
+        self.0.read_exact(&mut word)?;
+        self.0.read_exact(&mut list)?;
+        Ok(Some((word, list)))
+    }
+}
+
+/// A run's head: word, run, list; the least comes out first.
+type Heads = BinaryHeap<Reverse<(Vec<u8>, usize, Vec<u8>)>>;
+
+trait PopWord {
+    fn pop_if_word(&mut self, word: &[u8]) -> Option<Reverse<(Vec<u8>, usize, Vec<u8>)>>;
+}
+
+impl PopWord for Heads {
+    /// The first head, where it is of this word.
+    fn pop_if_word(&mut self, word: &[u8]) -> Option<Reverse<(Vec<u8>, usize, Vec<u8>)>> {
+        match self.peek() {
+            Some(Reverse((next, ..))) if next == word => self.pop(),
+            _ => None,
+        }
+    }
+}
