@@ -35,6 +35,7 @@ pub mod bench;
 pub mod chat;
 pub mod cli;
 pub mod console;
+pub mod corpus;
 pub mod data;
 pub mod diagnosis;
 pub mod digest;

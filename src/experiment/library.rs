@@ -12,7 +12,7 @@ use super::spec::Spec;
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::ops::Device;
-use crate::retrieval::{self, Retrieve, RetrieverOptions, Searched};
+use crate::retrieval::{self, Refinement, Retrieve, RetrieverOptions, Searched};
 
 /// Characters that one token stands for in English prose, and what a prompt needs beside them; a longer prompt than computed by it
 /// ends its item with an error, cut is nothing.
@@ -84,8 +84,8 @@ impl Libraries {
     /// The library of these options; an equal one of another run, where there is one.
     fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Library>, Failure> {
         let names = |options: &RetrieverOptions| {
-            let RetrieverOptions { corpora, sources, rerank, reranker, device: _ } = options;
-            (corpora.clone(), sources.clone(), *rerank, reranker.clone())
+            let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } = options;
+            (corpora.clone(), sources.clone(), *rerank, reranker.clone(), refinement.clone())
         };
         let wanted = names(&options);
         if let Some(known) = self.0.iter().find(|library| names(&library.options) == wanted) {
@@ -155,6 +155,7 @@ impl Spec {
             sources: spec.sources.clone(),
             rerank: search.rerank,
             reranker: spec.reranker.clone(),
+            refinement: Refinement::default(),
             device: device.ok_or_else(none)?,
         })?))
     }

@@ -3,6 +3,12 @@
 #[cfg(test)]
 pub mod scripted;
 
+mod fuse;
+mod library;
+mod order;
+mod retriever;
+mod search;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnosis::Failure;
 use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes};
+
+pub use retriever::Retriever;
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +89,22 @@ pub struct RetrieverOptions {
     pub rerank: Rerank,
     /// The folder of a reranker's checkpoint; needed where `rerank` is [`Rerank::CrossEncoder`].
     pub reranker: Option<PathBuf>,
+    pub refinement: Refinement,
     /// Where queries are encoded and passages reranked.
     pub device: Device,
+}
+
+/// What is done beside the search of the papers; off by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refinement {
+    /// The encoder's folder, where it is another than the corpus was built with.
+    pub encoder: Option<PathBuf>,
+    /// Words are searched by BM25 too, and the two orders fused by their ranks.
+    pub hybrid: bool,
+    /// Of chunks of one document that overlap by 150 characters or more, only the better one is shown.
+    pub dedup: bool,
+    /// Documents dated before this day, or not dated at all, are left out.
+    pub newer_than: Option<String>,
 }
 
 /// What a retriever of these options would search, from the corpora's descriptions alone: no vector is read, no model loaded.
@@ -90,8 +112,7 @@ pub struct RetrieverOptions {
 /// # Errors
 /// A directory that is no corpus; corpora of several encoders; a source that none of them has; no reranker where one is needed.
 pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
-    let name = options.corpora.first().map(|path| path.display().to_string()).unwrap_or_default();
-    Err(Failure::usage(format!("{name}: this version opens no corpus"), "take a later version"))
+    Ok(library::Library::open(options)?.searched)
 }
 
 /// Opens the corpora, loads the models and starts what answers.
@@ -99,6 +120,5 @@ pub fn describe(options: &RetrieverOptions) -> Result<Searched, Failure> {
 /// # Errors
 /// As [`describe`]; a model that cannot be loaded.
 pub fn open(options: RetrieverOptions) -> Result<Arc<dyn Retrieve>, Failure> {
-    describe(&options)?;
-    Err(Failure::usage("this version opens no corpus".to_owned(), "take a later version"))
+    Ok(Arc::new(Retriever::open(&options)?))
 }

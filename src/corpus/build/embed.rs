@@ -1,7 +1,12 @@
 //! What makes vectors of chunks: an encoder, or something predictable in tests.
 
+use std::path::Path;
+
 use crate::corpus::CorpusError;
-use crate::encoder::{Document, Encoder};
+use crate::corpus::store::manifest::ManifestFile;
+use crate::encoder::{Document, Embedded, Encoder, EncoderOptions};
+use crate::hub::Card;
+use crate::ops::{Device, Quantisation};
 
 /// Texts to vectors, each a function of its own text alone.
 pub trait Embed {
@@ -22,6 +27,12 @@ pub trait Embed {
     /// # Errors
     /// The machine fails.
     fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError>;
+
+    /// `[queries][width]`, and whether a query was cut.
+    ///
+    /// # Errors
+    /// The machine fails.
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError>;
 }
 
 impl Embed for Encoder {
@@ -40,4 +51,32 @@ impl Embed for Encoder {
     fn embed(&self, documents: &[Document<'_>]) -> Result<Vec<Vec<f32>>, CorpusError> {
         Ok(self.embed_documents(documents)?)
     }
+
+    fn embed_queries(&self, queries: &[&str]) -> Result<Embedded, CorpusError> {
+        Ok(Encoder::embed_queries(self, queries)?)
+    }
+}
+
+/// How a folder is opened: by the card that its name, or the name recorded of it, is of.
+pub fn encoder_options(directory: &Path, name: Option<&str>, device: Device) -> EncoderOptions {
+    let folder = directory.file_name().unwrap_or_default().to_string_lossy();
+    let card = name.and_then(Card::find).or_else(|| Card::find(&folder));
+    EncoderOptions { card, ..EncoderOptions::new(directory, device) }
+}
+
+/// How the encoder of a corpus is opened again: as its identity says.
+pub fn encoder_of(file: &ManifestFile, directory: Option<&Path>, device: Device) -> EncoderOptions {
+    let identity = &file.manifest.encoder;
+    let text = |key: &str| identity.get(key).and_then(toml::Value::as_str);
+    let number = |key: &str| identity.get(key).and_then(toml::Value::as_integer);
+    let directory = directory.unwrap_or(&file.local.encoder);
+    let mut options = encoder_options(directory, text("name"), device);
+    let quantisation = Quantisation::ALL.into_iter().find(|kind| Some(kind.name()) == text("quantisation"));
+    options.quantisation = quantisation.unwrap_or_default();
+    if let Some(Ok(dtype)) = text("dtype").map(str::parse) {
+        options.dtype = dtype;
+    }
+    options.dims = number("dims").map(|dims| dims as usize);
+    options.max_tokens = number("document_tokens").map(|tokens| tokens as usize);
+    options
 }

@@ -54,10 +54,10 @@ pub fn estimate(options: &BuildOptions, encoder: &dyn Embed) -> Result<Estimate,
         // Each chunk is as likely to be in the sample.
         let at = if kept.len() < SAMPLE { kept.len() } else { random.below(chunks) as usize };
         let one = (chunk.document.title.clone(), chunk.text);
-        match kept.get_mut(at) {
-            Some(old) => *old = one,
-            None if at == kept.len() => kept.push(one),
-            None => {}
+        if at == kept.len() {
+            kept.push(one);
+        } else if let Some(old) = kept.get_mut(at) {
+            *old = one;
         }
         Ok(())
     })?;
@@ -99,7 +99,8 @@ pub fn overlap(directory: &Path, form: VectorForm, chunks: u64) -> Result<Option
         return Ok(None);
     }
     let cpu = Cpu::new(rayon::current_num_threads()).map_err(std::io::Error::other)?;
-    let all = std::slice::from_ref(&(0..chunks as usize));
+    let whole = 0..chunks as usize;
+    let all = std::slice::from_ref(&whole);
     let (mut shared, mut found) = (0, 0);
     for row in sample(chunks as usize, QUERIES, 50) {
         let vector = exact.numbers(row);

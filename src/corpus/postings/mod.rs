@@ -223,7 +223,8 @@ mod tests {
         runs.merge(&path).unwrap();
         let bytes = fs_err::read(&path).unwrap();
         let postings = Postings::open(&bytes, texts.len()).unwrap();
-        let all = std::slice::from_ref(&(0..texts.len()));
+        let whole = 0..texts.len();
+        let all = std::slice::from_ref(&whole);
         for query in golden["queries"].as_array().unwrap() {
             let expected: Vec<f64> = serde_json::from_value(query["scores"].clone()).unwrap();
             let found = postings.search(query["query"].as_str().unwrap(), all, texts.len());

@@ -1,0 +1,134 @@
+//! The corpora that a retriever searches, opened together: of one encoder, with the chunks that count.
+
+use std::ops::Range;
+
+use super::{Rerank, RetrieverOptions, Searched};
+use crate::corpus::build::expect_encoder;
+use crate::corpus::postings::Postings;
+use crate::corpus::{Corpus, CorpusError, folder_sum};
+use crate::diagnosis::Failure;
+
+/// The corpora and what is searched of them.
+pub struct Library {
+    pub shelves: Vec<Shelf>,
+    pub searched: Searched,
+}
+
+/// One corpus.
+pub struct Shelf {
+    pub corpus: Corpus,
+    /// The chunks that count, in order.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Library {
+    /// # Errors
+    /// See [`super::describe`].
+    pub fn open(options: &RetrieverOptions) -> Result<Library, Failure> {
+        let mut corpora = Vec::new();
+        for directory in &options.corpora {
+            corpora.push(Corpus::open(directory)?);
+        }
+        let Some(first) = corpora.first() else {
+            return Err(Failure::usage("there is no corpus to search", "name one with --corpus DIR"));
+        };
+        for other in &corpora[1..] {
+            expect_encoder(&first.manifest().encoder, &other.manifest().encoder)?;
+            if first.manifest().vectors.dims != other.manifest().vectors.dims {
+                return Err(CorpusError::Differs {
+                    what: "the width of vectors".to_owned(),
+                    one: first.manifest().vectors.dims.to_string(),
+                    other: other.manifest().vectors.dims.to_string(),
+                    hint: "corpora that are searched together have vectors of one width",
+                }
+                .into());
+            }
+        }
+        let reranker = match (options.rerank, &options.reranker) {
+            (Rerank::CrossEncoder, Some(directory)) => Some(folder_sum(directory)?),
+            (Rerank::CrossEncoder, None) => {
+                return Err(Failure::usage(
+                    "reranking by a cross-encoder needs one",
+                    "name its folder with --reranker DIR, or take --rerank off or embedding",
+                ));
+            }
+            (Rerank::Embedding | Rerank::Off, _) => None,
+        };
+        let mut shelves = Vec::new();
+        for corpus in corpora {
+            check(&corpus, options)?;
+            let ranges = corpus.ranges(&labels_in(&corpus, &options.sources))?;
+            let is_left_out = !options.sources.is_empty() && labels_in(&corpus, &options.sources).is_empty();
+            let ranges = if is_left_out { Vec::new() } else { ranges };
+            let ranges = match &options.refinement.newer_than {
+                Some(day) => newer(&corpus, &ranges, day)?,
+                None => ranges,
+            };
+            shelves.push(Shelf { corpus, ranges });
+        }
+        for label in &options.sources {
+            // The first corpus says what it knows where none knows the label.
+            let mut unknown = shelves.iter().map(|shelf| shelf.corpus.ranges(std::slice::from_ref(label)));
+            if unknown.all(|ranges| ranges.is_err()) {
+                shelves[0].corpus.ranges(std::slice::from_ref(label))?;
+            }
+        }
+        let longest = shelves.iter().map(|shelf| shelf.corpus.manifest().longest_chunk_chars).max();
+        let searched = Searched {
+            corpus: shelves.iter().map(|shelf| shelf.corpus.id().to_owned()).collect(),
+            sources: options.sources.clone(),
+            reranker,
+            longest_chunk_chars: longest.unwrap_or_default(),
+        };
+        Ok(Library { shelves, searched })
+    }
+}
+
+/// Whether a corpus has what the options need.
+fn check(corpus: &Corpus, options: &RetrieverOptions) -> Result<(), CorpusError> {
+    if options.rerank == Rerank::Embedding {
+        corpus.full_vectors()?;
+    }
+    if options.refinement.hybrid {
+        let postings = corpus.postings().ok_or_else(|| CorpusError::Lacks {
+            path: corpus.directory().to_owned(),
+            what: "postings for words",
+            hint: "build it with --bm25, or leave --hybrid out",
+        })?;
+        Postings::open(postings, corpus.len()).ok_or_else(|| CorpusError::Damaged {
+            path: corpus.directory().join(crate::corpus::store::layout::POSTINGS),
+            problem: "it is no file of postings for this corpus".to_owned(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Of the labels, those that this corpus has: as a source's own, or as its group's.
+fn labels_in(corpus: &Corpus, labels: &[String]) -> Vec<String> {
+    let known = |label: &&String| corpus.ranges(std::slice::from_ref(*label)).is_ok();
+    labels.iter().filter(known).cloned().collect()
+}
+
+/// Of these chunks, those of documents of that day or later. Days are compared as they are written: 2020, 2020-03, 2020-03-01.
+fn newer(
+    corpus: &Corpus,
+    ranges: &[Range<usize>],
+    day: &str,
+) -> Result<Vec<Range<usize>>, Failure> {
+    let is_day = day.len() >= 4 && day.chars().all(|letter| letter.is_ascii_digit() || letter == '-');
+    if !is_day {
+        return Err(Failure::usage(format!("`{day}` is no date"), "write it as 2020-01-31"));
+    }
+    let mut newer: Vec<Range<usize>> = Vec::new();
+    for number in ranges.iter().flat_map(Clone::clone) {
+        let chunk = corpus.chunk(number)?;
+        if corpus.document(chunk.record.document)?.date < day {
+            continue;
+        }
+        match newer.last_mut().filter(|last| last.end == number) {
+            Some(last) => last.end = number + 1,
+            None => newer.push(number..number + 1),
+        }
+    }
+    Ok(newer)
+}

@@ -1,0 +1,163 @@
+//! The thread that answers searches: it owns corpora, encoder and reranker, takes what waits as one batch, and remembers
+//! what it has answered.
+
+use std::collections::HashMap;
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender};
+
+use super::library::Library;
+use super::search::Searcher;
+use super::{Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult, Searched};
+use crate::corpus::CorpusError;
+use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
+use crate::corpus::build::expect_encoder;
+use crate::diagnosis::Failure;
+use crate::encoder::{Encoder, Reranker};
+use crate::ops::{Cpu, Device};
+use crate::record::SearchTimes;
+
+/// Searches at once: a batch of them is one scan.
+const MOST: usize = 64;
+
+/// A handle on the thread; dropped, it ends.
+pub struct Retriever {
+    searched: Searched,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A request and where its result goes.
+struct Job {
+    request: SearchRequest,
+    reply: Sender<Result<SearchResult, Failure>>,
+}
+
+impl Retriever {
+    /// # Errors
+    /// See [`super::open`].
+    pub fn open(options: &RetrieverOptions) -> Result<Retriever, Failure> {
+        let library = Library::open(options)?;
+        let Some(first) = library.shelves.first() else {
+            return Err(Failure::usage("there is no corpus to search", "name one with --corpus DIR"));
+        };
+        let file = first.corpus.file();
+        let directory = options.refinement.encoder.as_deref();
+        let encoder = Encoder::open(&encoder_of(file, directory, options.device.clone()))?;
+        // Another kind of device gives the same vectors up to rounding, which is enough for queries.
+        let alike = |mut identity: toml::Table| {
+            identity.remove("device_kind");
+            identity
+        };
+        expect_encoder(&alike(file.manifest.encoder.clone()), &alike(Embed::identity(&encoder)?))?;
+        let reranker = match (options.rerank, &options.reranker) {
+            (Rerank::CrossEncoder, Some(directory)) => {
+                Some(Reranker::open(&encoder_options(directory, None, options.device.clone()))?)
+            }
+            _ => None,
+        };
+        let cpu = match &options.device {
+            Device::Cpu(cpu) => cpu.clone(),
+            other => Cpu::new(other.threads())?,
+        };
+        Retriever::start(Searcher {
+            library,
+            encoder: Box::new(encoder),
+            reranker,
+            rerank: options.rerank,
+            refinement: options.refinement.clone(),
+            cpu,
+        })
+    }
+
+    pub(super) fn start(searcher: Searcher) -> Result<Retriever, Failure> {
+        let searched = searcher.library.searched.clone();
+        let (jobs, waiting) = crossbeam_channel::unbounded();
+        let thread = thread::Builder::new().name("retriever".to_owned());
+        let thread = thread.spawn(move || answer_all(&searcher, &waiting))?;
+        Ok(Retriever { searched, jobs: Some(jobs), thread: Some(thread) })
+    }
+}
+
+impl Retrieve for Retriever {
+    fn searched(&self) -> &Searched {
+        &self.searched
+    }
+
+    fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
+        if request.query.trim().is_empty() {
+            return Ok(SearchResult::default());
+        }
+        let gone = || Failure::from(std::io::Error::other("the thread that searches has ended"));
+        let (reply, result) = crossbeam_channel::bounded(1);
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(Job { request: request.clone(), reply }).map_err(|_| gone())?;
+        result.recv().map_err(|_| gone())?
+    }
+}
+
+impl Drop for Retriever {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            // What panicked there was told to whoever waited.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a result depends on: all the rest is one retriever's own.
+type Key = (String, usize, usize);
+
+fn key(request: &SearchRequest) -> Key {
+    (request.query.clone(), request.retrieve_top_k, request.rerank_top_k)
+}
+
+fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
+    let mut known: HashMap<Key, SearchResult> = HashMap::new();
+    while let Ok(first) = waiting.recv() {
+        let mut jobs = vec![first];
+        jobs.extend(waiting.try_iter().take(MOST - 1));
+        let mut new: Vec<&SearchRequest> = Vec::new();
+        for Job { request, .. } in &jobs {
+            if !known.contains_key(&key(request)) && !new.contains(&request) {
+                new.push(request);
+            }
+        }
+        let mut fresh: HashMap<Key, Result<SearchResult, Failure>> = HashMap::new();
+        match searcher.answer(&new) {
+            Ok(results) => {
+                fresh.extend(new.iter().map(|request| key(request)).zip(results.into_iter().map(Ok)));
+            }
+            // One that fails should not fail the others: each for itself.
+            Err(_) => {
+                for request in &new {
+                    let result = searcher.answer(&[request]);
+                    let first = result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
+                    fresh.insert(key(request), first);
+                }
+            }
+        }
+        for Job { request, reply } in &jobs {
+            let key = key(request);
+            let result = match fresh.remove(&key) {
+                Some(Ok(result)) => {
+                    known.insert(key, result.clone());
+                    Ok(result)
+                }
+                Some(Err(failure)) => Err(failure),
+                None => known.get(&key).map(cached).ok_or_else(nothing),
+            };
+            // Whoever asked may be gone.
+            let _ = reply.send(result);
+        }
+    }
+}
+
+fn cached(result: &SearchResult) -> SearchResult {
+    SearchResult { took: SearchTimes::default(), is_cached: true, ..result.clone() }
+}
+
+fn nothing() -> Failure {
+    CorpusError::from(std::io::Error::other("an equal search failed beside this one")).into()
+}

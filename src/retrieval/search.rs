@@ -1,0 +1,244 @@
+//! A batch of searches: queries encoded together, one scan of each corpus, all pairs reranked at once.
+
+use std::time::Instant;
+
+use super::fuse::{Found, Place, fuse, sort};
+use super::library::Library;
+use super::order::{by_score, overlap};
+use super::{Refinement, Rerank, SearchRequest, SearchResult};
+use crate::corpus::CorpusError;
+use crate::corpus::build::embed::Embed;
+use crate::corpus::build::segments::cut;
+use crate::corpus::postings::Postings;
+use crate::diagnosis::Failure;
+use crate::digest::sha256;
+use crate::encoder::{Pair, Reranker};
+use crate::ops::Cpu;
+use crate::ops::vectors::Query;
+use crate::record::{Passage, RetrievedChunk, SearchTimes};
+
+/// Everything that answers.
+pub struct Searcher {
+    pub library: Library,
+    pub encoder: Box<dyn Embed + Send>,
+    pub reranker: Option<Reranker>,
+    pub rerank: Rerank,
+    pub refinement: Refinement,
+    /// What scans.
+    pub cpu: Cpu,
+}
+
+/// A passage on its way.
+struct Candidate {
+    found: Found,
+    /// Of reranking.
+    score: f32,
+    text: String,
+    title: String,
+    document: (usize, u32),
+}
+
+impl Searcher {
+    /// The results of the requests, in order; none depends on the others.
+    ///
+    /// # Errors
+    /// A corpus that cannot be read; a model that fails.
+    pub fn answer(&self, requests: &[&SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
+        let started = Instant::now();
+        let queries: Vec<&str> = requests.iter().map(|request| &*request.query).collect();
+        let embedded = self.encoder.embed_queries(&queries)?;
+        let embed_ms = milliseconds(started);
+        let started = Instant::now();
+        let found = self.scan(requests, &embedded.vectors)?;
+        let scan_ms = milliseconds(started);
+        let started = Instant::now();
+        let mut shown = Vec::new();
+        for found in &found {
+            shown.push(self.candidates(found)?);
+        }
+        self.rerank(requests, &embedded.vectors, &mut shown)?;
+        let took = SearchTimes { embed_ms, scan_ms, rerank_ms: milliseconds(started) };
+        let mut results = Vec::new();
+        for (index, (found, candidates)) in found.iter().zip(shown).enumerate() {
+            results.push(SearchResult {
+                retrieved: found.iter().map(|found| self.retrieved(found)).collect::<Result<_, _>>()?,
+                shown: self.show(candidates, requests[index].rerank_top_k)?,
+                took,
+                is_query_cut: embedded.cut.get(index).copied().unwrap_or_default(),
+                is_cached: false,
+            });
+        }
+        Ok(results)
+    }
+
+    /// Of each request its best chunks, best first.
+    fn scan(
+        &self,
+        requests: &[&SearchRequest],
+        vectors: &[Vec<f32>],
+    ) -> Result<Vec<Vec<Found>>, Failure> {
+        let most = requests.iter().map(|request| request.retrieve_top_k).max().unwrap_or_default();
+        let mut found = vec![Vec::new(); requests.len()];
+        for (shelf, this) in self.library.shelves.iter().enumerate() {
+            let rows = this.corpus.vectors()?;
+            let form = this.corpus.manifest().vectors;
+            let queries: Vec<Query> =
+                vectors.iter().map(|vector| rows.query(&cut(vector, form.dims, form.normalised))).collect();
+            let hits = self.cpu.scan(&rows, &queries, &this.ranges, most);
+            for (found, hits) in found.iter_mut().zip(hits) {
+                found.extend(hits.into_iter().map(|hit| Found {
+                    place: Place { shelf, chunk: hit.row },
+                    score: hit.score,
+                }));
+            }
+        }
+        for (found, request) in found.iter_mut().zip(requests) {
+            sort(found);
+            found.truncate(request.retrieve_top_k);
+            if self.refinement.hybrid {
+                let dense = found.iter().map(|found| found.place).collect();
+                *found = fuse(&[dense, self.by_words(request)]);
+                found.truncate(request.retrieve_top_k);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The best chunks by BM25, of several corpora by score.
+    fn by_words(&self, request: &SearchRequest) -> Vec<Place> {
+        let mut scored = Vec::new();
+        for (shelf, this) in self.library.shelves.iter().enumerate() {
+            let bytes = this.corpus.postings().unwrap_or_default();
+            let Some(postings) = Postings::open(bytes, this.corpus.len()) else { continue };
+            let best = postings.search(&request.query, &this.ranges, request.retrieve_top_k);
+            scored.extend(best.into_iter().map(|best| (best.score, Place { shelf, chunk: best.chunk })));
+        }
+        scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+        scored.into_iter().take(request.retrieve_top_k).map(|(_, place)| place).collect()
+    }
+
+    fn candidates(&self, found: &[Found]) -> Result<Vec<Candidate>, CorpusError> {
+        let candidate = |found: &Found| {
+            let Place { shelf, chunk } = found.place;
+            let corpus = &self.library.shelves[shelf].corpus;
+            let chunk = corpus.chunk(chunk)?;
+            Ok(Candidate {
+                found: *found,
+                score: found.score,
+                text: chunk.text.to_owned(),
+                title: corpus.document(chunk.record.document)?.title.to_owned(),
+                document: (shelf, chunk.record.document),
+            })
+        };
+        found.iter().map(candidate).collect()
+    }
+
+    /// Puts each request's candidates in the order of reranking.
+    fn rerank(
+        &self,
+        requests: &[&SearchRequest],
+        vectors: &[Vec<f32>],
+        candidates: &mut [Vec<Candidate>],
+    ) -> Result<(), Failure> {
+        match (self.rerank, &self.reranker) {
+            (Rerank::CrossEncoder, Some(reranker)) => {
+                let mut pairs = Vec::new();
+                for (request, candidates) in requests.iter().zip(&*candidates) {
+                    let pair = |candidate: &'_ Candidate| (candidate.title.clone(), candidate.text.clone());
+                    pairs.extend(candidates.iter().map(|candidate| (&request.query, pair(candidate))));
+                }
+                let pairs: Vec<Pair<'_>> = pairs
+                    .iter()
+                    .map(|(query, (title, text))| Pair { query, title, text })
+                    .collect();
+                let scores = reranker.score(&pairs)?;
+                let is_logit = reranker.is_one_logit();
+                for (candidate, score) in candidates.iter_mut().flatten().zip(scores) {
+                    candidate.score = if is_logit { logistic(score) } else { score };
+                    // The order is that of the logits: the logistic function makes equals of great ones.
+                    candidate.found.score = score;
+                }
+            }
+            (Rerank::Embedding, _) => {
+                for (vector, candidates) in vectors.iter().zip(&mut *candidates) {
+                    for candidate in candidates {
+                        let Place { shelf, chunk } = candidate.found.place;
+                        let rows = self.library.shelves[shelf].corpus.full_vectors()?;
+                        candidate.score = cosine(vector, &rows.numbers(chunk));
+                        candidate.found.score = candidate.score;
+                    }
+                }
+            }
+            _ => return Ok(()),
+        }
+        for candidates in candidates {
+            let scores: Vec<f32> = candidates.iter().map(|candidate| candidate.found.score).collect();
+            let mut old: Vec<Option<Candidate>> = candidates.drain(..).map(Some).collect();
+            candidates.extend(by_score(&scores).into_iter().filter_map(|index| old[index].take()));
+        }
+        Ok(())
+    }
+
+    fn retrieved(&self, found: &Found) -> Result<RetrievedChunk, CorpusError> {
+        let corpus = &self.library.shelves[found.place.shelf].corpus;
+        Ok(RetrievedChunk { chunk: corpus.name(found.place.chunk)?, score: found.score })
+    }
+
+    /// The best `count`, without those that repeat a better one.
+    fn show(&self, candidates: Vec<Candidate>, count: usize) -> Result<Vec<Passage>, CorpusError> {
+        let mut kept: Vec<Candidate> = Vec::new();
+        for candidate in candidates {
+            if kept.len() == count {
+                break;
+            }
+            let repeats = |other: &Candidate| {
+                other.document == candidate.document && overlap(&other.text, &candidate.text)
+            };
+            if !(self.refinement.dedup && kept.iter().any(repeats)) {
+                kept.push(candidate);
+            }
+        }
+        kept.into_iter().map(|candidate| self.passage(candidate)).collect()
+    }
+
+    fn passage(&self, candidate: Candidate) -> Result<Passage, CorpusError> {
+        let Place { shelf, chunk: number } = candidate.found.place;
+        let corpus = &self.library.shelves[shelf].corpus;
+        let chunk = corpus.chunk(number)?;
+        let document = corpus.document(chunk.record.document)?;
+        let source = &corpus.source(&chunk).description;
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let template = source.url_template.as_ref();
+        let url = given(document.url)
+            .or_else(|| template.map(|template| template.replace("{id}", document.id)));
+        Ok(Passage {
+            chunk: corpus.name(number)?,
+            source: source.label.clone(),
+            title: candidate.title,
+            paragraph: chunk.record.paragraph,
+            score: candidate.score,
+            sha256: sha256(&candidate.text),
+            text: Some(candidate.text),
+            url,
+            date: given(document.date),
+            licence: given(&source.licence),
+        })
+    }
+}
+
+fn milliseconds(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn logistic(logit: f32) -> f32 {
+    (1.0 / (1.0 + libm::exp(-f64::from(logit)))) as f32
+}
+
+/// In f64 and in order; 0 where one is 0.
+fn cosine(one: &[f32], other: &[f32]) -> f32 {
+    let dot = |one: &[f32], other: &[f32]| -> f64 {
+        one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum()
+    };
+    let lengths = (dot(one, one) * dot(other, other)).sqrt();
+    if lengths > 0.0 { (dot(one, other) / lengths) as f32 } else { 0.0 }
+}
