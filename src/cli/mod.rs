@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod compare;
 mod completions;
+mod corpus;
 mod data;
 mod demo;
 mod doctor;
@@ -74,6 +75,8 @@ enum Verb {
     Score(score::Score),
     /// Download, list or verify the datasets of recipes
     Data(data::Data),
+    /// Build, list, check or search the corpora that systems retrieve passages from
+    Corpus(Box<corpus::CorpusVerb>),
     /// List, download, verify or synthesise models
     Models(models::Models),
     /// Generate one completion
@@ -136,6 +139,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Merge(merge) => merge.run(),
         Verb::Score(score) => score.run(),
         Verb::Data(data) => data.run(),
+        Verb::Corpus(corpus) => corpus.run(),
         Verb::Models(models) => models.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

@@ -88,9 +88,7 @@ impl Description {
         let path = Path::new(name);
         match embedded {
             Some((file, text)) => Description::parse(text, Path::new(file)),
-            None if path.is_file() => {
-                Description::parse(&fs_err::read_to_string(path)?, path)
-            }
+            None if path.is_file() => Description::parse(&fs_err::read_to_string(path)?, path),
             None => Err(CorpusError::Unknown {
                 name: name.to_owned(),
                 known: Description::known().collect::<Vec<_>>().join(", "),
@@ -101,8 +99,7 @@ impl Description {
     /// # Errors
     /// What is no description, or contradicts itself; `path` says where it stands.
     pub fn parse(text: &str, path: &Path) -> Result<Description, CorpusError> {
-        let wrong =
-            |problem: String| CorpusError::Description { path: path.to_owned(), problem };
+        let wrong = |problem: String| CorpusError::Description { path: path.to_owned(), problem };
         let description: Description =
             toml::from_str(text).map_err(|error| wrong(error.message().to_owned()))?;
         match description.problem() {
@@ -131,15 +128,46 @@ impl Description {
 }
 
 impl Source {
+    /// A folder or file of the user's own, split as the others are.
+    pub fn own(label: &str, format: Format, path: &Path, licence: &str) -> Source {
+        Source {
+            label: label.to_owned(),
+            group: None,
+            format,
+            path: path.to_string_lossy().into_owned(),
+            files: Vec::new(),
+            repository: None,
+            revision: None,
+            size: default_size(),
+            overlap: default_overlap(),
+            only: Vec::new(),
+            filter: None,
+            licence: licence.to_owned(),
+            redistribute: false,
+            url_template: None,
+        }
+    }
+
+    /// # Errors
+    /// It contradicts itself; `path` says where it stands.
+    pub fn check(&self, path: &Path) -> Result<(), CorpusError> {
+        match self.problem() {
+            None => Ok(()),
+            Some(problem) => Err(CorpusError::Description {
+                path: path.to_owned(),
+                problem: format!("source `{}`: {problem}", self.label),
+            }),
+        }
+    }
+
     pub fn splitter(&self) -> RecursiveSplitter {
         RecursiveSplitter { size: self.size, overlap: self.overlap }
     }
 
     fn problem(&self) -> Option<&'static str> {
         let is_plain = |character: char| character.is_alphanumeric() || "-_.".contains(character);
-        let leads_out = |path: &str| {
-            Path::new(path).components().any(|part| part == Component::ParentDir)
-        };
+        let leads_out =
+            |path: &str| Path::new(path).components().any(|part| part == Component::ParentDir);
         if self.label.is_empty() || !self.label.chars().all(is_plain) {
             return Some("a label is made of letters, digits, `-`, `_` and `.`");
         }

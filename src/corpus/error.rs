@@ -13,7 +13,9 @@ use crate::hub::HubError;
 pub enum CorpusError {
     #[error("{} does not describe a corpus: {problem}", path.display())]
     Description { path: PathBuf, problem: String },
-    #[error("no corpus is called `{name}`, and there is no description at that path; known: {known}")]
+    #[error(
+        "no corpus is called `{name}`, and there is no description at that path; known: {known}"
+    )]
     Unknown { name: String, known: String },
     #[error("source `{label}` has no input at {}", path.display())]
     NoInput { label: String, path: PathBuf },
@@ -94,7 +96,9 @@ impl Diagnosis for CorpusError {
                 "name a new directory, or go on with --resume where a build was killed"
             }
             CorpusError::Unfinished { .. } => "`wardround corpus build --resume --out DIR` goes on",
-            CorpusError::Newer { .. } => "take the version of wardround that built it, or a newer one",
+            CorpusError::Newer { .. } => {
+                "take the version of wardround that built it, or a newer one"
+            }
             CorpusError::Damaged { .. } | CorpusError::Size { .. } => {
                 "copy the corpus again, or build it again; `wardround corpus verify DIR` says what else is damaged"
             }

@@ -8,7 +8,11 @@ use std::path::Path;
 pub mod build;
 pub mod description;
 mod error;
+#[cfg(test)]
+pub(crate) mod fake;
+pub mod fetch;
 pub mod formats;
+pub mod import;
 pub mod overlap;
 pub mod postings;
 pub mod split;
@@ -28,7 +32,8 @@ pub fn folder_sum(directory: &Path) -> Result<String, CorpusError> {
     for entry in fs_err::read_dir(directory)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_model = [".safetensors", ".bin", "tokenizer.json"].iter().any(|end| name.ends_with(end));
+        let is_model =
+            [".safetensors", ".bin", "tokenizer.json"].iter().any(|end| name.ends_with(end));
         if is_model && path.is_file() {
             files.push((name, path));
         }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::CorpusError;
 use super::build::segments::read_lines;
+use super::store::Corpus;
 use super::store::layout::{CHUNKS, HEADER_BYTES, SEGMENTS};
 use super::store::manifest::{MANIFEST, ManifestFile, StoredFile};
-use super::store::Corpus;
 use crate::digest::sha256;
 use crate::hub::sha256_file;
 use crate::ops::mapped::MappedFile;
@@ -40,7 +40,9 @@ pub fn verify(directory: &Path) -> Result<Vec<FileCheck>, CorpusError> {
         let corpus = Corpus::open(directory)?;
         let wrong = (0..corpus.len()).find_map(|number| match corpus.chunk(number) {
             Err(error) => Some(error.to_string()),
-            Ok(chunk) if !sha256(chunk.text).starts_with(&crate::digest::hex(&chunk.record.sum)) => {
+            Ok(chunk)
+                if !sha256(chunk.text).starts_with(&crate::digest::hex(&chunk.record.sum)) =>
+            {
                 Some(format!("the text of chunk {number} has another sum"))
             }
             Ok(_) => None,

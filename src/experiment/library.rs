@@ -84,7 +84,8 @@ impl Libraries {
     /// The library of these options; an equal one of another run, where there is one.
     fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Library>, Failure> {
         let names = |options: &RetrieverOptions| {
-            let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } = options;
+            let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } =
+                options;
             (corpora.clone(), sources.clone(), *rerank, reranker.clone(), refinement.clone())
         };
         let wanted = names(&options);

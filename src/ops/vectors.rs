@@ -78,7 +78,8 @@ impl VectorType {
 fn round_to_bytes(vector: &[f32]) -> (Vec<i8>, f32) {
     let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let scale = largest / 127.0;
-    let round = |number: &f32| if scale > 0.0 { (number / scale).round_ties_even() as i8 } else { 0 };
+    let round =
+        |number: &f32| if scale > 0.0 { (number / scale).round_ties_even() as i8 } else { 0 };
     (vector.iter().map(round).collect(), scale)
 }
 

@@ -30,7 +30,10 @@ impl Library {
             corpora.push(Corpus::open(directory)?);
         }
         let Some(first) = corpora.first() else {
-            return Err(Failure::usage("there is no corpus to search", "name one with --corpus DIR"));
+            return Err(Failure::usage(
+                "there is no corpus to search",
+                "name one with --corpus DIR",
+            ));
         };
         for other in &corpora[1..] {
             expect_encoder(&first.manifest().encoder, &other.manifest().encoder)?;
@@ -58,7 +61,8 @@ impl Library {
         for corpus in corpora {
             check(&corpus, options)?;
             let ranges = corpus.ranges(&labels_in(&corpus, &options.sources))?;
-            let is_left_out = !options.sources.is_empty() && labels_in(&corpus, &options.sources).is_empty();
+            let is_left_out =
+                !options.sources.is_empty() && labels_in(&corpus, &options.sources).is_empty();
             let ranges = if is_left_out { Vec::new() } else { ranges };
             let ranges = match &options.refinement.newer_than {
                 Some(day) => newer(&corpus, &ranges, day)?,
@@ -68,7 +72,8 @@ impl Library {
         }
         for label in &options.sources {
             // The first corpus says what it knows where none knows the label.
-            let mut unknown = shelves.iter().map(|shelf| shelf.corpus.ranges(std::slice::from_ref(label)));
+            let mut unknown =
+                shelves.iter().map(|shelf| shelf.corpus.ranges(std::slice::from_ref(label)));
             if unknown.all(|ranges| ranges.is_err()) {
                 shelves[0].corpus.ranges(std::slice::from_ref(label))?;
             }
@@ -115,7 +120,8 @@ fn newer(
     ranges: &[Range<usize>],
     day: &str,
 ) -> Result<Vec<Range<usize>>, Failure> {
-    let is_day = day.len() >= 4 && day.chars().all(|letter| letter.is_ascii_digit() || letter == '-');
+    let is_day =
+        day.len() >= 4 && day.chars().all(|letter| letter.is_ascii_digit() || letter == '-');
     if !is_day {
         return Err(Failure::usage(format!("`{day}` is no date"), "write it as 2020-01-31"));
     }

@@ -8,6 +8,8 @@ mod library;
 mod order;
 mod retriever;
 mod search;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -39,7 +39,10 @@ impl Retriever {
     pub fn open(options: &RetrieverOptions) -> Result<Retriever, Failure> {
         let library = Library::open(options)?;
         let Some(first) = library.shelves.first() else {
-            return Err(Failure::usage("there is no corpus to search", "name one with --corpus DIR"));
+            return Err(Failure::usage(
+                "there is no corpus to search",
+                "name one with --corpus DIR",
+            ));
         };
         let file = first.corpus.file();
         let directory = options.refinement.encoder.as_deref();
@@ -127,13 +130,16 @@ fn answer_all(searcher: &Searcher, waiting: &Receiver<Job>) {
         let mut fresh: HashMap<Key, Result<SearchResult, Failure>> = HashMap::new();
         match searcher.answer(&new) {
             Ok(results) => {
-                fresh.extend(new.iter().map(|request| key(request)).zip(results.into_iter().map(Ok)));
+                fresh.extend(
+                    new.iter().map(|request| key(request)).zip(results.into_iter().map(Ok)),
+                );
             }
             // One that fails should not fail the others: each for itself.
             Err(_) => {
                 for request in &new {
                     let result = searcher.answer(&[request]);
-                    let first = result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
+                    let first =
+                        result.and_then(|results| results.into_iter().next().ok_or_else(nothing));
                     fresh.insert(key(request), first);
                 }
             }

@@ -61,7 +61,10 @@ impl Searcher {
         let mut results = Vec::new();
         for (index, (found, candidates)) in found.iter().zip(shown).enumerate() {
             results.push(SearchResult {
-                retrieved: found.iter().map(|found| self.retrieved(found)).collect::<Result<_, _>>()?,
+                retrieved: found
+                    .iter()
+                    .map(|found| self.retrieved(found))
+                    .collect::<Result<_, _>>()?,
                 shown: self.show(candidates, requests[index].rerank_top_k)?,
                 took,
                 is_query_cut: embedded.cut.get(index).copied().unwrap_or_default(),
@@ -82,14 +85,18 @@ impl Searcher {
         for (shelf, this) in self.library.shelves.iter().enumerate() {
             let rows = this.corpus.vectors()?;
             let form = this.corpus.manifest().vectors;
-            let queries: Vec<Query> =
-                vectors.iter().map(|vector| rows.query(&cut(vector, form.dims, form.normalised))).collect();
+            let queries: Vec<Query> = vectors
+                .iter()
+                .map(|vector| rows.query(&cut(vector, form.dims, form.normalised)))
+                .collect();
             let hits = self.cpu.scan(&rows, &queries, &this.ranges, most);
             for (found, hits) in found.iter_mut().zip(hits) {
-                found.extend(hits.into_iter().map(|hit| Found {
-                    place: Place { shelf, chunk: hit.row },
-                    score: hit.score,
-                }));
+                found.extend(
+                    hits.into_iter().map(|hit| Found {
+                        place: Place { shelf, chunk: hit.row },
+                        score: hit.score,
+                    }),
+                );
             }
         }
         for (found, request) in found.iter_mut().zip(requests) {
@@ -111,7 +118,9 @@ impl Searcher {
             let bytes = this.corpus.postings().unwrap_or_default();
             let Some(postings) = Postings::open(bytes, this.corpus.len()) else { continue };
             let best = postings.search(&request.query, &this.ranges, request.retrieve_top_k);
-            scored.extend(best.into_iter().map(|best| (best.score, Place { shelf, chunk: best.chunk })));
+            scored.extend(
+                best.into_iter().map(|best| (best.score, Place { shelf, chunk: best.chunk })),
+            );
         }
         scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         scored.into_iter().take(request.retrieve_top_k).map(|(_, place)| place).collect()
@@ -144,8 +153,12 @@ impl Searcher {
             (Rerank::CrossEncoder, Some(reranker)) => {
                 let mut pairs = Vec::new();
                 for (request, candidates) in requests.iter().zip(&*candidates) {
-                    let pair = |candidate: &'_ Candidate| (candidate.title.clone(), candidate.text.clone());
-                    pairs.extend(candidates.iter().map(|candidate| (&request.query, pair(candidate))));
+                    let pair = |candidate: &'_ Candidate| {
+                        (candidate.title.clone(), candidate.text.clone())
+                    };
+                    pairs.extend(
+                        candidates.iter().map(|candidate| (&request.query, pair(candidate))),
+                    );
                 }
                 let pairs: Vec<Pair<'_>> = pairs
                     .iter()
@@ -172,7 +185,8 @@ impl Searcher {
             _ => return Ok(()),
         }
         for candidates in candidates {
-            let scores: Vec<f32> = candidates.iter().map(|candidate| candidate.found.score).collect();
+            let scores: Vec<f32> =
+                candidates.iter().map(|candidate| candidate.found.score).collect();
             let mut old: Vec<Option<Candidate>> = candidates.drain(..).map(Some).collect();
             candidates.extend(by_score(&scores).into_iter().filter_map(|index| old[index].take()));
         }

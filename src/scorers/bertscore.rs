@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::deberta::{self, Deberta};
 use super::tokens::Tokens;
-use crate::text::strip;
 use crate::encoder::EncoderError;
 use crate::encoder::folder::{CONFIG, Folder, TOKENIZER_LIMIT};
+use crate::text::strip;
 
 /// Pairs whose states are in memory at a time.
 const PAIRS_AT_ONCE: usize = 32;

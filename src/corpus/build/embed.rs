@@ -71,7 +71,8 @@ pub fn encoder_of(file: &ManifestFile, directory: Option<&Path>, device: Device)
     let number = |key: &str| identity.get(key).and_then(toml::Value::as_integer);
     let directory = directory.unwrap_or(&file.local.encoder);
     let mut options = encoder_options(directory, text("name"), device);
-    let quantisation = Quantisation::ALL.into_iter().find(|kind| Some(kind.name()) == text("quantisation"));
+    let quantisation =
+        Quantisation::ALL.into_iter().find(|kind| Some(kind.name()) == text("quantisation"));
     options.quantisation = quantisation.unwrap_or_default();
     if let Some(Ok(dtype)) = text("dtype").map(str::parse) {
         options.dtype = dtype;

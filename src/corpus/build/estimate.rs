@@ -89,7 +89,11 @@ pub fn estimate(options: &BuildOptions, encoder: &dyn Embed) -> Result<Estimate,
 ///
 /// # Errors
 /// A file that cannot be mapped.
-pub fn overlap(directory: &Path, form: VectorForm, chunks: u64) -> Result<Option<f64>, CorpusError> {
+pub fn overlap(
+    directory: &Path,
+    form: VectorForm,
+    chunks: u64,
+) -> Result<Option<f64>, CorpusError> {
     let map = |name: &str| MappedFile::open(&directory.join(name));
     let (exact, bytes, scales) = (map(EXACT)?, map(VECTORS)?, map(SCALES)?);
     let exact = VectorRows::new(after_header(&exact), &[], VectorType::F16, form.dims);
@@ -104,7 +108,8 @@ pub fn overlap(directory: &Path, form: VectorForm, chunks: u64) -> Result<Option
     let (mut shared, mut found) = (0, 0);
     for row in sample(chunks as usize, QUERIES, 50) {
         let vector = exact.numbers(row);
-        let best = |rows: &VectorRows<'_>| cpu.scan(rows, &[rows.query(&vector)], all, COUNT).remove(0);
+        let best =
+            |rows: &VectorRows<'_>| cpu.scan(rows, &[rows.query(&vector)], all, COUNT).remove(0);
         let (one, other) = (best(&exact), best(&bytes));
         found += one.len();
         shared += one.iter().filter(|hit| other.iter().any(|other| other.row == hit.row)).count();

@@ -1,10 +1,13 @@
 //! Building a corpus: inputs in order, split, embedded in segments, appended. A killed build goes on at its last whole
 //! segment, and gives the same bytes at any batch size and number of threads.
 
+pub mod add;
 pub mod embed;
 pub mod estimate;
 pub mod reading;
 pub mod segments;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -14,6 +17,7 @@ use fs_err::File;
 use self::embed::Embed;
 use self::reading::{NewChunk, Read, read_sources};
 use self::segments::{EXACT, Segments};
+use super::description::Source;
 use super::store::layout;
 use super::store::manifest::{
     BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
@@ -36,8 +40,6 @@ pub struct BuildOptions {
     pub out: PathBuf,
     /// The encoder's folder, for whoever searches later.
     pub encoder: PathBuf,
-    /// The kind of device that computes.
-    pub device: String,
     pub dtype: VectorType,
     /// Numbers of a vector that is searched, where the encoder's are more; its own are kept too.
     pub search_dims: Option<usize>,
@@ -106,15 +108,32 @@ impl Build {
                 hint: "name the directory of a build that was killed; `wardround corpus info DIR` shows a finished one",
             });
         }
-        let build = Build { _lock: lock(out)?, file: ManifestFile::read(&path)?, out: out.to_owned() };
-        for input in &build.file.manifest.inputs {
+        let build =
+            Build { _lock: lock(out)?, file: ManifestFile::read(&path)?, out: out.to_owned() };
+        let manifest = &build.file.manifest;
+        let is_new = |label: &String| {
+            manifest
+                .sources
+                .iter()
+                .any(|source| source.description.label == *label && !source.is_built())
+        };
+        for input in manifest.inputs.iter().filter(|input| is_new(&input.source)) {
             let path = build.file.local.data.join(&input.path);
             let found = sha256_file(&path)?;
             if found != input.sha256 {
-                return Err(CorpusError::ChangedInput { path, expected: input.sha256.clone(), found });
+                return Err(CorpusError::ChangedInput {
+                    path,
+                    expected: input.sha256.clone(),
+                    found,
+                });
             }
         }
         Ok(build)
+    }
+
+    /// Where the corpus is going to be.
+    pub fn directory(&self) -> &Path {
+        &self.out
     }
 
     /// What the build was begun with.
@@ -137,10 +156,28 @@ impl Build {
         expect_encoder(&manifest.encoder, &encoder.identity()?)?;
         let segments = Segments::open(out, manifest.vectors)?;
         let done = segments.chunks;
-        let mut writer = Writer { encoder, pace, tell, segments, seen: 0, waiting: Vec::new(), listed: 0, empty: Vec::new(), longest: 0 };
-        writer.listed = writer.segments.empty;
+        // Sources that a corpus had before others were added are not read again.
+        let first_new = manifest.sources.iter().position(|source| !source.is_built());
+        let (built, new) = manifest.sources.split_at_mut(first_new.unwrap_or(0));
+        let mut writer = Writer {
+            encoder,
+            pace,
+            tell,
+            seen: built.iter().map(|source| source.chunks).sum(),
+            first_new: built.len() as u16,
+            waiting: Vec::new(),
+            listed: segments.empty
+                - built
+                    .iter()
+                    .map(|source| source.empty as usize)
+                    .sum::<usize>()
+                    .min(segments.empty),
+            empty: Vec::new(),
+            longest: manifest.longest_chunk_chars,
+            segments,
+        };
         let most = pace.most_segments;
-        let read = read_sources(&mut manifest.sources, &file.local.data, manifest.limit, &mut |read| {
+        let read = read_sources(new, &file.local.data, manifest.limit, &mut |read| {
             if most.is_some_and(|most| writer.segments.segments >= most) {
                 return Err(CorpusError::Stopped);
             }
@@ -206,30 +243,12 @@ fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manifest, CorpusE
     }
     let mut inputs = Vec::new();
     for source in &options.description.sources {
-        let mut paths = formats::inputs(source, &options.data)?;
-        paths.extend(source.filter.as_ref().map(|filter| options.data.join(filter)));
-        for path in paths {
-            inputs.push(InputFile {
-                source: source.label.clone(),
-                path: formats::relative(&path, &options.data),
-                size_bytes: fs_err::metadata(&path)?.len(),
-                sha256: sha256_file(&path)?,
-            });
-        }
+        inputs.extend(input_files(source, &options.data)?);
     }
-    let source = |description: &super::description::Source| BuiltSource {
-        documents: 0,
-        empty: 0,
-        chunks: 0,
-        text_bytes: 0,
-        range: [0, 0],
-        description: description.clone(),
-    };
     Ok(Manifest {
         schema: SCHEMA,
         name: options.description.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        device: options.device.clone(),
         limit: options.limit,
         documents: 0,
         chunks: 0,
@@ -243,16 +262,33 @@ fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manifest, CorpusE
         },
         bm25: options.bm25,
         encoder: encoder.identity()?,
-        sources: options.description.sources.iter().map(source).collect(),
+        sources: options.description.sources.iter().cloned().map(BuiltSource::new).collect(),
         inputs,
         files: Vec::new(),
     })
 }
 
+/// The files of a source, with their sums.
+fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
+    let mut paths = formats::inputs(source, data)?;
+    paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
+    let input = |path: &PathBuf| {
+        Ok(InputFile {
+            source: source.label.clone(),
+            path: formats::relative(path, data),
+            size_bytes: fs_err::metadata(path)?.len(),
+            sha256: sha256_file(path)?,
+        })
+    };
+    paths.iter().map(input).collect()
+}
+
 /// # Errors
 /// The encoders differ; the message names the first field that does.
 pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
-    let text = |table: &toml::Table, key: &str| table.get(key).map_or("nothing".to_owned(), |value| value.to_string());
+    let text = |table: &toml::Table, key: &str| {
+        table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
+    };
     let keys = one.keys().chain(other.keys());
     match keys.into_iter().find(|key| one.get(*key) != other.get(*key)) {
         None => Ok(()),
@@ -271,8 +307,10 @@ struct Writer<'a> {
     pace: Pace,
     tell: &'a mut dyn FnMut(u64),
     segments: Segments,
-    /// Chunks read so far.
+    /// Chunks read so far, and those of sources that are not read again.
     seen: u64,
+    /// The number of the first source that is read.
+    first_new: u16,
     waiting: Vec<NewChunk>,
     /// Documents without text that segments list and that were not met yet.
     listed: usize,
@@ -289,7 +327,8 @@ impl Writer<'_> {
                 Some(left) => self.listed = left,
                 None => self.empty.push(name),
             },
-            Read::Chunk(chunk) => {
+            Read::Chunk(mut chunk) => {
+                chunk.source += self.first_new;
                 if self.seen >= u64::from(u32::MAX) {
                     return Err(CorpusError::TooMany);
                 }

@@ -115,7 +115,8 @@ impl Reading<'_> {
             Some(current) if current.document.title == document.title => {}
             Some(current) => (current.document, current.is_begun) = (Rc::new(document), false),
             None => {
-                self.current = Some(Current { document: Rc::new(document), is_begun: false, chunks: 0 });
+                self.current =
+                    Some(Current { document: Rc::new(document), is_begun: false, chunks: 0 });
             }
         }
         match form {

@@ -50,6 +50,7 @@ pub struct SegmentPart {
 pub struct Segments {
     directory: PathBuf,
     form: VectorForm,
+    matrices: Vec<Matrix>,
     files: BTreeMap<&'static str, File>,
     log: File,
     ends: BTreeMap<&'static str, u64>,
@@ -67,11 +68,16 @@ struct Matrix {
     dims: usize,
 }
 
-fn matrices(form: VectorForm) -> Vec<Matrix> {
+/// Of a corpus in bytes the exact vectors too, but where it was finished once without.
+fn matrices(form: VectorForm, keeps_exact: bool) -> Vec<Matrix> {
     let VectorForm { dtype, dims, full_dims, .. } = form;
     let mut matrices = vec![Matrix { name: VECTORS, kind: dtype, dims }];
-    matrices.extend(full_dims.map(|dims| Matrix { name: FULL_VECTORS, kind: VectorType::F16, dims }));
-    if dtype == VectorType::I8 {
+    matrices.extend(full_dims.map(|dims| Matrix {
+        name: FULL_VECTORS,
+        kind: VectorType::F16,
+        dims,
+    }));
+    if dtype == VectorType::I8 && keeps_exact {
         matrices.push(Matrix { name: EXACT, kind: VectorType::F16, dims });
     }
     matrices
@@ -85,14 +91,19 @@ impl Segments {
     pub fn open(directory: &Path, form: VectorForm) -> Result<Segments, CorpusError> {
         let lines = read_lines(&directory.join(SEGMENTS))?;
         let last = lines.last();
-        let matrices = matrices(form);
+        let matrices = matrices(form, last.is_none() || directory.join(EXACT).is_file());
         let mut names = vec![TEXTS, CHUNKS, DOCUMENTS];
         names.extend(matrices.iter().map(|matrix| matrix.name));
         names.extend((form.dtype == VectorType::I8).then_some(SCALES));
         let (mut files, mut ends) = (BTreeMap::new(), BTreeMap::new());
         for name in names {
             let path = directory.join(name);
-            let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
             let matrix = matrices.iter().find(|matrix| matrix.name == name);
             let first = if matrix.is_some() { HEADER_BYTES as u64 } else { 0 };
             let end = last.and_then(|line| line.files.get(name)).map_or(first, |part| part.end);
@@ -113,12 +124,14 @@ impl Segments {
             text += &line_text(line)?;
         }
         let path = directory.join(SEGMENTS);
-        let mut log = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut log =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         log.set_len(text.len() as u64)?;
         log.seek(SeekFrom::End(0))?;
         Ok(Segments {
             directory: directory.to_owned(),
             form,
+            matrices,
             files,
             log,
             ends,
@@ -172,7 +185,7 @@ impl Segments {
             add(TEXTS, chunk.text.as_bytes());
             offset += chunk.text.len() as u64;
         }
-        for matrix in matrices(self.form) {
+        for matrix in &self.matrices {
             let (mut rows, mut scales) = (Vec::new(), Vec::new());
             for (chunk, vector) in chunks.iter().zip(vectors) {
                 let vector = cut(vector, matrix.dims, self.form.normalised);
@@ -198,13 +211,8 @@ impl Segments {
         }
         self.chunks += chunks.len() as u64;
         self.documents = documents;
-        let line = SegmentLine {
-            segment: self.segments,
-            chunks: self.chunks,
-            documents,
-            files,
-            empty,
-        };
+        let line =
+            SegmentLine { segment: self.segments, chunks: self.chunks, documents, files, empty };
         self.log.write_all(line_text(&line)?.as_bytes())?;
         self.log.sync_data()?;
         self.segments += 1;
@@ -216,10 +224,10 @@ impl Segments {
     /// # Errors
     /// The disk fails.
     pub fn finish(mut self) -> Result<(), CorpusError> {
-        for matrix in matrices(self.form) {
+        for matrix in &self.matrices {
             if let Some(file) = self.files.get_mut(matrix.name) {
                 file.seek(SeekFrom::Start(0))?;
-                file.write_all(&header(&matrix, self.chunks))?;
+                file.write_all(&header(matrix, self.chunks))?;
                 file.sync_all()?;
             }
         }

@@ -6,9 +6,40 @@ use quick_xml::escape::resolve_html5_entity;
 const SILENT: &[&str] = &["script", "style", "noscript", "template", "svg"];
 /// Elements that stand on lines of their own.
 const BLOCKS: &[&str] = &[
-    "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption",
-    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main",
-    "nav", "ol", "p", "pre", "section", "table", "td", "th", "title", "tr", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "br",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "td",
+    "th",
+    "title",
+    "tr",
+    "ul",
 ];
 
 /// A page as text.
@@ -96,7 +127,10 @@ fn after_end<'a>(rest: &'a str, name: &str) -> &'a str {
     let mut from = 0;
     while let Some(at) = rest[from..].find("</") {
         let end = from + at + 2;
-        if rest.as_bytes()[end..].get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes())) {
+        if rest.as_bytes()[end..]
+            .get(..name.len())
+            .is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+        {
             return rest[end..].find('>').map_or("", |close| &rest[end + close + 1..]);
         }
         from = end;

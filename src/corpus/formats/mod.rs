@@ -152,9 +152,9 @@ fn name(path: &Path, root: &Path) -> String {
     }
 }
 
-/// With `/` between the parts.
+/// With `/` between the parts; the whole path where it lies elsewhere.
 pub fn relative(path: &Path, root: &Path) -> String {
-    let inside = path.strip_prefix(root).unwrap_or(path);
+    let Ok(inside) = path.strip_prefix(root) else { return path.to_string_lossy().into_owned() };
     inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
@@ -189,7 +189,10 @@ fn matches(pattern: &str, name: &str) -> bool {
 /// Endings of files that are no text, and how to make text of them.
 const UNREADABLE: &[(&str, &str)] = &[
     ("pdf", "convert it: pdftotext -layout FILE.pdf"),
-    ("parquet", "convert it: duckdb -c \"COPY (FROM 'FILE.parquet') TO 'FILE.jsonl' (FORMAT json)\""),
+    (
+        "parquet",
+        "convert it: duckdb -c \"COPY (FROM 'FILE.parquet') TO 'FILE.jsonl' (FORMAT json)\"",
+    ),
     ("docx", "save it as text"),
 ];
 

@@ -127,7 +127,11 @@ impl<'a> RowReader<'a> {
             return Ok(None);
         }
         let id = given(self.fields.id);
-        if self.wanted.as_ref().is_some_and(|wanted| !id.as_ref().is_some_and(|id| wanted.contains(id))) {
+        if self
+            .wanted
+            .as_ref()
+            .is_some_and(|wanted| !id.as_ref().is_some_and(|id| wanted.contains(id)))
+        {
             return Ok(None);
         }
         let Some(text) = get(self.fields.text) else {
@@ -259,7 +263,8 @@ impl Lines {
 
 /// The column `wiki_id` of a CSV file.
 fn wiki_ids(path: &Path) -> Result<HashSet<String>, CorpusError> {
-    let wrong = |line: usize, problem: String| CorpusError::Row { path: path.to_owned(), line, problem };
+    let wrong =
+        |line: usize, problem: String| CorpusError::Row { path: path.to_owned(), line, problem };
     let mut table = csv::Reader::from_reader(open(path)?);
     let headers = table.headers().map_err(|error| wrong(1, error.to_string()))?;
     let Some(column) = headers.iter().position(|header| header == "wiki_id") else {
@@ -306,7 +311,10 @@ mod tests {
         let lines = "{\"text\": \"One.\", \"date\": \"2021-05-03\"}\n\n{\"id\": 7, \"title\": \"T\", \"text\": \"Two.\", \"url\": \"https://x\", \"more\": [1]}\n";
         let records = read(&source("jsonl", ""), "a.jsonl", lines.as_bytes()).unwrap();
         assert_eq!(places(&records), [("1", Form::Whole), ("7", Form::Whole)]);
-        assert_eq!((&*records[0].date, &*records[1].url, &*records[1].title), ("2021-05-03", "https://x", "T"));
+        assert_eq!(
+            (&*records[0].date, &*records[1].url, &*records[1].title),
+            ("2021-05-03", "https://x", "T")
+        );
         let table = "id,text,title\nq,\"a\nb\",T\n,c,\n";
         let records = read(&source("csv", ""), "a.csv", table.as_bytes()).unwrap();
         assert_eq!(places(&records), [("q", Form::Whole), ("4", Form::Whole)]);
@@ -317,10 +325,14 @@ mod tests {
     fn published_rows_are_found_under_their_own_names() {
         let row = "{\"id\": \"0000163-2\", \"source\": \"GHR\", \"question\": \"Q?\", \"answer\": \"A.\"}\n";
         let records = read(&source("medquad", ""), "a.jsonl", row.repeat(2).as_bytes()).unwrap();
-        assert_eq!(places(&records), [("GHR_0000163_Sec2", Form::Whole), ("GHR_0000163_Sec2.2", Form::Whole)]);
+        assert_eq!(
+            places(&records),
+            [("GHR_0000163_Sec2", Form::Whole), ("GHR_0000163_Sec2.2", Form::Whole)]
+        );
         assert_eq!((&*records[0].title, &*records[0].text), ("Q?", "A."));
         let rows = "{\"id\": \"a\", \"source\": \"who\", \"clean_text\": \"x\"}\n{\"id\": \"b\", \"source\": \"icrc\", \"clean_text\": \"y\"}\n";
-        let records = read(&source("guidelines", "only = [\"who\"]"), "a.jsonl", rows.as_bytes()).unwrap();
+        let records =
+            read(&source("guidelines", "only = [\"who\"]"), "a.jsonl", rows.as_bytes()).unwrap();
         assert_eq!(places(&records), [("a", Form::Whole)]);
         let rows = "{\"id\": \"Gray_0\", \"title\": \"Gray\", \"content\": \"x\"}\n{\"id\": \"Gray_1\", \"title\": \"Gray\", \"content\": \"y\"}\n";
         let records = read(&source("medrag", ""), "a.jsonl", rows.as_bytes()).unwrap();
@@ -346,14 +358,35 @@ mod tests {
         };
         let good = b"{\"text\": \"One.\"}\n".as_slice();
         let after = |bad: &[u8]| [good, bad].concat();
-        assert!(refused("a.jsonl", &after(b"{\"text\"")).starts_with("a.jsonl, line 2: is not a JSON object"));
-        assert!(refused("a.jsonl", &after(b"[1]\n")).starts_with("a.jsonl, line 2: is not a JSON object"));
-        assert_eq!(refused("a.jsonl", &after(b"{\"text\": \"\xff\"}")), "a.jsonl is not UTF-8 at byte 27");
-        assert_eq!(refused("a.jsonl", &after(b"{\"text\": \"\\u0000\"}")), "a.jsonl, line 2: has a NUL character: it is no text");
-        assert_eq!(refused("a.jsonl", &after(b"\0\n")), "a.jsonl, line 2: has a NUL byte: it is no text");
-        assert_eq!(refused("a.jsonl", &after(b"{\"id\": \"x\"}")), "a.jsonl, line 2: has no text in `text`");
+        assert!(
+            refused("a.jsonl", &after(b"{\"text\""))
+                .starts_with("a.jsonl, line 2: is not a JSON object")
+        );
+        assert!(
+            refused("a.jsonl", &after(b"[1]\n"))
+                .starts_with("a.jsonl, line 2: is not a JSON object")
+        );
+        assert_eq!(
+            refused("a.jsonl", &after(b"{\"text\": \"\xff\"}")),
+            "a.jsonl is not UTF-8 at byte 27"
+        );
+        assert_eq!(
+            refused("a.jsonl", &after(b"{\"text\": \"\\u0000\"}")),
+            "a.jsonl, line 2: has a NUL character: it is no text"
+        );
+        assert_eq!(
+            refused("a.jsonl", &after(b"\0\n")),
+            "a.jsonl, line 2: has a NUL byte: it is no text"
+        );
+        assert_eq!(
+            refused("a.jsonl", &after(b"{\"id\": \"x\"}")),
+            "a.jsonl, line 2: has no text in `text`"
+        );
         assert!(refused("a.csv", b"id\n1\n").contains("the header has no column `text`"));
         let long = format!("{{\"text\": \"{}\"}}", "x".repeat(LARGEST as usize + 1));
-        assert_eq!(refused("a.jsonl", long.as_bytes()), "a.jsonl, line 1: is larger than the 64 MB of a document");
+        assert_eq!(
+            refused("a.jsonl", long.as_bytes()),
+            "a.jsonl, line 1: is larger than the 64 MB of a document"
+        );
     }
 }

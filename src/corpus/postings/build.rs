@@ -170,8 +170,7 @@ impl Runs {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
         let mean_idf: f64 = idf_sum / count.max(1) as f64;
-        let numbers =
-            [self.lengths.len() as u64, count, name as u64, total, mean_idf.to_bits()];
+        let numbers = [self.lengths.len() as u64, count, name as u64, total, mean_idf.to_bits()];
         for (field, number) in header[8..].chunks_mut(8).zip(numbers) {
             field.copy_from_slice(&number.to_le_bytes());
         }
@@ -198,9 +197,8 @@ impl RunReader {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
             read => read?,
         }
-        let length = |at: usize| {
-            u32::from_le_bytes([0, 1, 2, 3].map(|byte| lengths[at + byte])) as usize
-        };
+        let length =
+            |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| lengths[at + byte])) as usize;
         let (mut word, mut list) = (vec![0; length(0)], vec![0; length(4)]);
         self.0.read_exact(&mut word)?;
         self.0.read_exact(&mut list)?;

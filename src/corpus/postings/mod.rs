@@ -78,9 +78,8 @@ impl<'a> Postings<'a> {
     /// `None` where the file is no such file or is cut short.
     pub fn open(bytes: &'a [u8], chunks: usize) -> Option<Postings<'a>> {
         let header = bytes.first_chunk::<HEADER_BYTES>()?;
-        let long = |at: usize| {
-            u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| header[at + byte]))
-        };
+        let long =
+            |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| header[at + byte]));
         let (found, terms, names) =
             (long(8), usize::try_from(long(16)).ok()?, usize::try_from(long(24)).ok()?);
         if &header[..8] != MAGIC || found != chunks as u64 {
@@ -142,9 +141,8 @@ impl<'a> Postings<'a> {
             let term = Term::from_bytes(bytes);
             self.names.get(term.name..term.name.saturating_add(term.name_length))
         };
-        let at = self.terms.binary_search_by(|term| {
-            name(term).unwrap_or_default().cmp(word.as_bytes())
-        });
+        let at =
+            self.terms.binary_search_by(|term| name(term).unwrap_or_default().cmp(word.as_bytes()));
         Some(Term::from_bytes(&self.terms[at.ok()?]))
     }
 

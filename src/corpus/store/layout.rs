@@ -102,7 +102,8 @@ impl VectorHeader {
         }
         let kinds = [VectorType::F16, VectorType::F32, VectorType::I8];
         let kind = kinds.into_iter().find(|kind| number(*kind) == word(12));
-        let kind = kind.ok_or_else(|| format!("its numbers are of an unknown type {}", word(12)))?;
+        let kind =
+            kind.ok_or_else(|| format!("its numbers are of an unknown type {}", word(12)))?;
         let rows = u64::from(word(24)) | u64::from(word(28)) << 32;
         Ok(VectorHeader { kind, dims: word(16), rows })
     }

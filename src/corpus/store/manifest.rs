@@ -26,8 +26,6 @@ pub struct Manifest {
     pub name: String,
     /// The version of wardround.
     pub version: String,
-    /// The kind of device that the vectors were computed on.
-    pub device: String,
     /// Documents of each source at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
@@ -89,6 +87,18 @@ pub struct BuiltSource {
     pub description: Source,
 }
 
+impl BuiltSource {
+    /// A source of which nothing was read yet.
+    pub fn new(description: Source) -> BuiltSource {
+        BuiltSource { documents: 0, empty: 0, chunks: 0, text_bytes: 0, range: [0, 0], description }
+    }
+
+    /// Whether its chunks are in the corpus.
+    pub fn is_built(&self) -> bool {
+        self.chunks > 0
+    }
+}
+
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,17 +148,15 @@ impl ManifestFile {
     pub fn read(path: &Path) -> Result<ManifestFile, CorpusError> {
         let text = fs_err::read_to_string(path)?;
         let damaged = |problem: String| CorpusError::Damaged { path: path.to_owned(), problem };
-        let (body, local) = text
-            .rsplit_once(LOCAL)
-            .ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
+        let (body, local) =
+            text.rsplit_once(LOCAL).ok_or_else(|| damaged("it has no table [local]".to_owned()))?;
         let schema: Schema =
             toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
         if schema.schema > SCHEMA {
             let (found, known) = (schema.schema, SCHEMA);
             return Err(CorpusError::Newer { path: path.to_owned(), found, known });
         }
-        let manifest =
-            toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
+        let manifest = toml::from_str(body).map_err(|error| damaged(error.message().to_owned()))?;
         let local = toml::from_str(local).map_err(|error| damaged(error.message().to_owned()))?;
         Ok(ManifestFile { manifest, local, id: sha256(body) })
     }

@@ -88,7 +88,10 @@ impl Corpus {
             return Err(self.damaged(CHUNKS, &problem));
         }
         let form = manifest.vectors;
-        let named = [(VECTORS, Some(&self.vectors), Some(form.dims)), (FULL_VECTORS, self.full_vectors.as_ref(), form.full_dims)];
+        let named = [
+            (VECTORS, Some(&self.vectors), Some(form.dims)),
+            (FULL_VECTORS, self.full_vectors.as_ref(), form.full_dims),
+        ];
         for (name, map, dims) in named {
             let (Some(map), Some(dims)) = (map, dims) else { continue };
             let kind = if name == VECTORS { form.dtype } else { VectorType::F16 };
@@ -104,7 +107,9 @@ impl Corpus {
         let mut end = 0;
         for source in &manifest.sources {
             if source.range[0] != end || source.range[1] < end {
-                return Err(self.damaged(MANIFEST, "the ranges of its sources do not follow each other"));
+                return Err(
+                    self.damaged(MANIFEST, "the ranges of its sources do not follow each other")
+                );
             }
             end = source.range[1];
         }
@@ -144,14 +149,13 @@ impl Corpus {
     /// # Errors
     /// The corpus is damaged there.
     pub fn chunk(&self, number: usize) -> Result<Chunk<'_>, CorpusError> {
-        let damaged = |problem: &str| {
-            self.damaged(CHUNKS, &format!("chunk {number} {problem}"))
-        };
+        let damaged = |problem: &str| self.damaged(CHUNKS, &format!("chunk {number} {problem}"));
         let record = self.chunks.as_chunks::<CHUNK_BYTES>().0.get(number);
         let record = ChunkRecord::from_bytes(record.ok_or_else(|| damaged("is not there"))?);
         let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(record.length as usize);
-        let bytes = self.texts.get(start..end).ok_or_else(|| damaged("lies outside of texts.bin"))?;
+        let bytes =
+            self.texts.get(start..end).ok_or_else(|| damaged("lies outside of texts.bin"))?;
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("is no text"))?;
         let is_known = usize::from(record.source) < self.manifest().sources.len();
         match is_known {
@@ -172,7 +176,8 @@ impl Corpus {
             starts
         });
         let start = starts.get(number as usize);
-        let record = start.and_then(|start| DocumentRecord::read(&self.documents[*start as usize..]));
+        let record =
+            start.and_then(|start| DocumentRecord::read(&self.documents[*start as usize..]));
         let absent = || self.damaged(DOCUMENTS, &format!("document {number} cannot be read"));
         record.map(|(record, _)| record).ok_or_else(absent)
     }

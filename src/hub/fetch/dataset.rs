@@ -181,10 +181,13 @@ impl DatasetFetch<'_> {
             }
         }
         if file.check == Check::Rows {
+            let checked = match file.rows {
+                Some(rows) => format!("it was checked by its {rows} rows alone"),
+                None => "it was taken as it came".to_owned(),
+            };
             console::note(format!(
-                "note: {}: the sum of the published file is not known; it was checked by its {} rows alone",
-                file.path,
-                file.rows.unwrap_or_default()
+                "note: {}: the sum of the published file is not known; {checked}",
+                file.path
             ));
         }
         let Some(converted) = converted else {

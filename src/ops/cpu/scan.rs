@@ -264,7 +264,8 @@ mod tests {
                 assert_eq!(found.len(), count);
                 let tolerance = if kind == VectorType::I8 { 0.05 } else { 2e-3 };
                 for (hit, next) in found.iter().zip(&found[1..]) {
-                    let is_ordered = hit.score > next.score || (hit.score == next.score && hit.row < next.row);
+                    let is_ordered =
+                        hit.score > next.score || (hit.score == next.score && hit.row < next.row);
                     assert!(is_ordered && ranges.iter().any(|range| range.contains(&hit.row)));
                     assert!((f64::from(hit.score) - exact(hit.row)).abs() < tolerance);
                 }

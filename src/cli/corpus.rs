@@ -1,0 +1,213 @@
+//! `corpus`: what systems search: built from descriptions, listed, checked, searched.
+
+mod build;
+mod search;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::options::{HubFlags, QuietFlag};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::corpus::store::manifest::BuiltSource;
+use crate::corpus::{Corpus, overlap, verify};
+use crate::data;
+
+#[derive(Debug, Args)]
+pub struct CorpusVerb {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Build a corpus: read its sources, split them, embed the chunks
+    Build(Box<build::Build>),
+    /// Add a folder or a file of your own to a corpus
+    Add(Box<build::Add>),
+    /// Make a corpus of texts whose vectors are at hand, such as MedCPT's of PubMed
+    Import(Box<build::Import>),
+    /// Download the sources of a description that may be handed on
+    Fetch(Fetch),
+    /// Show what a corpus holds: documents, chunks, licences by source
+    Info(Info),
+    /// Search a corpus
+    Search(Box<search::Search>),
+    /// Check a corpus against its recorded SHA-256 sums
+    Verify(Verify),
+}
+
+#[derive(Debug, Args)]
+struct Info {
+    /// Directory of a corpus
+    directory: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Count the notes of this file of which half or more stands in one document, by runs of eight words
+    #[arg(long, value_name = "NOTES")]
+    against: Option<PathBuf>,
+    /// Format of NOTES
+    #[arg(long, value_name = "FORMAT", default_value = "notes", requires = "against")]
+    format: data::Format,
+}
+
+#[derive(Debug, Args)]
+struct Verify {
+    /// Directory of a corpus
+    directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Fetch {
+    /// Description: clinicalcorp-open or another name, or a file
+    name: String,
+    /// Directory to write to, the --data-dir of `corpus build`
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Mirror of the hub
+    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
+    endpoint: Option<String>,
+    #[command(flatten)]
+    progress: QuietFlag,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl CorpusVerb {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Build(build) => build.run(),
+            Verb::Add(add) => add.run(),
+            Verb::Import(import) => import.run(),
+            Verb::Fetch(fetch) => fetch.run(),
+            Verb::Info(info) => info.run(),
+            Verb::Search(search) => search.run(),
+            Verb::Verify(verify) => verify.run(),
+        }
+    }
+}
+
+impl Info {
+    fn run(self) -> Result<(), Failure> {
+        let corpus = Corpus::open(&self.directory)?;
+        if self.json {
+            let value = serde_json::json!({ "id": corpus.id(), "corpus": corpus.manifest() });
+            console::say(value.to_string())?;
+        } else {
+            table(&corpus)?;
+        }
+        let Some(path) = &self.against else { return Ok(()) };
+        let dataset = data::load(path, self.format)?;
+        let notes: Vec<(String, String)> = dataset
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                data::Item::Note(note) => Some((note.id.clone(), note.text.clone())),
+                data::Item::Question(_) => None,
+            })
+            .collect();
+        let found = overlap::overlaps(&corpus, &notes)?;
+        for overlap in &found {
+            let percent = 100.0 * overlap.share;
+            console::say(format!("{}\t{percent:.0} %\t{}", overlap.note, overlap.document))?;
+        }
+        console::note(format!(
+            "{} of {} notes share half or more of their runs of eight words with one document",
+            found.len(),
+            notes.len()
+        ));
+        Ok(())
+    }
+}
+
+fn table(corpus: &Corpus) -> Result<(), Failure> {
+    let manifest = corpus.manifest();
+    console::say(format!(
+        "{:24} {:>10} {:>10} {:>9}  licence",
+        "source", "documents", "chunks", "MB"
+    ))?;
+    let line = |name: &str, source: &BuiltSource, licence: &str| {
+        let megabytes = source.text_bytes as f64 / 1e6;
+        format!(
+            "{name:24} {:>10} {:>10} {megabytes:>9.1}  {licence}",
+            source.documents, source.chunks
+        )
+    };
+    for source in &manifest.sources {
+        let shared = if source.description.redistribute { "" } else { " (not to be handed on)" };
+        let licence = format!("{}{shared}", source.description.licence);
+        console::say(line(&source.description.label, source, &licence))?;
+        if source.empty > 0 {
+            console::note(format!(
+                "note: {}: {} documents without text were left out; build.jsonl lists them",
+                source.description.label, source.empty
+            ));
+        }
+    }
+    let bytes: u64 = manifest.files.iter().map(|file| file.size_bytes).sum();
+    let total = format!(
+        "{:24} {:>10} {:>10} {:>9.1}",
+        "all",
+        manifest.documents,
+        manifest.chunks,
+        bytes as f64 / 1e6
+    );
+    console::say(format!("{total}  with vectors"))?;
+    let name = manifest.encoder.get("name").and_then(toml::Value::as_str).unwrap_or_default();
+    let form = manifest.vectors;
+    let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
+    let dtype = dtype.as_str().unwrap_or_default();
+    console::say(format!("encoder {name}, {} numbers a vector in {dtype}", form.dims))?;
+    if let Some(overlap) = form.overlap_at_50 {
+        console::say(format!(
+            "of the 50 best chunks in f16, {:.1} % are among those in i8",
+            100.0 * overlap
+        ))?;
+    }
+    Ok(console::say(format!("id {}", corpus.id()))?)
+}
+
+impl Verify {
+    fn run(self) -> Result<(), Failure> {
+        let mut wrong = 0;
+        for check in verify::verify(&self.directory)? {
+            wrong += usize::from(check.problem.is_some());
+            let state = check.problem.as_deref().unwrap_or("ok");
+            console::say(format!("{:16} {state}", check.name))?;
+        }
+        match wrong {
+            0 => Ok(()),
+            _ => Err(Failure::mismatch(format!("{} is damaged", self.directory.display()))),
+        }
+    }
+}
+
+impl Fetch {
+    fn run(self) -> Result<(), Failure> {
+        let description = crate::corpus::Description::open(&self.name)?;
+        let options = self.hub.options(self.progress.quiet)?;
+        let (cards, others) = crate::corpus::fetch::cards(&description)?;
+        for card in &cards {
+            console::note(format!("{}: licence: {}", card.title, card.licence.name));
+        }
+        for (label, reason) in others {
+            console::note(format!("note: {label} is not fetched: {reason}"));
+        }
+        if cards.is_empty() {
+            return Err(Failure::usage(
+                format!("no source of {} can be fetched", description.name),
+                "put its files into the data directory by hand; docs/corpora.md says where from",
+            ));
+        }
+        for card in &cards {
+            let paths =
+                crate::hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options)?;
+            for path in paths {
+                console::say(path.display().to_string())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! `corpus build`, `add` and `import`.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use super::super::options::{ComputeFlags, QuietFlag};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
+use crate::corpus::build::estimate::estimate;
+use crate::corpus::build::{self as builder, BuildOptions, Pace};
+use crate::corpus::description::Source;
+use crate::corpus::formats::Format;
+use crate::corpus::import::{ImportOptions, import};
+use crate::corpus::{Corpus, Description};
+use crate::encoder::{Encoder, EncoderOptions};
+use crate::ops::vectors::VectorType;
+use crate::tokenizer::Tokenizer;
+
+#[derive(Debug, Args)]
+pub struct Build {
+    /// Description: medquad, clinicalcorp-open or another name, or a file
+    #[arg(value_name = "NAME", required_unless_present = "resume")]
+    description: Option<String>,
+    /// New or empty directory to write to
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Go on with a build that was killed
+    #[arg(long, conflicts_with_all = ["description", "dry_run", "limit", "dims", "search_dims", "dtype", "bm25"])]
+    resume: bool,
+    /// Directory of the sources' files [default: that of the description's file]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Directory of the sentence encoder
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
+    /// Numbers of a vector: the first of the encoder's, where it was trained for that [default: all]
+    #[arg(long, value_name = "D")]
+    dims: Option<usize>,
+    /// Numbers of a vector that is searched, beside the longer one for --rerank embedding [default: those of --dims]
+    #[arg(long, value_name = "D")]
+    search_dims: Option<usize>,
+    /// How vectors are kept: f16, f32 or i8
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    vectors: VectorType,
+    /// Documents of each source at most
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Make postings for words too, for --hybrid
+    #[arg(long)]
+    bm25: bool,
+    /// Say what would be built and how long it would take; write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+pub fn vector_type(text: &str) -> Result<VectorType, String> {
+    match text {
+        "f16" => Ok(VectorType::F16),
+        "f32" => Ok(VectorType::F32),
+        "i8" => Ok(VectorType::I8),
+        _ => Err("expected f16, f32 or i8".to_owned()),
+    }
+}
+
+/// What a corpus's own words are measured with on `--dry-run`.
+const HOUR: f64 = 3600.0;
+
+impl Build {
+    pub fn run(self) -> Result<(), Failure> {
+        if self.resume {
+            let build = builder::Build::resume(&self.out)?;
+            let device = self.compute.one_device()?;
+            let options = encoder_of(build.file(), self.encoder.as_deref(), device);
+            return run(build, &Encoder::open(&options)?, self.progress.quiet);
+        }
+        let name = self.description.as_deref().unwrap_or_default();
+        let encoder = Encoder::open(&self.encoder_options()?)?;
+        let own = Path::new(name).parent().filter(|_| Path::new(name).is_file());
+        let own = own.map(|folder| if folder == Path::new("") { Path::new(".") } else { folder });
+        let data = self.data_dir.as_deref().or(own).ok_or_else(|| {
+            Failure::usage(
+                "the directory of the sources is not known",
+                "name it with --data-dir DIR",
+            )
+        })?;
+        let options = BuildOptions {
+            description: Description::open(name)?,
+            data: data.to_owned(),
+            out: self.out.clone(),
+            encoder: self.encoder.clone().unwrap_or_default(),
+            dtype: self.vectors,
+            search_dims: self.search_dims,
+            limit: self.limit,
+            bm25: self.bm25,
+        };
+        match self.dry_run {
+            true => self.tell_estimate(&options, &encoder),
+            false => run(builder::Build::begin(&options, &encoder)?, &encoder, self.progress.quiet),
+        }
+    }
+
+    fn encoder_options(&self) -> Result<EncoderOptions, Failure> {
+        let directory = self.encoder.as_deref().ok_or_else(|| {
+            Failure::usage(
+                "an encoder makes the vectors, and none is named",
+                "name its directory with --encoder DIR; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
+            )
+        })?;
+        let mut options = encoder_options(directory, None, self.compute.one_device()?);
+        options.dims = self.dims;
+        options.dtype = self.compute.dtype;
+        options.quantisation = self.compute.quant;
+        Ok(options)
+    }
+
+    fn tell_estimate(&self, options: &BuildOptions, encoder: &Encoder) -> Result<(), Failure> {
+        let estimate = estimate(options, encoder)?;
+        for source in &estimate.sources {
+            console::say(format!(
+                "{:24} {:>10} documents {:>10} chunks",
+                source.description.label, source.documents, source.chunks
+            ))?;
+        }
+        let sampled: usize = estimate.sample.iter().map(|text| text.chars().count()).sum();
+        let tokenizer = Tokenizer::load(&options.encoder.join("tokenizer.json"));
+        if let (Ok(tokenizer), true) = (tokenizer, sampled > 0) {
+            let counts =
+                estimate.sample.iter().map(|text| tokenizer.encode(text).map(|ids| ids.len()));
+            let tokens: usize = counts.sum::<Result<_, _>>()?;
+            let millions = estimate.characters as f64 / sampled as f64 * tokens as f64 / 1e6;
+            console::say(format!(
+                "{millions:.1} million tokens, by {} chunks",
+                estimate.sample.len()
+            ))?;
+        }
+        console::say(format!("{:.1} MB", estimate.bytes as f64 / 1e6))?;
+        let hours = estimate.chunks as f64 / estimate.chunks_per_second / HOUR;
+        Ok(console::say(format!(
+            "{:.1} chunks a second here: {hours:.2} hours",
+            estimate.chunks_per_second
+        ))?)
+    }
+}
+
+/// Goes on to the end and says where the corpus is.
+fn run(build: builder::Build, encoder: &dyn Embed, quiet: bool) -> Result<(), Failure> {
+    let directory = build.directory().to_owned();
+    let mut told = Instant::now();
+    build.run(encoder, Pace::default(), &mut |chunks| {
+        if !quiet && told.elapsed().as_secs() >= 10 {
+            console::note(format!("{chunks} chunks"));
+            told = Instant::now();
+        }
+    })?;
+    tell(&directory, quiet)
+}
+
+fn tell(directory: &Path, quiet: bool) -> Result<(), Failure> {
+    let corpus = Corpus::open(directory)?;
+    if !quiet {
+        let manifest = corpus.manifest();
+        console::note(format!("{} documents, {} chunks", manifest.documents, manifest.chunks));
+    }
+    Ok(console::say(corpus.id())?)
+}
+
+#[derive(Debug, Args)]
+pub struct Add {
+    /// Directory of a corpus
+    directory: PathBuf,
+    /// Folder of .txt, .md and .html files, or a .jsonl or .csv file
+    #[arg(long, value_name = "PATH")]
+    source: PathBuf,
+    /// What passages and --sources are to call it
+    #[arg(long)]
+    label: String,
+    /// Under what licence it is
+    #[arg(long)]
+    licence: String,
+    /// Whether copies may be handed on
+    #[arg(long)]
+    redistribute: bool,
+    /// The encoder's directory, where it lies elsewhere now
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+impl Add {
+    pub fn run(self) -> Result<(), Failure> {
+        let ending = self.source.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = match &*ending {
+            "jsonl" | "json" | "gz" => Format::Jsonl,
+            "csv" => Format::Csv,
+            _ => Format::Folder,
+        };
+        let source = Source::own(&self.label, format, &self.source, &self.licence);
+        let source = Source { redistribute: self.redistribute, ..source };
+        let corpus = Corpus::open(&self.directory)?;
+        let options =
+            encoder_of(corpus.file(), self.encoder.as_deref(), self.compute.one_device()?);
+        drop(corpus);
+        let encoder = Encoder::open(&options)?;
+        builder::add::add(&self.directory, source, &encoder)?;
+        tell(&self.directory, self.progress.quiet)
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// New or empty directory to write to
+    directory: PathBuf,
+    /// Vectors: a NumPy file of f32 or f16, a row a text
+    #[arg(long, value_name = "FILE.npy")]
+    vectors: PathBuf,
+    /// Their ids: a JSON array, in the order of the rows
+    #[arg(long, value_name = "FILE.json")]
+    ids: PathBuf,
+    /// Their texts: a JSON object from id to a text, or to an object with title and text as MedCPT publishes them
+    #[arg(long, value_name = "FILE.json")]
+    texts: PathBuf,
+    /// What passages and --sources are to call it
+    #[arg(long, default_value = "import")]
+    label: String,
+    /// Under what licence it is
+    #[arg(long, default_value = "not stated")]
+    licence: String,
+    /// Directory of the encoder that made the vectors, which reads queries
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: PathBuf,
+    /// How vectors are kept: f16, f32 or i8
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    keep: VectorType,
+    /// Make postings for words too, for --hybrid
+    #[arg(long)]
+    bm25: bool,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+impl Import {
+    pub fn run(self) -> Result<(), Failure> {
+        let device = self.compute.one_device()?;
+        let encoder = Encoder::open(&encoder_options(&self.encoder, None, device))?;
+        let options = ImportOptions {
+            out: self.directory.clone(),
+            vectors: self.vectors,
+            ids: self.ids,
+            texts: self.texts,
+            label: self.label,
+            licence: self.licence,
+            encoder: self.encoder,
+            dtype: self.keep,
+            bm25: self.bm25,
+        };
+        import(&options, &encoder)?;
+        tell(&self.directory, self.progress.quiet)
+    }
+}

@@ -1,0 +1,48 @@
+//! Adding a source to a corpus: segments are appended, and the new `corpus.toml` has a new id.
+
+use std::path::Path;
+
+use super::embed::Embed;
+use super::{Build, Pace, input_files, lock, replace};
+use crate::corpus::CorpusError;
+use crate::corpus::description::Source;
+use crate::corpus::store::Corpus;
+use crate::corpus::store::manifest::{BuiltSource, MANIFEST, ManifestFile, PLAN};
+
+/// Characters of an id in the name of what `corpus.toml` was.
+const SHORT: usize = 12;
+
+/// Appends a source whose path is absolute or in the current directory. What `corpus.toml` was stays beside it under the
+/// first digits of its id. Killed, it goes on as a build does.
+///
+/// # Errors
+/// The label is taken; another encoder than the corpus's; an input that is none, and then the corpus is as it was.
+pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), CorpusError> {
+    let corpus = Corpus::open(directory)?;
+    let ManifestFile { mut manifest, local, id } = corpus.file().clone();
+    super::expect_encoder(&manifest.encoder, &encoder.identity()?)?;
+    let path = std::path::absolute(&source.path)?;
+    let source = Source { path: path.to_string_lossy().into_owned(), ..source };
+    source.check(&path)?;
+    if manifest.sources.iter().any(|built| built.description.label == source.label) {
+        return Err(CorpusError::Description {
+            path: directory.join(MANIFEST),
+            problem: format!("two sources are called `{}`", source.label),
+        });
+    }
+    drop(corpus);
+    // What cannot be read is found before anything is written.
+    let mut dry = [BuiltSource::new(source.clone())];
+    super::reading::read_sources(&mut dry, &local.data, None, &mut |_| Ok(()))?;
+    manifest.inputs.extend(input_files(&source, &local.data)?);
+    manifest.sources.push(BuiltSource::new(source));
+    manifest.files.clear();
+    let file = ManifestFile::new(manifest, local)?;
+    replace(&directory.join(PLAN), &file.text()?)?;
+    let locked = lock(directory)?;
+    let old = directory.join(format!("corpus-{}.toml", &id[..SHORT]));
+    fs_err::rename(directory.join(MANIFEST), old)?;
+    let build = Build { out: directory.to_owned(), file, _lock: locked };
+    build.run(encoder, Pace::default(), &mut |_| {})?;
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! Corpora built whole, killed, added to and damaged, with an encoder of words.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::corpus::fake::FakeEncoder;
+use crate::corpus::verify::verify;
+use crate::corpus::{Corpus, import};
+use crate::diagnosis::Diagnosis;
+
+/// A directory with two sources; the first has more chunks than a segment.
+pub(crate) struct Sources {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+const DESCRIPTION: &str = r#"
+name = "small"
+
+[[source]]
+label = "rows"
+format = "jsonl"
+path = "rows.jsonl"
+size = 40
+overlap = 10
+licence = "CC0"
+redistribute = true
+url_template = "https://example.org/{id}"
+
+[[source]]
+label = "ward"
+group = "own"
+format = "folder"
+path = "ward"
+size = 60
+overlap = 20
+licence = "internal"
+"#;
+
+impl Sources {
+    pub(crate) fn new(rows: usize) -> Sources {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = String::new();
+        for row in 0..rows {
+            let text = match row % 50 {
+                7 => " ".to_owned(),
+                _ => format!(
+                    "Row {row} is about fever number {} and drug {}.\n\nIt ends with word{}.",
+                    row % 13,
+                    row % 29,
+                    row * 7
+                ),
+            };
+            let date = 2000 + row % 20;
+            lines += &format!(
+                "{}\n",
+                serde_json::json!({"id": format!("r{row}"), "title": format!("Title {row}"), "text": text, "date": format!("{date}-01-01")})
+            );
+        }
+        fs_err::write(folder.path().join("rows.jsonl"), lines).unwrap();
+        let ward = folder.path().join("ward/inner");
+        fs_err::create_dir_all(&ward).unwrap();
+        fs_err::write(ward.join("a.md"), "# Sepsis\nGive fluids, thirty millilitres a kilogram, and measure lactate again.\n## Drugs\nCeftriaxone two grams.\n").unwrap();
+        fs_err::write(
+            ward.join("b.txt"),
+            "A plain text of the ward about eclampsia and magnesium.",
+        )
+        .unwrap();
+        fs_err::write(ward.join("empty.txt"), "\n").unwrap();
+        Sources { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn options(&self, out: &str) -> BuildOptions {
+        BuildOptions {
+            description: Description::parse(DESCRIPTION, Path::new("small.toml")).unwrap(),
+            data: self.folder.path().to_owned(),
+            out: self.path(out),
+            encoder: PathBuf::from("fake"),
+            dtype: VectorType::F16,
+            search_dims: Some(8),
+            limit: None,
+            bm25: true,
+        }
+    }
+
+    pub(crate) fn build(&self, options: &BuildOptions) -> Corpus {
+        let encoder = FakeEncoder::new();
+        Build::begin(options, &encoder)
+            .unwrap()
+            .run(&encoder, Pace::default(), &mut |_| {})
+            .unwrap();
+        Corpus::open(&options.out).unwrap()
+    }
+
+    fn refusal(&self, options: &BuildOptions, encoder: &FakeEncoder) -> CorpusError {
+        match Build::begin(options, encoder) {
+            Err(error) => error,
+            Ok(build) => build.run(encoder, Pace::default(), &mut |_| {}).unwrap_err(),
+        }
+    }
+}
+
+/// Every file by its name, `corpus.toml` without what is local.
+fn bytes(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs_err::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let read = |entry: fs_err::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        let bytes = fs_err::read(entry.path()).unwrap();
+        match name == MANIFEST {
+            true => {
+                let text = String::from_utf8(bytes).unwrap();
+                (name, text.split("\n[local]").next().unwrap().as_bytes().to_vec())
+            }
+            false => (name, bytes),
+        }
+    };
+    entries.map(read).collect()
+}
+
+#[test]
+fn a_corpus_holds_what_its_sources_hold() {
+    let sources = Sources::new(60);
+    let corpus = sources.build(&sources.options("out"));
+    let manifest = corpus.manifest();
+    assert_eq!((manifest.sources[0].documents, manifest.sources[0].empty), (58, 2));
+    assert_eq!((manifest.sources[1].documents, manifest.sources[1].empty), (2, 1));
+    assert_eq!(manifest.documents, 60);
+    assert_eq!(corpus.name(0).unwrap(), "rows/r0#0");
+    let [first, _] = manifest.sources[1].range;
+    let names: Vec<String> =
+        (first as usize..corpus.len()).map(|chunk| corpus.name(chunk).unwrap()).collect();
+    assert_eq!(names[0], "ward/inner/a.md#0");
+    assert!(names.contains(&"ward/inner/a.md#2".to_owned()), "{names:?}");
+    let last = corpus.chunk(first as usize + 2).unwrap();
+    assert_eq!(corpus.document(last.record.document).unwrap().title, "Sepsis -- Drugs");
+    assert_eq!(last.text, "Ceftriaxone two grams.");
+    assert_eq!(corpus.vectors().unwrap().dims(), 8);
+    assert_eq!(corpus.full_vectors().unwrap().dims(), 16);
+    assert_eq!(corpus.ranges(&["own".to_owned()]).unwrap(), [first as usize..corpus.len()]);
+    assert!(verify(corpus.directory()).unwrap().iter().all(|check| check.problem.is_none()));
+    let lines = segments::read_lines(&sources.path("out/build.jsonl")).unwrap();
+    assert_eq!(lines.last().unwrap().empty, ["rows/r7", "rows/r57", "ward/inner/empty.txt"]);
+}
+
+#[test]
+fn bytes_depend_on_neither_batches_nor_kills() {
+    let sources = Sources::new(3000);
+    let whole = sources.options("whole");
+    sources.build(&whole);
+    let expected = bytes(&whole.out);
+    let encoder = FakeEncoder::new();
+    for (out, batch) in [("one", 1), ("seven", 7)] {
+        let options = sources.options(out);
+        let mut build = Build::begin(&options, &encoder).unwrap();
+        // Killed after each segment, and in the middle of the next one.
+        for stop in 0.. {
+            let pace = Pace { batch, most_segments: Some(stop) };
+            if build.run(&encoder, pace, &mut |_| {}).unwrap() {
+                break;
+            }
+            let path = options.out.join("texts.bin");
+            let mut torn = fs_err::read(&path).unwrap();
+            torn.extend(b"torn");
+            fs_err::write(&path, torn).unwrap();
+            let path = options.out.join("build.jsonl");
+            let torn = fs_err::read_to_string(&path).unwrap() + "{\"segment\": 9";
+            fs_err::write(&path, torn).unwrap();
+            build = Build::resume(&options.out).unwrap();
+        }
+        assert!(bytes(&options.out) == expected, "{out}");
+    }
+    assert_eq!(segments::read_lines(&whole.out.join("build.jsonl")).unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_added_follows_what_was_there() {
+    let sources = Sources::new(60);
+    let options = sources.options("out");
+    let before = sources.build(&options);
+    let (old, old_id) = (before.len(), before.id().to_owned());
+    fs_err::write(sources.path("more.txt"), "Protocol of the ward: magnesium for eclampsia.")
+        .unwrap();
+    let more = Source::own("more", formats::Format::Folder, &sources.path("more.txt"), "internal");
+    let encoder = FakeEncoder::new();
+    add::add(&options.out, more.clone(), &encoder).unwrap();
+    let after = Corpus::open(&options.out).unwrap();
+    assert_eq!(after.len(), old + 1);
+    assert_eq!(after.name(old).unwrap(), "more/more.txt#0");
+    assert_eq!(after.chunk(0).unwrap().text, before.chunk(0).unwrap().text);
+    assert_ne!(after.id(), old_id);
+    assert!(options.out.join(format!("corpus-{}.toml", &old_id[..12])).is_file());
+    assert!(verify(&options.out).unwrap().iter().all(|check| check.problem.is_none()));
+    let error = add::add(&options.out, more.clone(), &encoder).unwrap_err();
+    assert!(error.to_string().contains("two sources are called `more`"), "{error}");
+    let other = FakeEncoder { name: "other", broken: None };
+    let more = Source { label: "most".to_owned(), ..more };
+    let error = add::add(&options.out, more, &other).unwrap_err();
+    assert_eq!(error.to_string(), "the encoder's `name` differs: \"fake\" here, \"other\" there");
+    assert_eq!(Corpus::open(&options.out).unwrap().id(), after.id());
+}
+
+#[test]
+fn bytes_for_numbers_say_how_many_hits_they_keep() {
+    let sources = Sources::new(100);
+    let options =
+        BuildOptions { dtype: VectorType::I8, search_dims: None, ..sources.options("out") };
+    let corpus = sources.build(&options);
+    let overlap = corpus.manifest().vectors.overlap_at_50.unwrap();
+    assert!((0.8..=1.0).contains(&overlap), "{overlap}");
+    assert!(!options.out.join(EXACT).exists() && options.out.join("scales.bin").exists());
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let sources = Sources::new(20);
+    let encoder = FakeEncoder::new();
+    let with = |change: &dyn Fn(&mut BuildOptions)| {
+        let mut options = sources.options(&format!("out{}", crate::random::mix(7)));
+        change(&mut options);
+        let _ = fs_err::remove_dir_all(&options.out);
+        let error = sources.refusal(&options, &encoder);
+        (error.to_string(), error.blame().exit_code())
+    };
+    let (text, code) =
+        with(&|options| options.description.sources[0].path = "absent.jsonl".to_owned());
+    assert!(text.starts_with("source `rows` has no input at") && code == 3, "{text}");
+    let (text, code) = with(&|options| options.search_dims = Some(99));
+    assert!(
+        text == "the width of vectors differs: 99 asked for here, 16 of the encoder there"
+            && code == 2,
+        "{text}"
+    );
+    fs_err::write(
+        sources.path("twice.jsonl"),
+        "{\"id\": 1, \"text\": \"a\"}\n{\"id\": 1, \"text\": \"b\"}\n",
+    )
+    .unwrap();
+    let (text, code) =
+        with(&|options| options.description.sources[0].path = "twice.jsonl".to_owned());
+    assert!(text == "source `rows` has two documents with the id `1`" && code == 2, "{text}");
+    fs_err::write(sources.path("ward/paper.pdf"), "%PDF").unwrap();
+    let (text, _) = with(&|_| {});
+    assert!(
+        text.ends_with("ward/paper.pdf cannot be read: text is not extracted from .pdf files"),
+        "{text}"
+    );
+    fs_err::remove_file(sources.path("ward/paper.pdf")).unwrap();
+    for (number, problem) in [(f32::NAN, "has a number that is not finite"), (0.0, "has length 0")]
+    {
+        let broken = FakeEncoder { name: "fake", broken: Some(("drug 3.", number)) };
+        let options = sources.options("broken");
+        let error = sources.refusal(&options, &broken);
+        assert_eq!(error.to_string(), format!("the vector of chunk r3#1 {problem}"));
+        fs_err::remove_dir_all(&options.out).unwrap();
+    }
+    let options = sources.options("out");
+    sources.build(&options);
+    assert!(
+        sources.refusal(&options, &encoder).to_string().ends_with("out exists and is not empty")
+    );
+    assert!(
+        Build::resume(&options.out)
+            .unwrap_err()
+            .to_string()
+            .ends_with("has no build to go on with")
+    );
+}
+
+#[test]
+fn a_changed_input_and_a_second_process_are_refused() {
+    let sources = Sources::new(20);
+    let options = sources.options("out");
+    let build = Build::begin(&options, &FakeEncoder::new()).unwrap();
+    let error = Build::resume(&options.out).unwrap_err();
+    assert!(error.to_string().ends_with("is being written by another process"), "{error}");
+    drop(build);
+    assert!(
+        Corpus::open(&options.out).unwrap_err().to_string().ends_with("was not built to its end")
+    );
+    fs_err::write(sources.path("rows.jsonl"), "{\"text\": \"other\"}").unwrap();
+    let error = Build::resume(&options.out).unwrap_err();
+    assert!(error.to_string().contains("rows.jsonl has changed: its sha256 is "), "{error}");
+    assert_eq!(error.blame().exit_code(), 3);
+}
+
+#[test]
+fn damage_is_found_and_placed() {
+    let sources = Sources::new(60);
+    let options = sources.options("out");
+    drop(sources.build(&options));
+    let refused = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let path = options.out.join(name);
+        let good = fs_err::read(&path).unwrap();
+        let mut bad = good.clone();
+        change(&mut bad);
+        fs_err::write(&path, bad).unwrap();
+        let error = Corpus::open(&options.out).map(drop).map_err(|error| error.to_string());
+        let checks = verify(&options.out);
+        fs_err::write(&path, good).unwrap();
+        let problem = checks.map(|checks| checks.into_iter().find_map(|check| check.problem));
+        (error.err().unwrap_or_default(), problem.unwrap_or_default().unwrap_or_default())
+    };
+    let (open, found) = refused("vectors.bin", &|bytes| bytes.truncate(100));
+    assert!(open.contains("vectors.bin has 100 bytes, and corpus.toml says "), "{open}");
+    assert!(found.starts_with("has 100 bytes"), "{found}");
+    let (open, found) = refused("texts.bin", &|bytes| bytes[40] ^= 1);
+    assert_eq!(open, "");
+    assert!(found.starts_with("differs in bytes 0 to "), "{found}");
+    let (open, _) = refused("vectors.bin", &|bytes| bytes[16] = 77);
+    assert!(open.contains("its header says"), "{open}");
+    let newer = |bytes: &mut Vec<u8>| {
+        *bytes = String::from_utf8(bytes.clone())
+            .unwrap()
+            .replace("schema = 1", "schema = 9")
+            .into_bytes();
+    };
+    let (open, _) = refused("corpus.toml", &newer);
+    assert!(open.ends_with("corpus.toml is of schema 9; this program reads up to 1"), "{open}");
+    let absent = Corpus::open(&sources.path("ward")).unwrap_err().to_string();
+    assert!(absent.starts_with("there is no corpus at "), "{absent}");
+    let corpus = Corpus::open(&options.out).unwrap();
+    let unknown = corpus.ranges(&["wards".to_owned()]).unwrap_err().to_string();
+    assert_eq!(unknown, "no source is called `wards`; known: rows, ward");
+}
+
+#[test]
+fn vectors_at_hand_are_imported_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let numpy = |rows: &[[f32; 16]]| {
+        let mut header =
+            format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 16), }}", rows.len());
+        header += &" ".repeat(118 - header.len() - 1);
+        header.push('\n');
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.extend(rows.iter().flatten().flat_map(|number| number.to_le_bytes()));
+        bytes
+    };
+    let good = [[0.5; 16], [0.25; 16]];
+    fs_err::write(path("v.npy"), numpy(&good)).unwrap();
+    fs_err::write(path("ids.json"), "[\"12\", 13]").unwrap();
+    fs_err::write(
+        path("texts.json"),
+        r#"{"12": {"t": "One", "a": "First.", "d": "20210503"}, "13": "Second."}"#,
+    )
+    .unwrap();
+    let options = import::ImportOptions {
+        out: path("out"),
+        vectors: path("v.npy"),
+        ids: path("ids.json"),
+        texts: path("texts.json"),
+        label: "pubmed".to_owned(),
+        licence: "terms".to_owned(),
+        encoder: PathBuf::from("fake"),
+        dtype: VectorType::F32,
+        bm25: false,
+    };
+    let encoder = FakeEncoder::new();
+    import::import(&options, &encoder).unwrap();
+    let corpus = Corpus::open(&options.out).unwrap();
+    assert_eq!((corpus.len(), corpus.name(1).unwrap()), (2, "pubmed/13#0".to_owned()));
+    assert_eq!(corpus.document(0).unwrap().date, "2021-05-03");
+    assert_eq!(corpus.vectors().unwrap().numbers(1), good[1]);
+    let refused = |name: &str, bytes: &[u8]| {
+        let old = fs_err::read(path(name)).unwrap();
+        fs_err::write(path(name), bytes).unwrap();
+        let options = import::ImportOptions { out: path("other"), ..options.clone() };
+        let error = import::import(&options, &encoder).unwrap_err().to_string();
+        assert!(!path("other").exists());
+        fs_err::write(path(name), old).unwrap();
+        error
+    };
+    assert_eq!(
+        refused("v.npy", &numpy(&[good[0], [f32::NAN; 16]])),
+        "the vector of chunk 13#0 has a number that is not finite"
+    );
+    assert!(refused("v.npy", b"no").ends_with("v.npy is no NumPy file"));
+    assert!(refused("v.npy", &numpy(&good[..1])).ends_with("ids.json has 2 ids for 1 vectors"));
+    assert!(refused("v.npy", &numpy(&good)[..200]).contains("not those of 2 x 16"));
+    assert!(refused("ids.json", b"[12, 12]").ends_with("has two documents with the id `12`"));
+    assert!(refused("texts.json", b"{\"12\": \"x\"}").ends_with("texts.json has no text of `13`"));
+}

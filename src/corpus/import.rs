@@ -1,0 +1,260 @@
+//! A corpus of texts whose vectors are at hand: a NumPy matrix, ids in its order and texts by id, as MedCPT publishes PubMed.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use half::f16;
+use serde_json::{Map, Value};
+
+use super::CorpusError;
+use super::build::embed::Embed;
+use super::build::reading::{NewChunk, NewDocument};
+use super::build::segments::Segments;
+use super::build::{SEGMENT, finish};
+use super::description::Source;
+use super::formats::Format;
+use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};
+use crate::hub::sha256_file;
+use crate::ops::mapped::MappedFile;
+use crate::ops::vectors::VectorType;
+
+/// What is imported.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    pub out: PathBuf,
+    /// `.npy`, `[texts][width]`, f32 or f16.
+    pub vectors: PathBuf,
+    /// A JSON array.
+    pub ids: PathBuf,
+    /// A JSON object by id.
+    pub texts: PathBuf,
+    pub label: String,
+    pub licence: String,
+    pub encoder: PathBuf,
+    pub dtype: VectorType,
+    pub bm25: bool,
+}
+
+/// Writes the corpus; where that fails nothing stays.
+///
+/// # Errors
+/// A directory that is taken; files that do not fit each other or the encoder; a vector that is none.
+pub fn import(options: &ImportOptions, encoder: &dyn Embed) -> Result<(), CorpusError> {
+    let out = &options.out;
+    if out.exists() && fs_err::read_dir(out)?.next().is_some() {
+        return Err(CorpusError::Taken { path: out.clone() });
+    }
+    let map = MappedFile::open(&options.vectors)?;
+    let matrix = Matrix::read(&map).map_err(|problem| wrong(&options.vectors, problem))?;
+    if matrix.width != encoder.width() {
+        return Err(CorpusError::Differs {
+            what: "the width of vectors".to_owned(),
+            one: format!("{} in {}", matrix.width, options.vectors.display()),
+            other: format!("{} of the encoder", encoder.width()),
+            hint: "name the encoder that made the vectors",
+        });
+    }
+    let ids: Vec<Value> = read_json(&options.ids)?;
+    if ids.len() != matrix.rows {
+        let problem = format!("has {} ids for {} vectors", ids.len(), matrix.rows);
+        return Err(wrong(&options.ids, problem));
+    }
+    fs_err::create_dir_all(out)?;
+    let written = write(options, encoder, &matrix, &ids);
+    if written.is_err() {
+        fs_err::remove_dir_all(out)?;
+    }
+    written
+}
+
+fn write(
+    options: &ImportOptions,
+    encoder: &dyn Embed,
+    matrix: &Matrix<'_>,
+    ids: &[Value],
+) -> Result<(), CorpusError> {
+    let texts: Map<String, Value> = read_json(&options.texts)?;
+    let form = VectorForm {
+        dtype: options.dtype,
+        dims: matrix.width,
+        full_dims: None,
+        normalised: encoder.is_normalised(),
+        overlap_at_50: None,
+    };
+    let mut segments = Segments::open(&options.out, form)?;
+    let description = Source::own(&options.label, Format::Jsonl, &options.texts, &options.licence);
+    description.check(&options.texts)?;
+    let mut source = BuiltSource::new(description);
+    let (mut chunks, mut vectors, mut empty) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut seen, mut longest) = (HashSet::new(), 0);
+    for (row, id) in ids.iter().enumerate() {
+        let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+        if !seen.insert(id.clone()) {
+            return Err(CorpusError::RepeatedId { label: options.label.clone(), id });
+        }
+        let entry = texts
+            .get(&id)
+            .ok_or_else(|| wrong(&options.texts, format!("has no text of `{id}`")))?;
+        let document = document(&id, entry);
+        let text = text_of(entry);
+        if text.trim().is_empty() {
+            source.empty += 1;
+            empty.push(format!("{}/{id}", options.label));
+            continue;
+        }
+        longest = longest.max(document.title.chars().count() + text.chars().count());
+        source.text_bytes += text.len() as u64;
+        chunks.push(NewChunk {
+            document: Rc::new(document),
+            is_first: true,
+            paragraph: 0,
+            source: 0,
+            text,
+        });
+        vectors.push(matrix.row(row));
+        if chunks.len() == SEGMENT {
+            segments.append(&chunks, &vectors, std::mem::take(&mut empty))?;
+            (chunks, vectors) = (Vec::new(), Vec::new());
+        }
+    }
+    if !chunks.is_empty() || !empty.is_empty() {
+        segments.append(&chunks, &vectors, empty)?;
+    }
+    (source.documents, source.chunks) = (segments.chunks, segments.chunks);
+    let input = |path: &PathBuf| {
+        Ok::<_, CorpusError>(InputFile {
+            source: options.label.clone(),
+            path: path.to_string_lossy().into_owned(),
+            size_bytes: fs_err::metadata(path)?.len(),
+            sha256: sha256_file(path)?,
+        })
+    };
+    let manifest = Manifest {
+        schema: SCHEMA,
+        name: options.label.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        limit: None,
+        documents: source.documents,
+        chunks: source.chunks,
+        longest_chunk_chars: longest,
+        vectors: form,
+        bm25: options.bm25,
+        encoder: encoder.identity()?,
+        sources: vec![source],
+        inputs: [&options.vectors, &options.ids, &options.texts]
+            .map(input)
+            .into_iter()
+            .collect::<Result<_, _>>()?,
+        files: Vec::new(),
+    };
+    segments.finish()?;
+    let local = Local {
+        built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        data: std::path::absolute(".")?,
+        encoder: std::path::absolute(&options.encoder)?,
+    };
+    finish(&options.out, manifest, &local)
+}
+
+fn wrong(path: &Path, problem: String) -> CorpusError {
+    CorpusError::Input { path: path.to_owned(), problem, hint: None }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CorpusError> {
+    let file = std::io::BufReader::new(fs_err::File::open(path)?);
+    serde_json::from_reader(file)
+        .map_err(|error| wrong(path, format!("is not what is expected: {error}")))
+}
+
+/// The first of these fields that is there.
+fn field(entry: &Value, names: &[&str]) -> String {
+    let found = names.iter().find_map(|name| entry.get(name)?.as_str());
+    found.unwrap_or_default().to_owned()
+}
+
+fn text_of(entry: &Value) -> String {
+    entry.as_str().map_or_else(|| field(entry, &["text", "a"]), str::to_owned)
+}
+
+fn document(id: &str, entry: &Value) -> NewDocument {
+    NewDocument {
+        id: id.to_owned(),
+        title: field(entry, &["title", "t"]),
+        url: field(entry, &["url"]),
+        date: dashed(&field(entry, &["date", "d"])),
+    }
+}
+
+/// `20210503` as `2021-05-03`.
+fn dashed(date: &str) -> String {
+    let is_compact = date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit());
+    match is_compact {
+        true => format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]),
+        false => date.to_owned(),
+    }
+}
+
+/// The numbers of a `.npy` file, row by row.
+struct Matrix<'a> {
+    bytes: &'a [u8],
+    is_half: bool,
+    rows: usize,
+    width: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// # Errors
+    /// What is wrong, to read on from the path.
+    fn read(bytes: &'a [u8]) -> Result<Matrix<'a>, String> {
+        let none = || "is no NumPy file".to_owned();
+        let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(none)?;
+        let (length, start): (usize, usize) = match rest {
+            [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([*a, *b])), 4),
+            [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 6),
+            _ => return Err(none()),
+        };
+        let header = rest.get(start..start.saturating_add(length)).ok_or_else(none)?;
+        let header = std::str::from_utf8(header).map_err(|_| none())?;
+        let is_half = header.contains("'<f2'");
+        if !is_half && !header.contains("'<f4'") {
+            return Err("holds neither f32 nor f16".to_owned());
+        }
+        if header.contains("'fortran_order': True") {
+            return Err("is ordered by columns; save it with numpy.ascontiguousarray".to_owned());
+        }
+        let shape = header.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+        let shape: Option<Vec<usize>> = shape.map(|(shape, _)| {
+            shape.split(',').filter_map(|number| number.trim().parse().ok()).collect()
+        });
+        let Some([rows, width]) = shape.as_deref() else {
+            return Err("is no matrix of rows and columns".to_owned());
+        };
+        let bytes = &rest[start + length..];
+        let size = if is_half { 2 } else { 4 };
+        let expected = rows.checked_mul(*width).and_then(|count| count.checked_mul(size));
+        match expected == Some(bytes.len()) && *width > 0 {
+            true => Ok(Matrix { bytes, is_half, rows: *rows, width: *width }),
+            false => {
+                Err(format!("has {} bytes of numbers, not those of {rows} x {width}", bytes.len()))
+            }
+        }
+    }
+
+    fn row(&self, row: usize) -> Vec<f32> {
+        let size = if self.is_half { 2 } else { 4 };
+        let bytes = &self.bytes[row * self.width * size..][..self.width * size];
+        match self.is_half {
+            true => bytes
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|bytes| f16::from_le_bytes(*bytes).to_f32())
+                .collect(),
+            false => {
+                bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+            }
+        }
+    }
+}

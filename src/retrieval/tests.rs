@@ -1,0 +1,182 @@
+//! Searches over small corpora with an encoder of words: orders, fusion, filters, batches.
+
+use std::sync::Arc;
+
+use super::library::Library;
+use super::retriever::Retriever;
+use super::search::Searcher;
+use super::*;
+use crate::corpus::build::tests::Sources;
+use crate::corpus::fake::FakeEncoder;
+use crate::ops::Cpu;
+
+fn options(sources: &Sources) -> RetrieverOptions {
+    RetrieverOptions {
+        corpora: vec![sources.path("out")],
+        sources: Vec::new(),
+        rerank: Rerank::Off,
+        reranker: None,
+        refinement: Refinement::default(),
+        device: Device::Cpu(Cpu::new(1).unwrap()),
+    }
+}
+
+fn start(options: &RetrieverOptions) -> Retriever {
+    Retriever::start(Searcher {
+        library: Library::open(options).unwrap(),
+        encoder: Box::new(FakeEncoder::new()),
+        reranker: None,
+        rerank: options.rerank,
+        refinement: options.refinement.clone(),
+        cpu: Cpu::new(2).unwrap(),
+    })
+    .unwrap()
+}
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest { query: query.to_owned(), retrieve_top_k: 10, rerank_top_k: 5 }
+}
+
+fn sources() -> Sources {
+    let sources = Sources::new(120);
+    sources.build(&sources.options("out"));
+    sources
+}
+
+fn without_times(result: SearchResult) -> SearchResult {
+    SearchResult { took: SearchTimes::default(), is_cached: false, ..result }
+}
+
+#[test]
+fn passages_say_where_they_are_from() {
+    let sources = sources();
+    let retriever =
+        start(&RetrieverOptions { sources: vec!["ward".to_owned()], ..options(&sources) });
+    let result = retriever.search(&request("Ceftriaxone two grams drugs sepsis")).unwrap();
+    // The ward's corpus is smaller than what was asked for.
+    assert!(result.retrieved.len() < 10 && result.shown.len() == 5.min(result.retrieved.len()));
+    let first = &result.shown[0];
+    assert_eq!((&*first.chunk, &*first.title), ("ward/inner/a.md#2", "Sepsis -- Drugs"));
+    assert_eq!(first.text.as_deref(), Some("Ceftriaxone two grams."));
+    assert_eq!(first.licence.as_deref(), Some("internal"));
+    assert!(first.url.is_none() && first.score == result.retrieved[0].score);
+    let all = start(&options(&sources)).search(&request("row 3 fever number 3 drug 3")).unwrap();
+    let row = all.shown.iter().find(|passage| passage.source == "rows").unwrap();
+    assert!(row.url.as_ref().unwrap().starts_with("https://example.org/r"));
+    assert!(row.date.as_ref().unwrap().ends_with("-01-01"));
+}
+
+#[test]
+fn searches_alone_and_at_once_have_equal_results() {
+    let sources = sources();
+    let queries: Vec<String> =
+        (0..50).map(|number| format!("fever number {number} drug {}", number * 3)).collect();
+    let one = start(&options(&sources));
+    let alone: Vec<SearchResult> =
+        queries.iter().map(|query| without_times(one.search(&request(query)).unwrap())).collect();
+    let shared: Arc<Retriever> = Arc::new(start(&options(&sources)));
+    let together: Vec<SearchResult> = std::thread::scope(|scope| {
+        let threads: Vec<_> = queries
+            .iter()
+            .map(|query| {
+                let shared = Arc::clone(&shared);
+                scope.spawn(move || without_times(shared.search(&request(query)).unwrap()))
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(alone, together);
+    let again = one.search(&request(&queries[0])).unwrap();
+    assert!(again.is_cached && without_times(again) == alone[0]);
+}
+
+#[test]
+fn a_smaller_k_gives_the_beginning_of_a_larger() {
+    let sources = sources();
+    let retriever = start(&options(&sources));
+    let many = retriever.search(&request("fever drug")).unwrap();
+    let few = SearchRequest { retrieve_top_k: 4, rerank_top_k: 2, ..request("fever drug") };
+    let few = retriever.search(&few).unwrap();
+    assert_eq!(few.retrieved, many.retrieved[..4]);
+    assert_eq!(few.shown, many.shown[..2]);
+}
+
+#[test]
+fn empty_and_long_queries() {
+    let sources = sources();
+    let retriever = start(&options(&sources));
+    assert_eq!(retriever.search(&request(" \n")).unwrap(), SearchResult::default());
+    assert!(retriever.search(&request(&"fever ".repeat(200))).unwrap().is_query_cut);
+}
+
+#[test]
+fn words_that_vectors_miss_are_found_by_both() {
+    let sources = sources();
+    let refinement = Refinement { hybrid: true, ..Refinement::default() };
+    let retriever = start(&RetrieverOptions { refinement, ..options(&sources) });
+    let result = retriever.search(&request("magnesium eclampsia")).unwrap();
+    assert_eq!(result.shown[0].chunk, "ward/inner/b.txt#0");
+    assert!(result.shown[0].score <= 2.0 / 61.0);
+}
+
+#[test]
+fn reranking_by_embedding_takes_the_longer_vectors() {
+    let sources = sources();
+    let retriever = start(&RetrieverOptions { rerank: Rerank::Embedding, ..options(&sources) });
+    let result =
+        retriever.search(&request("Title 5 Row 5 is about fever number 5 and drug 5.")).unwrap();
+    let scores: Vec<f32> = result.shown.iter().map(|passage| passage.score).collect();
+    assert!(scores.is_sorted_by(|one, next| one >= next) && scores[0] > 0.98, "{scores:?}");
+}
+
+#[test]
+fn old_and_undated_documents_can_be_left_out() {
+    let sources = sources();
+    let newer = |day: &str| {
+        let refinement = Refinement { newer_than: Some(day.to_owned()), ..Refinement::default() };
+        RetrieverOptions { refinement, ..options(&sources) }
+    };
+    let result = start(&newer("2015-06-01")).search(&request("fever")).unwrap();
+    assert!(!result.shown.is_empty());
+    for passage in &result.shown {
+        assert!(passage.date.as_deref().unwrap() > "2015-06-01");
+    }
+    let error = Library::open(&newer("soon")).err().unwrap();
+    assert_eq!(error.to_string(), "`soon` is no date");
+}
+
+#[test]
+fn what_repeats_a_better_passage_is_left_out() {
+    let text =
+        "x ".repeat(40) + &(0..60).map(|number| format!("word{number} ")).collect::<String>();
+    let line = serde_json::json!({"id": "a", "text": text});
+    let sources = Sources::new(0);
+    fs_err::write(sources.path("rows.jsonl"), format!("{line}\n")).unwrap();
+    let mut build = sources.options("out");
+    (build.description.sources[0].size, build.description.sources[0].overlap) = (300, 200);
+    sources.build(&build);
+    let shown = |dedup: bool| {
+        let refinement = Refinement { dedup, ..Refinement::default() };
+        let options =
+            RetrieverOptions { sources: vec!["rows".to_owned()], refinement, ..options(&sources) };
+        start(&options).search(&request("word20 word30")).unwrap().shown.len()
+    };
+    assert!(shown(true) < shown(false), "{} {}", shown(true), shown(false));
+}
+
+#[test]
+fn options_that_cannot_be_are_refused() {
+    let sources = sources();
+    let refused = |options: RetrieverOptions| describe(&options).unwrap_err().to_string();
+    let bad = RetrieverOptions { sources: vec!["wards".to_owned()], ..options(&sources) };
+    assert_eq!(refused(bad), "no source is called `wards`; known: rows, ward");
+    let bad = RetrieverOptions { rerank: Rerank::CrossEncoder, ..options(&sources) };
+    assert_eq!(refused(bad), "reranking by a cross-encoder needs one");
+    assert_eq!(
+        refused(RetrieverOptions { corpora: Vec::new(), ..options(&sources) }),
+        "there is no corpus to search"
+    );
+    let searched = describe(&options(&sources)).unwrap();
+    assert_eq!((searched.corpus.len(), searched.reranker), (1, None));
+    assert!(searched.longest_chunk_chars > 20);
+}
