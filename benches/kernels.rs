@@ -40,7 +40,7 @@ fn matmul(criterion: &mut Criterion) {
     ];
     let mut group = criterion.benchmark_group("matmul");
     for (name, stored, quantisation) in kinds {
-        let precision = Precision { stored, quantisation };
+        let precision = Precision { quantisation, ..stored.into() };
         let parts = [RawTensor::from_f32_bytes(&bytes)];
         let weights = cpu.pack(&parts, INNER, precision).unwrap();
         for rows in [1, 3, 12, 512] {
@@ -57,7 +57,7 @@ fn matmul(criterion: &mut Criterion) {
 fn attention(criterion: &mut Criterion) {
     const CONTEXT: usize = 1024;
     let cpu = Cpu::new(2).unwrap();
-    let pages: KvPages = cpu.pages(SHAPE, CONTEXT / PAGE).unwrap();
+    let pages: KvPages = cpu.pages(SHAPE, StoredType::F32, CONTEXT / PAGE).unwrap();
     let table: Vec<u32> = (0..(CONTEXT / PAGE) as u32).collect();
     let shape = AttentionShape { heads: HEADS, scale: 0.088, window: None, both_ways: false };
     let mut group = criterion.benchmark_group("attention");

@@ -11,6 +11,9 @@ take turns, each alone on the machine, for several rounds, and each figure is a 
     cargo build --release
     peers/bin/python benches/peers.py target/release/wardround --models /tmp/peers
 
+With `--depth 0,4096,16384` one sequence's tokens are also generated behind so many others, where keys and values are read as much as
+weights; both engines keep these in two bytes a number.
+
 It prints a table for benches/LOG.md. `--types bf16` measures one kind of weights alone; `q4_k` is there too, which llama.cpp itself
 quantises. GCC 12 builds llama.cpp's AMX code so that it ends in an illegal instruction: `--plain-buffers` does without it.
 """
@@ -80,6 +83,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--prompt-tokens", type=int, default=512)
     parser.add_argument("--generate-tokens", type=int, default=24)
     parser.add_argument("--batch", type=numbers, default=[1, 3, 12])
+    parser.add_argument("--depth", type=numbers, default=[], help="generate for one sequence behind so many tokens, too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=2, help="of each test in a round")
     parser.add_argument("--plain-buffers", action="store_true", help="llama.cpp without weights repacked for the CPU")
@@ -199,14 +203,17 @@ def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]
     model = llama_cpp.llama_model_load_from_file(str(file).encode(), model_parameters)
     sequences = max(arguments.batch)
     parameters = llama_cpp.llama_context_default_params()
-    parameters.n_ctx = sequences * max(arguments.prompt_tokens, arguments.generate_tokens)
+    longest = max(arguments.prompt_tokens, arguments.generate_tokens + max(arguments.depth, default=0))
+    parameters.n_ctx = max(longest, sequences * max(arguments.prompt_tokens, arguments.generate_tokens))
     parameters.n_batch = max(arguments.prompt_tokens, sequences)
     parameters.n_seq_max = sequences
+    # Else each sequence has its own share of the context.
+    parameters.kv_unified = True
     parameters.n_threads = parameters.n_threads_batch = arguments.threads
     context = llama_cpp.llama_init_from_model(model, parameters)
     assert model and context, f"llama.cpp cannot load {file}"
     vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
-    tokens = np.random.default_rng(42).integers(0, vocabulary, (sequences, parameters.n_batch))
+    tokens = np.random.default_rng(42).integers(0, vocabulary, (sequences, longest))
     batch = llama_cpp.llama_batch_init(parameters.n_batch, 0, 1)
 
     def step(rows):
@@ -222,9 +229,12 @@ def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]
         assert code == 0, f"llama_decode gives {code}"
         llama_cpp.llama_synchronize(context)
 
-    def measure(steps):
-        forget = lambda: llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), False)
-        forget()
+    def measure(steps, depth=0):
+        memory = llama_cpp.llama_get_memory(context)
+        forget = lambda: llama_cpp.llama_memory_seq_rm(memory, -1, depth, -1)
+        llama_cpp.llama_memory_clear(memory, False)
+        for start in range(0, depth, parameters.n_batch):
+            step([(0, position, False) for position in range(start, min(depth, start + parameters.n_batch))])
         step(steps[0])
         rates = []
         for _ in range(arguments.repetitions):
@@ -241,6 +251,9 @@ def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]
     for size in arguments.batch:
         steps = [[(sequence, position, True) for sequence in range(size)] for position in range(count)]
         results[f"tg{count}", size] = measure(steps)
+    for depth in arguments.depth:
+        steps = [[(0, position, True)] for position in range(depth, depth + count)]
+        results[f"tg{count} behind {depth}", 1] = measure(steps, depth)
     information = llama_cpp.llama_print_system_info().decode().strip(" |")
     return results, f"llama-cpp-python {llama_cpp.__version__} ({information})"
 
@@ -252,10 +265,12 @@ def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Na
     command += ["--repetitions", arguments.repetitions, "--format", "json", *flags]
     prefill = json.loads(run([*command, "-p", arguments.prompt_tokens, "-n", 0, "--batch", 1]))
     decode = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *lists]))
-    results = {
-        (result["test"], result["batch"]): [result["tokens"] / seconds for seconds in result["seconds"]]
-        for result in prefill["results"] + decode["results"]
-    }
+    rates = lambda result: [result["tokens"] / seconds for seconds in result["seconds"]]
+    results = {(result["test"], result["batch"]): rates(result) for result in prefill["results"] + decode["results"]}
+    if arguments.depth:
+        depths = ["--batch", 1, "--depth", ",".join(map(str, arguments.depth))]
+        behind = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *depths]))["results"]
+        results |= {(f"{result['test']} behind {result['depth']}", 1): rates(result) for result in behind}
     return results, decode
 
 

@@ -40,7 +40,7 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
         let directory = common::synthetic(family);
         let wide = WantedPrecision {
             dtype: WantedType::Exactly(StoredType::F32),
-            quantisation: Quantisation::None,
+            ..WantedPrecision::default()
         };
         let reference = load_on(&cpu, &directory, wide);
         let expected = logits_on(&cpu, &reference, &tokens, 90);
@@ -61,7 +61,7 @@ fn blocks_of_weights_are_the_cpus() {
     let tokens = tokens(4, 40);
     for quantisation in [Quantisation::Q8_0, Quantisation::Q4K] {
         let directory = common::synthetic(Family::Qwen3);
-        let wanted = WantedPrecision { dtype: WantedType::Auto, quantisation };
+        let wanted = WantedPrecision { quantisation, ..WantedPrecision::default() };
         let reference = load_on(&cpu, &directory, wanted);
         let expected = logits_on(&cpu, &reference, &tokens, 40);
         let decoder = load_on(&gpu, &directory, wanted);
@@ -85,7 +85,7 @@ fn bits_do_not_depend_on_the_step() {
             let decoder = load_on(
                 &gpu,
                 &directory,
-                WantedPrecision { dtype: WantedType::Auto, quantisation },
+                WantedPrecision { quantisation, ..WantedPrecision::default() },
             );
             let whole = logits_on(&gpu, &decoder, &tokens, 300);
             for step in [1, 7, 33, 100] {

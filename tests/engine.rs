@@ -52,19 +52,20 @@ impl Outcome {
 struct Model {
     name: String,
     family: Family,
-    wanted: WantedType,
-    quantisation: Quantisation,
+    wanted: WantedPrecision,
     requests: Vec<Request>,
     alone: Vec<Outcome>,
 }
 
-/// Every family, with weights kept as stored (bf16), as f32, and in blocks of either kind.
+/// Every family, with weights kept as stored (bf16), as f32, and in blocks of either kind; keys and values as bf16 and f32.
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    let auto = WantedPrecision::default();
+    let wide = WantedType::Exactly(StoredType::F32);
     let kept = [
-        (WantedType::Auto, Quantisation::None),
-        (WantedType::Exactly(StoredType::F32), Quantisation::None),
-        (WantedType::Auto, Quantisation::Q8_0),
-        (WantedType::Auto, Quantisation::Q4K),
+        auto,
+        WantedPrecision { dtype: wide, kv: WantedType::Exactly(StoredType::Bf16), ..auto },
+        WantedPrecision { quantisation: Quantisation::Q8_0, ..auto },
+        WantedPrecision { quantisation: Quantisation::Q4K, kv: wide, ..auto },
     ];
     FAMILIES
         .iter()
@@ -77,21 +78,19 @@ static REPETITIVE: LazyLock<Vec<Model>> = LazyLock::new(|| {
     FAMILIES
         .iter()
         .zip([Quantisation::None, Quantisation::Q8_0, Quantisation::None])
-        .map(|(&family, kept)| Model::new(family, (WantedType::Auto, kept), repetitive))
+        .map(|(&family, quantisation)| {
+            let kept = WantedPrecision { quantisation, ..WantedPrecision::default() };
+            Model::new(family, kept, repetitive)
+        })
         .collect()
 });
 
 impl Model {
-    fn new(
-        family: Family,
-        (wanted, quantisation): (WantedType, Quantisation),
-        requests: fn(&[u32]) -> Vec<Request>,
-    ) -> Model {
+    fn new(family: Family, wanted: WantedPrecision, requests: fn(&[u32]) -> Vec<Request>) -> Model {
         let mut model = Model {
-            name: format!("{} {wanted:?} {quantisation}", family.name()),
+            name: format!("{} {wanted:?}", family.name()),
             family,
             wanted,
-            quantisation,
             requests: Vec::new(),
             alone: Vec::new(),
         };
@@ -121,8 +120,7 @@ impl Model {
         let directory = common::synthetic(self.family);
         let files = common::weight_files(&directory);
         let config = self.config();
-        let wanted = WantedPrecision { dtype: self.wanted, quantisation: self.quantisation };
-        let precision = precision_of(&config, &files, wanted, Machine::Cpu).unwrap();
+        let precision = precision_of(&config, &files, self.wanted, Machine::Cpu).unwrap();
         let decoder = Decoder::load(ops, config, &files, precision, options.context).unwrap();
         common::start(decoder, common::tokenizer(&directory), options, ops)
     }

@@ -178,7 +178,7 @@ mod tests {
         let expected = (600 * matrices + 100 * 64) as f64 / 1e9 / 2.0;
         assert!((result.share_of_matrix_rate - expected).abs() < 1e-12);
         // Two steps read the layers twice, the head once, and 512 and 600 positions.
-        let kv = config.kv_bytes_per_token(Machine::Cpu) * 1112;
+        let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::F32) * 1112;
         let expected = (4 * (2 * matrices + 6400) + kv) as f64 / 1e9 / 2.0;
         assert!((result.share_of_bandwidth - expected).abs() < 1e-12);
         assert_eq!(Measurement::new(&workload, &costs, &[], &limits, StoredType::F32.into()), None);

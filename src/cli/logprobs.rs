@@ -91,7 +91,8 @@ impl Logprobs {
         let tokens = &self.tokens;
         let decoder = Decoder::load(&ops, config, files, precision, tokens.len())?;
         let config = &decoder.config;
-        let mut pages = ops.pages(config.page_shape(), tokens.len().div_ceil(PAGE))?;
+        let mut pages =
+            ops.pages(config.page_shape(), precision.kv, tokens.len().div_ceil(PAGE))?;
         let table: Vec<u32> = (0..tokens.len().div_ceil(PAGE) as u32).collect();
         let at_once = usize::from(self.rows).min(tokens.len());
         let limits = StepLimits { rows: at_once, logit_rows: at_once, positions: tokens.len() };

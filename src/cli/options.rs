@@ -157,6 +157,9 @@ pub struct ComputeFlags {
     /// Weight quantisation on load: none, q8_0 (8.5 bits per weight) or q4_k (4.6)
     #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
     pub quant: Quantisation,
+    /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16
+    #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
+    pub kv_dtype: WantedType,
     /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
     #[arg(long, help_heading = "Device")]
     pub fast: bool,
@@ -172,6 +175,7 @@ impl ComputeFlags {
             threads: self.threads.map(usize::from),
             dtype: self.dtype,
             quantisation: self.quant,
+            kv_dtype: self.kv_dtype,
             fast: self.fast,
             ..Hardware::default()
         }
@@ -191,11 +195,11 @@ impl ComputeFlags {
 
     /// How weights are to be kept.
     pub fn weights(&self) -> WantedPrecision {
-        WantedPrecision { dtype: self.dtype, quantisation: self.quant }
+        self.hardware().precision()
     }
 }
 
-/// What a panel runs on. None of it but --dtype, --quant, --fast and --context changes an answer.
+/// What a panel runs on. None of it but --dtype, --quant, --kv-dtype, --fast and --context changes an answer.
 #[derive(Clone, Debug, Args)]
 pub struct MachineFlags {
     #[command(flatten)]

@@ -83,10 +83,10 @@ impl Described {
         let wanted = options.precision();
         match (self, wanted.dtype) {
             (_, WantedType::Exactly(stored)) => {
-                Ok(Precision { stored, quantisation: wanted.quantisation })
+                Ok(Precision { quantisation: wanted.quantisation, ..stored.into() })
             }
             (Described::Bert(_), WantedType::Auto) => {
-                Ok(Precision { stored: StoredType::F32, quantisation: wanted.quantisation })
+                Ok(Precision { quantisation: wanted.quantisation, ..StoredType::F32.into() })
             }
             (Described::Decoder(config), WantedType::Auto) => {
                 let files = folder.weight_files()?;

@@ -38,7 +38,11 @@ impl EncoderOptions {
     }
 
     pub(super) fn precision(&self) -> WantedPrecision {
-        WantedPrecision { dtype: self.dtype, quantisation: self.quantisation }
+        WantedPrecision {
+            dtype: self.dtype,
+            quantisation: self.quantisation,
+            ..WantedPrecision::default()
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl<B: Backend> Runner<B> {
     pub fn new(decoder: Decoder<B>, ops: B, options: EngineOptions) -> Result<Runner<B>, OpsError> {
         let config = &decoder.config;
         Ok(Runner {
-            pages: ops.pages(config.page_shape(), options.pages)?,
+            pages: ops.pages(config.page_shape(), decoder.precision().kv, options.pages)?,
             scratch: Scratch::new(&ops, config, options.step_limits())?,
             decoder,
             ops,

@@ -33,6 +33,7 @@ pub fn plan() -> Plan {
         family: "qwen3".to_owned(),
         dtype: "f32".to_owned(),
         quantisation: "none".to_owned(),
+        kv_dtype: "f32".to_owned(),
         thinking: false,
         temperature: Some(0.6),
         top_k: Some(20),

@@ -1,6 +1,6 @@
 //! What a run computes on. Of it only the number formats, `fast` and the context change an answer.
 
-use crate::model::WantedType;
+use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, OpsError, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
@@ -18,6 +18,8 @@ pub struct Hardware {
     /// How weights are kept.
     pub dtype: WantedType,
     pub quantisation: Quantisation,
+    /// How keys and values are kept.
+    pub kv_dtype: WantedType,
     /// Whether products may be summed in the fastest order: no run can then be repeated byte for byte.
     pub fast: bool,
     /// Sequences that each engine runs at once.
@@ -37,6 +39,7 @@ impl Default for Hardware {
             threads: None,
             dtype: WantedType::Auto,
             quantisation: Quantisation::None,
+            kv_dtype: WantedType::Auto,
             fast: false,
             max_batch: None,
             draft: None,
@@ -48,6 +51,10 @@ impl Default for Hardware {
 }
 
 impl Hardware {
+    pub fn precision(&self) -> WantedPrecision {
+        WantedPrecision { dtype: self.dtype, quantisation: self.quantisation, kv: self.kv_dtype }
+    }
+
     /// # Errors
     /// A device that this machine or this build has not.
     pub fn devices(&self) -> Result<Vec<Device>, OpsError> {

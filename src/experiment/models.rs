@@ -9,7 +9,6 @@ use super::plan::{Asked, MemberPlan};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
-use crate::model::WantedPrecision;
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
 use crate::panel::memory::{BatchLimits, MemoryPlan, plan_memory};
@@ -66,8 +65,7 @@ impl Models {
             let index = match known {
                 Some(index) => index,
                 None => {
-                    let (dtype, quantisation) = (hardware.dtype, hardware.quantisation);
-                    let weights = WantedPrecision { dtype, quantisation };
+                    let weights = hardware.precision();
                     let context = hardware.context();
                     let kind = devices[0].machine();
                     descriptions.push(Description::read(checkpoint, weights, kind, context)?);

@@ -123,6 +123,8 @@ pub struct MemberPlan {
     pub family: String,
     pub dtype: String,
     pub quantisation: String,
+    /// Of keys and values.
+    pub kv_dtype: String,
     /// Whether a `<think>` section is asked for, where the template knows the switch.
     pub thinking: bool,
     /// As the model's files or the run set it. What is `None` is off; of a remote member, not sent.
@@ -194,6 +196,7 @@ impl MemberPlan {
             family: model.config.family.name().to_owned(),
             dtype: model.precision.stored.to_string(),
             quantisation: model.precision.quantisation.to_string(),
+            kv_dtype: model.precision.kv.to_string(),
             thinking,
             temperature: Some(temperature),
             top_k,
@@ -223,6 +226,7 @@ impl MemberPlan {
             family: REMOTE.to_owned(),
             dtype: unknown(),
             quantisation: unknown(),
+            kv_dtype: unknown(),
             thinking,
             temperature: sampling.temperature,
             top_k: sampling.top_k,

@@ -112,6 +112,10 @@ impl Spec {
             if is_shared && hardware.dtype == WantedType::Auto {
                 hardware.dtype = member.dtype.parse().map_err(Failure::from)?;
             }
+            let is_shared = local.iter().all(|other| other.kv_dtype == member.kv_dtype);
+            if is_shared && hardware.kv_dtype == WantedType::Auto {
+                hardware.kv_dtype = member.kv_dtype.parse().map_err(Failure::from)?;
+            }
             // They always share one quantisation.
             if hardware.quantisation == Quantisation::None {
                 hardware.quantisation = member.quantisation.parse().map_err(Failure::from)?;

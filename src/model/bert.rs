@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::ops::{
     AttentionShape, Biased, EncoderBackend, LayerNorm, LayerPages, Numbers, OpsError, PageShape,
-    Precision, Rows, StepLimits, TextTables, checkpoint::RawTensor,
+    Precision, Rows, StepLimits, StoredType, TextTables, checkpoint::RawTensor,
 };
 
 /// `config.json` of a BERT encoder.
@@ -147,7 +147,7 @@ impl<B: EncoderBackend> BertScratch<B> {
         let narrow = |width| ops.buffer(rows, width, Numbers::Narrow);
         Ok(BertScratch {
             stage: ops.stage(shape, shape.kv_heads, limits)?,
-            pages: ops.pages(shape, pages)?,
+            pages: ops.pages(shape, StoredType::F32, pages)?,
             residual: wide(hidden)?,
             normed: narrow(hidden)?,
             branch: wide(hidden)?,

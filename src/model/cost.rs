@@ -48,7 +48,8 @@ impl CostModel {
             layers: (layers as u64, bytes(layers)),
             head: (head as u64, bytes(head)),
             windows: config.layers.iter().map(window).collect(),
-            kv_bytes: (config.kv_bytes_per_token(machine) / config.layer_count().max(1)) as u64,
+            kv_bytes: (config.kv_bytes_per_token(machine, precision.kv)
+                / config.layer_count().max(1)) as u64,
         }
     }
 
@@ -104,7 +105,7 @@ mod tests {
         for tied in [true, false] {
             let config = config(tied);
             let model = CostModel::new(&config, StoredType::Bf16.into(), Machine::Cpu);
-            let kv = config.kv_bytes_per_token(Machine::Cpu) as u64 / 2;
+            let kv = config.kv_bytes_per_token(Machine::Cpu, StoredType::Bf16) as u64 / 2;
             // One row at position 9, three at 0..3: the window of four cuts the first alone.
             let cost = model.step([9..10, 0..3].into_iter(), 2);
             assert_eq!(cost.multiply_adds, 4 * 2 * layer + 2 * head);

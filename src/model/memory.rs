@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::decoder::scratch_bytes;
-use crate::ops::{Machine, PAGE, Precision, StepLimits};
+use crate::ops::{Machine, PAGE, Precision, StepLimits, StoredType};
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Footprint {
     ) -> Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
-            kv: pages * machine.page_bytes(config.page_shape()),
+            kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
             scratch: scratch_bytes(config, machine, limits),
         }
     }
@@ -44,8 +44,8 @@ impl Config {
     }
 
     /// Bytes of keys and values a token takes.
-    pub fn kv_bytes_per_token(&self, machine: Machine) -> usize {
-        machine.page_bytes(self.page_shape()) / PAGE
+    pub fn kv_bytes_per_token(&self, machine: Machine, kept: StoredType) -> usize {
+        machine.page_bytes(self.page_shape(), kept) / PAGE
     }
 }
 

@@ -67,9 +67,11 @@ impl Diagnosis for ModelError {
 pub struct WantedPrecision {
     pub dtype: WantedType,
     pub quantisation: Quantisation,
+    /// Of keys and values. Left open it is bf16, as published models were made, but where the CPU has weights of f32.
+    pub kv: WantedType,
 }
 
-/// The type that weights are kept as: asked for, or as the checkpoint has them (f16 is widened to f32).
+/// The type that numbers are kept as: asked for, or as suits; weights as the checkpoint has them (f16 is widened to f32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WantedType {
     #[default]

@@ -70,7 +70,7 @@ pub fn precision_of(
     wanted: WantedPrecision,
     machine: Machine,
 ) -> Result<Precision, ModelError> {
-    let WantedPrecision { dtype, quantisation } = wanted;
+    let WantedPrecision { dtype, quantisation, kv } = wanted;
     let checkpoint = Checkpoint::open(files)?;
     let name = table_name(find_prefix(&checkpoint, files)?);
     let table = checkpoint.get(&name, &[config.vocab_size, config.hidden_size])?;
@@ -94,7 +94,21 @@ pub fn precision_of(
         let device = "metal".to_owned();
         return Err(OpsError::Quantisation { device, quantisation }.into());
     }
-    Ok(Precision { stored, quantisation })
+    let own = match (machine, stored, quantisation) {
+        (Machine::Metal, ..) | (Machine::Cpu, StoredType::F32, Quantisation::None) => {
+            StoredType::F32
+        }
+        _ => StoredType::Bf16,
+    };
+    let kv = match kv {
+        WantedType::Exactly(kv) if machine != Machine::Cpu && kv != own => {
+            let device = machine.to_string();
+            return Err(OpsError::KvPrecision { device, kept: own, wanted: kv }.into());
+        }
+        WantedType::Exactly(kv) => kv,
+        WantedType::Auto => own,
+    };
+    Ok(Precision { stored, quantisation, kv })
 }
 
 fn table_name(prefix: &str) -> String {

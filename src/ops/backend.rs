@@ -6,7 +6,7 @@ use super::checkpoint::RawTensor;
 use super::sampling::{Drawn, SamplingRequest};
 use super::{
     Activation, AttentionShape, BranchNorms, HeadNorms, LayerPages, Machine, OpsError, PageShape,
-    Precision, Rows, StepLimits,
+    Precision, Rows, StepLimits, StoredType,
 };
 
 /// How the numbers of a buffer are to be kept where a machine has a narrower type for what only products read.
@@ -70,7 +70,12 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     }
     fn vector(&self, values: Vec<f32>) -> Result<Self::Vector, OpsError>;
     fn rope(&self, inverse_frequencies: &[f32], positions: usize) -> Result<Self::Rope, OpsError>;
-    fn pages(&self, shape: PageShape, pages: usize) -> Result<Self::Pages, OpsError>;
+    fn pages(
+        &self,
+        shape: PageShape,
+        kept: StoredType,
+        pages: usize,
+    ) -> Result<Self::Pages, OpsError>;
     /// Room for up to `rows` rows.
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers)
     -> Result<Self::Buffer, OpsError>;

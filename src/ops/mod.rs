@@ -62,6 +62,8 @@ pub enum OpsError {
     NotFaster { device: String },
     #[error("{device} cannot keep weights as {precision}")]
     Precision { device: String, precision: String },
+    #[error("{device} keeps keys and values as {kept}, not as {wanted}")]
+    KvPrecision { device: String, kept: StoredType, wanted: StoredType },
     #[error("{device} cannot keep weights in blocks (--quant {quantisation})")]
     Quantisation { device: String, quantisation: Quantisation },
 }
@@ -95,6 +97,7 @@ impl Diagnosis for OpsError {
             }
             OpsError::NotFaster { .. } => "leave --fast out, or take --device cuda",
             OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
+            OpsError::KvPrecision { .. } => "leave --kv-dtype at auto, or take --device cpu",
             OpsError::Quantisation { .. } => "leave --quant at none, or take --device cpu",
         };
         Some(hint.to_owned())
@@ -157,12 +160,21 @@ pub enum Machine {
     Metal,
 }
 
+impl std::fmt::Display for Machine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Machine::Cpu => "cpu",
+            Machine::Cuda => "cuda",
+            Machine::Metal => "metal",
+        })
+    }
+}
+
 impl Machine {
-    /// Bytes of one page of keys and values, over all layers.
-    pub fn page_bytes(self, shape: PageShape) -> usize {
-        let PageShape { layers, kv_heads, head_dim } = shape;
+    /// Bytes of one page of keys and values, over all layers. The CPU keeps them as `kept`, CUDA as bf16, Metal as f32.
+    pub fn page_bytes(self, shape: PageShape, kept: StoredType) -> usize {
         match self {
-            Machine::Cpu => cpu::KvPages::page_bytes(layers, kv_heads, head_dim),
+            Machine::Cpu => cpu::KvPages::page_bytes(shape, kept),
             Machine::Cuda => cuda_memory::page_bytes(shape),
             Machine::Metal => metal_memory::page_bytes(shape),
         }
@@ -274,11 +286,13 @@ impl std::fmt::Display for Quantisation {
     }
 }
 
-/// How a model's matrices are kept: as numbers of a type, or in blocks made from the checkpoint's numbers.
+/// How a model's numbers are kept: its matrices as numbers of a type, or in blocks made from the checkpoint's numbers; its keys and
+/// values as numbers of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Precision {
     pub stored: StoredType,
     pub quantisation: Quantisation,
+    pub kv: StoredType,
 }
 
 impl Precision {
@@ -295,7 +309,7 @@ impl Precision {
 
 impl From<StoredType> for Precision {
     fn from(stored: StoredType) -> Precision {
-        Precision { stored, quantisation: Quantisation::None }
+        Precision { stored, quantisation: Quantisation::None, kv: stored }
     }
 }
 

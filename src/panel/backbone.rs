@@ -136,11 +136,11 @@ impl Backbone {
         let think_end = description.tokenizer.id("</think>");
         let Description { weights_sha256, config_sha256, tokenizer_sha256, precision, .. } =
             &description;
-        let (stored, quantisation) = (precision.stored, precision.quantisation);
+        let Precision { stored, quantisation, kv } = *precision;
         let kind = device.kind([*precision]);
         Ok(Backbone {
             identity: format!(
-                "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kind}"
+                "{weights_sha256} {config_sha256} {tokenizer_sha256} {stored} {quantisation} {kv} {kind}"
             ),
             description,
             engine,

@@ -89,7 +89,8 @@ fn plan_device(
         .map(|description| {
             let context = description.context;
             let wanted = context + (batch.sequences - 1) * context.min(TYPICAL_TOKENS);
-            let token_bytes = description.config.kv_bytes_per_token(machine);
+            let token_bytes =
+                description.config.kv_bytes_per_token(machine, description.precision.kv);
             let affordable = (share / token_bytes as f64) as usize;
             let affordable = affordable.max(context);
             let tokens = match budget {

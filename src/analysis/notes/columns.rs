@@ -68,6 +68,7 @@ pub fn columns(outcomes: &Outcomes<'_>, scorer: &CorrectionScorer) -> Vec<Column
         NoteColumn::Rouge1 => of_corrections(name, Measure::rouge1(outcomes.is_medec())),
         NoteColumn::BertScore => of_corrections(name, Measure::BertScore),
         NoteColumn::Bleurt => of_corrections(name, Measure::Bleurt),
+        NoteColumn::Aggregate => of_corrections(name, Measure::Aggregate),
         NoteColumn::Kpcs => of_corrections(name, Measure::Kpcs),
     };
     NoteColumn::ALL.into_iter().filter_map(column).collect()

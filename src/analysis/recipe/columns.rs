@@ -33,7 +33,10 @@ type Beside = (&'static str, for<'a> fn(&Recipe, &Entry<'a>) -> Option<&'a Measu
 
 fn beside(column: NoteColumn) -> &'static [Beside] {
     match column {
-        NoteColumn::Detection | NoteColumn::Localisation | NoteColumn::Bleurt => &[],
+        NoteColumn::Detection
+        | NoteColumn::Localisation
+        | NoteColumn::Bleurt
+        | NoteColumn::Aggregate => &[],
         NoteColumn::Rouge1 => &[("recall, pairs", |recipe, entry| {
             let recall = Measure::rouge1_recall(is_medec(recipe, entry));
             entry.notes.correction.as_ref()?.measure(recall)
@@ -57,6 +60,7 @@ fn correction<'a>(recipe: &Recipe, entry: &Entry<'a>, column: NoteColumn) -> Opt
         NoteColumn::Rouge1 => correction.measure(Measure::rouge1(is_medec(recipe, entry))),
         NoteColumn::BertScore => correction.measure(Measure::BertScore),
         NoteColumn::Bleurt => correction.measure(Measure::Bleurt),
+        NoteColumn::Aggregate => correction.measure(Measure::Aggregate),
     }
 }
 

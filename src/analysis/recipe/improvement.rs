@@ -60,7 +60,7 @@ fn papers_columns(recipe: &Recipe, dataset: &str) -> Vec<NoteColumn> {
     let columns = NoteColumn::ALL.into_iter();
     let is_papers = |column: &NoteColumn| match rows().next() {
         Some(_) => rows().any(|row| row.contains_key(column)),
-        None => *column != NoteColumn::Kpcs,
+        None => !matches!(column, NoteColumn::Kpcs | NoteColumn::Aggregate),
     };
     columns.filter(is_papers).collect()
 }

@@ -4,6 +4,7 @@ pub mod calibration;
 pub mod correction;
 pub mod costs;
 pub mod notes;
+mod search;
 
 use super::health::ParseHealth;
 

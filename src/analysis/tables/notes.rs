@@ -2,6 +2,7 @@
 //! cost.
 
 use super::correction::correction;
+use super::search;
 use crate::analysis::health::{self, ParseHealth};
 use crate::analysis::metrics::over_runs::OverRuns;
 use crate::analysis::notes::{NoteFigures, Prices};
@@ -42,6 +43,7 @@ pub fn all(entries: &[Entry<'_>], prices: &Prices) -> Vec<Table> {
     let read =
         format!("Replies read, in % {}: {}.", health::SHARES, read.collect::<Vec<_>>().join("; "));
     let mut tables: Vec<Table> = tables.into_iter().flatten().collect();
+    tables.extend(search::all(entries));
     for table in &mut tables {
         table.notes.push(read.clone());
     }

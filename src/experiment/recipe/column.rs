@@ -11,17 +11,20 @@ pub enum NoteColumn {
     Rouge1,
     BertScore,
     Bleurt,
+    /// The mean of ROUGE-1, BERTScore and BLEURT, which the shared task is ranked by.
+    Aggregate,
     Kpcs,
 }
 
 impl NoteColumn {
-    /// In the order of Table 2.
-    pub const ALL: [NoteColumn; 6] = [
+    /// In the order of Table 2, the aggregate behind what it is made of.
+    pub const ALL: [NoteColumn; 7] = [
         NoteColumn::Detection,
         NoteColumn::Localisation,
         NoteColumn::Rouge1,
         NoteColumn::BertScore,
         NoteColumn::Bleurt,
+        NoteColumn::Aggregate,
         NoteColumn::Kpcs,
     ];
 
@@ -33,6 +36,7 @@ impl NoteColumn {
             NoteColumn::Rouge1 => "ROUGE-1",
             NoteColumn::BertScore => "BERTScore",
             NoteColumn::Bleurt => "BLEURT",
+            NoteColumn::Aggregate => "AggregateScore",
             NoteColumn::Kpcs => "KPCS",
         }
     }

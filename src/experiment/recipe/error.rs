@@ -22,6 +22,8 @@ pub enum RecipeError {
     Unfinished { path: PathBuf, name: String },
     #[error("the recipe has no setting {key} to override")]
     NoSetting { key: String },
+    #[error("method {method} searches corpus {number} of those given, and {given} were")]
+    NoCorpus { method: String, number: usize, given: usize },
     #[error("the recipe has no variant {name}")]
     NoVariant { name: String, known: Vec<String> },
 }
@@ -48,6 +50,9 @@ impl Diagnosis for RecipeError {
             }
             RecipeError::Unfinished { path, .. } => {
                 Some(format!("run what is missing: wardround resume {}", path.display()))
+            }
+            RecipeError::NoCorpus { .. } => {
+                Some("name the corpora in the recipe's order: --corpus DIR,DIR,…".to_owned())
             }
             RecipeError::NoVariant { known, .. } if known.is_empty() => {
                 Some("it has none".to_owned())

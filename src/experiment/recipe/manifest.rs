@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::file::MethodEntry;
 use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
 use crate::experiment::library::CorpusSpec;
@@ -55,6 +56,33 @@ pub struct RecipeManifest {
 }
 
 impl RecipeManifest {
+    /// What a method searches: the recipe's corpora, or the one and the sources that are its own.
+    ///
+    /// # Errors
+    /// A method's own corpus is not among them.
+    pub(super) fn corpus_of(
+        &self,
+        method: &MethodEntry,
+    ) -> Result<Option<CorpusSpec>, RecipeError> {
+        let Some(mut spec) = self.corpus.clone() else {
+            return Ok(None);
+        };
+        if let Some(place) = method.corpus {
+            let given = spec.directories.len();
+            let own = spec.directories.get(place).cloned();
+            let method = &method.name;
+            spec.directories = vec![own.ok_or_else(|| RecipeError::NoCorpus {
+                method: method.clone(),
+                number: place + 1,
+                given,
+            })?];
+        }
+        if !method.sources.is_empty() {
+            spec.sources.clone_from(&method.sources);
+        }
+        Ok(Some(spec))
+    }
+
     /// What the folder `out` was begun with; `None` where it is no recipe's.
     ///
     /// # Errors

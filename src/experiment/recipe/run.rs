@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::cells::{Cell, cells};
+use super::error::RecipeError;
 use super::file::ids;
 use super::manifest::RecipeManifest;
 use super::variant::Form;
@@ -53,7 +54,8 @@ impl RecipeRun {
     /// Whatever is missing or malformed.
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
         let cells = cells(&self.forms)?;
-        let specs: Vec<Spec> = cells.iter().map(|cell| self.spec(cell)).collect();
+        let specs = cells.iter().map(|cell| self.spec(cell));
+        let specs = specs.collect::<Result<Vec<Spec>, _>>()?;
         let inputs = specs.iter().map(Spec::read);
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = specs.iter().map(Spec::slot_models);
@@ -74,10 +76,11 @@ impl RecipeRun {
         &self.forms[0].manifest
     }
 
-    fn spec(&self, cell: &Cell<'_>) -> Spec {
+    fn spec(&self, cell: &Cell<'_>) -> Result<Spec, RecipeError> {
         let manifest = self.manifest();
         let dataset = cell.dataset;
-        Spec {
+        let corpus = manifest.corpus_of(cell.method)?;
+        Ok(Spec {
             data: Path::new(&manifest.data_dir).join(&dataset.file),
             format: dataset.format,
             bad_rows: BadRows::skip_where(manifest.skip_bad_rows),
@@ -106,11 +109,11 @@ impl RecipeRun {
             seed: manifest.seed,
             decoding: cell.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
-            corpus: cell.protocol.search().and(manifest.corpus.clone()),
+            corpus: cell.protocol.search().and(corpus),
             hardware: self.hardware.clone(),
             max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),
-        }
+        })
     }
 
     /// Executes every cell that is not finished, in order, each handed to `on_cell`; gives them all with their runs.

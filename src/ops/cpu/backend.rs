@@ -7,7 +7,7 @@ use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, HostStep, LayerPages, Machine,
-    Numbers, OpsError, PageShape, Precision, Rows, StepLimits,
+    Numbers, OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
 };
 
 impl Backend for Cpu {
@@ -42,9 +42,8 @@ impl Backend for Cpu {
         Ok(Rope::new(inverse_frequencies, positions))
     }
 
-    fn pages(&self, shape: PageShape, pages: usize) -> Result<KvPages, OpsError> {
-        let PageShape { layers, kv_heads, head_dim } = shape;
-        KvPages::new(layers, pages, kv_heads, head_dim)
+    fn pages(&self, shape: PageShape, kept: StoredType, pages: usize) -> Result<KvPages, OpsError> {
+        KvPages::new(shape, kept, pages)
             .map_err(|error| OpsError::memory("the pages of keys and values", error))
     }
 

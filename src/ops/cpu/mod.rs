@@ -41,7 +41,7 @@ pub use rotary::Rope;
 pub use sampler::{Sampler, draw_rows};
 use team::Team;
 
-use crate::ops::{Precision, StoredType};
+use crate::ops::{Precision, Quantisation, StoredType};
 
 /// Multiply-adds below which a loop is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 16;
@@ -134,7 +134,8 @@ impl Cpu {
     /// What the bits of a completion depend on: for weights kept as bf16 the instructions that multiply bf16, where the
     /// machine has some; else, for f32 and quantised weights, the architecture alone.
     pub fn kind(&self, precision: Precision) -> String {
-        let is_bf16 = precision == Precision::from(StoredType::Bf16);
+        let is_bf16 =
+            (precision.stored, precision.quantisation) == (StoredType::Bf16, Quantisation::None);
         match is_bf16 && self.isa.multiplies_bf16() {
             true => self.describe(),
             false => std::env::consts::ARCH.to_owned(),
@@ -238,8 +239,7 @@ mod tests {
     #[test]
     fn the_instruction_set_is_part_of_the_kind_only_where_it_decides_bits() {
         let mut cpu = Cpu::new(1).unwrap();
-        let quantised =
-            Precision { stored: StoredType::Bf16, quantisation: crate::ops::Quantisation::Q8_0 };
+        let quantised = Precision { quantisation: Quantisation::Q8_0, ..StoredType::Bf16.into() };
         let mut kinds = |isa: Isa, precision: Precision| {
             cpu.isa = isa;
             cpu.kind(precision)

@@ -4,18 +4,26 @@ use std::io;
 use std::marker::PhantomData;
 
 use super::Disjoint;
-use super::lanes::LANES;
-use super::slab::Slab;
-use crate::ops::PAGE;
+use super::lanes::{LANES, Lanes};
+use super::slab::{Plain, Slab};
+use crate::ops::{PAGE, PageShape, StoredType};
+
+/// Pages of keys and values, kept as one type or the other. Arithmetic is f32 in either case.
+#[derive(Debug)]
+pub enum KvPages {
+    F32(PagesOf<f32>),
+    /// bf16 by their bits: half the memory, and half of what a long context reads.
+    Bf16(PagesOf<u16>),
+}
 
 /// Keys and values lie `[PAGE][head_dim]`, rows padded to whole lanes: a position's are written, and a short context's
 /// read, in a few cache lines.
 #[derive(Debug)]
-pub struct KvPages {
-    keys: Slab<f32>,
-    values: Slab<f32>,
-    kv_heads: usize,
-    head_dim: usize,
+pub struct PagesOf<T: Kept> {
+    keys: Slab<T>,
+    values: Slab<T>,
+    pub(super) kv_heads: usize,
+    pub(super) head_dim: usize,
     /// Length of a row.
     pub(super) stride: usize,
     pages: usize,
@@ -23,26 +31,122 @@ pub struct KvPages {
 
 /// A page of one layer and one head: its place in both vectors.
 #[derive(Clone, Copy)]
-pub(super) struct PageHead<'a> {
+pub struct PageHead<'a, T> {
     /// `[PAGE][stride]`, like the values.
-    pub keys: &'a [f32],
-    pub values: &'a [f32],
+    pub keys: &'a [T],
+    pub values: &'a [T],
 }
 
+/// A number as pages keep it.
+pub trait Kept: Plain {
+    /// To the nearest, ties to even.
+    fn keep(number: f32) -> Self;
+
+    /// # Safety
+    /// `from` must be readable for 16 numbers.
+    unsafe fn load<L: Lanes>(from: *const Self) -> L;
+
+    /// Turns sixteen rows of sixteen numbers, `from_stride` apart, into columns of f32 rows `to_stride` apart.
+    ///
+    /// # Safety
+    /// Each row of `from` must be readable, and each of `to` writable, for 16 numbers.
+    unsafe fn transpose<L: Lanes>(
+        from: *const Self,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    );
+}
+
+impl Kept for f32 {
+    #[inline(always)]
+    fn keep(number: f32) -> f32 {
+        number
+    }
+
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const f32) -> L {
+        // SAFETY: the caller vouches for it.
+        unsafe { L::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose<L: Lanes>(
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        // SAFETY: the caller vouches for it.
+        unsafe { L::transpose(from, from_stride, to, to_stride) };
+    }
+}
+
+impl Kept for u16 {
+    #[inline(always)]
+    fn keep(number: f32) -> u16 {
+        half::bf16::from_f32(number).to_bits()
+    }
+
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(from: *const u16) -> L {
+        // SAFETY: the caller vouches for it.
+        unsafe { L::load_bf16_row(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose<L: Lanes>(
+        from: *const u16,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        let mut rows = [0.0; LANES * LANES];
+        for (index, row) in rows.chunks_exact_mut(LANES).enumerate() {
+            // SAFETY: the caller vouches for the row, and sixteen numbers are in the slice.
+            unsafe { L::load_bf16_row(from.add(index * from_stride)).store(row.as_mut_ptr()) };
+        }
+        // SAFETY: sixteen rows are in the array; the caller vouches for the others.
+        unsafe { L::transpose(rows.as_ptr(), LANES, to, to_stride) };
+    }
+}
+
+/// Calls `$body` with the pages of either type.
+macro_rules! of_either {
+    ($pages:expr, $name:ident => $body:expr) => {
+        match $pages {
+            KvPages::F32($name) => $body,
+            KvPages::Bf16($name) => $body,
+        }
+    };
+}
+pub(super) use of_either;
+
 impl KvPages {
-    /// `pages` pages of [`PAGE`] positions for each of `layers` layers.
+    /// `pages` pages of [`PAGE`] positions for each layer of `shape`.
     ///
     /// # Errors
     /// When the system has no memory for them.
-    pub fn new(
-        layers: usize,
-        pages: usize,
-        kv_heads: usize,
-        head_dim: usize,
-    ) -> io::Result<KvPages> {
+    pub fn new(shape: PageShape, kept: StoredType, pages: usize) -> io::Result<KvPages> {
+        Ok(match kept {
+            StoredType::F32 => KvPages::F32(PagesOf::new(shape, pages)?),
+            StoredType::Bf16 => KvPages::Bf16(PagesOf::new(shape, pages)?),
+        })
+    }
+
+    /// Bytes that one page takes over all layers.
+    pub fn page_bytes(shape: PageShape, kept: StoredType) -> usize {
+        let row = shape.head_dim.next_multiple_of(LANES) * kept.size_bytes();
+        shape.layers * shape.kv_heads * PAGE * 2 * row
+    }
+}
+
+impl<T: Kept> PagesOf<T> {
+    pub(super) fn new(shape: PageShape, pages: usize) -> io::Result<PagesOf<T>> {
+        let PageShape { layers, kv_heads, head_dim } = shape;
         let stride = head_dim.next_multiple_of(LANES);
         let numbers = layers * pages * kv_heads * PAGE * stride;
-        Ok(KvPages {
+        Ok(PagesOf {
             keys: Slab::zeroed(numbers)?,
             values: Slab::zeroed(numbers)?,
             kv_heads,
@@ -52,28 +156,11 @@ impl KvPages {
         })
     }
 
-    /// Bytes that one page takes over all layers.
-    pub fn page_bytes(layers: usize, kv_heads: usize, head_dim: usize) -> usize {
-        layers * kv_heads * PAGE * 2 * head_dim.next_multiple_of(LANES) * size_of::<f32>()
-    }
-
-    pub fn kv_heads(&self) -> usize {
-        self.kv_heads
-    }
-
-    pub fn head_dim(&self) -> usize {
-        self.head_dim
-    }
-
-    pub fn pages(&self) -> usize {
-        self.pages
-    }
-
     fn index(&self, layer: usize, page: u32, head: usize) -> usize {
         (layer * self.pages + page as usize) * self.kv_heads + head
     }
 
-    pub(super) fn page(&self, layer: usize, page: u32, head: usize) -> PageHead<'_> {
+    pub fn page(&self, layer: usize, page: u32, head: usize) -> PageHead<'_, T> {
         let index = self.index(layer, page, head);
         let size = PAGE * self.stride;
         PageHead {
@@ -83,7 +170,7 @@ impl KvPages {
     }
 
     /// For several threads to write to `layer` at once.
-    pub(super) fn writer(&mut self, layer: usize) -> PageWriter<'_> {
+    pub(super) fn writer(&mut self, layer: usize) -> PageWriter<'_, T> {
         PageWriter {
             first: self.index(layer, 0, 0),
             pages: self.pages,
@@ -98,19 +185,19 @@ impl KvPages {
 }
 
 /// Writes positions of one layer's pages.
-pub(super) struct PageWriter<'a> {
+pub(super) struct PageWriter<'a, T: Kept> {
     /// Where the layer's first page is.
     first: usize,
     pages: usize,
     kv_heads: usize,
     head_dim: usize,
     stride: usize,
-    keys: Disjoint<f32>,
-    values: Disjoint<f32>,
-    of: PhantomData<&'a mut KvPages>,
+    keys: Disjoint<T>,
+    values: Disjoint<T>,
+    of: PhantomData<&'a mut PagesOf<T>>,
 }
 
-impl PageWriter<'_> {
+impl<T: Kept> PageWriter<'_, T> {
     /// Writes a head's key and value (`[head_dim]` each) at `slot` of `page`.
     ///
     /// # Safety
@@ -119,11 +206,12 @@ impl PageWriter<'_> {
         debug_assert!((page as usize) < self.pages && head < self.kv_heads);
         let index = self.first + page as usize * self.kv_heads + head;
         let place = (index * PAGE + slot) * self.stride;
-        // SAFETY: inside the page, which is there.
-        let (to_keys, to_values) = unsafe {
-            (self.keys.slice(place, self.head_dim), self.values.slice(place, self.head_dim))
-        };
-        to_keys.copy_from_slice(key);
-        to_values.copy_from_slice(value);
+        for (to, from) in [(self.keys, key), (self.values, value)] {
+            // SAFETY: inside the page, which is there.
+            let to = unsafe { to.slice(place, self.head_dim) };
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = T::keep(*from);
+            }
+        }
     }
 }

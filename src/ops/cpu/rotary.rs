@@ -2,7 +2,7 @@
 
 use super::lanes::{Lanes, vectorised};
 use super::norm::normalise;
-use super::pages::KvPages;
+use super::pages::{Kept, KvPages, PagesOf, of_either};
 use super::{Buffer, Cpu, Disjoint, Vector};
 use crate::ops::{HeadNorms, LayerPages, PAGE, Rows, angles};
 
@@ -54,7 +54,18 @@ impl Cpu {
         rows: Rows<'_>,
         LayerPages { pages, layer }: LayerPages<&mut KvPages>,
     ) {
-        let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
+        of_either!(pages, pages => self.store(qkv, norms, rope, rows, LayerPages { pages, layer }));
+    }
+
+    pub(super) fn store<T: Kept>(
+        &self,
+        qkv: &mut Buffer,
+        norms: Option<&HeadNorms<Vector>>,
+        rope: &Rope,
+        rows: Rows<'_>,
+        LayerPages { pages, layer }: LayerPages<&mut PagesOf<T>>,
+    ) {
+        let (kv_heads, head_dim) = (pages.kv_heads, pages.head_dim);
         let key_start = qkv.width - 2 * kv_heads * head_dim;
         let value_start = qkv.width - kv_heads * head_dim;
         let width = qkv.width;

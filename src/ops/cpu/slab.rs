@@ -20,7 +20,7 @@ pub(super) struct Slab<T: Plain> {
 }
 
 /// Numbers for which any bits are a value.
-pub(super) trait Plain: Copy + Send + Sync {}
+pub trait Plain: Copy + Send + Sync {}
 impl Plain for f32 {}
 impl Plain for u16 {}
 impl Plain for u8 {}

@@ -14,7 +14,7 @@ use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
-    OpsError, PageShape, Precision, Rows, StepLimits,
+    OpsError, PageShape, Precision, Rows, StepLimits, StoredType,
 };
 
 /// Heads that one CTA of the rotary kernel takes.
@@ -128,8 +128,8 @@ impl Backend for Cuda {
         })
     }
 
-    fn pages(&self, shape: PageShape, pages: usize) -> Result<Pages, OpsError> {
-        let bytes = Machine::Cuda.page_bytes(shape) / 2 * pages;
+    fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
+        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages;
         let layers = shape.layers.max(1);
         Ok(Pages {
             keys: self.stream.allocate(bytes, "keys")?,

@@ -23,7 +23,7 @@ impl Cuda {
     pub(super) fn warpgroups_agree(&self) -> Result<bool, OpsError> {
         let numbers = scattered(OUTPUTS * INPUTS, 1).into_iter();
         let weights: Vec<u8> = numbers.flat_map(|number| number.to_f32().to_le_bytes()).collect();
-        let kept = Precision { stored: StoredType::Bf16, quantisation: Quantisation::None };
+        let kept = Precision::from(StoredType::Bf16);
         let weights = self.pack(&[RawTensor::from_f32_bytes(&weights)], INPUTS, kept)?;
         let mut x = self.buffer(ROWS, INPUTS, Numbers::Narrow)?;
         let numbers = scattered(ROWS * INPUTS, 2).into_iter();

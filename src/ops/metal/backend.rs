@@ -176,7 +176,7 @@ impl Backend for Metal {
         Ok(Rope { cosines: table(cosines)?, sines: table(sines)? })
     }
 
-    fn pages(&self, shape: PageShape, pages: usize) -> Result<Pages, OpsError> {
+    fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
         Pages::new(shape, pages, &self.device)
             .map_err(|error| OpsError::memory("keys and values", error))
     }

@@ -11,9 +11,7 @@ use tempfile::TempDir;
 use super::{Buffer, Metal};
 use crate::engine::{Engine, EngineOptions, Request, Sampling};
 use crate::model::config::Layer;
-use crate::model::{
-    Config, Decoder, Family, ModelError, Scratch, WantedPrecision, WantedType, precision_of,
-};
+use crate::model::{Config, Decoder, Family, ModelError, Scratch, WantedPrecision, precision_of};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::{Drawn, SamplingRequest, philox};
 use crate::ops::{
@@ -69,7 +67,7 @@ impl Model {
     /// The logits of each step's rows, of every step but the first.
     fn logits<B: Backend>(&self, ops: &B, stored: StoredType) -> Vec<Vec<f32>> {
         let decoder = self.decoder(ops, stored);
-        let mut pages = ops.pages(self.config.page_shape(), 12).unwrap();
+        let mut pages = ops.pages(self.config.page_shape(), StoredType::F32, 12).unwrap();
         let mut scratch = Scratch::new(ops, &self.config, limits(160, 192)).unwrap();
         let mut compute = |shares: &[Share], gives_logits: bool| {
             let rows = || {
@@ -240,7 +238,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
 fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
     let (metal, model) = (metal(), Model::new(Family::Qwen3));
     let decoder = model.decoder(&metal, StoredType::Bf16);
-    let mut pages = metal.pages(model.config.page_shape(), 1).unwrap();
+    let mut pages = metal.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
     let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
         let rows = Rows { tokens: &[token], positions: &[0], sequences: &[0], tables: &[&[0]] };
@@ -258,14 +256,14 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
 #[test]
 fn blocks_of_weights_are_refused_by_their_flag() {
     let model = Model::new(Family::Llama);
-    let wanted = WantedPrecision { dtype: WantedType::Auto, quantisation: Quantisation::Q4K };
+    let wanted = WantedPrecision { quantisation: Quantisation::Q4K, ..WantedPrecision::default() };
     let error = precision_of(&model.config, &model.files(), wanted, Machine::Metal).unwrap_err();
     let ModelError::Ops(error) = error else {
         panic!("{error}");
     };
     assert_eq!(error.to_string(), "metal cannot keep weights in blocks (--quant q4_k)");
     assert!(error.hint().unwrap().contains("--quant at none"));
-    let precision = Precision { stored: StoredType::F32, quantisation: Quantisation::Q4K };
+    let precision = Precision { quantisation: Quantisation::Q4K, ..StoredType::F32.into() };
     let weights = RawTensor::from_f32_bytes(&[0; 4 * 256]);
     assert_eq!(metal().pack(&[weights], 256, precision).unwrap_err(), error);
 }
@@ -273,9 +271,9 @@ fn blocks_of_weights_are_refused_by_their_flag() {
 #[test]
 fn pages_take_what_is_planned_for_them() {
     let shape = PageShape { layers: 2, kv_heads: 3, head_dim: 20 };
-    let pages = metal().pages(shape, 5).unwrap();
+    let pages = metal().pages(shape, StoredType::F32, 5).unwrap();
     let numbers = pages.layers.iter().flatten().map(Tensor::elem_count);
-    assert_eq!(4 * numbers.sum::<usize>(), 5 * Machine::Metal.page_bytes(shape));
+    assert_eq!(4 * numbers.sum::<usize>(), 5 * Machine::Metal.page_bytes(shape, StoredType::F32));
 }
 
 #[test]

@@ -114,7 +114,7 @@ pub fn plan() -> Plan {
             "repository": null, "revision": null,
             "weights_sha256": "4f1c9d0b7a6e5f83".repeat(4), "config_sha256": "77".repeat(32), "tokenizer_sha256": "0a1b2c3d4e5f6071".repeat(4),
             "template_sha256": "9e8d7c6b5a493827".repeat(4), "family": backbone.split('-').next(),
-            "dtype": "bf16", "quantisation": "none", "thinking": false,
+            "dtype": "bf16", "quantisation": "none", "kv_dtype": "bf16", "thinking": false,
             "temperature": 0.5, "top_k": 20, "top_p": null, "min_p": null, "repetition_penalty": null,
             "eos_ids": [1], "context": 8192
         })

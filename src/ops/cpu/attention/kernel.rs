@@ -2,34 +2,79 @@
 
 use std::ops::Range;
 
+use super::super::Isa;
 use super::super::lanes::{LANES, Lanes, exp, vectorised};
-use super::super::pages::{KvPages, PageHead};
+use super::super::pages::{Kept, PageHead, PagesOf};
 use super::QUERIES;
 use super::queries::Queries;
 use crate::ops::{CHUNK, PAGE};
 
 /// The keys and values of one head of a sequence.
-pub struct Keys<'a> {
-    pub pages: &'a KvPages,
+pub struct Keys<'a, T: Kept> {
+    pub pages: &'a PagesOf<T>,
     pub layer: usize,
     pub head: usize,
     pub table: &'a [u32],
 }
 
-impl Keys<'_> {
+impl<T: Kept> Keys<'_, T> {
     #[inline(always)]
-    fn page(&self, page: usize) -> PageHead<'_> {
+    fn page(&self, page: usize) -> PageHead<'_, T> {
         self.pages.page(self.layer, self.table[page], self.head)
     }
 }
 
-vectorised! {
+/// A number as pages keep it, with the kernel over pages of such.
+pub trait Attended: Kept {
     /// Leaves the attention of each of `all` in its sums. `columns` is room for a page's keys, `[stride][PAGE]`.
-    pub fn attend(keys: &Keys<'_>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_kernel
+    fn attend(
+        isa: Isa,
+        keys: &Keys<'_, Self>,
+        scale: f32,
+        all: &mut [Queries],
+        columns: &mut [f32],
+    );
+}
+
+impl Attended for f32 {
+    fn attend(
+        isa: Isa,
+        keys: &Keys<'_, f32>,
+        scale: f32,
+        all: &mut [Queries],
+        columns: &mut [f32],
+    ) {
+        attend_f32(isa, keys, scale, all, columns);
+    }
+}
+
+impl Attended for u16 {
+    fn attend(
+        isa: Isa,
+        keys: &Keys<'_, u16>,
+        scale: f32,
+        all: &mut [Queries],
+        columns: &mut [f32],
+    ) {
+        attend_bf16(isa, keys, scale, all, columns);
+    }
+}
+
+vectorised! {
+    fn attend_f32(keys: &Keys<'_, f32>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_kernel
+}
+
+vectorised! {
+    fn attend_bf16(keys: &Keys<'_, u16>, scale: f32, all: &mut [Queries], columns: &mut [f32]) = attend_kernel
 }
 
 #[inline(always)]
-fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], columns: &mut [f32]) {
+fn attend_kernel<L: Lanes>(
+    keys: &Keys<'_, impl Kept>,
+    scale: f32,
+    all: &mut [Queries],
+    columns: &mut [f32],
+) {
     let (mut first, mut end) = (usize::MAX, 0);
     for queries in all.iter_mut() {
         queries.transpose();
@@ -40,7 +85,7 @@ fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], col
         let seen = first.max(start)..end.min(start + CHUNK);
         for page in seen.start / PAGE..seen.end.div_ceil(PAGE) {
             let page_start = page * PAGE;
-            transpose_keys::<L>(&keys.page(page), seen.end - page_start, columns);
+            transpose_keys::<L, _>(&keys.page(page), seen.end - page_start, columns);
             for queries in all.iter_mut() {
                 if !queries.seen_of_page(page_start).is_empty() {
                     score::<L>(queries, columns, scale, page_start - start);
@@ -56,7 +101,7 @@ fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], col
             for queries in all.iter_mut() {
                 let seen = queries.seen_of_page(page_start);
                 if !seen.is_empty() {
-                    add_values::<L>(queries, values, seen, page_start - start);
+                    add_values::<L, _>(queries, values, seen, page_start - start);
                 }
             }
         }
@@ -78,45 +123,45 @@ fn attend_kernel<L: Lanes>(keys: &Keys<'_>, scale: f32, all: &mut [Queries], col
 /// A page's first `count` keys, or more, `[PAGE][stride]` to `[stride][PAGE]`: sixteen scores grow side by side, a key
 /// a lane.
 #[inline(always)]
-fn transpose_keys<L: Lanes>(page: &PageHead<'_>, count: usize, columns: &mut [f32]) {
+fn transpose_keys<L: Lanes, T: Kept>(page: &PageHead<'_, T>, count: usize, columns: &mut [f32]) {
     let stride = page.keys.len() / PAGE;
     for key in (0..PAGE.min(count)).step_by(LANES) {
         for component in (0..stride).step_by(LANES) {
             let from = page.keys[key * stride + component..].as_ptr();
             let to = columns[component * PAGE + key..].as_mut_ptr();
             // SAFETY: a page holds a multiple of sixteen keys, and each a multiple of sixteen components.
-            unsafe { L::transpose(from, stride, to, PAGE) };
+            unsafe { T::transpose::<L>(from, stride, to, PAGE) };
         }
     }
 }
 
 /// Calls `$kernel` with the number of queries as a constant, as many as the registers hold at a time.
 macro_rules! by_queries {
-    ($kernel:ident::<$lanes:ident>($count:expr, $($argument:expr),*)) => {
+    ($kernel:ident::<$lanes:ident $(, $kept:ident)?>($count:expr, $($argument:expr),*)) => {
         let mut first = 0;
         while first < $count {
             let left = ($count - first).min($lanes::ROWS);
             first += if $lanes::ROWS == QUERIES {
                 match left {
-                    1 => $kernel::<$lanes, 1, 2>(first, $($argument),*),
-                    2 => $kernel::<$lanes, 2, 2>(first, $($argument),*),
-                    3 => $kernel::<$lanes, 3, 2>(first, $($argument),*),
-                    4 => $kernel::<$lanes, 4, 2>(first, $($argument),*),
-                    5 => $kernel::<$lanes, 5, 2>(first, $($argument),*),
-                    6 => $kernel::<$lanes, 6, 2>(first, $($argument),*),
-                    7 => $kernel::<$lanes, 7, 2>(first, $($argument),*),
-                    8 => $kernel::<$lanes, 8, 2>(first, $($argument),*),
-                    9 => $kernel::<$lanes, 9, 2>(first, $($argument),*),
-                    10 => $kernel::<$lanes, 10, 2>(first, $($argument),*),
-                    11 => $kernel::<$lanes, 11, 2>(first, $($argument),*),
-                    _ => $kernel::<$lanes, 12, 2>(first, $($argument),*),
+                    1 => $kernel::<$lanes $(, $kept)?, 1, 2>(first, $($argument),*),
+                    2 => $kernel::<$lanes $(, $kept)?, 2, 2>(first, $($argument),*),
+                    3 => $kernel::<$lanes $(, $kept)?, 3, 2>(first, $($argument),*),
+                    4 => $kernel::<$lanes $(, $kept)?, 4, 2>(first, $($argument),*),
+                    5 => $kernel::<$lanes $(, $kept)?, 5, 2>(first, $($argument),*),
+                    6 => $kernel::<$lanes $(, $kept)?, 6, 2>(first, $($argument),*),
+                    7 => $kernel::<$lanes $(, $kept)?, 7, 2>(first, $($argument),*),
+                    8 => $kernel::<$lanes $(, $kept)?, 8, 2>(first, $($argument),*),
+                    9 => $kernel::<$lanes $(, $kept)?, 9, 2>(first, $($argument),*),
+                    10 => $kernel::<$lanes $(, $kept)?, 10, 2>(first, $($argument),*),
+                    11 => $kernel::<$lanes $(, $kept)?, 11, 2>(first, $($argument),*),
+                    _ => $kernel::<$lanes $(, $kept)?, 12, 2>(first, $($argument),*),
                 }
             } else {
                 match left {
-                    1 => $kernel::<$lanes, 1, 1>(first, $($argument),*),
-                    2 => $kernel::<$lanes, 2, 1>(first, $($argument),*),
-                    3 => $kernel::<$lanes, 3, 1>(first, $($argument),*),
-                    _ => $kernel::<$lanes, 4, 1>(first, $($argument),*),
+                    1 => $kernel::<$lanes $(, $kept)?, 1, 1>(first, $($argument),*),
+                    2 => $kernel::<$lanes $(, $kept)?, 2, 1>(first, $($argument),*),
+                    3 => $kernel::<$lanes $(, $kept)?, 3, 1>(first, $($argument),*),
+                    _ => $kernel::<$lanes $(, $kept)?, 4, 1>(first, $($argument),*),
                 }
             };
         }
@@ -212,16 +257,21 @@ fn weigh<L: Lanes>(scores: &mut [f32]) -> (f32, f32) {
 /// `chunk_sums[query] += Σ weight · value` over a page's keys, in order, of which `at` is the first one's place in the
 /// chunk.
 #[inline(always)]
-fn add_values<L: Lanes>(queries: &mut Queries, values: &[f32], seen: Range<usize>, at: usize) {
+fn add_values<L: Lanes, T: Kept>(
+    queries: &mut Queries,
+    values: &[T],
+    seen: Range<usize>,
+    at: usize,
+) {
     let Queries { count, scores, chunk_sums, .. } = queries;
-    by_queries!(add_page::<L>(*count, values, seen.clone(), &*scores, at, &mut *chunk_sums));
+    by_queries!(add_page::<L, T>(*count, values, seen.clone(), &*scores, at, &mut *chunk_sums));
 }
 
 /// The sums of `H` queries from `first` on, `V` vectors of values at a time. Gives `H`.
 #[inline(always)]
-fn add_page<L: Lanes, const H: usize, const V: usize>(
+fn add_page<L: Lanes, T: Kept, const H: usize, const V: usize>(
     first: usize,
-    values: &[f32],
+    values: &[T],
     seen: Range<usize>,
     weights: &[[f32; CHUNK]; QUERIES],
     at: usize,
@@ -236,11 +286,11 @@ fn add_page<L: Lanes, const H: usize, const V: usize>(
     for lane in (0..whole).step_by(V * LANES) {
         // SAFETY: `values` are those of `seen.len()` keys, of which each has at least `lane` and V vectors; so have
         // the sums of each of H queries, and their weights are CHUNK apart, the last key's at their end or before.
-        unsafe { add_vectors::<L, H, V>(values, seen.len(), weights, &mut *sums, lane) };
+        unsafe { add_vectors::<L, T, H, V>(values, seen.len(), weights, &mut *sums, lane) };
     }
     for lane in (whole..stride).step_by(LANES) {
         // SAFETY: as above.
-        unsafe { add_vectors::<L, H, 1>(values, seen.len(), weights, &mut *sums, lane) };
+        unsafe { add_vectors::<L, T, H, 1>(values, seen.len(), weights, &mut *sums, lane) };
     }
     H
 }
@@ -248,8 +298,8 @@ fn add_page<L: Lanes, const H: usize, const V: usize>(
 /// # Safety
 /// `count` rows of values, and H rows of sums, hold V vectors from `lane` on; weights of the keys are there for H queries.
 #[inline(always)]
-unsafe fn add_vectors<L: Lanes, const H: usize, const V: usize>(
-    values: &[f32],
+unsafe fn add_vectors<L: Lanes, T: Kept, const H: usize, const V: usize>(
+    values: &[T],
     count: usize,
     weights: &[f32],
     sums: &mut [f32],
@@ -267,7 +317,7 @@ unsafe fn add_vectors<L: Lanes, const H: usize, const V: usize>(
         for key in 0..count {
             let mut vectors = [L::splat(0.0); V];
             for (n, vector) in vectors.iter_mut().enumerate() {
-                *vector = L::load(values.as_ptr().add(key * stride + lane + n * LANES));
+                *vector = T::load(values.as_ptr().add(key * stride + lane + n * LANES));
             }
             for (query, totals) in totals.iter_mut().enumerate() {
                 let weight = L::splat(*weights.as_ptr().add(query * CHUNK + key));

@@ -12,10 +12,10 @@ mod tests;
 
 use std::ops::Range;
 
-use super::pages::KvPages;
+use super::pages::{KvPages, PagesOf, of_either};
 use super::{Buffer, Cpu, Disjoint};
 use crate::ops::{LayerPages, PAGE, Rows};
-use kernel::{Keys, attend};
+use kernel::{Attended, Keys};
 use queries::Queries;
 
 /// What a layer's attention is.
@@ -47,7 +47,18 @@ impl Cpu {
         LayerPages { pages, layer }: LayerPages<&KvPages>,
         out: &mut Buffer,
     ) {
-        let (kv_heads, head_dim) = (pages.kv_heads(), pages.head_dim());
+        of_either!(pages, pages => self.attend(qkv, shape, rows, LayerPages { pages, layer }, out));
+    }
+
+    fn attend<T: Attended>(
+        &self,
+        qkv: &Buffer,
+        shape: AttentionShape,
+        rows: Rows<'_>,
+        LayerPages { pages, layer }: LayerPages<&PagesOf<T>>,
+        out: &mut Buffer,
+    ) {
+        let (kv_heads, head_dim) = (pages.kv_heads, pages.head_dim);
         out.reshape(rows.len(), shape.heads * head_dim);
         let group = shape.heads / kv_heads;
         let blocks = blocks(rows.sequences, (TOGETHER / group).max(1));
@@ -85,7 +96,7 @@ impl Cpu {
                         index += 1;
                     }
                 }
-                attend(self.isa, &keys, shape.scale, all, &mut columns);
+                T::attend(self.isa, &keys, shape.scale, all, &mut columns);
                 let mut results = all.iter().flat_map(|queries| queries.results(head_dim));
                 for row in block.clone() {
                     // SAFETY: a row's heads are written by one thread alone.

@@ -1,6 +1,6 @@
 use super::super::{Isa, Rope, Vector};
 use super::*;
-use crate::ops::HeadNorms;
+use crate::ops::{HeadNorms, PageShape, StoredType};
 
 fn first_layer<P>(pages: P) -> LayerPages<P> {
     LayerPages { pages, layer: 0 }
@@ -12,6 +12,13 @@ struct Case {
     head_dim: usize,
     length: usize,
     window: Option<usize>,
+    kept: StoredType,
+}
+
+impl Case {
+    fn pages(&self) -> PageShape {
+        PageShape { layers: 1, kv_heads: self.kv_heads, head_dim: self.head_dim }
+    }
 }
 
 fn value(seed: usize) -> f32 {
@@ -24,7 +31,7 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
     cpu.isa = isa;
     let count = case.length.div_ceil(PAGE) as u32;
     let table: Vec<u32> = (0..count).map(page_order).collect();
-    let mut pages = KvPages::new(1, count as usize, case.kv_heads, case.head_dim).unwrap();
+    let mut pages = KvPages::new(case.pages(), case.kept, count as usize).unwrap();
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
     let rope = Rope::new(&vec![0.0; case.head_dim / 2], case.length);
     let shape =
@@ -54,7 +61,11 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
 
 fn exact(case: &Case, position: usize) -> Vec<f64> {
     let width = (case.heads + 2 * case.kv_heads) * case.head_dim;
-    let at = |position: usize, k: usize| f64::from(value(position * width + k));
+    let at = |position: usize, k: usize| {
+        let number = value(position * width + k);
+        let is_query = k < case.heads * case.head_dim;
+        f64::from(if is_query { number } else { case.kept.round(number) })
+    };
     let first = case.window.map_or(0, |window| (position + 1).saturating_sub(window));
     let mut out = Vec::new();
     for head in 0..case.heads {
@@ -83,12 +94,15 @@ fn exact(case: &Case, position: usize) -> Vec<f64> {
 
 #[test]
 fn equals_the_formula_and_itself_however_it_is_fed() {
+    use StoredType::{Bf16, F32};
     let cases = [
-        Case { heads: 2, kv_heads: 1, head_dim: 8, length: 70, window: None },
-        Case { heads: 4, kv_heads: 2, head_dim: 20, length: 300, window: Some(33) },
-        Case { heads: 1, kv_heads: 1, head_dim: 16, length: 530, window: None },
-        Case { heads: 2, kv_heads: 2, head_dim: 4, length: 530, window: Some(1) },
-        Case { heads: 1, kv_heads: 1, head_dim: 4, length: 600, window: Some(280) },
+        Case { heads: 2, kv_heads: 1, head_dim: 8, length: 70, window: None, kept: F32 },
+        Case { heads: 4, kv_heads: 2, head_dim: 20, length: 300, window: Some(33), kept: F32 },
+        Case { heads: 1, kv_heads: 1, head_dim: 16, length: 530, window: None, kept: F32 },
+        Case { heads: 2, kv_heads: 2, head_dim: 4, length: 530, window: Some(1), kept: Bf16 },
+        Case { heads: 1, kv_heads: 1, head_dim: 4, length: 600, window: Some(280), kept: F32 },
+        Case { heads: 8, kv_heads: 2, head_dim: 20, length: 300, window: Some(33), kept: Bf16 },
+        Case { heads: 3, kv_heads: 1, head_dim: 64, length: 530, window: None, kept: Bf16 },
     ];
     for case in &cases {
         let last = case.length.div_ceil(PAGE) as u32 - 1;
@@ -106,7 +120,8 @@ fn equals_the_formula_and_itself_however_it_is_fed() {
 #[test]
 fn head_norms_come_before_the_turn() {
     let cpu = Cpu::new(1).unwrap();
-    let mut pages = KvPages::new(1, 1, 1, 4).unwrap();
+    let mut pages =
+        PagesOf::<f32>::new(PageShape { layers: 1, kv_heads: 1, head_dim: 4 }, 1).unwrap();
     let rope = Rope::new(&[1.0, 0.1], 8);
     let norms = HeadNorms {
         query: Vector(vec![1.0, 2.0, 1.0, 1.0]),
@@ -118,7 +133,7 @@ fn head_norms_come_before_the_turn() {
     qkv.row_mut(0).copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
     let table = [0u32];
     let rows = Rows { tokens: &[0], positions: &[3], sequences: &[0], tables: &[&table] };
-    cpu.rotate_and_store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
+    cpu.store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
     let (sine, cosine) = 3.0f32.sin_cos();
     let close = |a: f32, b: f32| (a - b).abs() < 1e-6;
     assert!(close(qkv.row(0)[0], 2.0 * cosine) && close(qkv.row(0)[2], 2.0 * sine));

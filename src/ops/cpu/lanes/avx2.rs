@@ -45,6 +45,17 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn load_bf16_row(from: *const u16) -> Self {
+        unsafe {
+            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
+            Avx2(
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+            )
+        }
+    }
+    #[inline(always)]
     unsafe fn load_f16(from: *const u16) -> Self {
         unsafe {
             Avx2(

@@ -38,6 +38,13 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
+    unsafe fn load_bf16_row(from: *const u16) -> Self {
+        unsafe {
+            let row = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+            Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(row)))
+        }
+    }
+    #[inline(always)]
     unsafe fn load_f16(from: *const u16) -> Self {
         Avx512(unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) })
     }

@@ -36,6 +36,9 @@ pub trait Lanes: Copy {
     /// `from` must be readable for 32 values.
     unsafe fn load_bf16(from: *const u16) -> [Self; 2];
     /// # Safety
+    /// `from` must be readable for 16 values, bf16 by their bits.
+    unsafe fn load_bf16_row(from: *const u16) -> Self;
+    /// # Safety
     /// `from` must be readable for 16 values, f16 by their bits.
     unsafe fn load_f16(from: *const u16) -> Self;
     /// # Safety

@@ -35,6 +35,12 @@ impl Lanes for Portable {
         [0, 1].map(|half| Portable(pairs.map(|pair| f32::from_bits(u32::from(pair[half]) << 16))))
     }
     #[inline(always)]
+    unsafe fn load_bf16_row(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for sixteen readable values.
+        let row = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };
+        Portable(row.map(|bits| f32::from_bits(u32::from(bits) << 16)))
+    }
+    #[inline(always)]
     unsafe fn load_f16(from: *const u16) -> Self {
         // SAFETY: the caller vouches for sixteen readable values.
         let halves = unsafe { from.cast::<[u16; LANES]>().read_unaligned() };

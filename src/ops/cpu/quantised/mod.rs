@@ -79,7 +79,11 @@ mod tests {
     use candle_core::quantized::{GgmlDType, QTensor};
     use candle_core::{Device, Tensor};
 
-    const Q8: Precision = Precision { stored: StoredType::F32, quantisation: Quantisation::Q8_0 };
+    const Q8: Precision = Precision {
+        stored: StoredType::F32,
+        quantisation: Quantisation::Q8_0,
+        kv: StoredType::F32,
+    };
     const Q4: Precision = Precision { quantisation: Quantisation::Q4K, ..Q8 };
 
     /// Weight `k` of a block's column, before any scale.

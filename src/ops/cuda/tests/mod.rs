@@ -144,7 +144,7 @@ fn largest(numbers: &[f32]) -> f32 {
 }
 
 fn kept_as(quantisation: Quantisation) -> Precision {
-    Precision { stored: StoredType::Bf16, quantisation }
+    Precision { quantisation, ..StoredType::Bf16.into() }
 }
 
 /// Weights `[outputs][inputs]` as products see them: rounded as the format does, by the CPU's own packing, and then

@@ -1,0 +1,84 @@
+//! How systems that search came to their answers, as tables: what it took, what failed, which sources were shown.
+
+use super::notes::Entry;
+use crate::analysis::notes::{SearchFigures, Spread};
+use crate::analysis::table::{Cell, Table};
+
+/// None where nothing searches.
+pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
+    let rows: Vec<Row<'_>> = entries
+        .iter()
+        .filter_map(|entry| Some(Row { heading: &entry.heading, of: entry.notes.search.as_ref()? }))
+        .collect();
+    match rows.is_empty() {
+        true => Vec::new(),
+        false => vec![effort(&rows), counts(&rows), sources(&rows)],
+    }
+}
+
+struct Row<'a> {
+    heading: &'a str,
+    of: &'a SearchFigures,
+}
+
+fn effort(rows: &[Row<'_>]) -> Table {
+    let spread = |of: &Spread| Cell::Spread { mean: of.mean, std: of.std, n: None, best: false };
+    let milliseconds = |part: f64| Cell::Number(part, 1);
+    Table::of("search-effort", "Steps, turns and time", rows)
+        .text("", |row| row.heading)
+        .spread("MedReAct steps a note", |row| spread(&row.of.steps))
+        .spread("MedReFlex turns a note", |row| spread(&row.of.turns))
+        .under("seconds a step")
+        .number("all steps", |row| Cell::Number(row.of.seconds_a_step, 3))
+        .number("those that search", |row| Cell::Number(row.of.seconds_a_searching_step, 3))
+        .under("milliseconds of a step that searches")
+        .number("generate", |row| milliseconds(row.of.generate_ms))
+        .number("embed", |row| milliseconds(row.of.embed_ms))
+        .number("scan", |row| milliseconds(row.of.scan_ms))
+        .number("rerank", |row| milliseconds(row.of.rerank_ms))
+        .note("Mean ± sample standard deviation over the notes of all runs. A step is a call with the search that it asks for; calls overlap in time. The published release leaves the last step of each turn, which searches nothing, out of its times: both are given.")
+        .build()
+}
+
+fn counts(rows: &[Row<'_>]) -> Table {
+    Table::of("search-counts", "What was counted and not folded into «no error»", rows)
+        .text("", |row| row.heading)
+        .number("searches", |row| row.of.searches)
+        .number("answered before", |row| row.of.cached)
+        .number("queries cut", |row| row.of.cut_queries)
+        .number("lost steps", |row| row.of.lost_turns as usize)
+        .number("unread reviews", |row| row.of.unread_reviews as usize)
+        .number("exhausted notes", |row| row.of.exhausted)
+        .number("leaking passages", |row| row.of.leaks as usize)
+        .number("ungrounded corrections", |row| row.of.ungrounded)
+        .number("unchanged sentences", |row| row.of.unchanged)
+        .number("mismatched ids", |row| row.of.mismatches)
+        .number("cited sources", |row| row.of.cited)
+        .note("A lost step has no action that could be read. An exhausted note used up its turns without an accepted answer. A leaking passage shares eight words in a row with its note. A correction is ungrounded where it brings in a word that no shown passage has; a mismatched id comes with the text of another sentence.")
+        .build()
+}
+
+/// A row for each source of an entry (Figure 7).
+fn sources(rows: &[Row<'_>]) -> Table {
+    struct Source<'a> {
+        row: &'a Row<'a>,
+        label: &'a str,
+        shown: usize,
+    }
+    let sources: Vec<Source<'_>> = rows
+        .iter()
+        .flat_map(|row| {
+            row.of.shown.iter().map(move |(label, shown)| Source { row, label, shown: *shown })
+        })
+        .collect();
+    let share = |source: &Source<'_>| {
+        let all: usize = source.row.of.shown.values().sum();
+        source.shown as f64 / all as f64
+    };
+    Table::of("search-sources", "Sources of the passages that were shown", &sources)
+        .grouped_by(|source| source.row.heading.to_owned())
+        .text("source", |source| source.label)
+        .number("passages", |source| source.shown)
+        .number("share", share)
+        .build()
+}
