@@ -48,7 +48,7 @@ impl<B: Backend> Network for DecoderNetwork<B> {
             StepLimits { rows: largest.rows, logit_rows: largest.rows, positions: self.limit };
         let mut scratch = Scratch::new(ops, &decoder.config, limits)?;
         let shape = PageShape { layers: 1, ..decoder.config.page_shape() };
-        let mut pages = ops.pages(shape, largest.pages)?;
+        let mut pages = ops.pages(shape, decoder.precision().kv, largest.pages)?;
         let mut taken = Vec::with_capacity(texts.len());
         for range in steps.ranges() {
             let texts = &texts[range];
