@@ -1,5 +1,7 @@
 //! `demo`: the whole way at once, with models made on the spot.
 
+mod search;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,6 +22,9 @@ use crate::systems::SystemConfig;
 
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// What to show: medmad, a debate on questions, or medreflex, notes checked with a small corpus
+    #[arg(long, default_value = "medmad", value_parser = ["medmad", "medreflex"])]
+    system: String,
     /// The run directory [default: wardround-demo, or the next free name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -32,6 +37,9 @@ pub struct Demo {
 impl Demo {
     pub fn run(self) -> Result<(), Failure> {
         let quiet = self.progress.quiet;
+        if self.system == "medreflex" {
+            return search::run(&self.models, self.out.unwrap_or_else(free_name), quiet);
+        }
         let panel = self.models.panel(Shape::Tiny, quiet)?;
         let out = self.out.unwrap_or_else(free_name);
         let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;

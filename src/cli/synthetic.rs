@@ -47,6 +47,11 @@ impl SyntheticModels {
         Ok(directory)
     }
 
+    /// Where something of this name is kept beside the models.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.directory.clone().unwrap_or_else(cache_directory).join(name)
+    }
+
     /// A panel of the three families, in the order of the default one.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ fn recompute(out: &Path) -> Output {
 }
 
 #[track_caller]
-fn agrees(out: &Path, told: &str) {
+pub fn agrees(out: &Path, told: &str) {
     let output = recompute(out);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains(told), "{output:?}");

@@ -1,0 +1,123 @@
+//! The demonstration of a system that searches: three notes, 63 passages of our own, an encoder and a model made on the spot.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::progress::Terminal;
+use super::super::synthetic::SyntheticModels;
+use super::super::{interrupt, summary};
+use crate::analysis::notes::Finding;
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::corpus::build::embed::encoder_options;
+use crate::corpus::build::{Build, BuildOptions, Pace};
+use crate::corpus::Description;
+use crate::data::Format;
+use crate::encoder::Encoder;
+use crate::experiment::driver::carry_out;
+use crate::experiment::library::CorpusSpec;
+use crate::experiment::spec::Spec;
+use crate::model::Family;
+use crate::ops::Device;
+use crate::ops::vectors::VectorType;
+use crate::synth::Shape;
+use crate::systems::SystemConfig;
+
+const PASSAGES: &str = include_str!("passages.jsonl");
+const NOTES: &str = include_str!("notes.jsonl");
+const DESCRIPTION: &str = r#"name = "demo"
+[[source]]
+label = "demo"
+format = "jsonl"
+path = "passages.jsonl"
+licence = "MIT or Apache-2.0"
+redistribute = true
+"#;
+/// How the synthetic decoder serves as an encoder.
+const ENCODER: &str = r#"output = "last-token"
+normalised = true
+query_tokens = 256
+document_tokens = 256
+"#;
+/// Few steps: what random weights say is noise however long they say it.
+const SETTINGS: [&str; 8] = [
+    "record_chars=32",
+    "rerank=off",
+    "rerank_top_k=3",
+    "retrieve_top_k=10",
+    "react_turns=2",
+    "reflexion_turns=2",
+    "reviewers=3",
+    "cite=on",
+];
+
+/// Runs it into `out`.
+///
+/// # Errors
+/// A file that cannot be written; what stops a run.
+pub fn run(models: &SyntheticModels, out: PathBuf, quiet: bool) -> Result<(), Failure> {
+    let model = models.checkpoint(Family::Qwen3, Shape::Tiny, quiet)?;
+    let folder = models.folder("demo-corpus");
+    let corpus = corpus(&folder, &model, quiet)?;
+    let protocol = SystemConfig::parse("medreflex", &SETTINGS)?;
+    let mut spec = Spec::new(protocol, folder.join("notes.jsonl"), Format::Notes)?;
+    spec.panel = vec![model.display().to_string()];
+    spec.corpus = Some(CorpusSpec { directories: vec![corpus], ..CorpusSpec::default() });
+    spec.hub.offline = true;
+    let inputs = spec.read()?;
+    let described = spec.describe_models()?;
+    let run = spec.resolve(inputs, &described)?;
+    let observer = Arc::new(Terminal::new(quiet));
+    let executed = carry_out(run, described, &out, observer, interrupt::watch())?;
+    summary::finish(&executed)?;
+    let contents = executed.contents;
+    if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
+        let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
+        let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
+        let (calls, searches): (Vec<_>, Vec<_>) = (calls.cloned().collect(), searches.cloned().collect());
+        console::say("")?;
+        console::write(&Finding::of(note, &calls, &searches).text())?;
+    }
+    console::say("")?;
+    Ok(console::say(
+        "The model and the encoder have random weights: what they say and find is noise, how they are run is not.",
+    )?)
+}
+
+/// The corpus of the demonstration; it is built first if it is not there.
+fn corpus(folder: &Path, model: &Path, quiet: bool) -> Result<PathBuf, Failure> {
+    let out = folder.join("corpus");
+    if out.join("corpus.toml").is_file() && folder.join("notes.jsonl").is_file() {
+        return Ok(out);
+    }
+    if !quiet {
+        console::note(format!("making {}", folder.display()));
+    }
+    if folder.exists() {
+        // Begun and not finished.
+        fs_err::remove_dir_all(folder)?;
+    }
+    let encoder = folder.join("encoder");
+    fs_err::create_dir_all(&encoder)?;
+    for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+        fs_err::copy(model.join(file), encoder.join(file))?;
+    }
+    fs_err::write(encoder.join("encoder.toml"), ENCODER)?;
+    fs_err::write(folder.join("passages.jsonl"), PASSAGES)?;
+    fs_err::write(folder.join("demo.toml"), DESCRIPTION)?;
+    let device = Device::open("cpu", 1)?.remove(0);
+    let opened = Encoder::open(&encoder_options(&encoder, None, device))?;
+    let options = BuildOptions {
+        description: Description::open(&folder.join("demo.toml").display().to_string())?,
+        data: folder.to_owned(),
+        out: out.clone(),
+        encoder,
+        dtype: VectorType::F16,
+        search_dims: None,
+        limit: None,
+        bm25: false,
+    };
+    Build::begin(&options, &opened)?.run(&opened, Pace::default(), &mut |_| {})?;
+    fs_err::write(folder.join("notes.jsonl"), NOTES)?;
+    Ok(out)
+}
