@@ -15,6 +15,7 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format};
 use crate::experiment::driver::{Unobserved, carry_out};
+use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
@@ -109,7 +110,7 @@ impl Check {
         }
         let mut spec = panel.spec(&self.system, path, Format::Notes)?;
         spec.refuse_other_items()?;
-        spec.corpus = self.corpus.spec()?;
+        spec.corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
         spec.hardware = self.machine.hardware();
         spec.max_in_flight = Some(1);
         spec.hub = self.hub.options(true)?;

@@ -148,6 +148,15 @@ pub struct CorpusFlags {
     /// Keep the sums of passages in the run directory, not their texts: for corpora that may not be copied
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
+    /// Search for words by BM25 too, and fuse both orders; the corpus must have been built with --bm25
+    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
+    pub hybrid: bool,
+    /// Of chunks of one document that overlap show the better one alone; `check` always does
+    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
+    pub dedup: bool,
+    /// Leave out documents that are older than this day, or not dated
+    #[arg(long, help_heading = "Retrieval", value_name = "YYYY-MM-DD", requires = "corpus")]
+    pub newer_than: Option<String>,
 }
 
 impl CorpusFlags {
@@ -166,6 +175,9 @@ impl CorpusFlags {
             reranker: self.reranker.as_deref().map(std::path::absolute).transpose()?,
             device: self.retrieval_device.clone(),
             no_passages: self.no_passages,
+            hybrid: self.hybrid,
+            dedup: self.dedup,
+            newer_than: self.newer_than.clone(),
         }))
     }
 }

@@ -99,6 +99,9 @@ pub fn searching_plan() -> Plan {
         device: None,
         passage: "{title}: {text}".to_owned(),
         no_passages: false,
+        hybrid: false,
+        dedup: false,
+        newer_than: None,
     };
     Plan { corpus: Some(corpus), ..plan() }
 }

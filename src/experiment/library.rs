@@ -35,6 +35,15 @@ pub struct CorpusSpec {
     pub device: Option<String>,
     /// Whether the run keeps the sums of passages alone.
     pub no_passages: bool,
+    /// Whether words are searched for too, beside vectors.
+    #[serde(default)]
+    pub hybrid: bool,
+    /// Whether of chunks of one document that overlap the better one alone is shown.
+    #[serde(default)]
+    pub dedup: bool,
+    /// The day before which documents are left out, as `2020-01-01`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer_than: Option<String>,
 }
 
 /// The corpora of a run with what searches them.
@@ -64,7 +73,19 @@ impl CorpusSpec {
             device: self.device.clone(),
             passage,
             no_passages: self.no_passages,
+            hybrid: self.hybrid,
+            dedup: self.dedup,
+            newer_than: self.newer_than.clone(),
         })
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement {
+            encoder: None,
+            hybrid: self.hybrid,
+            dedup: self.dedup,
+            newer_than: self.newer_than.clone(),
+        }
     }
 }
 
@@ -76,6 +97,9 @@ impl From<&CorpusPlan> for CorpusSpec {
             reranker: plan.reranker_path.as_ref().map(PathBuf::from),
             device: plan.device.clone(),
             no_passages: plan.no_passages,
+            hybrid: plan.hybrid,
+            dedup: plan.dedup,
+            newer_than: plan.newer_than.clone(),
         }
     }
 }
@@ -156,7 +180,7 @@ impl Spec {
             sources: spec.sources.clone(),
             rerank: search.rerank,
             reranker: spec.reranker.clone(),
-            refinement: Refinement::default(),
+            refinement: spec.refinement(),
             device: device.ok_or_else(none)?,
         })?))
     }

@@ -78,6 +78,15 @@ pub struct CorpusPlan {
     /// Whether the run keeps the sums of passages alone, not their texts.
     #[serde(default, skip_serializing_if = "is_no")]
     pub no_passages: bool,
+    /// Whether words are searched for too, beside vectors.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub hybrid: bool,
+    /// Whether of chunks of one document that overlap the better one alone is shown.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub dedup: bool,
+    /// The day before which documents are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer_than: Option<String>,
 }
 
 /// The questions of a run.

@@ -14,6 +14,7 @@ mod endpoints;
 mod every_system;
 mod fresh_start;
 mod limits;
+#[cfg(feature = "remote")]
 mod medreflex;
 mod multi_agent;
 mod notes;
