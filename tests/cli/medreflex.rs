@@ -25,16 +25,34 @@ licence = "own"
 redistribute = true
 "#;
 
+/// Prompts of a few words, so that tiny models take seconds.
+const PROMPTS: [(&str, &str); 10] = [
+    ("common-system", "Review."),
+    ("user", "{note}\n{memory}\n{history}\n{task}"),
+    ("instructions", "Look."),
+    ("react-task", "{instructions}{actions}{rules}{turns}{left}"),
+    ("actions-object", "act"),
+    ("eval-task", "score"),
+    ("reflex-task", "{instructions}{reviews}"),
+    ("parser-task", "{numbered}"),
+    ("no-memory", "-"),
+    ("no-history", "-"),
+];
+
 /// A corpus of our own sentences, by a tiny encoder.
 fn corpus() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("notes.jsonl", NOTES);
     scratch.write("ward.toml", DESCRIPTION);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl")).unwrap();
+    std::fs::copy(root.join("src/cli/demo/passages.jsonl"), scratch.path("passages.jsonl"))
+        .unwrap();
     let encoder = root.join("tests/goldens/encoders/tiny-mean");
     scratch
-        .wardround(format!("corpus build ward.toml --encoder {} --out corpus --quiet", encoder.display()))
+        .wardround(format!(
+            "corpus build ward.toml --encoder {} --out corpus --quiet",
+            encoder.display()
+        ))
         .succeeded();
     scratch
 }
@@ -44,11 +62,14 @@ fn agents(request: &Value) -> (u16, Value) {
     let messages = request["messages"].as_array().unwrap();
     let user = messages.last().unwrap()["content"].as_str().unwrap();
     let is_wrong = user.contains(WRONG);
-    let step = |action: Value| json!({"observation": "o", "thought": "t", "action": action}).to_string();
+    let step =
+        |action: Value| json!({"observation": "o", "thought": "t", "action": action}).to_string();
     let text = if user.contains("Write the next step") {
         match (user.contains("STEP 1"), is_wrong) {
             (false, _) => step(json!("search(\"drug for an attack of asthma\")")),
-            (true, true) => step(json!(format!("final_mistake(\"{WRONG}\", \"{RIGHT}\", \"1.1\")"))),
+            (true, true) => {
+                step(json!(format!("final_mistake(\"{WRONG}\", \"{RIGHT}\", \"1.1\")")))
+            }
             (true, false) => step(json!("final_mistake(\"NA\", \"NA\")")),
         }
     } else if user.contains("Assess the final answer") {
@@ -85,9 +106,12 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
     // Equal queries are answered once.
     assert!(contents.searches.records.iter().filter(|search| search.cached).count() >= 1);
     let page = std::fs::read_to_string(scratch.path("out/report.html")).unwrap();
-    assert!(page.contains("as the answer names them") && page.contains("Turn 2: 2 steps, accepted"));
+    assert!(
+        page.contains("as the answer names them") && page.contains("Turn 2: 2 steps, accepted")
+    );
     let results: Value =
-        serde_json::from_str(&std::fs::read_to_string(scratch.path("out/results.json")).unwrap()).unwrap();
+        serde_json::from_str(&std::fs::read_to_string(scratch.path("out/results.json")).unwrap())
+            .unwrap();
     assert_eq!(results["notes"]["search"]["shown"]["ward"], 12);
     assert_eq!(results["heads"]["search_lines"], 4);
 
@@ -103,7 +127,11 @@ fn against_an_endpoint_notes_are_searched_for_reviewed_and_cited() {
 fn tiny_models_are_taken_up_and_replayed_search_by_search() {
     let scratch = corpus();
     scratch.model(Family::Qwen3);
-    let run = "run medreflex --data notes.jsonl --format notes --panel qwen3 --corpus corpus --set rerank=off --set rerank_top_k=2 --set record_chars=4 --set react_turns=2 --set reflexion_turns=2 --set reviewers=2 --quiet";
+    std::fs::create_dir_all(scratch.path("prompts/medreflex")).unwrap();
+    for (name, text) in PROMPTS {
+        scratch.write(&format!("prompts/medreflex/{name}.txt"), text);
+    }
+    let run = "run medreflex --data notes.jsonl --format notes --panel qwen3 --corpus corpus --prompts prompts --set rerank=off --set rerank_top_k=1 --set record_chars=4 --set react_turns=2 --set reflexion_turns=2 --set reviewers=2 --quiet";
     scratch.wardround(format!("{run} --out out")).succeeded();
     scratch.wardround("verify out").succeeded();
     let whole = Contents::read(&scratch.path("out")).unwrap();

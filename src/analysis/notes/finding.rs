@@ -1,13 +1,13 @@
 //! What agents found in one note, for whoever reads it: is there an error, where, what would be right, how sure, and who disagreed.
 
+mod turns;
+
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::evidence::{Evidence, evidence};
-use crate::record::{
-    CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine, Trajectory, TurnLine,
-};
+use crate::record::{CallLine, NO_SENTENCE, NoteLine, NoteStage, Passage, SearchLine};
 use crate::text::ellipsis;
 
 /// Passages that stand for the sources where the answer names none.
@@ -83,7 +83,7 @@ impl Finding {
             correction: record.correction.clone(),
             confidence,
             agents: match &record.search {
-                Some(trajectory) => words_of_turns(record, trajectory, calls),
+                Some(trajectory) => turns::words(record, trajectory, calls),
                 None => words(record, calls),
             },
             sources: record.search.as_ref().map(|trajectory| {
@@ -204,73 +204,6 @@ impl Word {
     }
 }
 
-/// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
-fn words_of_turns(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Word> {
-    let of = |purpose: &str, round: u32| -> Vec<&CallLine> {
-        let is_own = |call: &&CallLine| call.purpose == purpose && call.round == round;
-        let mut own: Vec<&CallLine> = calls.iter().filter(is_own).collect();
-        own.sort_by_key(|call| call.sample);
-        own
-    };
-    let word = |call: &CallLine, said: Said, reasons: &str| Word {
-        agent: call.agent.clone(),
-        stage: call.purpose.clone(),
-        backbone: call.backbone.clone(),
-        says: said.says,
-        agrees: said.agrees,
-        confidence: said.confidence,
-        reasons: reasons.to_owned(),
-    };
-    let mut words = Vec::new();
-    for turn in &trajectory.turns {
-        let steps = of("step", turn.round);
-        if let Some(last) = steps.last() {
-            let says = match turn.is_final {
-                true => format!("an answer after {} steps", turn.steps),
-                false => format!("no answer in {} steps", turn.steps),
-            };
-            let is_last = turn.accepted || turn.scores.is_empty() && turn.is_final;
-            let said = Said { says, agrees: is_last, confidence: None };
-            words.push(word(last, said, last.record["thought"].as_str().unwrap_or_default()));
-        }
-        // Of those who decided, the one who thought least of it.
-        let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
-        let reviews = of("review", turn.round);
-        if let (Some(least), Some((says, mean))) =
-            (reviews.iter().min_by_key(score), verdict_of(turn))
-        {
-            let said = Said { says, agrees: turn.accepted, confidence: Some(mean) };
-            words.push(word(least, said, least.record["reasons"][5].as_str().unwrap_or_default()));
-        }
-    }
-    let parsed = calls.iter().filter(|call| call.purpose == "parse").max_by_key(|call| call.round);
-    if let Some(call) = parsed {
-        let says = match (note.flag, note.sentence_id) {
-            (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
-            (Some(true), None) => "an error in no sentence of the note".to_owned(),
-            (Some(false), _) => "no error".to_owned(),
-            (None, _) => "nothing that could be read".to_owned(),
-        };
-        let said = Said { says, agrees: true, confidence: None };
-        words.push(word(call, said, call.record["reasoning"].as_str().unwrap_or_default()));
-    }
-    words
-}
-
-/// What the reviews of a turn came to, and their mean as a share of five.
-fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
-    let (mean, least) = (turn.mean_tenths?, turn.min?);
-    let verdict = if turn.accepted { "accepted" } else { "rejected" };
-    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
-    let says = format!(
-        "{verdict} by {} reviews, mean {} of 5, least {}",
-        turn.scores.len(),
-        tenths(mean),
-        tenths(least)
-    );
-    Some((says, f64::from(mean) / 50.0))
-}
-
 fn words(note: &NoteLine, calls: &[CallLine]) -> Vec<Word> {
     const UNREAD: &str = "nothing that could be read";
     let mut words = Vec::new();
@@ -330,6 +263,7 @@ fn shown(reasons: &str) -> String {
 mod tests {
     use super::*;
     use crate::record::Language;
+    use crate::record::Trajectory;
     use crate::record::{DetectionLine, LocalisationLine, Source};
 
     fn record() -> NoteLine {

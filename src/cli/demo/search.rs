@@ -6,12 +6,14 @@ use std::sync::Arc;
 use super::super::progress::Terminal;
 use super::super::synthetic::SyntheticModels;
 use super::super::{interrupt, summary};
+use serde_json::{Map, Value, json};
+
 use crate::analysis::notes::Finding;
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::corpus::Description;
 use crate::corpus::build::embed::encoder_options;
 use crate::corpus::build::{Build, BuildOptions, Pace};
-use crate::corpus::Description;
 use crate::data::Format;
 use crate::encoder::Encoder;
 use crate::experiment::driver::carry_out;
@@ -33,6 +35,7 @@ path = "passages.jsonl"
 licence = "MIT or Apache-2.0"
 redistribute = true
 "#;
+const TOKENIZER: &str = "tokenizer.json";
 /// How the synthetic decoder serves as an encoder.
 const ENCODER: &str = r#"output = "last-token"
 normalised = true
@@ -74,7 +77,8 @@ pub fn run(models: &SyntheticModels, out: PathBuf, quiet: bool) -> Result<(), Fa
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {
         let searches = contents.searches.records.iter().filter(|one| one.item == note.item);
         let calls = contents.calls.records.iter().filter(|one| one.item == note.item);
-        let (calls, searches): (Vec<_>, Vec<_>) = (calls.cloned().collect(), searches.cloned().collect());
+        let (calls, searches): (Vec<_>, Vec<_>) =
+            (calls.cloned().collect(), searches.cloned().collect());
         console::say("")?;
         console::write(&Finding::of(note, &calls, &searches).text())?;
     }
@@ -82,6 +86,25 @@ pub fn run(models: &SyntheticModels, out: PathBuf, quiet: bool) -> Result<(), Fa
     Ok(console::say(
         "The model and the encoder have random weights: what they say and find is noise, how they are run is not.",
     )?)
+}
+
+/// A tokenizer's file that puts a special token behind every text: the state of that token is a text's vector.
+fn ending_in_a_special_token(tokenizer: &str) -> String {
+    let mut tokenizer: Value = serde_json::from_str(tokenizer).unwrap_or_default();
+    let token = &tokenizer["added_tokens"][0];
+    let (name, id) = (token["content"].clone(), token["id"].clone());
+    let text = |which: &str| json!({"Sequence": {"id": which, "type_id": 0}});
+    let end = json!({"SpecialToken": {"id": name, "type_id": 0}});
+    let mut special = Map::new();
+    let key = name.as_str().unwrap_or_default().to_owned();
+    special.insert(key, json!({"id": name, "ids": [id], "tokens": [name]}));
+    tokenizer["post_processor"] = json!({
+        "type": "TemplateProcessing",
+        "single": [text("A"), end],
+        "pair": [text("A"), text("B"), end],
+        "special_tokens": special,
+    });
+    tokenizer.to_string()
 }
 
 /// The corpus of the demonstration; it is built first if it is not there.
@@ -99,9 +122,11 @@ fn corpus(folder: &Path, model: &Path, quiet: bool) -> Result<PathBuf, Failure> 
     }
     let encoder = folder.join("encoder");
     fs_err::create_dir_all(&encoder)?;
-    for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+    for file in ["config.json", "model.safetensors", "tokenizer_config.json"] {
         fs_err::copy(model.join(file), encoder.join(file))?;
     }
+    let tokenizer = ending_in_a_special_token(&fs_err::read_to_string(model.join(TOKENIZER))?);
+    fs_err::write(encoder.join(TOKENIZER), tokenizer)?;
     fs_err::write(encoder.join("encoder.toml"), ENCODER)?;
     fs_err::write(folder.join("passages.jsonl"), PASSAGES)?;
     fs_err::write(folder.join("demo.toml"), DESCRIPTION)?;

@@ -2,6 +2,7 @@
 //! (Corbeil, MEDIQA-CORR 2024), and MedReAct, its inner loop alone.
 
 pub mod answer;
+mod conclusion;
 pub mod evidence;
 mod protocol;
 pub mod review;

@@ -1,7 +1,6 @@
 //! One note: turns of steps until an answer is accepted (Fig. 1 and §4; `reflexion.py` and `react.py` of the release).
 
 use super::answer::{self, Answer};
-use super::evidence::{leaks, missing, new_words};
 use super::review::{self, Review, decide};
 use super::settings::{OnExhaustion, Protocol, Reviewing, Temperatures};
 use super::shapes;
@@ -11,8 +10,7 @@ use crate::data::{Item, Note};
 use crate::panel::{Call, DecodingMode, PanelError};
 use crate::prompts::{PromptError, PromptSet, label};
 use crate::record::{
-    DetectionLine, EvidenceLine, FinishReason, ItemLine, LocalisationLine, Message, NoteLine,
-    Parse, SearchKey, SearchLine, Source, Stage, Trajectory, TurnLine,
+    FinishReason, ItemLine, Message, Parse, SearchKey, SearchLine, Stage, Trajectory, TurnLine,
 };
 use crate::retrieval::SearchRequest;
 use crate::systems::case::{Case, Record, Step};
@@ -21,15 +19,15 @@ use crate::systems::{Opening, System, Task};
 
 /// Either system: with reviews MedReAct'N'MedReFlex, without MedReAct.
 pub struct MedReflex {
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
     texts: Texts,
 }
 
 /// Agents by their place in the panel, and how each samples by the published configuration.
-struct Seats {
-    eval: usize,
+pub(super) struct Seats {
+    pub(super) eval: usize,
     reflex: usize,
-    parser: usize,
+    pub(super) parser: usize,
     react_temperature: f32,
 }
 
@@ -38,19 +36,19 @@ const WITH_REVIEWS: Seats = Seats { eval: 1, reflex: 2, parser: 3, react_tempera
 const ALONE: Seats = Seats { eval: 1, reflex: 1, parser: 1, react_temperature: 0.0 };
 
 /// What has happened on a note so far.
-struct Course<'a> {
-    case: Case<'a, Note>,
+pub(super) struct Course<'a> {
+    pub(super) case: Case<'a, Note>,
     memory: Vec<String>,
-    trajectory: Trajectory,
+    pub(super) trajectory: Trajectory,
     /// Every search of the note.
-    searched: Vec<SearchLine>,
+    pub(super) searched: Vec<SearchLine>,
 }
 
 /// A turn that ended, with its answer where it gave one.
-struct Turn {
+pub(super) struct Turn {
     line: TurnLine,
-    history: Vec<Kept>,
-    action: Option<Action>,
+    pub(super) history: Vec<Kept>,
+    pub(super) action: Option<Action>,
 }
 
 #[derive(serde::Serialize)]
@@ -113,7 +111,7 @@ impl MedReflex {
         Ok(MedReflex { texts: Texts::new(&protocol, prompts)?, protocol })
     }
 
-    fn seats(&self) -> &'static Seats {
+    pub(super) fn seats(&self) -> &'static Seats {
         if self.protocol.reviewing.is_some() { &WITH_REVIEWS } else { &ALONE }
     }
 
@@ -344,100 +342,10 @@ impl MedReflex {
         };
         call
     }
-
-    /// Writes down what the answer comes to; without one the note has no error.
-    fn conclude(
-        &self,
-        course: Course<'_>,
-        line: &mut NoteLine,
-        answer: Option<Answer>,
-        turn: Option<Turn>,
-    ) {
-        let Course { case, mut trajectory, searched, .. } = course;
-        let note = case.item;
-        let answer =
-            answer.unwrap_or_else(|| Answer { is_error: Some(false), ..Answer::default() });
-        line.flag = answer.is_error;
-        line.sentence_id = answer.sentence_id;
-        if self.protocol.searching.release_compat && line.sentence_id == Some(0) {
-            // Its 0 counts as no id at all.
-            line.sentence_id = None;
-        }
-        line.sentence = line.sentence_id.map(|id| note.sentences[id].clone()).unwrap_or_default();
-        line.exact_sentence_id = line.sentence_id;
-        line.correction = answer.correction.clone();
-        let decided = trajectory.turns.last().filter(|turn| turn.accepted);
-        let mean = decided.and_then(|turn| turn.mean_tenths);
-        let agent = match self.protocol.reviewing {
-            Some(_) => self.seats().eval,
-            None => self.seats().parser,
-        };
-        let named = |member: usize| case.task.panel.members[member].agent.clone();
-        line.detection = Some(DetectionLine {
-            source: Source::Single,
-            agents: vec![named(agent)],
-            flags: vec![line.flag],
-            confidences: vec![mean.map(|tenths| f64::from(tenths) / 50.0)],
-        });
-        if line.flag == Some(true) {
-            line.localisation = Some(LocalisationLine {
-                source: Source::Single,
-                agents: vec![named(self.seats().parser)],
-                opinions: vec![line.sentence_id.map_or(String::new(), |id| id.to_string())],
-                sentence_ids: vec![line.sentence_id],
-                confidences: vec![None],
-            });
-        }
-        trajectory.mismatch = answer.mismatch;
-        trajectory.unchanged = answer.unchanged;
-        trajectory.leaks = leaks(&note.text, &searched);
-        if let (Some(correction), Some(id)) = (&answer.correction, answer.sentence_id) {
-            let new = new_words(&note.sentences[id], correction);
-            let lacking = missing(&new, &searched);
-            trajectory.grounded = (!new.is_empty()).then_some(lacking.is_empty());
-            trajectory.ungrounded = lacking;
-            let history = turn.iter().flat_map(|turn| &turn.history);
-            let named = turn.as_ref().and_then(|turn| turn.action.as_ref());
-            (trajectory.evidence, trajectory.unknown_labels) =
-                evidence(named, &history.collect::<Vec<_>>(), id);
-        }
-        line.search = Some(trajectory);
-        line.calls = case.calls();
-    }
 }
 
 /// The labels of the passages in a history.
 fn labels(history: &[Kept]) -> Vec<String> {
     let found = history.iter().filter_map(|kept| kept.found.as_ref());
     found.flat_map(|found| (1..=found.shown.len()).map(|rank| label(found.step, rank))).collect()
-}
-
-/// The passages that an answer names for a sentence, each once, and how many labels none has.
-fn evidence(
-    action: Option<&Action>,
-    history: &[&Kept],
-    sentence: usize,
-) -> (Vec<EvidenceLine>, u32) {
-    let Some(Action::FinalMistake { evidence, .. }) = action else { return (Vec::new(), 0) };
-    let (mut lines, mut unknown) = (Vec::new(), 0);
-    for wanted in evidence {
-        let mut searches = history.iter().filter_map(|kept| kept.found.as_ref());
-        let line = searches.find_map(|found| {
-            let mut ranks = 1..=found.shown.len();
-            let rank = ranks.find(|rank| label(found.step, *rank) == *wanted)?;
-            Some(EvidenceLine {
-                round: found.round,
-                step: found.step,
-                rank: rank as u32,
-                chunk: found.shown[rank - 1].chunk.clone(),
-                sentence,
-            })
-        });
-        match line {
-            Some(line) if lines.contains(&line) => {}
-            Some(line) => lines.push(line),
-            None => unknown += 1,
-        }
-    }
-    (lines, unknown)
 }

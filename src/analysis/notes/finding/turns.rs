@@ -1,0 +1,71 @@
+//! What the agents of a system that searches said, turn by turn.
+
+use super::{Said, Word};
+use crate::record::{CallLine, NoteLine, Trajectory, TurnLine};
+
+/// Of a system that searches: each turn's answer, what its reviewers decided, and the parser's last word.
+pub fn words(note: &NoteLine, trajectory: &Trajectory, calls: &[CallLine]) -> Vec<Word> {
+    let of = |purpose: &str, round: u32| -> Vec<&CallLine> {
+        let is_own = |call: &&CallLine| call.purpose == purpose && call.round == round;
+        let mut own: Vec<&CallLine> = calls.iter().filter(is_own).collect();
+        own.sort_by_key(|call| call.sample);
+        own
+    };
+    let word = |call: &CallLine, said: Said, reasons: &str| Word {
+        agent: call.agent.clone(),
+        stage: call.purpose.clone(),
+        backbone: call.backbone.clone(),
+        says: said.says,
+        agrees: said.agrees,
+        confidence: said.confidence,
+        reasons: reasons.to_owned(),
+    };
+    let mut words = Vec::new();
+    for turn in &trajectory.turns {
+        let steps = of("step", turn.round);
+        if let Some(last) = steps.last() {
+            let says = match turn.is_final {
+                true => format!("an answer after {} steps", turn.steps),
+                false => format!("no answer in {} steps", turn.steps),
+            };
+            let is_last = turn.accepted || turn.scores.is_empty() && turn.is_final;
+            let said = Said { says, agrees: is_last, confidence: None };
+            words.push(word(last, said, last.record["thought"].as_str().unwrap_or_default()));
+        }
+        // Of those who decided, the one who thought least of it.
+        let score = |call: &&&CallLine| call.record["scores"][5].as_u64().unwrap_or(u64::MAX);
+        let reviews = of("review", turn.round);
+        if let (Some(least), Some((says, mean))) =
+            (reviews.iter().min_by_key(score), verdict_of(turn))
+        {
+            let said = Said { says, agrees: turn.accepted, confidence: Some(mean) };
+            words.push(word(least, said, least.record["reasons"][5].as_str().unwrap_or_default()));
+        }
+    }
+    let parsed = calls.iter().filter(|call| call.purpose == "parse").max_by_key(|call| call.round);
+    if let Some(call) = parsed {
+        let says = match (note.flag, note.sentence_id) {
+            (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
+            (Some(true), None) => "an error in no sentence of the note".to_owned(),
+            (Some(false), _) => "no error".to_owned(),
+            (None, _) => "nothing that could be read".to_owned(),
+        };
+        let said = Said { says, agrees: true, confidence: None };
+        words.push(word(call, said, call.record["reasoning"].as_str().unwrap_or_default()));
+    }
+    words
+}
+
+/// What the reviews of a turn came to, and their mean as a share of five.
+fn verdict_of(turn: &TurnLine) -> Option<(String, f64)> {
+    let (mean, least) = (turn.mean_tenths?, turn.min?);
+    let verdict = if turn.accepted { "accepted" } else { "rejected" };
+    let tenths = |tenths: u32| format!("{}.{}", tenths / 10, tenths % 10);
+    let says = format!(
+        "{verdict} by {} reviews, mean {} of 5, least {}",
+        turn.scores.len(),
+        tenths(mean),
+        tenths(least)
+    );
+    Some((says, f64::from(mean) / 50.0))
+}

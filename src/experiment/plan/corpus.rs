@@ -1,0 +1,38 @@
+//! What a run searches, as its plan has it.
+
+use serde::{Deserialize, Serialize};
+
+use super::is_no;
+
+/// What a run searches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusPlan {
+    /// The id of each corpus, which covers its texts, vectors and encoder.
+    pub ids: Vec<String>,
+    pub paths: Vec<String>,
+    /// The labels of the sources that are searched; empty: all.
+    pub sources: Vec<String>,
+    /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker_path: Option<String>,
+    /// Where queries are encoded and passages reranked; absent: on the panel's first device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// By which prompts quote a passage: what the calls' messages refer to is put back by it.
+    pub passage: String,
+    /// Whether the run keeps the sums of passages alone, not their texts.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub no_passages: bool,
+    /// Whether words are searched for too, beside vectors.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub hybrid: bool,
+    /// Whether of chunks of one document that overlap the better one alone is shown.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub dedup: bool,
+    /// The day before which documents are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer_than: Option<String>,
+}

@@ -1,0 +1,101 @@
+//! What a note's answer comes to: flag, sentence, correction, and the passages behind it.
+
+use super::answer::Answer;
+use super::evidence::{leaks, missing, new_words};
+use super::protocol::{Course, MedReflex, Turn};
+use super::step::Action;
+use super::texts::Kept;
+use crate::prompts::label;
+use crate::record::{DetectionLine, EvidenceLine, LocalisationLine, NoteLine, Source};
+
+impl MedReflex {
+    /// Writes down what the answer comes to; without one the note has no error.
+    pub(super) fn conclude(
+        &self,
+        course: Course<'_>,
+        line: &mut NoteLine,
+        answer: Option<Answer>,
+        turn: Option<Turn>,
+    ) {
+        let Course { case, mut trajectory, searched, .. } = course;
+        let note = case.item;
+        let answer =
+            answer.unwrap_or_else(|| Answer { is_error: Some(false), ..Answer::default() });
+        line.flag = answer.is_error;
+        line.sentence_id = answer.sentence_id;
+        if self.protocol.searching.release_compat && line.sentence_id == Some(0) {
+            // Its 0 counts as no id at all.
+            line.sentence_id = None;
+        }
+        line.sentence = line.sentence_id.map(|id| note.sentences[id].clone()).unwrap_or_default();
+        line.exact_sentence_id = line.sentence_id;
+        line.correction = answer.correction.clone();
+        let decided = trajectory.turns.last().filter(|turn| turn.accepted);
+        let mean = decided.and_then(|turn| turn.mean_tenths);
+        let agent = match self.protocol.reviewing {
+            Some(_) => self.seats().eval,
+            None => self.seats().parser,
+        };
+        let named = |member: usize| case.task.panel.members[member].agent.clone();
+        line.detection = Some(DetectionLine {
+            source: Source::Single,
+            agents: vec![named(agent)],
+            flags: vec![line.flag],
+            confidences: vec![mean.map(|tenths| f64::from(tenths) / 50.0)],
+        });
+        if line.flag == Some(true) {
+            line.localisation = Some(LocalisationLine {
+                source: Source::Single,
+                agents: vec![named(self.seats().parser)],
+                opinions: vec![line.sentence_id.map_or(String::new(), |id| id.to_string())],
+                sentence_ids: vec![line.sentence_id],
+                confidences: vec![None],
+            });
+        }
+        trajectory.mismatch = answer.mismatch;
+        trajectory.unchanged = answer.unchanged;
+        trajectory.leaks = leaks(&note.text, &searched);
+        if let (Some(correction), Some(id)) = (&answer.correction, answer.sentence_id) {
+            let new = new_words(&note.sentences[id], correction);
+            let lacking = missing(&new, &searched);
+            trajectory.grounded = (!new.is_empty()).then_some(lacking.is_empty());
+            trajectory.ungrounded = lacking;
+            let history = turn.iter().flat_map(|turn| &turn.history);
+            let named = turn.as_ref().and_then(|turn| turn.action.as_ref());
+            (trajectory.evidence, trajectory.unknown_labels) =
+                evidence(named, &history.collect::<Vec<_>>(), id);
+        }
+        line.search = Some(trajectory);
+        line.calls = case.calls();
+    }
+}
+
+/// The passages that an answer names for a sentence, each once, and how many labels none has.
+fn evidence(
+    action: Option<&Action>,
+    history: &[&Kept],
+    sentence: usize,
+) -> (Vec<EvidenceLine>, u32) {
+    let Some(Action::FinalMistake { evidence, .. }) = action else { return (Vec::new(), 0) };
+    let (mut lines, mut unknown) = (Vec::new(), 0);
+    for wanted in evidence {
+        let mut searches = history.iter().filter_map(|kept| kept.found.as_ref());
+        let line = searches.find_map(|found| {
+            let mut ranks = 1..=found.shown.len();
+            let rank = ranks.find(|rank| label(found.step, *rank) == *wanted)?;
+            Some(EvidenceLine {
+                round: found.round,
+                step: found.step,
+                rank: rank as u32,
+                chunk: found.shown[rank - 1].chunk.clone(),
+                sentence,
+            })
+        });
+        match line {
+            Some(line) if lines.contains(&line) => {}
+            Some(line) => lines.push(line),
+            None => unknown += 1,
+        }
+    }
+    (lines, unknown)
+}
