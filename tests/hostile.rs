@@ -6,6 +6,7 @@
 mod common;
 mod hostile {
     mod checkpoints;
+    mod corpora;
     pub mod damage;
     mod items;
     #[cfg(feature = "remote")]

@@ -2,6 +2,7 @@
 
 mod model;
 mod panel;
+mod search;
 
 use clap::{Args, Subcommand};
 
@@ -20,12 +21,15 @@ pub struct Bench {
 enum Verb {
     /// Measure a panel end to end: MED-MAD over questions
     Panel(Box<panel::PanelBench>),
+    /// Measure exact search over random vectors
+    Search(search::SearchBench),
 }
 
 impl Bench {
     pub fn run(self) -> Result<(), Failure> {
         match self.verb {
             Some(Verb::Panel(panel)) => panel.run(),
+            Some(Verb::Search(search)) => search.run(),
             None => self.model.run(),
         }
     }

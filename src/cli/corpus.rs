@@ -3,6 +3,8 @@
 mod build;
 mod search;
 
+pub use build::vector_type;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

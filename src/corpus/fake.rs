@@ -35,7 +35,7 @@ impl FakeEncoder {
 
 impl Embed for FakeEncoder {
     fn identity(&self) -> Result<toml::Table, CorpusError> {
-        Ok([("name".to_owned(), toml::Value::from(self.name))].into_iter().collect())
+        Ok([("weights_sha256".to_owned(), toml::Value::from(self.name))].into_iter().collect())
     }
 
     fn is_normalised(&self) -> bool {

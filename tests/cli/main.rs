@@ -6,6 +6,7 @@ mod bad_notes;
 mod baselines;
 mod binary;
 mod comparing;
+mod corpus;
 #[cfg(feature = "hub")]
 mod datasets;
 mod determinism;

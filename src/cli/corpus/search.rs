@@ -13,7 +13,7 @@ use crate::text::ellipsis;
 #[derive(Debug, Args)]
 pub struct Search {
     /// Directory of a corpus, or several of one encoder with commas between
-    #[arg(value_delimiter = ',', value_name = "DIR,DIR")]
+    #[arg(required = true, num_args = 1, value_delimiter = ',', value_name = "DIR,DIR")]
     directories: Vec<PathBuf>,
     /// What to look for
     query: String,

@@ -9,8 +9,10 @@ use crate::corpus::description::Source;
 use crate::corpus::store::Corpus;
 use crate::corpus::store::manifest::{BuiltSource, MANIFEST, ManifestFile, PLAN};
 
-/// Characters of an id in the name of what `corpus.toml` was.
-const SHORT: usize = 12;
+/// What a `corpus.toml` of this id is called when it is no longer the corpus's own.
+pub(super) fn old_name(id: &str) -> String {
+    format!("corpus-{}.toml", &id[..12])
+}
 
 /// Appends a source whose path is absolute or in the current directory. What `corpus.toml` was stays beside it under the
 /// first digits of its id. Killed, it goes on as a build does.
@@ -19,7 +21,7 @@ const SHORT: usize = 12;
 /// The label is taken; another encoder than the corpus's; an input that is none, and then the corpus is as it was.
 pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), CorpusError> {
     let corpus = Corpus::open(directory)?;
-    let ManifestFile { mut manifest, local, id } = corpus.file().clone();
+    let ManifestFile { mut manifest, local, .. } = corpus.file().clone();
     super::expect_encoder(&manifest.encoder, &encoder.identity()?)?;
     let path = std::path::absolute(&source.path)?;
     let source = Source { path: path.to_string_lossy().into_owned(), ..source };
@@ -39,10 +41,7 @@ pub fn add(directory: &Path, source: Source, encoder: &dyn Embed) -> Result<(), 
     manifest.files.clear();
     let file = ManifestFile::new(manifest, local)?;
     replace(&directory.join(PLAN), &file.text()?)?;
-    let locked = lock(directory)?;
-    let old = directory.join(format!("corpus-{}.toml", &id[..SHORT]));
-    fs_err::rename(directory.join(MANIFEST), old)?;
-    let build = Build { out: directory.to_owned(), file, _lock: locked };
+    let build = Build { _lock: lock(directory)?, out: directory.to_owned(), file };
     build.run(encoder, Pace::default(), &mut |_| {})?;
     Ok(())
 }

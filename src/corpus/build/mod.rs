@@ -4,10 +4,12 @@
 pub mod add;
 pub mod embed;
 pub mod estimate;
+mod plan;
 pub mod reading;
 pub mod segments;
 #[cfg(test)]
 pub(crate) mod tests;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -15,16 +17,14 @@ use std::time::SystemTime;
 use fs_err::File;
 
 use self::embed::Embed;
-use self::reading::{NewChunk, Read, read_sources};
+pub use self::plan::expect_encoder;
+use self::plan::{input_files, plan};
+use self::reading::read_sources;
 use self::segments::{EXACT, Segments};
-use super::description::Source;
+use self::writer::Writer;
 use super::store::layout;
-use super::store::manifest::{
-    BuiltSource, InputFile, Local, MANIFEST, Manifest, ManifestFile, PLAN, SCHEMA, StoredFile,
-    VectorForm,
-};
-use super::{CorpusError, Description, formats, postings};
-use crate::encoder::Document;
+use super::store::manifest::{Local, MANIFEST, Manifest, ManifestFile, PLAN, StoredFile};
+use super::{CorpusError, Description, postings};
 use crate::hub::sha256_file;
 use crate::ops::vectors::VectorType;
 
@@ -154,6 +154,16 @@ impl Build {
         let Build { out, file, _lock } = &self;
         let mut manifest = file.manifest.clone();
         expect_encoder(&manifest.encoder, &encoder.identity()?)?;
+        if out.join(MANIFEST).is_file() {
+            let there = ManifestFile::read(&out.join(MANIFEST))?;
+            if there.manifest.sources.len() == manifest.sources.len() {
+                // Killed between its last two steps.
+                remove_plan(out)?;
+                return Ok(true);
+            }
+            // Killed when a source was about to be added.
+            fs_err::rename(out.join(MANIFEST), out.join(add::old_name(&there.id)))?;
+        }
         let segments = Segments::open(out, manifest.vectors)?;
         let done = segments.chunks;
         // Sources that a corpus had before others were added are not read again.
@@ -206,7 +216,6 @@ pub(super) fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Resul
     }
     if manifest.vectors.dtype == VectorType::I8 && out.join(EXACT).is_file() {
         manifest.vectors.overlap_at_50 = estimate::overlap(out, manifest.vectors, end)?;
-        fs_err::remove_file(out.join(EXACT))?;
     }
     if manifest.bm25 {
         postings::build::write(out, end as usize)?;
@@ -223,153 +232,18 @@ pub(super) fn finish(out: &Path, mut manifest: Manifest, local: &Local) -> Resul
         manifest.files.push(StoredFile { name: name.to_owned(), size_bytes, sha256 });
     }
     replace(&out.join(MANIFEST), &ManifestFile::new(manifest, local.clone())?.text()?)?;
-    match fs_err::remove_file(out.join(PLAN)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    remove_plan(out)
 }
 
-/// Everything that is known before the first chunk.
-fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manifest, CorpusError> {
-    let width = encoder.width();
-    let dims = options.search_dims.unwrap_or(width);
-    if dims == 0 || dims > width {
-        return Err(CorpusError::Differs {
-            what: "the width of vectors".to_owned(),
-            one: format!("{dims} asked for"),
-            other: format!("{width} of the encoder"),
-            hint: "ask for as many numbers as the encoder has, or for fewer",
-        });
-    }
-    let mut inputs = Vec::new();
-    for source in &options.description.sources {
-        inputs.extend(input_files(source, &options.data)?);
-    }
-    Ok(Manifest {
-        schema: SCHEMA,
-        name: options.description.name.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        limit: options.limit,
-        documents: 0,
-        chunks: 0,
-        longest_chunk_chars: 0,
-        vectors: VectorForm {
-            dtype: options.dtype,
-            dims,
-            full_dims: (dims < width).then_some(width),
-            normalised: encoder.is_normalised(),
-            overlap_at_50: None,
-        },
-        bm25: options.bm25,
-        encoder: encoder.identity()?,
-        sources: options.description.sources.iter().cloned().map(BuiltSource::new).collect(),
-        inputs,
-        files: Vec::new(),
-    })
-}
-
-/// The files of a source, with their sums.
-fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
-    let mut paths = formats::inputs(source, data)?;
-    paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
-    let input = |path: &PathBuf| {
-        Ok(InputFile {
-            source: source.label.clone(),
-            path: formats::relative(path, data),
-            size_bytes: fs_err::metadata(path)?.len(),
-            sha256: sha256_file(path)?,
-        })
-    };
-    paths.iter().map(input).collect()
-}
-
-/// # Errors
-/// The encoders differ; the message names the first field that does.
-pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
-    let text = |table: &toml::Table, key: &str| {
-        table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
-    };
-    let keys = one.keys().chain(other.keys());
-    match keys.into_iter().find(|key| one.get(*key) != other.get(*key)) {
-        None => Ok(()),
-        Some(key) => Err(CorpusError::Differs {
-            what: format!("the encoder's `{key}`"),
-            one: text(one, key),
-            other: text(other, key),
-            hint: "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus info DIR` names it",
-        }),
-    }
-}
-
-/// Chunks on their way into segments.
-struct Writer<'a> {
-    encoder: &'a dyn Embed,
-    pace: Pace,
-    tell: &'a mut dyn FnMut(u64),
-    segments: Segments,
-    /// Chunks read so far, and those of sources that are not read again.
-    seen: u64,
-    /// The number of the first source that is read.
-    first_new: u16,
-    waiting: Vec<NewChunk>,
-    /// Documents without text that segments list and that were not met yet.
-    listed: usize,
-    empty: Vec<String>,
-    longest: usize,
-}
-
-impl Writer<'_> {
-    /// The first `done` chunks are in segments already.
-    fn take(&mut self, read: Read, done: u64) -> Result<(), CorpusError> {
-        match read {
-            // Those that a segment lists come first again.
-            Read::Empty(name) => match self.listed.checked_sub(1) {
-                Some(left) => self.listed = left,
-                None => self.empty.push(name),
-            },
-            Read::Chunk(mut chunk) => {
-                chunk.source += self.first_new;
-                if self.seen >= u64::from(u32::MAX) {
-                    return Err(CorpusError::TooMany);
-                }
-                let title = &chunk.document.title;
-                self.longest = self.longest.max(title.chars().count() + chunk.text.chars().count());
-                self.seen += 1;
-                if self.seen > done {
-                    self.waiting.push(chunk);
-                }
-            }
-        }
-        match self.waiting.len() == SEGMENT {
-            true => self.flush(),
-            false => Ok(()),
+/// What is left of a build that is over.
+fn remove_plan(out: &Path) -> Result<(), CorpusError> {
+    for name in [EXACT, PLAN] {
+        match fs_err::remove_file(out.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
         }
     }
-
-    fn flush(&mut self) -> Result<(), CorpusError> {
-        if self.waiting.is_empty() && self.empty.is_empty() {
-            return Ok(());
-        }
-        // Texts of like length together, so that batches are even.
-        let mut order: Vec<usize> = (0..self.waiting.len()).collect();
-        order.sort_by_key(|index| self.waiting[*index].text.len());
-        let mut vectors = vec![Vec::new(); self.waiting.len()];
-        for batch in order.chunks(self.pace.batch.max(1)) {
-            let document = |index: &usize| {
-                let chunk = &self.waiting[*index];
-                Document { title: &chunk.document.title, text: &chunk.text }
-            };
-            let documents: Vec<Document<'_>> = batch.iter().map(document).collect();
-            for (index, vector) in batch.iter().zip(self.encoder.embed(&documents)?) {
-                vectors[*index] = vector;
-            }
-            (self.tell)(self.segments.chunks + batch.len() as u64);
-        }
-        self.segments.append(&self.waiting, &vectors, std::mem::take(&mut self.empty))?;
-        (self.tell)(self.segments.chunks);
-        self.waiting.clear();
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Locks the plan, so that no two processes append.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::corpus::description::Source;
 use crate::corpus::fake::FakeEncoder;
+use crate::corpus::formats;
 use crate::corpus::verify::verify;
 use crate::corpus::{Corpus, import};
 use crate::diagnosis::Diagnosis;
@@ -199,7 +201,10 @@ fn what_is_added_follows_what_was_there() {
     let other = FakeEncoder { name: "other", broken: None };
     let more = Source { label: "most".to_owned(), ..more };
     let error = add::add(&options.out, more, &other).unwrap_err();
-    assert_eq!(error.to_string(), "the encoder's `name` differs: \"fake\" here, \"other\" there");
+    assert_eq!(
+        error.to_string(),
+        "the encoder's `weights_sha256` differs: \"fake\" here, \"other\" there"
+    );
     assert_eq!(Corpus::open(&options.out).unwrap().id(), after.id());
 }
 

@@ -1,0 +1,95 @@
+//! `bench search`: exact search over random vectors, beside what the memory could deliver.
+
+use std::time::Instant;
+
+use clap::Args;
+
+use super::super::options::ComputeFlags;
+use crate::cli::corpus::vector_type;
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::ops::vectors::{Query, VectorRows, VectorType};
+use crate::ops::{Cpu, Device};
+use crate::random::mix;
+
+/// Memory that is read to measure how fast it can be.
+const LIMIT_BYTES: usize = 1 << 28;
+
+#[derive(Debug, Args)]
+pub struct SearchBench {
+    /// Vectors
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    rows: usize,
+    /// Numbers of a vector
+    #[arg(long, default_value_t = 256, value_name = "D")]
+    dims: usize,
+    /// How vectors are kept: f16, f32 or i8
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    vectors: VectorType,
+    /// Searches at once
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    queries: usize,
+    /// Chunks that each finds
+    #[arg(long, default_value_t = 50, value_name = "K")]
+    top_k: usize,
+    /// Repetitions
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    repeat: usize,
+    #[command(flatten)]
+    compute: ComputeFlags,
+}
+
+impl SearchBench {
+    pub fn run(self) -> Result<(), Failure> {
+        let cpu = match self.compute.one_device()? {
+            Device::Cpu(cpu) => cpu,
+            other => Cpu::new(other.threads())?,
+        };
+        let (mut bytes, mut scales) = (Vec::new(), Vec::new());
+        bytes.reserve(self.rows * self.vectors.stride(self.dims));
+        for row in 0..self.rows {
+            let kept = self.vectors.append(&self.vector(row as u64), &mut bytes, &mut scales);
+            kept.map_err(|problem| {
+                Failure::usage(format!("a vector {problem}"), "take more --dims")
+            })?;
+        }
+        let rows = VectorRows::new(&bytes, &scales, self.vectors, self.dims);
+        let rows = rows.ok_or_else(|| {
+            Failure::usage("there are no vectors", "take --rows and --dims above 0")
+        })?;
+        let query = |number: usize| rows.query(&self.vector(mix(number as u64) | 1 << 63));
+        let queries: Vec<Query> = (0..self.queries).map(query).collect();
+        let whole = 0..self.rows;
+        let all = std::slice::from_ref(&whole);
+        let mut seconds = Vec::new();
+        for _ in 0..self.repeat.max(1) + 1 {
+            let start = Instant::now();
+            cpu.scan(&rows, &queries, all, self.top_k);
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        // The first one warms up.
+        let mut seconds = seconds.split_off(1);
+        seconds.sort_by(f64::total_cmp);
+        let median = seconds[seconds.len() / 2];
+        let gigabytes = bytes.len() as f64 / median / 1e9;
+        let limit = cpu.measure_limits(LIMIT_BYTES).bytes_per_second / 1e9;
+        Ok(console::say(format!(
+            "{} x {} {:?}, {} at once, {} threads, {}: median {:.1} ms of {}, {gigabytes:.1} GB/s, {:.0} % of what the memory delivers ({limit:.1} GB/s)",
+            self.rows,
+            self.dims,
+            self.vectors,
+            self.queries,
+            cpu.threads(),
+            cpu.describe(),
+            median * 1e3,
+            seconds.len(),
+            100.0 * gigabytes / limit
+        ))?)
+    }
+
+    /// Numbers between −1 and 1, a function of the row.
+    fn vector(&self, row: u64) -> Vec<f32> {
+        let number = |column: u64| (mix(row << 12 ^ column) >> 40) as f32 / (1 << 23) as f32 - 1.0;
+        (0..self.dims as u64).map(number).collect()
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known of a corpus before its first chunk: widths, inputs with their sums, the encoder.
+
+use std::path::{Path, PathBuf};
+
+use super::BuildOptions;
+use super::embed::Embed;
+use crate::corpus::description::Source;
+use crate::corpus::store::manifest::{BuiltSource, InputFile, Manifest, SCHEMA, VectorForm};
+use crate::corpus::{CorpusError, formats};
+use crate::hub::sha256_file;
+
+/// Everything that is known before the first chunk.
+pub(super) fn plan(options: &BuildOptions, encoder: &dyn Embed) -> Result<Manifest, CorpusError> {
+    let width = encoder.width();
+    let dims = options.search_dims.unwrap_or(width);
+    if dims == 0 || dims > width {
+        return Err(CorpusError::Differs {
+            what: "the width of vectors".to_owned(),
+            one: format!("{dims} asked for"),
+            other: format!("{width} of the encoder"),
+            hint: "ask for as many numbers as the encoder has, or for fewer",
+        });
+    }
+    let mut inputs = Vec::new();
+    for source in &options.description.sources {
+        inputs.extend(input_files(source, &options.data)?);
+    }
+    Ok(Manifest {
+        schema: SCHEMA,
+        name: options.description.name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        limit: options.limit,
+        documents: 0,
+        chunks: 0,
+        longest_chunk_chars: 0,
+        vectors: VectorForm {
+            dtype: options.dtype,
+            dims,
+            full_dims: (dims < width).then_some(width),
+            normalised: encoder.is_normalised(),
+            overlap_at_50: None,
+        },
+        bm25: options.bm25,
+        encoder: encoder.identity()?,
+        sources: options.description.sources.iter().cloned().map(BuiltSource::new).collect(),
+        inputs,
+        files: Vec::new(),
+    })
+}
+
+/// The files of a source, with their sums.
+pub(super) fn input_files(source: &Source, data: &Path) -> Result<Vec<InputFile>, CorpusError> {
+    let mut paths = formats::inputs(source, data)?;
+    paths.extend(source.filter.as_ref().map(|filter| data.join(filter)));
+    let input = |path: &PathBuf| {
+        Ok(InputFile {
+            source: source.label.clone(),
+            path: formats::relative(path, data),
+            size_bytes: fs_err::metadata(path)?.len(),
+            sha256: sha256_file(path)?,
+        })
+    };
+    paths.iter().map(input).collect()
+}
+
+/// Whether two identities are of one encoder, by whatever name.
+///
+/// # Errors
+/// They are not; the message names the first field that differs.
+pub fn expect_encoder(one: &toml::Table, other: &toml::Table) -> Result<(), CorpusError> {
+    let text = |table: &toml::Table, key: &str| {
+        table.get(key).map_or("nothing".to_owned(), |value| value.to_string())
+    };
+    let keys = one.keys().chain(other.keys());
+    let mut keys = keys.filter(|key| *key != "name");
+    match keys.find(|key| one.get(*key) != other.get(*key)) {
+        None => Ok(()),
+        Some(key) => Err(CorpusError::Differs {
+            what: format!("the encoder's `{key}`"),
+            one: text(one, key),
+            other: text(other, key),
+            hint: "vectors of two encoders cannot be compared: take the encoder of the corpus, as `wardround corpus info DIR` names it",
+        }),
+    }
+}

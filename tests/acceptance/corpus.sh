@@ -1,0 +1,52 @@
+#!/bin/bash
+# A corpus of MedQuAD by a tiny encoder: killed twenty times and the same bytes; searches alone and at once; verified, damaged, found.
+#
+#   tests/acceptance/corpus.sh WARDROUND DATA [OUT]
+#
+# DATA is the directory of datasets. Minutes with an optimised binary.
+set -euo pipefail
+wardround=$(realpath "$1") data=$(realpath "$2")
+here=$(cd "$(dirname "$0")/../.." && pwd)
+encoder=$here/tests/goldens/encoders/tiny-mean
+out=${3:-$(mktemp -d)}
+build=(corpus build medquad --data-dir "$data" --encoder "$encoder" --bm25 --quiet)
+
+start=$SECONDS
+"$wardround" "${build[@]}" --threads 2 --out "$out/whole"
+took=$((SECONDS - start))
+echo "built in $took s"
+"$wardround" corpus info "$out/whole" | tee "$out/info.txt"
+grep -Eq " 16407 +32092 " "$out/info.txt"
+
+# Killed at twenty moments, on one thread.
+"$wardround" "${build[@]}" --threads 1 --out "$out/killed" > "$out/killed.log" & pid=$!
+kills=0
+while [ "$kills" -lt 20 ] && [ ! -e "$out/killed/corpus.toml" ]; do
+    sleep "$(awk -v took="$took" -v seed="$RANDOM" 'BEGIN { srand(seed); print 0.3 + rand() * took / 8 }')"
+    kill -9 "$pid" 2>/dev/null || break
+    wait "$pid" 2>/dev/null || true
+    kills=$((kills + 1))
+    # Before its plan was written a build has nothing to go on with.
+    if [ -e "$out/killed/plan.toml" ]; then
+        "$wardround" corpus build --resume --out "$out/killed" --threads 1 --quiet > "$out/killed.log" & pid=$!
+    else
+        rm -rf "$out/killed"
+        "$wardround" "${build[@]}" --threads 1 --out "$out/killed" > "$out/killed.log" & pid=$!
+    fi
+done
+wait "$pid"
+echo "killed $kills times"
+for file in texts.bin chunks.bin documents.bin vectors.bin bm25.bin build.jsonl; do
+  cmp "$out/whole/$file" "$out/killed/$file"
+done
+diff <(sed '/^\[local\]/,$d' "$out/whole/corpus.toml") <(sed '/^\[local\]/,$d' "$out/killed/corpus.toml")
+"$wardround" corpus verify "$out/killed"
+
+# The same query twice, and the page of bytes that differ.
+search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --hybrid --dedup --json --top-k 20 --rerank-top-k 5; }
+took_out() { sed 's/"took":{[^}]*}//'; }
+cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
+printf x | dd of="$out/killed/texts.bin" bs=1 seek=5000000 conv=notrunc status=none
+if "$wardround" corpus verify "$out/killed" > "$out/damage.txt"; then echo "the damage was not found"; exit 1; fi
+grep "texts.bin *differs in bytes" "$out/damage.txt"
+echo "all is well"
