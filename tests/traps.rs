@@ -351,7 +351,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         retriever: None,
         on_call: Box::new(|_| {}),
     };
-    let medmad = config.build(&PromptSet::embedded()).unwrap();
+    let medmad = config.build(&PromptSet::embedded(), &Default::default()).unwrap();
     let refused = medmad
         .answer(&Task { panel: &panel, dataset: "scans", item: &dataset.items[0], run: 0 })
         .unwrap_err();

@@ -10,6 +10,7 @@ use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags, SamplingFlags}
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::data::Format;
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
@@ -182,6 +183,76 @@ impl CorpusFlags {
     }
 }
 
+/// What a system with exemplars is given to show.
+#[derive(Clone, Debug, Args)]
+pub struct ExemplarFlags {
+    /// The notes that systems with exemplars show beside the note at hand, with their gold; never the file under test
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub exemplars: Option<PathBuf>,
+    /// What the file of exemplars is
+    #[arg(
+        long,
+        help_heading = "Exemplars",
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "medec"
+    )]
+    pub exemplars_format: Format,
+    /// Why exemplars are right or wrong, as `reasons` wrote it
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub exemplar_reasons: Option<PathBuf>,
+    /// The folder of an encoder, for choice=embedding
+    #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
+    pub exemplar_encoder: Option<PathBuf>,
+    /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub spans: Option<PathBuf>,
+    /// Weights of a sentence's vector and a constant, for ikim's candidate=scorer: a list of numbers
+    #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
+    pub sentence_scorer: Option<PathBuf>,
+    /// Finished runs over the same notes, for hse-nlp, each with the share of other notes that it judged rightly
+    #[arg(long, help_heading = "Exemplars", value_delimiter = ',', value_name = "RUN=0.61,RUN")]
+    pub experts: Vec<String>,
+}
+
+impl ExemplarFlags {
+    /// `None` where no file of exemplars was given; `default` is a recipe's own.
+    ///
+    /// # Errors
+    /// Files beside exemplars that are not there; a path that cannot be made absolute.
+    pub fn spec(
+        &self,
+        default: Option<(PathBuf, Format)>,
+    ) -> Result<Option<ExemplarSpec>, Failure> {
+        let given = self.exemplars.clone().map(|file| (file, self.exemplars_format));
+        let Some((notes, format)) = given.or(default) else {
+            let beside = [
+                &self.exemplar_reasons,
+                &self.exemplar_encoder,
+                &self.spans,
+                &self.sentence_scorer,
+            ];
+            let is_alone = beside.iter().any(|path| path.is_some()) || !self.experts.is_empty();
+            let message = "files beside exemplars were given, and no exemplars";
+            return match is_alone {
+                true => Err(Failure::usage(message, "give --exemplars FILE")),
+                false => Ok(None),
+            };
+        };
+        let absolute =
+            |path: &Option<PathBuf>| path.as_deref().map(std::path::absolute).transpose();
+        Ok(Some(ExemplarSpec {
+            notes: std::path::absolute(notes)?,
+            format,
+            reasons: absolute(&self.exemplar_reasons)?,
+            encoder: absolute(&self.exemplar_encoder)?,
+            spans: absolute(&self.spans)?,
+            scorer: absolute(&self.sentence_scorer)?,
+            experts: self.experts.clone(),
+        }))
+    }
+}
+
 /// Where the corpora of a plan lie now.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {
@@ -238,6 +309,8 @@ pub struct StartFlags {
     pub panel: PanelFlags,
     #[command(flatten)]
     pub corpus: CorpusFlags,
+    #[command(flatten)]
+    pub exemplars: ExemplarFlags,
     #[command(flatten)]
     pub execution: ExecutionFlags,
     /// Say what would run, and run nothing

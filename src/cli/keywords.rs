@@ -1,28 +1,21 @@
 //! `keywords`: what a correction of each wrong note must name, by a model that compares the wrong sentence with the right one (MedGuards, A.1).
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::interrupt;
-use super::options::{HubFlags, MachineFlags, RowFlags, SubsetFlags};
+use super::asking::{AskFlags, Asking};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Format, Item, ItemKind, NoteError};
-use crate::experiment::models::Models;
+use crate::data::Format;
 use crate::experiment::private_file;
-use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
-use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
-use crate::prompts::{PromptSet, fill};
+use crate::prompts::fill;
 use crate::record::{Parse, Stage};
-use crate::systems::case::{Record, Step, Task};
+use crate::systems::case::{Record, Step};
 use crate::systems::decoding::{Decoding, Shape};
 use crate::systems::form;
-use crate::systems::in_flight::run_all;
 use crate::systems::messages::messages;
 use crate::systems::reading::reply::Reply;
 
@@ -47,76 +40,21 @@ pub struct Keywords {
     #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]
-    subset: SubsetFlags,
-    #[command(flatten)]
-    rows: RowFlags,
-    /// The model
-    #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
-    panel: String,
-    /// Random seed [default: 42]
-    #[arg(long, value_name = "S")]
-    seed: Option<u64>,
-    /// The file to write, which `--keywords` takes
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    prompts: Option<PathBuf>,
-    #[command(flatten)]
-    machine: MachineFlags,
-    #[command(flatten)]
-    hub: HubFlags,
+    ask: AskFlags,
 }
 
 impl Keywords {
     pub fn run(self) -> Result<(), Failure> {
-        if self.format.kind() != ItemKind::Notes {
-            return Err(Failure::usage(
-                format!("keywords are of notes, and {} holds questions", self.format),
-                "the formats of notes are medec, mederrbench and notes",
-            ));
-        }
-        let out = self.out.clone();
-        let prompts = match &self.prompts {
-            Some(directory) => PromptSet::with_directory(directory)?,
-            None => PromptSet::embedded(),
+        let template = self.ask.prompts()?.get("keywords/keywords", &["wrong", "corrected"])?;
+        let asking = Asking {
+            agent: AGENT,
+            data: &self.data,
+            format: self.format,
+            wanted: |note| note.gold.as_ref().is_some_and(|gold| gold.is_wrong()),
         };
-        let template = prompts.get("keywords/keywords", &["wrong", "corrected"])?;
-        let mut dataset = data::load_with(&self.data, self.format, self.rows.bad_rows())?;
-        dataset.items = self.subset.subset().choose(dataset.items)?;
-        let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
-        let models = Models::describe([&self.panel], &hardware, &hub)?;
-        let stop = interrupt::watch();
-        let decoding = Decoding::default();
-        let members = models.start()?.into_iter().map(|source| Member {
-            agent: AGENT.to_owned(),
-            source,
-            sampling: SamplingChoice::default(),
-        });
-        let panel = Panel {
-            members: members.collect(),
-            // What is kept is the file.
-            recorder: Box::new(channel().0),
-            run_seed: self.seed.unwrap_or(DEFAULT_SEED),
-            decoding: DecodingMode::Grammar,
-            thinking: decoding.thinking,
-            max_tokens: decoding.max_tokens,
-            ignore_eos: false,
-            stop: stop.clone(),
-            retriever: None,
-            on_call: Box::new(|_| {}),
-        };
-        let name = &dataset.name;
-        let items = dataset.items.iter();
-        let wrong: Vec<(&Item, &NoteError)> = items
-            .filter_map(|item| Some((item, item.note()?.gold.as_ref()?.error.as_ref()?)))
-            .collect();
-        let total = wrong.len();
-        let (teller, found) = channel();
-        let threads = 2 * hardware.max_batch();
-        run_all(wrong, threads, &stop, |(item, error)| {
-            let task = Task { panel: &panel, dataset: name, item, run: 1 };
-            let case = task.note()?;
+        let found = self.ask.ask(&asking, |case| {
+            let error = case.item.gold.as_ref().and_then(|gold| gold.error.as_ref());
+            let Some(error) = error else { return Ok(Vec::new()) };
             let values = [("wrong", error.sentence.as_str()), ("corrected", &error.correction)];
             let decoding = Decoding {
                 record_chars: error.correction.chars().count().max(1),
@@ -136,23 +74,17 @@ impl Keywords {
                 let parse = reply.parse.if_read(keywords.is_array());
                 (Reading { keywords }, parse)
             })?;
-            let named = match asked.call.parse {
+            Ok(match asked.call.parse {
                 Parse::Fallback | Parse::Refused | Parse::Unread => Vec::new(),
                 Parse::Ok | Parse::Repaired => named(&asked.value.keywords, &error.correction),
-            };
-            // The receiver outlives the jobs.
-            let _ = teller.send((item.id().to_owned(), named));
-            Ok::<_, PanelError>(())
+            })
         })?;
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(PanelError::Interrupted.into());
-        }
-        drop(teller);
-        let found: BTreeMap<String, Vec<String>> = found.into_iter().collect();
         let empty = found.values().filter(|named| named.is_empty()).count();
-        private_file::write(&out, format!("{:#}\n", json!(found)).as_bytes())?;
+        let out = &self.ask.out;
+        private_file::write(out, format!("{:#}\n", json!(found)).as_bytes())?;
         console::note(format!(
-            "{total} wrong notes; of {empty} no keyword stands in the gold correction"
+            "{} wrong notes; of {empty} no keyword stands in the gold correction",
+            found.len()
         ));
         Ok(console::say(out.display().to_string())?)
     }

@@ -1,5 +1,6 @@
 //! The verbs. stdout is data, stderr is progress; what a machine sets has an environment variable, what a run asks for has none.
 
+mod asking;
 mod bench;
 mod check;
 mod compare;
@@ -20,6 +21,7 @@ mod models;
 mod options;
 mod progress;
 mod rate;
+mod reasons;
 mod recipe;
 mod replay;
 mod report;
@@ -57,6 +59,8 @@ enum Verb {
     Resume(Box<resume::Resume>),
     /// Extract keywords from erroneous notes (input of the KPCS metric)
     Keywords(Box<keywords::Keywords>),
+    /// Write why exemplars are right or wrong, by a model that is told (input of --exemplar-reasons)
+    Reasons(Box<reasons::Reasons>),
     /// Check one clinical note for an error
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
@@ -130,6 +134,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Recipe(recipe) => recipe.run(),
         Verb::Resume(resume) => resume.run(),
         Verb::Keywords(keywords) => keywords.run(),
+        Verb::Reasons(reasons) => reasons.run(),
         Verb::Check(check) => check.run(),
         Verb::Report(report) => report.run(),
         Verb::Verify(verify) => verify.run(),

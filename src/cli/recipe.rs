@@ -82,6 +82,8 @@ impl RecipeVerb {
             recipe.panel = self.start.panel.panel.clone();
         }
         let set = SetPairs::of(&self.start.panel.set)?;
+        let exemplars = recipe.exemplars.as_ref();
+        let exemplars = exemplars.map(|one| (self.data_dir.join(&one.file), one.format));
         let absolute =
             |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
         Ok(RecipeManifest {
@@ -103,6 +105,7 @@ impl RecipeVerb {
                 names => names.to_vec(),
             },
             corpus: self.start.corpus.spec()?,
+            exemplars: self.start.exemplars.spec(exemplars)?,
             recipe,
         })
     }

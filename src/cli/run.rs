@@ -17,7 +17,7 @@ use crate::experiment::spec::Spec;
 use crate::systems::SYSTEMS;
 
 /// What a plan settles.
-const SETTLED: [&str; 17] = [
+const SETTLED: [&str; 24] = [
     "system",
     "data",
     "format",
@@ -35,6 +35,13 @@ const SETTLED: [&str; 17] = [
     "top_k",
     "min_p",
     "prompts",
+    "exemplars",
+    "exemplars_format",
+    "exemplar_reasons",
+    "exemplar_encoder",
+    "spans",
+    "sentence_scorer",
+    "experts",
 ];
 
 #[derive(Debug, Args)]
@@ -137,6 +144,7 @@ impl Run {
         spec.shard = self.start.shard;
         spec.runs = self.start.runs.unwrap_or(1);
         spec.corpus = self.start.corpus.spec()?;
+        spec.exemplars = self.start.exemplars.spec(None)?;
         self.start.execution.apply(&mut spec)?;
         Ok(spec)
     }

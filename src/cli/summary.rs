@@ -183,7 +183,7 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
 
 /// Tokens of all first prompts together, and of the longest.
 fn initial_prompt_tokens(run: &Run, models: &Models) -> Result<(usize, usize), Failure> {
-    let system = run.protocol.build(&run.prompts)?;
+    let system = run.protocol.build(&run.prompts, &run.exemplars)?;
     let (mut sum, mut longest) = (0, 0);
     let thinking = run.protocol.decoding.thinking;
     for item in &run.items {

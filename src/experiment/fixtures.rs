@@ -70,6 +70,7 @@ pub fn plan() -> Plan {
         },
         panel: vec![member("sym"), member("ddx")],
         corpus: None,
+        exemplars: None,
         engine: EnginePlan {
             device: "cpu".to_owned(),
             device_kind: "x86_64+avx2".to_owned(),

@@ -190,7 +190,7 @@ impl Run {
     /// Refuses items whose longest prompt leaves a member no room, before anything is loaded.
     pub(super) fn refuse_long_prompts(&self) -> Result<(), Failure> {
         let Some(library) = &self.library else { return Ok(()) };
-        let system = self.protocol.build(&self.prompts)?;
+        let system = self.protocol.build(&self.prompts, &self.exemplars)?;
         let chars = library.searched.longest_chunk_chars + PASSAGE_FRAME;
         let longest =
             |item: &Item| Some((system.longest_prompt(item, chars)?, item.id().to_owned()));

@@ -16,6 +16,7 @@ pub mod difference;
 pub mod directory;
 pub mod driver;
 pub mod error;
+pub mod exemplars;
 pub mod hardware;
 pub mod library;
 pub mod line;

@@ -10,6 +10,7 @@ use serde_json::Value;
 pub use self::corpus::CorpusPlan;
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
+use super::exemplars::ExemplarPlan;
 use super::private_file;
 use super::shard::{Shard, ShardPlan};
 use super::texts;
@@ -55,6 +56,9 @@ pub struct Plan {
     /// What the system searches; absent where it searches nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusPlan>,
+    /// What the system shows as exemplars; absent where it shows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exemplars: Option<ExemplarPlan>,
     pub engine: EnginePlan,
     pub host: HostPlan,
 }
@@ -339,6 +343,11 @@ impl Plan {
             }
             if let Some(dataset) = fields.get_mut("dataset") {
                 remove(dataset, "path");
+            }
+            if let Some(exemplars) = fields.get_mut("exemplars") {
+                remove(exemplars, "path");
+                let files = exemplars.get_mut("files").and_then(Value::as_array_mut);
+                files.into_iter().flatten().for_each(|file| remove(file, "path"));
             }
             if let Some(corpus) = fields.get_mut("corpus") {
                 ["paths", "reranker_path", "device"].iter().for_each(|name| remove(corpus, name));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::clock;
+use super::exemplars::{ExemplarPlan, ExemplarSets};
 use super::library::{Libraries, Library};
 use super::models::Models;
 use super::plan::{Asked, DatasetPlan, EnginePlan, HostPlan, MemberPlan, Plan};
@@ -17,6 +18,7 @@ use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
 use crate::record::{CallLine, ItemText, SCHEMA};
+use crate::systems::exemplars::Exemplars;
 use crate::systems::{System, SystemConfig};
 
 impl Spec {
@@ -25,22 +27,54 @@ impl Spec {
     /// # Errors
     /// Whatever is missing or malformed; items that the system does not take.
     pub fn read(&self) -> Result<Inputs, Failure> {
+        self.read_with(&mut ExemplarSets::default())
+    }
+
+    /// As [`Spec::read`], for runs that share their exemplars.
+    ///
+    /// # Errors
+    /// As [`Spec::read`].
+    pub fn read_with(&self, exemplars: &mut ExemplarSets) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
         let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
         dataset.items = self.subset.choose(dataset.items)?;
-        self.read_prompts(dataset)
+        self.read_beside(dataset, exemplars)
     }
 
     /// As [`Spec::read`], where the items are at hand.
     ///
     /// # Errors
-    /// Prompts that are missing or malformed.
+    /// Prompts or exemplars that are missing or malformed.
     pub fn read_prompts(&self, dataset: Dataset) -> Result<Inputs, Failure> {
+        self.read_beside(dataset, &mut ExemplarSets::default())
+    }
+
+    fn read_beside(&self, dataset: Dataset, sets: &mut ExemplarSets) -> Result<Inputs, Failure> {
         let prompts = match &self.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         };
-        Ok(Inputs { prompts, dataset })
+        let name = self.protocol.entry.name;
+        let (exemplars, plan) = match (&self.exemplars, self.protocol.entry.exemplars) {
+            (Some(spec), true) => {
+                let (exemplars, plan) = sets.read(spec, &dataset)?;
+                (exemplars, Some(plan))
+            }
+            (None, false) => (Arc::default(), None),
+            (None, true) => {
+                return Err(Failure::usage(
+                    format!("{name} shows exemplars, and no file of them was given"),
+                    "give --exemplars FILE --exemplars-format medec: MEDEC's training or validation set",
+                ));
+            }
+            (Some(_), false) => {
+                let hint = "leave --exemplars out";
+                return Err(Failure::usage(format!("{name} shows no exemplars"), hint));
+            }
+        };
+        // What the settings need and was not given is told here.
+        self.protocol.build(&prompts, &exemplars)?;
+        Ok(Inputs { prompts, dataset, exemplars, exemplar_plan: plan })
     }
 
     /// Resolves everything that bears on the answers; `models` holds those of every seat.
@@ -61,7 +95,7 @@ impl Spec {
         models: &Models,
         libraries: &mut Libraries,
     ) -> Result<Run, Failure> {
-        let Inputs { prompts, dataset } = inputs;
+        let Inputs { prompts, dataset, exemplars, exemplar_plan } = inputs;
         let mut items = dataset.items;
         let texts: Vec<ItemText> = items.iter().map(ItemText::from).collect();
         for item in &mut items {
@@ -112,6 +146,7 @@ impl Spec {
             },
             panel,
             corpus,
+            exemplars: exemplar_plan,
             engine: EnginePlan {
                 device: self.hardware.device.clone(),
                 device_kind: models.devices[0]
@@ -132,6 +167,7 @@ impl Spec {
             plan,
             models: seated,
             library,
+            exemplars,
         };
         run.refuse_long_prompts()?;
         match self.shard {
@@ -146,6 +182,8 @@ pub struct Inputs {
     prompts: PromptSet,
     /// The items are those that were chosen.
     dataset: Dataset,
+    exemplars: Arc<Exemplars>,
+    exemplar_plan: Option<ExemplarPlan>,
 }
 
 /// Everything resolved: a run that may start once its models are loaded.
@@ -161,6 +199,8 @@ pub struct Run {
     pub models: Vec<usize>,
     /// What the system searches, where it searches.
     pub library: Option<Arc<Library>>,
+    /// What the system shows as exemplars; empty where it shows none.
+    pub exemplars: Arc<Exemplars>,
 }
 
 /// A run with its models loaded.
@@ -224,7 +264,7 @@ impl Run {
         };
         Ok(Started {
             plan: self.plan,
-            system: self.protocol.build(&self.prompts)?,
+            system: self.protocol.build(&self.prompts, &self.exemplars)?,
             items: self.items,
             panel,
         })

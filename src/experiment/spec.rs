@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::exemplars::ExemplarSpec;
 use super::hardware::Hardware;
 use super::library::CorpusSpec;
 use super::models::Models;
@@ -50,6 +51,8 @@ pub struct Spec {
     pub prompts: Option<PathBuf>,
     /// What the system searches, where it searches.
     pub corpus: Option<CorpusSpec>,
+    /// What the system shows as exemplars, where it shows any.
+    pub exemplars: Option<ExemplarSpec>,
     pub hardware: Hardware,
     /// Items worked on at once; `None`: twice the batch.
     pub max_in_flight: Option<usize>,
@@ -84,6 +87,7 @@ impl Spec {
             decoding: DecodingMode::default(),
             prompts: None,
             corpus: None,
+            exemplars: None,
             hardware: Hardware::default(),
             max_in_flight: None,
             hub: HubOptions::new(Environment::capture()?),
@@ -140,6 +144,7 @@ impl Spec {
             decoding: plan.decoding,
             prompts: plan.prompts.clone().map(PathBuf::from),
             corpus: plan.corpus.as_ref().map(CorpusSpec::from),
+            exemplars: plan.exemplars.as_ref().map(ExemplarSpec::from),
             hardware,
             max_in_flight: Some(plan.engine.max_in_flight),
             hub,

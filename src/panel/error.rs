@@ -36,6 +36,9 @@ pub enum PanelError {
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
     Memory { needed: String, available: String, models: String },
+    /// A text that could not be compared with exemplars.
+    #[error("{0}")]
+    Exemplars(Failure),
     /// A search that failed.
     #[error("{0}")]
     Search(Failure),
@@ -85,7 +88,9 @@ impl Diagnosis for PanelError {
             PanelError::Chat(error) => error.blame(),
             PanelError::Generation(error) => error.blame(),
             PanelError::Engine(error) => error.blame(),
-            PanelError::Log(error) | PanelError::Search(error) => error.blame(),
+            PanelError::Log(error) | PanelError::Search(error) | PanelError::Exemplars(error) => {
+                error.blame()
+            }
             PanelError::OtherPassages { .. } => Blame::Artefact,
             PanelError::Remote(error) => error.blame(),
             PanelError::NoEndOfTurn { .. } => Blame::Artefact,
@@ -103,7 +108,9 @@ impl Diagnosis for PanelError {
             PanelError::Hub(error) => error.hint(),
             PanelError::Model(error) => error.hint(),
             PanelError::Engine(error) => error.hint(),
-            PanelError::Log(error) | PanelError::Search(error) => error.hint(),
+            PanelError::Log(error) | PanelError::Search(error) | PanelError::Exemplars(error) => {
+                error.hint()
+            },
             PanelError::NoCorpus => Some("give --corpus DIR, which `wardround corpus build` writes".to_owned()),
             PanelError::Remote(error) => error.hint(),
             PanelError::Memory { .. } => Some(

@@ -1,6 +1,6 @@
 //! One model asked once for the error in a note: the rows beside MedGuards, with MEDEC's prompts.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, Record, Step};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
 use super::messages::{messages, numbered};
 use super::reading::verdict::{Verdict, verdict};
 use super::reading::{self, json, without_thinking};
 use super::settings::{switch, whole};
 use super::{Opening, System, Task};
 use crate::data::{Item, Note};
+use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptError, PromptSet};
+use crate::prompts::PromptSet;
 use crate::record::{DetectionLine, ItemLine, LocalisationLine, Message, Parse, Source, Stage};
 
 /// The one agent.
@@ -52,7 +54,7 @@ impl config::Settings for Settings {
         TRIES
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         let prompt = prompts.get(&format!("base_llm/prompt-{}", self.prompt), &[])?;
         Ok(Box::new(BaseLlm { settings: self.clone(), prompt }))
     }
@@ -134,7 +136,7 @@ pub struct Reading {
     pub sentence_id: Option<usize>,
     /// Empty where only the number was given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    correction: Option<String>,
+    pub correction: Option<String>,
 }
 
 impl Record for Reading {}
@@ -172,7 +174,7 @@ pub fn read(text: &str, sentences: usize, release_compat: bool) -> (Reading, Par
 }
 
 /// Digits of other scripts as ASCII has them.
-fn with_ascii_digits(text: &str) -> String {
+pub fn with_ascii_digits(text: &str) -> String {
     let digit = |c: char| match c {
         '٠'..='٩' => char::from_u32(c as u32 - '٠' as u32 + '0' as u32),
         '０'..='９' => char::from_u32(c as u32 - '０' as u32 + '0' as u32),

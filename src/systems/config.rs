@@ -7,9 +7,11 @@ use serde::de::DeserializeOwned;
 
 use super::System;
 use super::decoding::Decoding;
+use super::exemplars::Exemplars;
 use super::settings::{SettingsError, pairs, replace};
 use super::table::{Entry, SYSTEMS};
 use crate::data::ItemKind;
+use crate::diagnosis::Failure;
 use crate::prompts::{PromptError, PromptSet};
 use crate::retrieval::Rerank;
 
@@ -27,8 +29,12 @@ pub trait Settings: Send + Sync {
     }
 
     /// # Errors
-    /// When an overridden prompt lost what is filled in.
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError>;
+    /// When an overridden prompt lost what is filled in; exemplars that the settings need and that are not there.
+    fn build(
+        &self,
+        prompts: &PromptSet,
+        exemplars: &Arc<Exemplars>,
+    ) -> Result<Box<dyn System>, Failure>;
 }
 
 /// How a system searches.
@@ -190,9 +196,13 @@ impl SystemConfig {
     /// The system, ready to work on items.
     ///
     /// # Errors
-    /// When an overridden prompt lost what is filled in.
-    pub fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
-        self.settings.build(prompts)
+    /// When an overridden prompt lost what is filled in; exemplars that the settings need and that are not there.
+    pub fn build(
+        &self,
+        prompts: &PromptSet,
+        exemplars: &Arc<Exemplars>,
+    ) -> Result<Box<dyn System>, Failure> {
+        self.settings.build(prompts, exemplars)
     }
 
     /// The names of the systems that work on items of this kind.
@@ -222,7 +232,7 @@ mod tests {
     use crate::diagnosis::Diagnosis;
 
     /// Every setting of every system, each with another value than its default; those of the decoding come on top.
-    const OTHERS: [(&str, &str); 10] = [
+    const OTHERS: [(&str, &str); 17] = [
         (
             "medmad",
             "t_max=1 always_debate=on confidence=off counterfactual=paper roles=ddx analysis_first=on truncate_chars=80 samples=2 letters=a-j",
@@ -245,6 +255,16 @@ mod tests {
             "medreact",
             "react_turns=2 retrieve_top_k=9 rerank_top_k=3 rerank=embedding results_kept=last cite=on temperatures=model release_compat=on",
         ),
+        (
+            "edinburgh",
+            "cot=off type_hint=off span=model role=nurse shots=2 choice=tfidf temperatures=model",
+        ),
+        ("edinburgh-mcq", "options=2 shots=2 choice=tfidf temperatures=model"),
+        ("knowlab", "shots=2 choice=tfidf temperatures=model"),
+        ("promptmind", "samples=2 members=3 shots=2 choice=tfidf temperatures=model"),
+        ("em-mixers", "evidence=off shots=2 choice=tfidf temperatures=model"),
+        ("ikim", "candidate=asked clusters=on shots=1 choice=tfidf temperatures=model"),
+        ("hse-nlp", "ensemble=and shots=2 choice=tfidf temperatures=model"),
     ];
 
     #[test]
@@ -288,6 +308,13 @@ mod tests {
             ("medguards", "agents=5", "1 or 2 or 3 or 4 or 7 or 8"),
             ("medguards", "aligner=edit", "sequence-matcher or lcs"),
             ("base-llm", "prompt=3", "a whole number from 1 to 2"),
+            ("edinburgh", "shots=65", "a whole number from 0 to 64"),
+            (
+                "edinburgh",
+                "role=doctor",
+                "clinician or assistant or nurse or student or verifier or none",
+            ),
+            ("edinburgh-mcq", "options=5", "a whole number from 2 to 4"),
         ] {
             let (key, value) = pair.split_once('=').unwrap();
             let message = format!("setting {key}: \"{value}\" is not {expected}");

@@ -13,7 +13,15 @@ const KEY_SEPARATOR: &str = ": ";
 /// A record of these fields, in this order and no others. Everything is bounded: strings, arrays, numbers by their few values,
 /// whitespace by the two separators; and `\uXXXX` escapes, which no character needs, are off.
 pub fn root(fields: Vec<(&str, Value)>) -> Value {
-    let mut schema = object(fields);
+    spaced(object(fields))
+}
+
+/// A record that is one of these, each as [`root`] has it.
+pub fn either(records: [Vec<(&str, Value)>; 2]) -> Value {
+    spaced(json!({"anyOf": records.map(object)}))
+}
+
+fn spaced(mut schema: Value) -> Value {
     schema["x-guidance"] = json!({
         "whitespace_flexible": false,
         "item_separator": ITEM_SEPARATOR,

@@ -1,9 +1,12 @@
 //! For tests: a question, a note, and what a system makes of it where a script speaks for the models.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::exemplars::vectors::Vectors;
+use super::exemplars::{Exemplars, Pool};
 use super::{SystemConfig, Task};
 use crate::data::{Choice, Item, Note, NoteError, NoteGold, Question};
 use crate::panel::scripted::{Script, panel};
@@ -67,6 +70,47 @@ pub fn answer(
     }
 }
 
+/// Four notes to show beside [`note`], of which the first and third have an error, and an encoder that knows asthma and attacks.
+pub fn exemplars() -> Arc<Exemplars> {
+    let exemplar = |id: usize, end: &str, correction: Option<&str>| {
+        let sentences = [format!("Patient {id} came with a cough of {id} days."), end.to_owned()];
+        let error = correction.map(|correction| NoteError {
+            sentence_id: 1,
+            sentence: end.to_owned(),
+            correction: correction.to_owned(),
+            kind: Some("treatment".into()),
+            keywords: Vec::new(),
+            difficulty: None,
+            reasoning: None,
+        });
+        Note {
+            id: format!("ms-train-{id}"),
+            text: sentences.join(" "),
+            sentences: sentences.to_vec(),
+            language: Language::English,
+            gold: Some(NoteGold { error }),
+        }
+    };
+    let notes = [
+        exemplar(2, "Aspirin was given for malaria.", Some("Artesunate was given for malaria.")),
+        exemplar(3, "Salbutamol was given for wheezing.", None),
+        exemplar(
+            4,
+            "Beta blockers were given for asthma.",
+            Some("Beta agonists were given for asthma."),
+        ),
+        exemplar(5, "Penicillin was given for syphilis.", None),
+    ];
+    let encode = |texts: &[&str]| {
+        let vector =
+            |text: &&str| vec![f32::from(text.contains("attack") || text.contains("asthma")), 1.0];
+        Ok(texts.iter().map(vector).collect())
+    };
+    let pool = Pool::new(notes, &Default::default());
+    let vectors = Some(Vectors::new(Box::new(encode)));
+    Arc::new(Exemplars { pool, vectors, ..Exemplars::default() })
+}
+
 /// The line of the note, and its calls in the order of their answers.
 pub fn check(config: &SystemConfig, note: &Note, script: Script) -> (NoteLine, Vec<CallLine>) {
     match work(config, &note.clone().into(), script) {
@@ -80,7 +124,7 @@ pub fn work(config: &SystemConfig, item: &Item, script: Script) -> (ItemLine, Ve
     let slots = config.slots();
     let agents: Vec<String> = slots.into_iter().map(|slot| slot.agent).collect();
     let (panel, calls) = panel(&agents, script);
-    let system = config.build(&PromptSet::embedded()).unwrap();
+    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
     let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
     let record = system.answer(&task).unwrap();
     let calls: Vec<CallLine> = calls.try_iter().collect();

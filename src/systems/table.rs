@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::config::{Settings, SystemConfig};
+use super::mediqa_corr::{edinburgh, ikim, knowlab, prompted, searching, staged};
 use super::settings::SettingsError;
 use super::single_llm::Method;
 use super::{
@@ -45,10 +46,12 @@ pub struct Entry {
     pub wording: Wording,
     /// Whose examples of questions with answers its prompts show; `None` where they show none.
     pub examples: Option<&'static str>,
+    /// Whether its prompts show notes of a file of exemplars.
+    pub exemplars: bool,
     /// How many models it has where none are named; `None`: one for each agent that has its own.
     pub default_models: Option<usize>,
     /// Settings whose defaults differ from those of the settings' type.
-    pub defaults: &'static [(&'static str, i64)],
+    pub defaults: &'static [(&'static str, &'static str)],
     /// The system with these settings, the others at their defaults.
     pub configure: Configure,
 }
@@ -71,7 +74,7 @@ pub static SYSTEMS: &[Entry] = &[
     },
     Entry {
         // Two independent answers an agent, the same vote over all of them, no debate (MED-MAD, App. A.3).
-        defaults: &[("t_max", 0), ("samples", 2)],
+        defaults: &[("t_max", "0"), ("samples", "2")],
         wording: MEDMAD,
         ..Entry::question("no-debate", "medmad", configure::<medmad::settings::Settings>)
     },
@@ -96,14 +99,14 @@ pub static SYSTEMS: &[Entry] = &[
     },
     Entry {
         plan_name: "SingleLLM_self_consistency",
-        defaults: &[("samples", 5)],
+        defaults: &[("samples", "5")],
         ..Entry::question("self-consistency", "single_llm", |entry, given| {
             single_llm::configure(entry, given, Method::SelfConsistency)
         })
     },
     Entry {
         plan_name: "SingleLLM_cot_sc",
-        defaults: &[("samples", 3)],
+        defaults: &[("samples", "3")],
         ..Entry::question("cot-sc", "single_llm", |entry, given| {
             single_llm::configure(entry, given, Method::CotSc)
         })
@@ -138,9 +141,64 @@ pub static SYSTEMS: &[Entry] = &[
         default_models: Some(1),
         ..Entry::question("medreact", "medreflex", configure::<medreflex::settings::ReactSettings>)
     },
+    Entry {
+        defaults: &[("shots", "3"), ("choice", "random")],
+        ..Entry::corrector("medprompt", |entry, given| {
+            prompted::configure(entry, given, &prompted::MEDPROMPT)
+        })
+    },
+    Entry::corrector("edinburgh", configure::<edinburgh::Settings>),
+    Entry {
+        exemplars: false,
+        ..Entry::corrector("edinburgh-mcq", configure::<edinburgh::McqSettings>)
+    },
+    Entry::corrector("knowlab", configure::<knowlab::Settings>),
+    Entry::corrector("knowlab-cot", configure::<knowlab::CotSettings>),
+    Entry {
+        defaults: &[("shots", "4"), ("choice", "embedding"), ("samples", "3")],
+        ..Entry::corrector("knowlab-reason", |entry, given| {
+            prompted::configure(entry, given, &prompted::KNOWLAB_REASON)
+        })
+    },
+    Entry::corrector("em-mixers", configure::<searching::EmSettings>),
+    Entry::corrector("ikim", configure::<ikim::Settings>),
+    Entry::corrector("hse-nlp", configure::<staged::HseSettings>),
+    Entry {
+        // Its two models, with what this project has for them.
+        defaults: &[("shots", "4"), ("samples", "3"), ("members", "2")],
+        default_models: None,
+        ..Entry::corrector("promptmind", |entry, given| {
+            prompted::configure(entry, given, &prompted::PROMPTMIND)
+        })
+    },
+    Entry {
+        defaults: &[("shots", "5"), ("choice", "embedding")],
+        ..Entry::corrector("ku-dmis", |entry, given| {
+            prompted::configure(entry, given, &prompted::KU_DMIS)
+        })
+    },
+    Entry::corrector("wanglab", configure::<staged::WangLabSettings>),
+    Entry { exemplars: false, ..Entry::corrector("maven", configure::<searching::MavenSettings>) },
+    Entry {
+        defaults: &[("shots", "5"), ("choice", "sentences")],
+        ..Entry::corrector("medifact", |entry, given| {
+            prompted::configure(entry, given, &prompted::MEDIFACT)
+        })
+    },
 ];
 
 impl Entry {
+    /// A system of the shared task MEDIQA-CORR 2024.
+    const fn corrector(name: &'static str, configure: Configure) -> Entry {
+        Entry {
+            takes: ItemKind::Notes,
+            wording: Wording::Ours("descriptions of the systems of MEDIQA-CORR 2024"),
+            exemplars: true,
+            default_models: Some(1),
+            ..Entry::question(name, "mediqa_corr", configure)
+        }
+    }
+
     const fn question(name: &'static str, prompts: &'static str, configure: Configure) -> Entry {
         Entry {
             name,
@@ -149,6 +207,7 @@ impl Entry {
             prompts,
             wording: Wording::Ours("the descriptions in MedAgentBoard"),
             examples: None,
+            exemplars: false,
             default_models: None,
             defaults: &[],
             configure,
@@ -186,7 +245,7 @@ mod tests {
     use crate::panel::scripted::Script;
     use crate::prompts::PromptSet;
     use crate::record::ItemLine;
-    use crate::systems::scripted::{note, question, work};
+    use crate::systems::scripted::{exemplars, note, question, work};
 
     /// What suits every call: a letter, a level, a yes; for notes a label, a sentence, a correction.
     const SAID: &str = "<think>so</think>\nINCORRECT\n<result>She went home.</result>\n<confidence>80</confidence>\nAnswer: B";
@@ -208,7 +267,7 @@ mod tests {
             assert!((1..=config.max_calls() as usize).contains(&calls.len()));
             assert!(calls.iter().all(|call| call.text == SAID));
 
-            let system = config.build(&PromptSet::embedded()).unwrap();
+            let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
             assert_eq!(system.opening("medqa", &other), None);
             for opening in system.opening("medqa", &item).unwrap() {
                 let asked = calls.iter().any(|call| call.messages == opening.messages);

@@ -69,6 +69,7 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
     let scratch = Scratch::new();
     scratch.model(Family::Qwen3);
     scratch.write("notes.jsonl", NOTES);
+    scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
     // Those that search need a corpus: `tests/cli/medreflex.rs` runs them.
     let searches = |name| SystemConfig::named(name).unwrap().search().is_some();
     for system in SYSTEMS.iter().filter(|system| !searches(system.name)) {
@@ -77,8 +78,9 @@ fn every_system_runs_verifies_and_reports_the_item_without_the_instructions() {
             ItemKind::Questions => format!("{DEMO_PATH} --format mcq --limit 2"),
             ItemKind::Notes => "notes.jsonl --format notes".to_owned(),
         };
+        let exemplars = crate::exemplars::flags(system);
         let run = format!(
-            "run {name} --data {data} --panel qwen3 --set record_chars=4 --quiet --out {name}"
+            "run {name} --data {data} {exemplars} --panel qwen3 --set record_chars=4 --quiet --out {name}"
         );
         scratch.wardround(run).succeeded();
         scratch.wardround(format!("verify {name}")).succeeded();

@@ -13,6 +13,7 @@ mod determinism;
 #[cfg(feature = "remote")]
 mod endpoints;
 mod every_system;
+mod exemplars;
 mod fresh_start;
 mod limits;
 #[cfg(feature = "remote")]

@@ -140,6 +140,7 @@ fn every_systems_page_shows_the_items_text_and_hides_the_instructions() {
     scratch.write("questions.jsonl", question);
     let note = r#"{"id": "n", "text": "Fever for 3 days. Malaria was treated with aspirin."}"#;
     scratch.write("notes.jsonl", note);
+    scratch.write("exemplars.jsonl", crate::exemplars::NOTES);
     let searches = |name| SystemConfig::named(name).unwrap().search().is_some();
     for system in SYSTEMS.iter().filter(|system| !searches(system.name)) {
         let (data, format, texts) = match system.takes {
@@ -151,10 +152,11 @@ fn every_systems_page_shows_the_items_text_and_hides_the_instructions() {
             }
         };
         let out = system.name;
+        let exemplars = crate::exemplars::flags(system);
         let rounds = if out == "medmad" { "--set t_max=0" } else { "" };
         scratch
             .wardround(format!(
-                "run {out} --data {data} --format {format} --panel qwen3 --set record_chars=4 {rounds} --out {out}"
+                "run {out} --data {data} --format {format} --panel qwen3 --set record_chars=4 {rounds} {exemplars} --out {out}"
             ))
             .succeeded();
         scratch.wardround(format!("verify {out}")).succeeded();

@@ -2,9 +2,12 @@
 
 use wardround::data::{Choice, Note};
 use wardround::record::{FinishReason, Language};
+use wardround::systems::exemplars::reply::{Field, Form, Style};
 use wardround::systems::reading::reply::Reply;
 use wardround::systems::reading::{answer, confidence, json, letter, record, said, verdict};
-use wardround::systems::{healthcareagent, mdagents, medagents, medguards, medmad, medreflex};
+use wardround::systems::{
+    healthcareagent, mdagents, medagents, medguards, mediqa_corr, medmad, medreflex,
+};
 
 use super::damage::{damaged_text, withstands};
 
@@ -85,16 +88,20 @@ fn of_healthcareagents_stages() {
     });
 }
 
-#[test]
-fn of_steps_reviews_and_parsers() {
+fn note() -> Note {
     let sentences = ["Fever for two days.", "Malaria was treated with aspirin."];
-    let note = Note {
+    Note {
         id: "n".to_owned(),
         text: sentences.join(" "),
         sentences: sentences.map(str::to_owned).to_vec(),
         language: Language::English,
         gold: None,
-    };
+    }
+}
+
+#[test]
+fn of_steps_reviews_and_parsers() {
+    let note = note();
     reads("MedReAct'N'MedReFlex's replies", |text, finish_reason| {
         let step = medreflex::step::read(text, finish_reason).0;
         let score = medreflex::review::read(text, finish_reason).0.final_score();
@@ -102,6 +109,27 @@ fn of_steps_reviews_and_parsers() {
         let answer = medreflex::answer::read(text, finish_reason, &note, step.action.as_ref()).0;
         assert!(answer.sentence_id.is_none_or(|id| id < 2));
     });
+}
+
+#[test]
+fn of_systems_with_exemplars() {
+    const FIELDS: [(&str, Field); 5] = [
+        ("Reasoning", Field::Reason),
+        ("Error Flag", Field::Flag(["0", "1"])),
+        ("Error Sentence ID", Field::Id),
+        ("Error Sentence", Field::Sentence),
+        ("Corrected Sentence", Field::Correction),
+    ];
+    let note = note();
+    for style in [Style::Json, Style::Lines] {
+        let form = Form { style, fields: &FIELDS };
+        reads("MEDIQA-CORR's answers", |text, finish_reason| {
+            let answer = form.read(text, finish_reason, &note).0;
+            assert!(answer.sentence_id.is_none_or(|id| id < 2));
+            let words = mediqa_corr::words(text, finish_reason, "corrected_sentence", 2).0;
+            assert!(words.words.len() <= 2);
+        });
+    }
 }
 
 #[test]

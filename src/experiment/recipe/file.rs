@@ -35,6 +35,9 @@ pub struct Recipe {
     /// How every agent samples, over its model's defaults.
     #[serde(default)]
     pub sampling: SamplingChoice,
+    /// The notes that methods with exemplars show, unless others are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exemplars: Option<ExemplarEntry>,
     pub dataset: Vec<DatasetEntry>,
     pub method: Vec<MethodEntry>,
     /// Systems of others, whose published figures stand beside: rows without runs.
@@ -80,6 +83,15 @@ pub struct DatasetEntry {
     pub format: Format,
     /// A list of ids in the binary; without one, all items run.
     pub ids: Option<String>,
+}
+
+/// A file of exemplars.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExemplarEntry {
+    /// Under `--data-dir`.
+    pub file: String,
+    pub format: Format,
 }
 
 /// A method of the recipe: a row.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::file::MethodEntry;
 use super::{Recipe, RecipeError};
 use crate::diagnosis::Failure;
+use crate::experiment::exemplars::ExemplarSpec;
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::private_file;
 use crate::experiment::shard::Shard;
@@ -52,6 +53,9 @@ pub struct RecipeManifest {
     /// What cells that search are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusSpec>,
+    /// What cells that show exemplars are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exemplars: Option<ExemplarSpec>,
     pub recipe: Recipe,
 }
 
@@ -151,6 +155,7 @@ impl RecipeManifest {
                 ("sampling", format!("{:?} {:?}", begun.sampling, begun.slot_sampling)),
                 ("variants", begun.variants.join(",")),
                 ("corpus", format!("{:?}", begun.corpus)),
+                ("exemplars", format!("{:?}", begun.exemplars)),
                 ("runs", begun.recipe.runs.to_string()),
                 ("panel", begun.recipe.panel.join(",")),
                 ("decoding", format!("{} text", begun.recipe.decoding.adjective())),

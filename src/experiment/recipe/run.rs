@@ -17,6 +17,7 @@ use crate::experiment::contents::Contents;
 use crate::experiment::directory::Directory;
 use crate::experiment::driver::{Driver, Executed, Observer};
 use crate::experiment::error::{Interrupted, RunError};
+use crate::experiment::exemplars::ExemplarSets;
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
@@ -56,7 +57,8 @@ impl RecipeRun {
         let cells = cells(&self.forms)?;
         let specs = cells.iter().map(|cell| self.spec(cell));
         let specs = specs.collect::<Result<Vec<Spec>, _>>()?;
-        let inputs = specs.iter().map(Spec::read);
+        let mut sets = ExemplarSets::default();
+        let inputs = specs.iter().map(|spec| spec.read_with(&mut sets));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let names = specs.iter().map(Spec::slot_models);
         let names = names.collect::<Result<Vec<_>, _>>()?.concat();
@@ -110,6 +112,7 @@ impl RecipeRun {
             decoding: cell.decoding,
             prompts: manifest.prompts.clone().map(PathBuf::from),
             corpus: cell.protocol.search().and(corpus),
+            exemplars: manifest.exemplars.clone().filter(|_| cell.protocol.entry.exemplars),
             hardware: self.hardware.clone(),
             max_in_flight: self.max_in_flight,
             hub: self.hub.clone(),

@@ -4,12 +4,15 @@ pub mod parse;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use self::parse::{DIAGNOSE, INQUIRY};
 use super::case::{Case, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{fill_question, messages};
 use super::reading::reply::Explained;
@@ -18,8 +21,9 @@ use super::settings::switch;
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
+use crate::diagnosis::Failure;
 use crate::panel::PanelError;
-use crate::prompts::{PromptError, PromptSet, fill};
+use crate::prompts::{PromptSet, fill};
 use crate::record::{ItemLine, Message, Parse, RoundLine, Stage};
 
 /// The one agent.
@@ -50,7 +54,7 @@ impl config::Settings for Settings {
         4 + CRITIQUES.len() as u32
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         let text = |name: &str, placeholders: &[&str]| {
             prompts.get(&format!("healthcareagent/{name}"), placeholders)
         };

@@ -9,6 +9,8 @@ mod teams;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +18,7 @@ use self::recruits::read_experts;
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
 use super::form::{answer, array, choice, object};
 use super::messages::{Templates, truncate};
 use super::reading::answer::clean_letter;
@@ -25,6 +28,7 @@ use super::settings::{switch, whole};
 use super::vote::{round_line, support};
 use super::{Opening, System, Task};
 use crate::data::Item;
+use crate::diagnosis::Failure;
 use crate::panel::{Asked, PanelError};
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Parse, Stage};
@@ -74,7 +78,7 @@ impl config::Settings for Settings {
         (3 + TEAMS * (MEMBERS + 1)) as u32
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(MdAgents { settings: self.clone(), messages: Messages::new(prompts)? }))
     }
 }

@@ -6,6 +6,8 @@ pub mod harness;
 pub mod original;
 pub mod texts;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use self::harness::Harness;
@@ -13,8 +15,10 @@ use self::original::Original;
 use super::System;
 use super::config::{self, Slot};
 use super::decoding::Decoding;
+use super::exemplars::Exemplars;
 use super::settings::{switch, whole};
-use crate::prompts::{PromptError, PromptSet};
+use crate::diagnosis::Failure;
+use crate::prompts::PromptSet;
 
 /// Doctors of a consultation; the experts of the original take turns on their members of the panel.
 const DOCTORS: usize = 3;
@@ -78,7 +82,7 @@ impl config::Settings for Settings {
         }
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(match self.form {
             Form::Harness => Box::new(Harness::new(self, prompts)?),
             Form::Original => Box::new(Original::new(self, prompts)?),

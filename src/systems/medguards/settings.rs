@@ -1,14 +1,18 @@
 //! The settings of MedGuards, and its agents.
 
+use std::sync::Arc;
+
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedGuards;
-use crate::prompts::{PromptError, PromptSet};
+use crate::diagnosis::Failure;
+use crate::prompts::PromptSet;
 use crate::record::NoteStage;
 use crate::systems::System;
 use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
+use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch};
 use crate::text::Aligner;
 
@@ -162,7 +166,7 @@ impl config::Settings for Settings {
         self.structure.agents()
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(MedGuards::new(self, prompts)?))
     }
 }

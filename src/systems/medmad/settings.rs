@@ -1,14 +1,18 @@
 //! The settings of MED-MAD.
 
+use std::sync::Arc;
+
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedMad;
 use crate::data::{Choice, Question};
-use crate::prompts::{PromptError, PromptSet};
+use crate::diagnosis::Failure;
+use crate::prompts::PromptSet;
 use crate::systems::System;
 use crate::systems::config::{self, Slot};
 use crate::systems::decoding::Decoding;
+use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch, whole};
 
 /// Agents of a panel, and roles in `roles`.
@@ -145,7 +149,7 @@ impl config::Settings for Settings {
         }
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(MedMad::new(self, prompts)?))
     }
 }

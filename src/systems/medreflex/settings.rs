@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::protocol::MedReflex;
-use crate::prompts::{PromptError, PromptSet};
+use crate::diagnosis::Failure;
+use crate::prompts::PromptSet;
 use crate::retrieval::Rerank;
 use crate::systems::System;
 use crate::systems::config::{self, SearchSettings, Slot};
 use crate::systems::decoding::Decoding;
+use crate::systems::exemplars::Exemplars;
 use crate::systems::settings::{spelled, switch, whole};
 
 /// A number in tenths: `3.8` is 38. More digits round half up.
@@ -166,7 +169,7 @@ impl config::Settings for Settings {
         Some(self.searching.settings())
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         let reviewing = Reviewing {
             turns: self.reflexion_turns,
             reviewers: self.reviewers,
@@ -220,7 +223,7 @@ impl config::Settings for ReactSettings {
         Some(self.searching.settings())
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         let protocol = Protocol {
             steps: self.react_turns,
             reviewing: None,

@@ -3,11 +3,14 @@
 //!
 //! The original's convincing samples are left out, as there; and a discussion round always runs, even after a unanimous start.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Record, Step, Verdict};
 use super::config::{self, Slot};
 use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{Templates, truncate};
 use super::reading::harness;
@@ -16,6 +19,7 @@ use super::settings::{switch, whole};
 use super::vote::{Vote, consensus, round_line, vote};
 use super::{Opening, System, Task};
 use crate::data::{Choice, Item};
+use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{FinishReason, ItemLine, Message, Parse, RoundLine, Stage};
@@ -63,7 +67,7 @@ impl config::Settings for Settings {
         AGENTS as u32 * (1 + self.max_rounds)
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(Reconcile::new(self, prompts)?))
     }
 }

@@ -4,12 +4,15 @@ pub mod parse;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use self::parse::{Reading, parse};
 use super::case::{Step, Verdict};
 use super::config::{self, Slot, SystemConfig};
 use super::decoding::{Decoding, Shape};
+use super::exemplars::Exemplars;
 use super::form;
 use super::messages::{fill_question, messages};
 use super::settings::{SettingsError, switch, whole};
@@ -17,6 +20,7 @@ use super::table::Entry;
 use super::vote::round_line;
 use super::{Opening, System, Task};
 use crate::data::{Item, Question};
+use crate::diagnosis::Failure;
 use crate::panel::PanelError;
 use crate::prompts::{PromptError, PromptSet, fill};
 use crate::record::{ItemLine, Message, RoundLine, Stage};
@@ -95,7 +99,7 @@ impl config::Settings for Settings {
         self.samples
     }
 
-    fn build(&self, prompts: &PromptSet) -> Result<Box<dyn System>, PromptError> {
+    fn build(&self, prompts: &PromptSet, _: &Arc<Exemplars>) -> Result<Box<dyn System>, Failure> {
         Ok(Box::new(SingleLlm::new(self, prompts)?))
     }
 }

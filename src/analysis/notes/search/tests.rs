@@ -120,7 +120,7 @@ fn write(path: &Path, system: &str, pairs: &[&str]) -> Contents {
     let (mut panel, _) = panel(&agents, Script::new(|key, _| reply(key)));
     panel.retriever = Some(std::sync::Arc::new(crate::retrieval::scripted::Scripted::of(ids)));
     panel.recorder = Box::new(Logging(log.clone()));
-    let system = config.build(&prompts).unwrap();
+    let system = config.build(&prompts, &Default::default()).unwrap();
     for item in &items {
         let task = Task { panel: &panel, dataset: "medqa", item, run: 1 };
         log.item(system.answer(&task).unwrap()).unwrap();

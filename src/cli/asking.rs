@@ -1,0 +1,121 @@
+//! One model asked once about each of a file's notes: what `keywords` and `reasons` share.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+
+use clap::Args;
+
+use super::interrupt;
+use super::options::{HubFlags, MachineFlags, RowFlags, SubsetFlags};
+use crate::cli::exit::Failure;
+use crate::data::{self, Format, Item, ItemKind, Note};
+use crate::experiment::models::Models;
+use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
+use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
+use crate::prompts::PromptSet;
+use crate::systems::case::{Case, Task};
+use crate::systems::decoding::Decoding;
+use crate::systems::in_flight::run_all;
+
+#[derive(Debug, Args)]
+pub struct AskFlags {
+    #[command(flatten)]
+    subset: SubsetFlags,
+    #[command(flatten)]
+    rows: RowFlags,
+    /// The model
+    #[arg(long, value_name = "MODEL", default_value = DEFAULT_PANEL[0])]
+    panel: String,
+    /// Random seed [default: 42]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Tokens of an answer at most
+    #[arg(long, value_name = "N", default_value_t = Decoding::default().max_tokens)]
+    max_tokens: usize,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    prompts: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineFlags,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+/// The notes that a model is asked about.
+pub struct Asking<'a> {
+    pub agent: &'static str,
+    pub data: &'a Path,
+    pub format: Format,
+    pub wanted: fn(&Note) -> bool,
+}
+
+impl AskFlags {
+    pub fn prompts(&self) -> Result<PromptSet, Failure> {
+        Ok(match &self.prompts {
+            Some(directory) => PromptSet::with_directory(directory)?,
+            None => PromptSet::embedded(),
+        })
+    }
+
+    /// What `ask` makes of each wanted note, by the notes' ids.
+    ///
+    /// # Errors
+    /// A file of questions; a model that cannot be loaded; a call that failed.
+    pub fn ask<T: Send>(
+        &self,
+        asking: &Asking<'_>,
+        ask: impl Fn(&Case<'_, Note>) -> Result<T, PanelError> + Sync,
+    ) -> Result<BTreeMap<String, T>, Failure> {
+        let Asking { agent, data, format, wanted } = asking;
+        if format.kind() != ItemKind::Notes {
+            return Err(Failure::usage(
+                format!("{agent} are of notes, and {format} holds questions"),
+                "the formats of notes are medec, mederrbench and notes",
+            ));
+        }
+        let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;
+        dataset.items = self.subset.clone().subset().choose(dataset.items)?;
+        let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
+        let models = Models::describe([&self.panel], &hardware, &hub)?;
+        let stop = interrupt::watch();
+        let decoding = Decoding::default();
+        let members = models.start()?.into_iter().map(|source| Member {
+            agent: (*agent).to_owned(),
+            source,
+            sampling: SamplingChoice::default(),
+        });
+        let panel = Panel {
+            members: members.collect(),
+            // What is kept is the file.
+            recorder: Box::new(channel().0),
+            run_seed: self.seed.unwrap_or(DEFAULT_SEED),
+            decoding: DecodingMode::Grammar,
+            thinking: decoding.thinking,
+            max_tokens: self.max_tokens,
+            ignore_eos: false,
+            stop: stop.clone(),
+            retriever: None,
+            on_call: Box::new(|_| {}),
+        };
+        let items = dataset.items.iter();
+        let items: Vec<&Item> = items.filter(|item| item.note().is_some_and(wanted)).collect();
+        let (teller, found) = channel();
+        run_all(items, 2 * hardware.max_batch(), &stop, |item| {
+            let task = Task { panel: &panel, dataset: &dataset.name, item, run: 1 };
+            let answer = ask(&task.note()?)?;
+            // The receiver outlives the jobs.
+            let _ = teller.send((item.id().to_owned(), answer));
+            Ok::<_, PanelError>(())
+        })?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(PanelError::Interrupted.into());
+        }
+        drop(teller);
+        Ok(found.into_iter().collect())
+    }
+}

@@ -1,0 +1,138 @@
+//! `reasons`: why each exemplar is right or wrong, by a model that is told its gold and must not say so.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::asking::{AskFlags, Asking};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::data::{Format, Note};
+use crate::experiment::exemplars::ReasonsFile;
+use crate::experiment::private_file;
+use crate::prompts::fill;
+use crate::record::{Parse, Stage};
+use crate::systems::case::Step;
+use crate::systems::decoding::Decoding;
+use crate::systems::messages::{messages, numbered};
+use crate::systems::reading::reply::Passage;
+use crate::systems::reading::said;
+
+const AGENT: &str = "reasons";
+
+/// What a reason looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// One or two sentences
+    Brief,
+    /// Step by step, in one paragraph
+    Long,
+    /// Subjective, objective, assessment, plan
+    Soap,
+    /// What follows "contains an error because", as knowlab shows it
+    Reason,
+    /// As a physician solves a case, as IKIM's chains of thought
+    Solve,
+}
+
+#[derive(Debug, Args)]
+pub struct Reasons {
+    /// The notes, with their gold
+    #[arg(long, value_name = "FILE")]
+    exemplars: PathBuf,
+    /// What the file is
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "medec")]
+    exemplars_format: Format,
+    /// What a reason looks like
+    #[arg(long, value_enum)]
+    style: Style,
+    #[command(flatten)]
+    ask: AskFlags,
+}
+
+impl Reasons {
+    pub fn run(self) -> Result<(), Failure> {
+        let style = self.style.to_possible_value();
+        let style = style.map_or(String::new(), |value| value.get_name().to_owned());
+        let prompts = self.ask.prompts()?;
+        let template = prompts.get(&format!("reasons/{style}"), &["note", "gold"])?;
+        let wrong = prompts.get("reasons/gold-wrong", &["id", "wrong", "corrected"])?;
+        let right = prompts.get("reasons/gold-right", &[])?;
+        let gold = |note: &Note| match note.gold.as_ref().and_then(|gold| gold.error.as_ref()) {
+            None => right.clone(),
+            Some(error) => {
+                let id = error.sentence_id.to_string();
+                let kind = error.kind.as_deref().unwrap_or("not given");
+                let (sentence, correction) = (error.sentence.trim(), error.correction.trim());
+                let values = [
+                    ("id", id.as_str()),
+                    ("wrong", sentence),
+                    ("corrected", correction),
+                    ("kind", kind),
+                ];
+                fill(&wrong, &values)
+            }
+        };
+        let asking = Asking {
+            agent: AGENT,
+            data: &self.exemplars,
+            format: self.exemplars_format,
+            wanted: |note| note.gold.is_some(),
+        };
+        let found = self.ask.ask(&asking, |case| {
+            let values = [("note", numbered(case.item)), ("gold", gold(case.item))];
+            let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+            let shape = Decoding::default().passage();
+            let step = Step { stage: Stage::Aside, round: 0, purpose: "reason", shape };
+            let call = case.call(&step, 0, AGENT, messages("", fill(&template, &values)));
+            let asked = case.ask(call, |text, _| {
+                let text = said(text).to_owned();
+                let parse = Parse::Ok.if_read(!text.is_empty());
+                (Passage { text }, parse)
+            })?;
+            let is_read = !matches!(asked.call.parse, Parse::Refused | Parse::Unread);
+            Ok(Some(asked.value.text).filter(|text| is_read && !mentions_gold(text)))
+        })?;
+        let total = found.len();
+        let reasons: BTreeMap<String, String> =
+            found.into_iter().filter_map(|(id, reason)| Some((id, reason?))).collect();
+        let without = total - reasons.len();
+        let file = ReasonsFile { style, reasons };
+        let text = serde_json::to_string_pretty(&file).map_err(std::io::Error::from)?;
+        private_file::write(&self.ask.out, format!("{text}\n").as_bytes())?;
+        console::note(format!(
+            "{total} notes; of {without} there is no reason, or one that mentions what the model was told"
+        ));
+        Ok(console::say(self.ask.out.display().to_string())?)
+    }
+}
+
+/// Whether a reason says that its writer knew the answer.
+fn mentions_gold(text: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "i was told",
+        "we are told",
+        "what is known",
+        "gold",
+        "the given correction",
+        "the provided correction",
+        "correction provided",
+        "correction given",
+        "as indicated by the correction",
+        "the corrected sentence",
+    ];
+    let text = text.to_lowercase();
+    WORDS.iter().any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_that_mentions_its_gold_is_told() {
+        assert!(mentions_gold("The provided correction names artesunate."));
+        assert!(!mentions_gold("Severe malaria calls for artesunate, not aspirin."));
+    }
+}

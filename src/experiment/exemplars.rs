@@ -1,0 +1,256 @@
+//! What a run's system is shown as exemplars: the files that flags name, read once, and what the plan keeps of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::contents::Contents;
+use crate::data::{self, Dataset, Format, ItemKind};
+use crate::diagnosis::Failure;
+use crate::digest::sha256;
+use crate::encoder::Encoder;
+use crate::record::{ItemLine, NoteLine};
+use crate::systems::exemplars::vectors::Vectors;
+use crate::systems::exemplars::{Exemplars, Expert, Opinion, Pool};
+
+/// The files that a system of exemplars is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExemplarSpec {
+    pub notes: PathBuf,
+    pub format: Format,
+    /// What `wardround reasons` wrote of them.
+    pub reasons: Option<PathBuf>,
+    /// The folder of an encoder, for choices by vectors.
+    pub encoder: Option<PathBuf>,
+    /// JSON: by note, words that are suspicious.
+    pub spans: Option<PathBuf>,
+    /// JSON: IKIM's weights of a sentence's vector, its constant last.
+    pub scorer: Option<PathBuf>,
+    /// Run directories over the same notes, each as `DIR` or `DIR=0.61`.
+    #[serde(default)]
+    pub experts: Vec<String>,
+}
+
+/// What a plan keeps of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExemplarPlan {
+    pub path: String,
+    pub format: String,
+    pub sha256: String,
+    /// Those with gold, which may be shown.
+    pub notes: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FilePlan>,
+}
+
+/// A file; of an encoder or a run its folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilePlan {
+    /// `reasons`, `encoder`, `spans`, `scorer` or `expert`.
+    pub what: String,
+    pub path: String,
+    /// Of an encoder over what its numbers depend on; of an expert the head of its items.jsonl.
+    pub sha256: String,
+    /// How good an expert was on other notes, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<String>,
+}
+
+/// Why exemplars were made, and by note what was said of it: the file of `wardround reasons`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonsFile {
+    pub style: String,
+    pub reasons: BTreeMap<String, String>,
+}
+
+/// The exemplars of several runs, each once.
+#[derive(Default)]
+pub struct ExemplarSets(Vec<(ExemplarSpec, Arc<Exemplars>, ExemplarPlan)>);
+
+impl ExemplarSets {
+    /// What `spec` names; as it was read before, where it was.
+    ///
+    /// # Errors
+    /// A file that is missing or malformed; one that is the file under test.
+    pub fn read(
+        &mut self,
+        spec: &ExemplarSpec,
+        tested: &Dataset,
+    ) -> Result<(Arc<Exemplars>, ExemplarPlan), Failure> {
+        let mut known = self.0.iter();
+        let (exemplars, plan) = match known.find(|(known, ..)| known == spec) {
+            Some((_, exemplars, plan)) => (exemplars.clone(), plan.clone()),
+            None => {
+                let (exemplars, plan) = spec.read()?;
+                let exemplars = Arc::new(exemplars);
+                self.0.push((spec.clone(), exemplars.clone(), plan.clone()));
+                (exemplars, plan)
+            }
+        };
+        if plan.sha256 == tested.sha256 {
+            return Err(Failure::usage(
+                format!("{} is the file under test: its gold would be shown", spec.notes.display()),
+                "take the training or the validation set for --exemplars",
+            ));
+        }
+        Ok((exemplars, plan))
+    }
+}
+
+impl ExemplarSpec {
+    fn read(&self) -> Result<(Exemplars, ExemplarPlan), Failure> {
+        if self.format.kind() != ItemKind::Notes {
+            return Err(Failure::usage(
+                format!("exemplars are notes, and {} holds questions", self.format),
+                "the formats of notes are medec, mederrbench and notes",
+            ));
+        }
+        let dataset = data::load(&self.notes, self.format)?;
+        let mut files = Vec::new();
+        let reasons: Option<ReasonsFile> = self.named("reasons", &self.reasons, &mut files)?;
+        let (style, reasons) = match reasons {
+            Some(ReasonsFile { style, reasons }) => (Some(style), reasons),
+            None => (None, BTreeMap::new()),
+        };
+        let notes = dataset.items.iter().filter_map(|item| item.note().cloned());
+        let pool = Pool::new(notes, &reasons);
+        if pool.exemplars.is_empty() {
+            return Err(Failure::usage(
+                format!("{} has no note with gold", self.notes.display()),
+                "exemplars are shown with their gold",
+            ));
+        }
+        let vectors = match &self.encoder {
+            None => None,
+            Some(folder) => {
+                let encoder = Encoder::open_folder(folder)?;
+                let identity = toml::to_string(encoder.identity()).map_err(|error| {
+                    Failure::usage(format!("{}: {error}", folder.display()), "take another encoder")
+                })?;
+                files.push(file("encoder", folder, sha256(identity))?);
+                Some(Vectors::new(Box::new(move |texts| Ok(encoder.embed(texts)?))))
+            }
+        };
+        let exemplars = Exemplars {
+            style,
+            vectors,
+            spans: self.named("spans", &self.spans, &mut files)?,
+            scorer: self.named("scorer", &self.scorer, &mut files)?,
+            experts: self.experts(&mut files)?,
+            pool,
+        };
+        let plan = ExemplarPlan {
+            path: absolute(&self.notes)?,
+            format: self.format.name().to_owned(),
+            sha256: dataset.sha256,
+            notes: exemplars.pool.exemplars.len(),
+            files,
+        };
+        Ok((exemplars, plan))
+    }
+
+    /// What a JSON file holds, where it was named.
+    fn named<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        path: &Option<PathBuf>,
+        files: &mut Vec<FilePlan>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(path) = path else { return Ok(None) };
+        let bytes = fs_err::read(path)?;
+        let value = serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::usage(
+                format!("{} is no file of {what}: {error}", path.display()),
+                expected(what),
+            )
+        })?;
+        files.push(file(what, path, sha256(&bytes))?);
+        Ok(Some(value))
+    }
+
+    fn experts(&self, files: &mut Vec<FilePlan>) -> Result<Vec<Expert>, Failure> {
+        let mut experts = Vec::new();
+        for given in &self.experts {
+            let (folder, trust) = match given.rsplit_once('=') {
+                Some((folder, trust)) => (folder, Some(trust.to_owned())),
+                None => (given.as_str(), None),
+            };
+            let is_share =
+                |text: &String| text.parse().is_ok_and(|share: f64| (0.0..=1.0).contains(&share));
+            if let Some(trust) = trust.as_ref().filter(|trust| !is_share(trust)) {
+                return Err(Failure::usage(
+                    format!("--experts {given}: {trust} is no share from 0 to 1"),
+                    "write --experts RUN=0.61, the share of other notes that the run judged rightly",
+                ));
+            }
+            let folder = Path::new(folder);
+            let contents = Contents::read(folder)?;
+            let notes = contents.items.records.iter().filter_map(|line| match line {
+                ItemLine::Note(note) => Some(note),
+                ItemLine::Answer(_) => None,
+            });
+            let opinion = |note: &NoteLine| Opinion {
+                flag: note.flag,
+                sentence_id: note.sentence_id,
+                correction: note.correction.clone(),
+            };
+            // Of several runs over the notes, the first is the expert.
+            let mut opinions = BTreeMap::new();
+            for note in notes {
+                opinions.entry(note.item.clone()).or_insert_with(|| opinion(note));
+            }
+            let entry = file("expert", folder, contents.items.head.clone())?;
+            files.push(FilePlan { trust: trust.clone(), ..entry });
+            experts.push(Expert { trust, opinions });
+        }
+        Ok(experts)
+    }
+}
+
+impl From<&ExemplarPlan> for ExemplarSpec {
+    /// The plan's format is one that this version knows, or reading the file says which.
+    fn from(plan: &ExemplarPlan) -> ExemplarSpec {
+        let named = |what: &str| {
+            let mut files = plan.files.iter();
+            files.find(|file| file.what == what).map(|file| PathBuf::from(&file.path))
+        };
+        let experts = plan.files.iter().filter(|file| file.what == "expert");
+        ExemplarSpec {
+            notes: plan.path.clone().into(),
+            format: plan.format.parse().unwrap_or(Format::Medec),
+            reasons: named("reasons"),
+            encoder: named("encoder"),
+            spans: named("spans"),
+            scorer: named("scorer"),
+            experts: experts
+                .map(|file| match &file.trust {
+                    Some(trust) => format!("{}={trust}", file.path),
+                    None => file.path.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn expected(what: &str) -> &'static str {
+    match what {
+        "reasons" => "`wardround reasons` writes one",
+        "spans" => "write {\"note's id\": \"the words\"}",
+        _ => "write [0.1, …], a number for each of a vector's, and the constant last",
+    }
+}
+
+fn file(what: &str, path: &Path, sha256: String) -> Result<FilePlan, Failure> {
+    Ok(FilePlan { what: what.to_owned(), path: absolute(path)?, sha256, trust: None })
+}
+
+fn absolute(path: &Path) -> Result<String, Failure> {
+    Ok(std::path::absolute(path)?.display().to_string())
+}

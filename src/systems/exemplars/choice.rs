@@ -1,0 +1,201 @@
+//! Which exemplars are shown beside a note: drawn at random, or those most like it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::Exemplars;
+use super::cluster::cosine;
+use crate::data::Note;
+use crate::digest::sha256;
+use crate::panel::PanelError;
+use crate::random::sample;
+
+/// How exemplars are ranked for a note.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ranking {
+    /// A draw of the note's own, the same in every run.
+    Random,
+    /// Okapi BM25 over stems.
+    #[default]
+    Bm25,
+    /// The cosine of TF-IDF vectors.
+    Tfidf,
+    /// The cosine of an encoder's vectors.
+    Embedding,
+    /// The same draw for every note.
+    Fixed,
+    /// The TF-IDF cosine of an exemplar's wrong sentence with the note's sentence that is most like it.
+    Sentences,
+}
+
+/// How many exemplars, and which of the ranked.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub ranking: Ranking,
+    pub shots: usize,
+    pub kinds: Kinds,
+    /// How many of the best are drawn from at random, in random order; `None`: the best are taken, best first.
+    pub drawn_from: Option<usize>,
+}
+
+/// Whether exemplars have an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    Any,
+    /// Half of them, and one more with an error where they are odd.
+    Balanced,
+    Wrong,
+    /// [`Kinds::Balanced`] where they are even, else any.
+    BalancedIfEven,
+}
+
+/// Of the draw that holds for every note.
+const FIXED_SEED: u64 = 42;
+/// What draws for a note depend on beside it.
+const DRAW_SEED: &str = "exemplars 42";
+
+impl Exemplars {
+    /// Places in the pool of those to show beside a note; fewer where there are not so many.
+    ///
+    /// # Errors
+    /// A text that cannot be encoded.
+    pub fn choose(&self, note: &Note, choice: &Choice) -> Result<Vec<usize>, PanelError> {
+        let ranked = self.ranked(note, choice.ranking)?;
+        let is_wrong = |place: &usize| self.pool.exemplars[*place].error().is_some();
+        let (wrong, right): (Vec<usize>, Vec<usize>) = ranked.iter().partition(|one| is_wrong(one));
+        let near: Vec<usize> =
+            ranked[..choice.drawn_from.unwrap_or(ranked.len()).min(ranked.len())].to_vec();
+        let of_kind = |all: &[usize], count: usize, purpose: &str| -> Vec<usize> {
+            if choice.drawn_from.is_none() {
+                return all.iter().take(count).copied().collect();
+            }
+            let (mut pool, further): (Vec<usize>, Vec<usize>) =
+                all.iter().partition(|place| near.contains(place));
+            // Where too few are near, the next are taken.
+            pool.extend(further.into_iter().take(count.saturating_sub(pool.len())));
+            let drawn = sample(pool.len(), count, draw_seed(note, purpose));
+            drawn.into_iter().map(|one| pool[one]).collect()
+        };
+        let half = choice.shots / 2;
+        let is_even = choice.shots % 2 == 0;
+        let chosen: Vec<usize> = match choice.kinds {
+            Kinds::BalancedIfEven if !is_even => of_kind(&ranked, choice.shots, "any"),
+            Kinds::Any => of_kind(&ranked, choice.shots, "any"),
+            Kinds::Wrong => of_kind(&wrong, choice.shots, "wrong"),
+            Kinds::Balanced | Kinds::BalancedIfEven => {
+                let wrong = of_kind(&wrong, choice.shots - half, "wrong");
+                [wrong, of_kind(&right, half, "right")].concat()
+            }
+        };
+        if choice.drawn_from.is_some() {
+            let order = sample(chosen.len(), chosen.len(), draw_seed(note, "order"));
+            return Ok(order.into_iter().map(|one| chosen[one]).collect());
+        }
+        let chosen: BTreeSet<usize> = chosen.into_iter().collect();
+        Ok(ranked.into_iter().filter(|place| chosen.contains(place)).collect())
+    }
+
+    /// All that may be shown beside a note, best first; of equals the one that comes first in the file.
+    fn ranked(&self, note: &Note, ranking: Ranking) -> Result<Vec<usize>, PanelError> {
+        let places = self.pool.shown_beside(note);
+        let scores = match ranking {
+            Ranking::Random => {
+                let order = sample(places.len(), places.len(), draw_seed(note, "ranking"));
+                return Ok(order.into_iter().map(|one| places[one]).collect());
+            }
+            Ranking::Fixed => {
+                let all = self.pool.exemplars.len();
+                let order = sample(all, all, FIXED_SEED).into_iter();
+                return Ok(order.filter(|place| places.contains(place)).collect());
+            }
+            Ranking::Sentences => self.pool.sentence_scores(note),
+            Ranking::Bm25 => self.pool.bm25().scores(&note.text),
+            Ranking::Tfidf => self.pool.tfidf().scores(&note.text),
+            Ranking::Embedding => {
+                let texts = self.pool.exemplars.iter().map(|one| one.note.text.as_str());
+                self.likeness(&note.text, texts)?
+            }
+        };
+        let mut places = places;
+        places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
+        Ok(places)
+    }
+
+    /// The cosine of a text with each of these.
+    ///
+    /// # Errors
+    /// A text that cannot be encoded.
+    pub fn likeness<'a>(
+        &self,
+        text: &'a str,
+        others: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<f64>, PanelError> {
+        let texts: Vec<&str> = std::iter::once(text).chain(others).collect();
+        let vectors = self.vectors(&texts)?;
+        let [first, others @ ..] = &vectors[..] else { return Ok(Vec::new()) };
+        Ok(others.iter().map(|other| cosine(first, other)).collect())
+    }
+}
+
+/// A note has the same draw in every run and every system.
+fn draw_seed(note: &Note, purpose: &str) -> u64 {
+    let digest = sha256(format!("{DRAW_SEED}\n{purpose}\n{}\n{}", note.id, note.text));
+    digest
+        .bytes()
+        .take(16)
+        .fold(0, |seed, byte| seed << 4 | u64::from((byte as char).to_digit(16).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::scripted::{exemplars, note};
+
+    fn choose(choice: &Choice) -> Vec<usize> {
+        exemplars().choose(&note(), choice).unwrap()
+    }
+
+    #[test]
+    fn the_best_of_each_kind_come_best_first() {
+        let best = |shots, kinds| Choice { ranking: Ranking::Bm25, shots, kinds, drawn_from: None };
+        // «Beta», «attack» and «wheezing» stand in the note; the others share nothing with it and keep their order.
+        assert_eq!(choose(&best(4, Kinds::Any)), [2, 1, 0, 3]);
+        assert_eq!(choose(&best(2, Kinds::Balanced)), [2, 1]);
+        assert_eq!(choose(&best(3, Kinds::Balanced)), [2, 1, 0]);
+        assert_eq!(choose(&best(3, Kinds::Wrong)), [2, 0]);
+        assert!(choose(&best(0, Kinds::Balanced)).is_empty());
+    }
+
+    #[test]
+    fn draws_are_the_notes_own_and_take_the_next_where_too_few_are_near() {
+        let drawn = |near| Choice {
+            ranking: Ranking::Bm25,
+            shots: 4,
+            kinds: Kinds::Balanced,
+            drawn_from: Some(near),
+        };
+        let mut all = choose(&drawn(1));
+        assert_eq!(all, choose(&drawn(1)));
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3]);
+        let random =
+            Choice { ranking: Ranking::Random, shots: 4, kinds: Kinds::Any, drawn_from: None };
+        let mut orders = (0..20).map(|id| {
+            let note = Note { id: format!("ms-{id}"), ..note() };
+            exemplars().choose(&note, &random).unwrap()
+        });
+        let first = orders.next().unwrap();
+        assert!(orders.any(|order| order != first));
+    }
+
+    #[test]
+    fn vectors_rank_by_their_cosine_and_without_an_encoder_nothing_does() {
+        let choice =
+            Choice { ranking: Ranking::Embedding, shots: 1, kinds: Kinds::Any, drawn_from: None };
+        assert_eq!(choose(&choice), [2]);
+        let refused = Exemplars::default().likeness("x", ["y"].into_iter()).unwrap_err();
+        assert!(refused.to_string().contains("there is no encoder"));
+    }
+}

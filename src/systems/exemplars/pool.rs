@@ -1,0 +1,142 @@
+//! The notes that exemplars are chosen from, and which of them may be shown beside a note.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+use super::terms::{Bm25, TfIdf};
+use crate::data::{Note, NoteError};
+
+/// Words of a gram.
+const GRAM: usize = 8;
+
+/// A note with its gold.
+pub struct Exemplar {
+    pub note: Note,
+    /// Why it is right or wrong, as a model was asked to say.
+    pub reason: Option<String>,
+    grams: HashSet<u64>,
+}
+
+impl Exemplar {
+    /// Its error; `None` where it is right.
+    pub fn error(&self) -> Option<&NoteError> {
+        self.note.gold.as_ref()?.error.as_ref()
+    }
+}
+
+/// Notes with gold, in their file's order.
+#[derive(Default)]
+pub struct Pool {
+    pub exemplars: Vec<Exemplar>,
+    bm25: OnceLock<Bm25>,
+    tfidf: OnceLock<TfIdf>,
+    wrong_sentences: OnceLock<TfIdf>,
+}
+
+impl Pool {
+    /// Of these notes those with gold. MEDEC-UW is under a data-use agreement: no note of it, whatever the format.
+    pub fn new(notes: impl IntoIterator<Item = Note>, reasons: &BTreeMap<String, String>) -> Pool {
+        let usable = |note: &Note| note.gold.is_some() && !note.id.starts_with("uw-");
+        let exemplar = |note: Note| Exemplar {
+            reason: reasons.get(&note.id).cloned(),
+            grams: grams(&note.text),
+            note,
+        };
+        let exemplars = notes.into_iter().filter(usable).map(exemplar).collect();
+        Pool { exemplars, ..Pool::default() }
+    }
+
+    /// Those that may be shown beside a note, by their places: none of whose own grams half or more stand in the note.
+    pub fn shown_beside(&self, note: &Note) -> Vec<usize> {
+        let own = grams(&note.text);
+        let is_other = |exemplar: &Exemplar| {
+            let shared = exemplar.grams.intersection(&own).count();
+            2 * shared < exemplar.grams.len()
+        };
+        let places = 0..self.exemplars.len();
+        places.filter(|place| is_other(&self.exemplars[*place])).collect()
+    }
+
+    pub fn bm25(&self) -> &Bm25 {
+        self.bm25.get_or_init(|| Bm25::new(self.texts()))
+    }
+
+    pub fn tfidf(&self) -> &TfIdf {
+        self.tfidf.get_or_init(|| TfIdf::new(self.texts()))
+    }
+
+    /// For every exemplar, how alike its wrong sentence is to the note's sentence that is most like it; 0 where it has none.
+    pub fn sentence_scores(&self, note: &Note) -> Vec<f64> {
+        let wrong = |exemplar: &Exemplar| {
+            exemplar.error().map_or(String::new(), |error| error.sentence.clone())
+        };
+        let index = self.wrong_sentences.get_or_init(|| {
+            let sentences: Vec<String> = self.exemplars.iter().map(wrong).collect();
+            TfIdf::new(sentences.iter().map(String::as_str))
+        });
+        let mut best = vec![0.0; self.exemplars.len()];
+        for sentence in &note.sentences {
+            for (best, score) in best.iter_mut().zip(index.scores(sentence)) {
+                *best = f64::max(*best, score);
+            }
+        }
+        best
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.exemplars.iter().map(|exemplar| exemplar.note.text.as_str())
+    }
+}
+
+/// Every run of eight words in lower case, hashed; of a shorter text all of it.
+fn grams(text: &str) -> HashSet<u64> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    let hash = |gram: &[&str]| {
+        let mut hasher = DefaultHasher::new();
+        gram.hash(&mut hasher);
+        hasher.finish()
+    };
+    match words.len() < GRAM {
+        true => HashSet::from([hash(&words)]),
+        false => words.windows(GRAM).map(hash).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::scripted::note;
+
+    fn named(id: &str, text: &str) -> Note {
+        Note { id: id.to_owned(), text: text.to_owned(), ..note() }
+    }
+
+    #[test]
+    fn a_note_that_shares_half_its_grams_is_not_shown() {
+        let long = "one two three four five six seven eight nine ten eleven twelve";
+        let half = "one two three four five six seven eight nine a";
+        let less = "one two three four five six seven eight a b";
+        let notes = [named("same", long), named("half", half), named("less", less)];
+        let pool = Pool::new(notes, &BTreeMap::new());
+        assert_eq!(pool.shown_beside(&named("item", long)), [2]);
+        // What is shared is counted over the exemplar's own grams: a short one may be part of a long note.
+        assert_eq!(
+            pool.shown_beside(&named("item", "One two, three four five six seven EIGHT nine a")),
+            [0, 2]
+        );
+        let short = Pool::new([named("short", "Well.")], &BTreeMap::new());
+        assert!(short.shown_beside(&named("item", "well")).is_empty());
+        assert_eq!(short.shown_beside(&named("item", "ill")), [0]);
+    }
+
+    #[test]
+    fn notes_without_gold_and_those_of_medec_uw_are_none() {
+        let without = Note { gold: None, ..note() };
+        let pool = Pool::new([without, named("uw-val-3", "x"), note()], &BTreeMap::new());
+        let ids: Vec<&str> = pool.exemplars.iter().map(|one| one.note.id.as_str()).collect();
+        assert_eq!(ids, ["ms-1"]);
+    }
+}

@@ -1,0 +1,391 @@
+//! An answer on a note by its fields: as exemplars show it, as a grammar dictates it, as models write it.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Exemplar;
+use crate::data::Note;
+use crate::record::{FinishReason, Parse};
+use crate::systems::base_llm;
+use crate::systems::case;
+use crate::systems::decoding::{Decoding, Shape};
+use crate::systems::form::{either, string};
+use crate::systems::reading::{record, said, text};
+use crate::text::{Aligner, align};
+
+/// What a field says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Reason,
+    /// Whether there is an error: the word for none, and the word for one.
+    Flag([&'static str; 2]),
+    Id,
+    Sentence,
+    Correction,
+}
+
+/// How fields are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Json,
+    /// `Label: value`, a line a field.
+    Lines,
+}
+
+/// The fields of an answer, in their order.
+#[derive(Debug, PartialEq)]
+pub struct Form {
+    pub style: Style,
+    pub fields: &'static [(&'static str, Field)],
+}
+
+/// What an answer says of a note.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// `None` where it says neither.
+    pub flag: Option<bool>,
+    pub sentence_id: Option<usize>,
+    pub correction: Option<String>,
+    /// Whether it quotes another sentence than the one that it numbers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mismatch: bool,
+}
+
+impl case::Record for Judgement {}
+
+/// How alike a quotation must be to the sentence that it is taken for.
+const LIKENESS: f64 = 0.6;
+/// What stands where there is no sentence.
+const NONE: &str = "NA";
+
+impl Form {
+    /// The answer that an exemplar's gold is.
+    pub fn of_gold(&self, exemplar: &Exemplar, reason: &str) -> String {
+        let error = exemplar.error();
+        let values = self.fields.iter().map(|(key, field)| {
+            let value = match field {
+                Field::Reason => reason.to_owned(),
+                Field::Flag(words) => words[usize::from(error.is_some())].to_owned(),
+                Field::Id => error.map_or("-1".to_owned(), |error| error.sentence_id.to_string()),
+                Field::Sentence => error.map_or(NONE, |error| error.sentence.trim()).to_owned(),
+                Field::Correction => error.map_or(NONE, |error| error.correction.trim()).to_owned(),
+            };
+            (*key, *field, value)
+        });
+        let lines: Vec<String> = match self.style {
+            Style::Lines => {
+                values.map(|(key, _, value)| format!("{key}: {}", one_line(&value))).collect()
+            }
+            Style::Json => values
+                .map(|(key, field, value)| format!("{}: {}", json!(key), typed(field, &value)))
+                .collect(),
+        };
+        match self.style {
+            Style::Lines => lines.join("\n"),
+            Style::Json => format!("{{{}}}", lines.join(", ")),
+        }
+    }
+
+    /// What an answer on this note looks like: one without an error, or one with.
+    pub fn shape(&self, note: &Note, decoding: &Decoding) -> Shape {
+        let longest = note.sentences.iter().map(|one| one.chars().count()).max();
+        let chars = longest.unwrap_or(0) + decoding.record_chars;
+        match self.style {
+            Style::Json => Shape::under(&either([false, true].map(|is_wrong| {
+                let field = |(key, field): &(&'static str, Field)| {
+                    let value = match field {
+                        Field::Reason => decoding.reasons(),
+                        Field::Flag(words) => {
+                            json!({"const": typed(*field, words[usize::from(is_wrong)])})
+                        }
+                        Field::Id if !is_wrong => json!({"const": -1}),
+                        Field::Id => json!({"enum": (0..note.sentences.len()).collect::<Vec<_>>()}),
+                        Field::Sentence | Field::Correction if !is_wrong => json!({"const": NONE}),
+                        Field::Sentence => json!({"enum": note.sentences}),
+                        Field::Correction => string(chars),
+                    };
+                    (*key, value)
+                };
+                self.fields.iter().map(field).collect()
+            }))),
+            Style::Lines => {
+                let alternatives = [false, true].map(|is_wrong| {
+                    let line = |(key, field): &(&'static str, Field)| {
+                        let value = match field {
+                            Field::Reason => format!(r"[^\n]{{1,{}}}", decoding.reason_chars()),
+                            Field::Flag(words) => regex::escape(words[usize::from(is_wrong)]),
+                            Field::Id if !is_wrong => "-1".to_owned(),
+                            Field::Id => one_of((0..note.sentences.len()).map(|id| id.to_string())),
+                            Field::Sentence | Field::Correction if !is_wrong => NONE.to_owned(),
+                            Field::Sentence => one_of(
+                                note.sentences.iter().map(|one| regex::escape(&one_line(one))),
+                            ),
+                            Field::Correction => format!(r"[^\n]{{1,{chars}}}"),
+                        };
+                        format!("{}: {value}", regex::escape(key))
+                    };
+                    self.fields.iter().map(line).collect::<Vec<_>>().join("\n")
+                });
+                Shape::regex(one_of(alternatives))
+            }
+        }
+    }
+
+    /// Reads a reply on this note. A number beyond the note, or none, is the sentence most like what is quoted, or like the correction.
+    pub fn read(
+        &self,
+        reply: &str,
+        finish_reason: FinishReason,
+        note: &Note,
+    ) -> (Judgement, Parse) {
+        let decides = |field: Field| !matches!(field, Field::Reason | Field::Sentence);
+        let of_object = |value: &Value| {
+            let values = self.values(value.as_object()?);
+            let mut pairs = self.fields.iter().zip(&values);
+            pairs.any(|((_, field), value)| decides(*field) && value.is_some()).then_some(values)
+        };
+        let found = match (record::read(reply, finish_reason, of_object), self.style) {
+            (Some((values, parse)), Style::Json) => Some((values, parse)),
+            (Some((values, _)), Style::Lines) => Some((values, Parse::Repaired)),
+            (None, style) => {
+                let values = self.values(&labelled(said(reply), self));
+                let mut pairs = self.fields.iter().zip(&values);
+                let is_there = pairs.any(|((_, field), value)| decides(*field) && value.is_some());
+                let is_whole = style == Style::Lines && values.iter().all(Option::is_some);
+                let parse = if is_whole { Parse::Ok } else { Parse::Repaired };
+                is_there.then_some((values, parse))
+            }
+        };
+        let Some((values, parse)) = found else { return in_prose(reply, note) };
+        let (judgement, is_plain) = self.judge(&values, note);
+        let parse = match parse {
+            _ if judgement.flag.is_none() => Parse::Unread,
+            Parse::Ok if !is_plain => Parse::Repaired,
+            parse => parse,
+        };
+        (judgement, parse)
+    }
+
+    /// What stands under each field, by its key or another name for it.
+    fn values(&self, object: &Map<String, Value>) -> Vec<Option<String>> {
+        let value = |(key, field): &(&'static str, Field)| {
+            let key = plain(key);
+            let names = std::iter::once(key.as_str()).chain(other_names(*field).iter().copied());
+            names.into_iter().find_map(|name| object.get(name)).map(text)
+        };
+        self.fields.iter().map(value).collect()
+    }
+
+    /// What values say, and whether nothing had to be made of what else they say.
+    fn judge(&self, values: &[Option<String>], note: &Note) -> (Judgement, bool) {
+        let value = |wanted: fn(Field) -> bool| {
+            let mut pairs = self.fields.iter().zip(values);
+            pairs.find(|((_, field), _)| wanted(*field)).and_then(|(_, value)| value.as_deref())
+        };
+        let words = self.fields.iter().find_map(|(_, field)| match field {
+            Field::Flag(words) => Some(*words),
+            _ => None,
+        });
+        let has = |wanted: Field| self.fields.iter().any(|(_, field)| *field == wanted);
+        let said_flag = words
+            .zip(value(|field| matches!(field, Field::Flag(_))))
+            .and_then(|(words, said)| flag(said, words));
+        let number = value(|field| field == Field::Id).map(Number::read);
+        let quoted = value(|field| field == Field::Sentence).and_then(sentence);
+        let correction = value(|field| field == Field::Correction);
+        let is_answered = correction.is_some();
+        let correction = correction.and_then(sentence);
+        let implied = match number {
+            _ if is_answered => Some(correction.is_some()),
+            Some(Number::Some(_)) => Some(true),
+            Some(Number::NoSentence) => Some(false),
+            Some(Number::Unclear) | None => quoted.as_ref().map(|_| true),
+        };
+        let reason = value(|field| field == Field::Reason).unwrap_or_default().trim().to_owned();
+        let flag = said_flag.or(implied);
+        let mut is_plain = words.is_none() || said_flag.is_some();
+        if flag != Some(true) {
+            return (Judgement { reason, flag, ..Judgement::default() }, is_plain);
+        }
+        let likest = |words: &Option<String>| {
+            let found =
+                align(&note.sentences, words.as_deref()?, note.language, Aligner::default())?;
+            (found.ratio >= LIKENESS).then_some(found.index)
+        };
+        let numbered = match number {
+            Some(Number::Some(id)) if id < note.sentences.len() => Some(id),
+            _ => None,
+        };
+        let sentence_id = match numbered {
+            None if has(Field::Id) || has(Field::Sentence) => {
+                is_plain &= !has(Field::Id);
+                likest(&quoted).or_else(|| likest(&correction))
+            }
+            numbered => numbered,
+        };
+        let mismatch = numbered.is_some() && likest(&quoted).is_some_and(|id| Some(id) != numbered);
+        let correction = correction.map(|text| without_number(&text, sentence_id, note));
+        (Judgement { reason, flag, sentence_id, correction, mismatch }, is_plain)
+    }
+}
+
+/// A reply without fields: a sentence's number with the sentence, or words that say whether there is an error.
+fn in_prose(reply: &str, note: &Note) -> (Judgement, Parse) {
+    let (reading, parse) = base_llm::read(reply, note.sentences.len(), false);
+    let parse = match parse {
+        Parse::Unread => Parse::Unread,
+        _ => Parse::Fallback,
+    };
+    let base_llm::Reading { flag, sentence_id, correction } = reading;
+    let correction = correction.as_deref().and_then(sentence);
+    (Judgement { flag, sentence_id, correction, ..Judgement::default() }, parse)
+}
+
+/// A field's value as JSON: numbers, `true` and `false` without quotes.
+fn typed(field: Field, value: &str) -> Value {
+    match (field, value) {
+        (Field::Flag(_), "true") => json!(true),
+        (Field::Flag(_), "false") => json!(false),
+        (Field::Id, id) => id.parse::<i64>().map_or(json!(-1), Value::from),
+        (_, text) => json!(text),
+    }
+}
+
+fn one_of(alternatives: impl IntoIterator<Item = String>) -> String {
+    let alternatives: Vec<String> = alternatives.into_iter().collect();
+    format!("(?:{})", alternatives.join("|"))
+}
+
+/// Text on one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A label as names are compared: lower case, words joined by `_`.
+fn plain(label: &str) -> String {
+    let words = label.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("_").to_lowercase()
+}
+
+/// What models call a field beside what they were asked to call it.
+fn other_names(field: Field) -> &'static [&'static str] {
+    match field {
+        Field::Reason => {
+            &["reason", "reasoning", "rationale", "explanation", "analysis", "reasons"]
+        }
+        Field::Flag(["Yes" | "yes", _]) => &["is_correct", "correct"],
+        Field::Flag(_) => {
+            &["error_flag", "is_error", "has_error", "error", "flag", "error_detected"]
+        }
+        Field::Id => &[
+            "error_sentence_id",
+            "sentence_id",
+            "incorrect_sentence_id",
+            "sentence_number",
+            "error_sentence_number",
+            "error_id",
+            "id",
+        ],
+        Field::Sentence => &["error_sentence", "incorrect_sentence", "wrong_sentence", "sentence"],
+        Field::Correction => {
+            &["corrected_sentence", "correction", "corrected", "revised_sentence", "corrected_text"]
+        }
+    }
+}
+
+/// What follows each known label at a line's beginning, up to the next; the first of each counts, for models go on with notes of their own.
+fn labelled(reply: &str, form: &Form) -> Map<String, Value> {
+    let mut found: Map<String, Value> = Map::new();
+    let mut open: Option<String> = None;
+    for line in reply.lines() {
+        let cut = line.split_once([':', '：']).map(|(label, value)| (plain(label), value));
+        let is_known = |label: &str| {
+            let mut fields = form.fields.iter();
+            fields.any(|(key, field)| plain(key) == label || other_names(*field).contains(&label))
+        };
+        match cut {
+            Some((label, _)) if is_known(&label) && found.contains_key(&label) => break,
+            Some((label, value)) if is_known(&label) => {
+                found.insert(label.clone(), value.trim().into());
+                open = Some(label);
+            }
+            // A blank line ends a field that has something.
+            _ if line.trim().is_empty() => {
+                open = open.filter(|label| found[label].as_str().is_some_and(str::is_empty));
+            }
+            _ => {
+                let value = open.as_ref().and_then(|label| found.get_mut(label));
+                if let Some(Value::String(value)) = value {
+                    *value = format!("{value} {}", line.trim()).trim().to_owned();
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether there is an error, by a form's words or others; `None` for what says neither.
+fn flag(said: &str, [none, error]: [&str; 2]) -> Option<bool> {
+    let said = said.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let is = |word: &str| first == word.to_lowercase();
+    let means_error = matches!(error.to_lowercase().as_str(), "yes" | "true" | "1");
+    match first {
+        _ if is(none) => Some(false),
+        _ if is(error) => Some(true),
+        "yes" | "true" | "1" => Some(means_error),
+        "no" | "false" | "0" => Some(!means_error),
+        "correct" | "none" | "na" => Some(false),
+        "incorrect" | "error" | "wrong" => Some(true),
+        _ => None,
+    }
+}
+
+/// What a field for a sentence's number says.
+#[derive(Clone, Copy)]
+enum Number {
+    Some(usize),
+    /// −1, or that there is none.
+    NoSentence,
+    /// Nothing, several numbers, or other words.
+    Unclear,
+}
+
+impl Number {
+    fn read(said: &str) -> Number {
+        let text = base_llm::with_ascii_digits(said.trim());
+        let is_none = matches!(plain(&text).as_str(), "na" | "n_a" | "none" | "null" | "no_error");
+        let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+        let numbers: Vec<&str> = digits.collect();
+        match numbers[..] {
+            _ if is_none || text.starts_with("-1") || text.starts_with('−') => Number::NoSentence,
+            [one] => one.parse().map_or(Number::Unclear, Number::Some),
+            _ => Number::Unclear,
+        }
+    }
+}
+
+/// A sentence without quotes around it; `None` for what says that there is none.
+fn sentence(said: &str) -> Option<String> {
+    let quotes: &[char] = &['"', '“', '”', '`', '*'];
+    let text = said.trim().trim_matches(quotes).trim();
+    // A bare number, as in -1, is no sentence either.
+    let none = ["na", "n_a", "none", "null", "no_error", "no_correction", "no_correction_needed"];
+    let is_word = |c: char| c.is_alphabetic();
+    (!none.contains(&plain(text).as_str()) && text.chars().any(is_word)).then(|| text.to_owned())
+}
+
+/// A correction without the number that its sentence has in the prompt.
+fn without_number(text: &str, sentence_id: Option<usize>, note: &Note) -> String {
+    let number = sentence_id.map(|id| id.to_string()).unwrap_or_default();
+    let rest = text.strip_prefix(&number).filter(|_| !number.is_empty());
+    let rest = rest.map(|rest| rest.trim_start_matches(['.', ':', ')']));
+    let rest = rest.filter(|rest| rest.starts_with(char::is_whitespace));
+    let is_own = sentence_id.is_some_and(|id| note.sentences[id].starts_with(&number));
+    rest.filter(|_| !is_own).map_or(text.to_owned(), |rest| rest.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

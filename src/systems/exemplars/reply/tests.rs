@@ -1,0 +1,155 @@
+use super::*;
+use crate::systems::scripted::{WRONG, exemplars, note};
+use Field::{Correction, Flag, Id, Reason, Sentence};
+use llguidance::api::TopLevelGrammar;
+use llguidance::toktrie::ApproximateTokEnv;
+use llguidance::{Matcher, ParserFactory};
+
+const LINES: Form = Form {
+    style: Style::Lines,
+    fields: &[
+        ("Error Flag", Flag(["0", "1"])),
+        ("Error Sentence ID", Id),
+        ("Corrected Sentence", Correction),
+    ],
+};
+const JSON: Form = Form {
+    style: Style::Json,
+    fields: &[
+        ("is_error", Flag(["false", "true"])),
+        ("reasoning", Reason),
+        ("sentence_id", Id),
+        ("error_sentence", Sentence),
+        ("corrected_sentence", Correction),
+    ],
+};
+/// Without a flag: a correction says that there is an error.
+const SHORT: Form = Form {
+    style: Style::Json,
+    fields: &[("reason", Reason), ("incorrect_sentence_id", Id), ("correction", Correction)],
+};
+/// Where yes says that there is none.
+const RIGHT: Form = Form {
+    style: Style::Lines,
+    fields: &[("Is correct", Flag(["Yes", "No"])), ("Corrected sentence", Correction)],
+};
+
+const BETTER: &str = "Beta agonists were given for the attack.";
+
+/// The flag, the sentence and the correction that a reply is read as.
+fn read(form: &Form, reply: &str) -> (Option<bool>, Option<usize>, Option<String>, Parse) {
+    let (judgement, parse) = form.read(reply, FinishReason::Stop, &note());
+    assert_eq!(judgement.flag.is_none(), parse == Parse::Unread, "{reply}");
+    (judgement.flag, judgement.sentence_id, judgement.correction, parse)
+}
+
+#[test]
+fn an_exemplars_answer_reads_back_as_its_gold_and_fits_the_grammar() {
+    let exemplars = exemplars();
+    for form in [LINES, JSON, SHORT, RIGHT] {
+        for exemplar in &exemplars.pool.exemplars {
+            let answer = form.of_gold(exemplar, "since \"it\"\nis");
+            let (judgement, parse) = form.read(&answer, FinishReason::Stop, &exemplar.note);
+            let error = exemplar.error();
+            assert_eq!((judgement.flag, parse), (Some(error.is_some()), Parse::Ok), "{answer}");
+            assert_eq!(judgement.correction.as_ref(), error.map(|error| &error.correction));
+            if form.fields.iter().any(|(_, field)| *field == Id) {
+                assert_eq!(judgement.sentence_id, error.map(|error| error.sentence_id));
+            }
+            assert!(accepts(&form, &exemplar.note, &answer), "{answer}");
+        }
+    }
+}
+
+/// Whether the grammar of a form takes a text whole.
+fn accepts(form: &Form, note: &Note, text: &str) -> bool {
+    use crate::record::Grammar;
+    let tokens = ApproximateTokEnv::single_byte_env();
+    let factory = ParserFactory::new_simple(&tokens).unwrap();
+    let grammar = match form.shape(note, &Decoding::default()).grammar.unwrap() {
+        Grammar::Regex(regex) => TopLevelGrammar::from_regex(&regex),
+        Grammar::JsonSchema(schema) => {
+            TopLevelGrammar::from_json_schema(serde_json::from_str(&schema).unwrap())
+        }
+        other => panic!("{other:?}"),
+    };
+    let mut matcher = Matcher::new(factory.create_parser(grammar));
+    let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
+    matcher.validate_tokens(&bytes).unwrap() == bytes.len() && {
+        matcher.consume_tokens(&bytes).unwrap();
+        matcher.is_accepting().unwrap()
+    }
+}
+
+#[test]
+fn the_grammar_dictates_what_goes_together() {
+    let note = note();
+    for text in [
+        r#"{"is_error": false, "reasoning": "x", "sentence_id": 1, "error_sentence": "NA", "corrected_sentence": "NA"}"#,
+        r#"{"is_error": true, "reasoning": "x", "sentence_id": 3, "error_sentence": "She went home.", "corrected_sentence": "y"}"#,
+        r#"{"is_error": true, "reasoning": "x", "sentence_id": 1, "error_sentence": "Not there.", "corrected_sentence": "y"}"#,
+    ] {
+        assert!(!accepts(&JSON, &note, text), "{text}");
+    }
+    assert!(!accepts(
+        &LINES,
+        &note,
+        "Error Flag: 1\nError Sentence ID: -1\nCorrected Sentence: NA"
+    ));
+    assert!(!accepts(&LINES, &note, "Error Flag: 0\nError Sentence ID: 2\nCorrected Sentence: NA"));
+}
+
+#[test]
+fn replies_are_read_as_models_write_them() {
+    let wrong = |parse| (Some(true), Some(1), Some(BETTER.to_owned()), parse);
+    let right = |parse| (Some(false), None, None, parse);
+    let cases = [
+        (&LINES, format!("Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: {BETTER}"), wrong(Parse::Ok)),
+        (&LINES, format!("**Error Flag:** 1\n- Error Sentence ID: Sentence 1\n- Corrected Sentence: \"{BETTER}\""), wrong(Parse::Ok)),
+        // The sentence's own number is no part of it, nor is what stands below a blank line.
+        (&LINES, format!("Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence:\n1 {BETTER}\n\nI hope that helps."), wrong(Parse::Ok)),
+        // A note that the model made up is not the note at hand.
+        (&LINES, "Error Flag: 0\nError Sentence ID: -1\nCorrected Sentence: NA\n\nExample 5:\nError Flag: 1\nError Sentence ID: 2".to_owned(), right(Parse::Ok)),
+        (&LINES, format!("Error Flag: yes\nError Sentence ID: N/A\nCorrected Sentence: {BETTER}"), wrong(Parse::Repaired)),
+        (&LINES, format!("{{\"error_flag\": 1, \"error_sentence_id\": 1, \"corrected_sentence\": \"{BETTER}\"}}"), wrong(Parse::Repaired)),
+        (&LINES, "Error Flag: 0".to_owned(), right(Parse::Repaired)),
+        (&JSON, format!("```json\n{{\"is_error\": true, \"reasoning\": \"r\", \"sentence_id\": \"1\", \"error_sentence\": \"{WRONG}\", \"corrected_sentence\": \"{BETTER}\"}}\n```"), wrong(Parse::Repaired)),
+        // A number beyond the note: the sentence that is quoted.
+        (&JSON, format!("{{\"is_error\": true, \"reasoning\": \"r\", \"sentence_id\": 9, \"error_sentence\": \"{WRONG}\", \"corrected_sentence\": \"{BETTER}\"}}"), wrong(Parse::Repaired)),
+        // The flag decides.
+        (&JSON, format!("{{\"is_error\": false, \"reasoning\": \"\", \"sentence_id\": 1, \"error_sentence\": \"NA\", \"corrected_sentence\": \"{BETTER}\"}}"), right(Parse::Ok)),
+        (&JSON, r#"{"is_error": "No error", "sentence_id": -1, "corrected_sentence": null}"#.to_owned(), right(Parse::Ok)),
+        // Edinburgh's code looks at the correction alone.
+        (&SHORT, r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#.to_owned(), right(Parse::Ok)),
+        (&SHORT, format!(r#"{{"reason": "r", "incorrect_sentence_id": -1, "correction": "{BETTER}"}}"#), wrong(Parse::Repaired)),
+        (&RIGHT, format!("Reasoning: so\nIs correct: No\nCorrected sentence: {BETTER}"), (Some(true), None, Some(BETTER.to_owned()), Parse::Ok)),
+        (&RIGHT, "Is correct: Yes\nCorrected sentence: NA".to_owned(), right(Parse::Ok)),
+        // No field at all: as models alone answer.
+        (&JSON, format!("1 {BETTER}"), wrong(Parse::Fallback)),
+        (&LINES, "CORRECT".to_owned(), right(Parse::Fallback)),
+    ];
+    for (form, reply, expected) in cases {
+        assert_eq!(read(form, &reply), expected, "{reply}");
+        let thought = format!("<think>Error Flag: 1\nError Sentence ID: 2</think>\n{reply}");
+        assert_eq!(read(form, &thought), expected, "{thought}");
+    }
+}
+
+#[test]
+fn what_says_nothing_is_unread_and_what_contradicts_itself_is_counted() {
+    for form in [&LINES, &JSON, &SHORT, &RIGHT] {
+        for reply in ["", "I am not sure.", "<think>Error Flag: 1", "Corrected"] {
+            assert_eq!(read(form, reply).3, Parse::Unread, "{reply}");
+        }
+    }
+    let other = r#"{"is_error": true, "sentence_id": 1, "error_sentence": "She went home.", "corrected_sentence": "x y"}"#;
+    let (judgement, _) = JSON.read(other, FinishReason::Stop, &note());
+    assert_eq!((judgement.sentence_id, judgement.mismatch), (Some(1), true));
+    // A sentence unlike any is none.
+    let none = r#"{"is_error": true, "sentence_id": null, "error_sentence": "Zzz qqq", "corrected_sentence": "NA"}"#;
+    let (judgement, _) = JSON.read(none, FinishReason::Stop, &note());
+    assert_eq!(
+        (judgement.flag, judgement.sentence_id, judgement.correction),
+        (Some(true), None, None)
+    );
+}

@@ -1,0 +1,185 @@
+//! Texts ranked by the terms that they share with a query: Okapi BM25, and the cosine of TF-IDF vectors.
+
+use std::collections::HashMap;
+
+use crate::text::porter_stem;
+
+/// As rank-bm25's `BM25Okapi` has them by default: k1, b, and ε, the share of the mean weight that a term of most documents gets.
+const K1: f64 = 1.5;
+const B: f64 = 0.75;
+const EPSILON: f64 = 0.25;
+
+/// Words that say nothing of what a text is about.
+const FUNCTION_WORDS: &str = "a about above after again against all am an and any are as at be because been before being below \
+    between both but by can could did do does doing don down during each few for from further had has have having he her here \
+    hers herself him himself his how i if in into is it its itself just me more most my myself no nor not now of off on once \
+    only or other our ours ourselves out over own s same she should so some such t than that the their theirs them themselves \
+    then there these they this those through to too under until up very was we were what when where which while who whom why \
+    will with would you your yours yourself yourselves";
+
+/// The terms of a text: words of letters alone in lower case, without function words, by their stems.
+pub fn stems(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let words =
+        words.filter(|word| !FUNCTION_WORDS.split_ascii_whitespace().any(|one| one == *word));
+    words.map(porter_stem).collect()
+}
+
+/// The terms of a text: words of two characters or more in lower case, as scikit-learn's `TfidfVectorizer` takes them by default.
+pub fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    words.filter(|word| word.chars().nth(1).is_some()).map(str::to_owned).collect()
+}
+
+/// Documents as their terms' numbers, which count terms in the order in which they first came.
+#[derive(Default)]
+struct Counts {
+    numbers: HashMap<String, usize>,
+    /// Of each document, its terms and how often each stands in it, by their numbers.
+    documents: Vec<Vec<(usize, f64)>>,
+    /// By number: in how many documents a term stands.
+    spread: Vec<f64>,
+}
+
+impl Counts {
+    fn new(documents: impl Iterator<Item = Vec<String>>) -> Counts {
+        let mut counts = Counts::default();
+        for terms in documents {
+            for term in &terms {
+                let next = counts.numbers.len();
+                counts.numbers.entry(term.clone()).or_insert(next);
+            }
+            counts.spread.resize(counts.numbers.len(), 0.0);
+            let document = counts.count(&terms);
+            document.iter().for_each(|(term, _)| counts.spread[*term] += 1.0);
+            counts.documents.push(document);
+        }
+        counts
+    }
+
+    /// The known ones of these terms and how often each is there, by their numbers.
+    fn count(&self, terms: &[String]) -> Vec<(usize, f64)> {
+        let mut numbers: Vec<usize> =
+            terms.iter().filter_map(|term| self.numbers.get(term).copied()).collect();
+        numbers.sort_unstable();
+        let runs = numbers.chunk_by(|one, other| one == other);
+        runs.map(|run| (run[0], run.len() as f64)).collect()
+    }
+}
+
+/// Documents under Okapi BM25, a term of more than half of them weighed as rank-bm25 does.
+pub struct Bm25 {
+    counts: Counts,
+    lengths: Vec<f64>,
+    /// By number.
+    weights: Vec<f64>,
+}
+
+impl Bm25 {
+    pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Bm25 {
+        let counts = Counts::new(texts.map(stems));
+        let total = counts.documents.len() as f64;
+        let weight = |spread: &f64| (total - spread + 0.5).ln() - (spread + 0.5).ln();
+        let mut weights: Vec<f64> = counts.spread.iter().map(weight).collect();
+        let floor = EPSILON * weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+        weights.iter_mut().filter(|weight| **weight < 0.0).for_each(|weight| *weight = floor);
+        let length = |document: &Vec<(usize, f64)>| document.iter().map(|(_, count)| count).sum();
+        let lengths = counts.documents.iter().map(length).collect();
+        Bm25 { counts, lengths, weights }
+    }
+
+    /// A score for every document, in their order.
+    pub fn scores(&self, query: &str) -> Vec<f64> {
+        let asked = self.counts.count(&stems(query));
+        let mean = self.lengths.iter().sum::<f64>() / self.lengths.len().max(1) as f64;
+        let score = |(document, length): (&Vec<(usize, f64)>, &f64)| {
+            let terms = asked.iter().map(|(term, times)| {
+                let count = document
+                    .binary_search_by_key(term, |(term, _)| *term)
+                    .map_or(0.0, |at| document[at].1);
+                let saturated = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / mean));
+                times * self.weights[*term] * saturated
+            });
+            terms.sum()
+        };
+        self.counts.documents.iter().zip(&self.lengths).map(score).collect()
+    }
+}
+
+/// Documents as TF-IDF vectors of length 1, weighed as scikit-learn does by default: ln((1 + n) / (1 + df)) + 1.
+pub struct TfIdf {
+    counts: Counts,
+    weights: Vec<f64>,
+    vectors: Vec<Vec<(usize, f64)>>,
+}
+
+impl TfIdf {
+    pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> TfIdf {
+        let counts = Counts::new(texts.map(words));
+        let total = counts.documents.len() as f64;
+        let weight = |spread: &f64| ((1.0 + total) / (1.0 + spread)).ln() + 1.0;
+        let weights: Vec<f64> = counts.spread.iter().map(weight).collect();
+        let vectors = counts.documents.iter().map(|document| weighed(document, &weights)).collect();
+        TfIdf { counts, weights, vectors }
+    }
+
+    /// The cosine of every document with the query, in their order.
+    pub fn scores(&self, query: &str) -> Vec<f64> {
+        let query = weighed(&self.counts.count(&words(query)), &self.weights);
+        let cosine = |document: &Vec<(usize, f64)>| {
+            let shared = query.iter().map(|(term, weight)| {
+                let found = document.binary_search_by_key(term, |(term, _)| *term);
+                found.map_or(0.0, |at| weight * document[at].1)
+            });
+            shared.sum()
+        };
+        self.vectors.iter().map(cosine).collect()
+    }
+}
+
+fn weighed(document: &[(usize, f64)], weights: &[f64]) -> Vec<(usize, f64)> {
+    let mut vector: Vec<(usize, f64)> =
+        document.iter().map(|(term, count)| (*term, count * weights[*term])).collect();
+    let length = vector.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
+    vector.iter_mut().for_each(|(_, weight)| *weight /= length.max(f64::MIN_POSITIVE));
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&str; 4] = [
+        "The cat sat on the mat.",
+        "Dogs and cats are living together!",
+        "A mat is a mat.",
+        "Fever of 39 was treated with aspirin in the cat.",
+    ];
+
+    fn close(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        let is_close = |(one, other): (&f64, &f64)| (one - other).abs() < 1e-9;
+        assert!(found.iter().zip(expected).all(is_close), "{found:?} against {expected:?}");
+    }
+
+    #[test]
+    fn terms_are_stems_of_words_of_letters() {
+        assert_eq!(stems("The patients, treated 2x at 9!"), ["patient", "treat", "x"]);
+        assert_eq!(words("A 39-year-old_x, I b"), ["39", "year", "old_x"]);
+    }
+
+    /// By rank-bm25 0.2.2 on the stems, and by scikit-learn.
+    #[test]
+    fn scores_are_those_of_the_published_implementations() {
+        let bm25 = Bm25::new(TEXTS.into_iter());
+        let found = bm25.scores("The cat, mat, mat: fever?");
+        close(&found, &[0.14627984309473635, 0.12793115197483912, 0.0, 0.8955180638238738]);
+        let tfidf = TfIdf::new(TEXTS.into_iter());
+        let found = tfidf.scores("A cat with a mat on a mat, fever");
+        close(&found, &[0.4842641039614366, 0.0, 0.5388040912034111, 0.3489041796641082]);
+        assert!(bm25.scores("unknown words").iter().all(|score| *score == 0.0));
+        assert!(Bm25::new(std::iter::empty()).scores("cat").is_empty());
+    }
+}

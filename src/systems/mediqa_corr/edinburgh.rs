@@ -1,0 +1,444 @@
+//! Edinburgh Clinical NLP: exemplars as turns of a conversation, hints, and the same as a choice between alternatives.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::{PromptSet, fill};
+use crate::record::Message;
+use crate::systems::System;
+use crate::systems::case::Case;
+use crate::systems::exemplars::prompt::{Prompt, difference};
+use crate::systems::exemplars::reply::Field::{Correction, Id, Reason};
+use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::{Choice, Exemplars, Kinds, Opinion, Ranking};
+use crate::systems::messages::{messages, numbered};
+use crate::systems::settings::{switch, whole};
+
+/// A correction of NA says that there is no error, whatever the number beside it.
+const ANSWER: Form = Form {
+    style: Style::Json,
+    fields: &[("reason", Reason), ("incorrect_sentence_id", Id), ("correction", Correction)],
+};
+const PLAIN: Form = Form {
+    style: Style::Json,
+    fields: &[("incorrect_sentence_id", Id), ("correction", Correction)],
+};
+/// What stands in a text for the words that were taken out.
+const BLANK: &str = "____";
+
+/// Whose words are found suspicious before the note is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Span {
+    Off,
+    /// Those that the model names.
+    Model,
+    /// Those of `--spans`.
+    File,
+}
+
+/// In what style exemplars' reasons were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cot {
+    Off,
+    Brief,
+    Long,
+    Soap,
+}
+
+/// As whom the model is addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    Clinician,
+    Assistant,
+    Nurse,
+    Student,
+    Verifier,
+    None,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    pub cot: Cot,
+    /// Whether the kinds of error are named.
+    #[serde(with = "switch")]
+    pub type_hint: bool,
+    pub span: Span,
+    pub role: Role,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let common = Common { shots: 8, choice: Ranking::Bm25, ..Common::default() };
+        Settings {
+            cot: Cot::Brief,
+            type_hint: true,
+            span: Span::Off,
+            role: Role::Clinician,
+            common,
+        }
+    }
+}
+
+/// The settings of the choice between alternatives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McqSettings {
+    /// Alternatives to choose among, the original one of them.
+    #[serde(deserialize_with = "whole::<2, 4, _, _>")]
+    pub options: usize,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for McqSettings {
+    fn default() -> McqSettings {
+        McqSettings { options: 4, common: Common::default() }
+    }
+}
+
+impl Design for Settings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        1 + u32::from(self.span == Span::Model)
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let form = if self.cot == Cot::Off { &PLAIN } else { &ANSWER };
+        check_style(self.cot, &kit.exemplars)?;
+        let name = |role: Role| format!("mediqa_corr/edinburgh-role-{}", spelled(role));
+        let role = match self.role {
+            Role::None => String::new(),
+            role => prompts.get(&name(role), &[])?,
+        };
+        let kinds = match self.type_hint {
+            true => prompts.get("mediqa_corr/edinburgh-types", &[])?,
+            false => String::new(),
+        };
+        Ok(Box::new(Solver(Edinburgh {
+            prompt: Prompt::new(prompts, "edinburgh", None, form)?,
+            hint: prompts.get("mediqa_corr/edinburgh-hint", &["span"])?,
+            spans: Spans::new(self.span, prompts, &kit.exemplars)?,
+            role,
+            kinds,
+            shots: self.common.shots,
+            choice: self.common.choice,
+            kit,
+        })))
+    }
+}
+
+impl Design for McqSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        3
+    }
+
+    fn needs_vectors(&self) -> bool {
+        false
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let get = |name: &str, must: &[&str]| prompts.get(&format!("mediqa_corr/mcq-{name}"), must);
+        Ok(Box::new(Solver(Mcq {
+            spans: Spans::new(Span::Model, prompts, &kit.exemplars)?,
+            alternatives: get("alternatives", &["note"])?,
+            choice: get("choice", &["note", "options"])?,
+            options: self.options,
+            kit,
+        })))
+    }
+}
+
+/// Reasons of another style than was asked for are refused; without any, the gold speaks.
+fn check_style(cot: Cot, exemplars: &Exemplars) -> Result<(), Failure> {
+    let wanted = spelled(cot);
+    match &exemplars.style {
+        Some(style) if cot != Cot::Off && *style != wanted => Err(Failure::usage(
+            format!(
+                "the exemplars' reasons are in the style {style}, and cot={wanted} was asked for"
+            ),
+            "make others with `wardround reasons --style`, or --set cot to that style",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// As a setting spells it.
+fn spelled(value: impl Serialize) -> String {
+    serde_json::to_value(value)
+        .map_or(String::new(), |value| value.as_str().unwrap_or_default().to_owned())
+}
+
+/// Where suspicious words come from.
+struct Spans {
+    source: Span,
+    prompt: String,
+}
+
+impl Spans {
+    fn new(source: Span, prompts: &PromptSet, exemplars: &Exemplars) -> Result<Spans, Failure> {
+        if source == Span::File && exemplars.spans.is_none() {
+            let hint = "give --spans FILE, or --set span=model";
+            return Err(Failure::usage(
+                "span=file reads suspicious words of a file, and none was given",
+                hint,
+            ));
+        }
+        Ok(Spans { source, prompt: prompts.get("mediqa_corr/edinburgh-span", &["note"])? })
+    }
+
+    fn messages(&self, note: &Note) -> Vec<Message> {
+        messages("", fill(&self.prompt, &[("note", &numbered(note))]))
+    }
+
+    /// The words, and the first sentence that has them; `None` where nothing was named, or nothing that stands in the note.
+    fn find(
+        &self,
+        case: &Case<'_, Note>,
+        kit: &Kit,
+    ) -> Result<Option<(usize, String)>, PanelError> {
+        let note = case.item;
+        let named = match self.source {
+            Span::Off => None,
+            Span::File => {
+                let spans = kit.exemplars.spans.as_ref();
+                spans.and_then(|spans| spans.get(&note.id).cloned())
+            }
+            Span::Model => {
+                let question = Question::new("span", 0.0, self.messages(note));
+                kit.words(case, question, ("span", 1))?.into_iter().next()
+            }
+        };
+        Ok(named.and_then(|span| {
+            let mut sentences = note.sentences.iter();
+            let exact = sentences.position(|sentence| sentence.contains(&span));
+            exact.map(|id| (id, span.clone())).or_else(|| in_any_case(note, &span))
+        }))
+    }
+}
+
+/// Words as the note spells them, where it does in other letters.
+fn in_any_case(note: &Note, span: &str) -> Option<(usize, String)> {
+    let found = note.sentences.iter().enumerate().find_map(|(id, sentence)| {
+        // Where lower case has other lengths, places are not the same.
+        let lower = sentence.to_lowercase();
+        let at = lower.find(&span.to_lowercase()).filter(|_| lower.len() == sentence.len())?;
+        Some((id, sentence.get(at..at + span.len())?.to_owned()))
+    });
+    found.filter(|(_, words)| !words.is_empty())
+}
+
+struct Edinburgh {
+    prompt: Prompt,
+    role: String,
+    kinds: String,
+    hint: String,
+    spans: Spans,
+    shots: usize,
+    choice: Ranking,
+    kit: Kit,
+}
+
+impl Edinburgh {
+    fn messages(&self, note: &Note, span: Option<&str>) -> Result<Vec<Message>, PanelError> {
+        let kinds = Kinds::Balanced;
+        let choice = Choice { ranking: self.choice, shots: self.shots, kinds, drawn_from: None };
+        let mut shots = self.kit.exemplars.shots(note, &choice)?;
+        let hint = |span: Option<&str>| match (span, self.spans.source) {
+            (Some(span), Span::Model | Span::File) => fill(&self.hint, &[("span", span)]),
+            _ => String::new(),
+        };
+        for shot in &mut shots {
+            let span =
+                shot.exemplar.error().map(|error| difference(&error.sentence, &error.correction).0);
+            shot.more = vec![("hint", hint(span.as_deref()))];
+        }
+        let hint = hint(span);
+        let more = [("hint", hint.as_str()), ("role", &self.role), ("kinds", &self.kinds)];
+        Ok(self.prompt.messages(&shots, note, &more))
+    }
+}
+
+impl Solve for Edinburgh {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let span = self.spans.find(case, &self.kit)?;
+        let messages = self.messages(case.item, span.as_ref().map(|(_, span)| span.as_str()))?;
+        let said =
+            self.kit.judge(case, Question::new("answer", 0.0, messages), self.prompt.form)?;
+        Ok(Finding::alone(&said))
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        match self.spans.source {
+            Span::Model => Ok(self.spans.messages(note)),
+            Span::Off => self.messages(note, None),
+            Span::File => {
+                let spans = self.kit.exemplars.spans.as_ref();
+                self.messages(note, spans.and_then(|spans| spans.get(&note.id)).map(String::as_str))
+            }
+        }
+    }
+}
+
+/// Suspicious words are taken out; who chooses them back among others says that there is no error.
+struct Mcq {
+    spans: Spans,
+    alternatives: String,
+    choice: String,
+    options: usize,
+    kit: Kit,
+}
+
+impl Solve for Mcq {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let note = case.item;
+        let Some((id, span)) = self.spans.find(case, &self.kit)? else {
+            return Ok(Finding::default());
+        };
+        let mut blanked = note.clone();
+        blanked.sentences[id] = note.sentences[id].replacen(&span, BLANK, 1);
+        let text = numbered(&blanked);
+        let prompt = fill(&self.alternatives, &[("note", &text)]);
+        let question = Question::new("alternatives", 0.0, messages("", prompt));
+        let mut options = self.kit.words(case, question, ("alternatives", 3))?;
+        options.retain(|option| option.to_lowercase() != span.to_lowercase());
+        // The original is second, as in the authors' code.
+        options.insert(options.len().min(1), span.clone());
+        options.truncate(self.options);
+        let letters: Vec<String> = ('A'..).take(options.len()).map(String::from).collect();
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        let lines =
+            letters.iter().zip(&options).map(|(letter, option)| format!("{letter}: {option}"));
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        let prompt = fill(&self.choice, &[("note", &text), ("options", &lines)]);
+        let question = Question::new("choice", 0.0, messages("", prompt));
+        let chosen = self.kit.one_of(case, question, "answer", &letters)?;
+        let chosen = chosen.and_then(|letter| {
+            let at = letters.iter().position(|one| one.to_lowercase() == letter)?;
+            options.get(at)
+        });
+        let opinion = match chosen {
+            None => Opinion::default(),
+            Some(option) if *option == span => Opinion { flag: Some(false), ..Opinion::default() },
+            Some(option) => Opinion {
+                flag: Some(true),
+                sentence_id: Some(id),
+                correction: Some(note.sentences[id].replacen(&span, option, 1)),
+            },
+        };
+        Ok(Finding { heard: vec![(super::AGENT.to_owned(), opinion.clone())], opinion })
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        Ok(self.spans.messages(note))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::panel::scripted::Script;
+    use crate::record::{CallLine, NoteLine};
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{check, exemplars, note};
+
+    fn run(
+        name: &str,
+        pairs: &[&str],
+        reply: fn(&str) -> &'static str,
+    ) -> (NoteLine, Vec<CallLine>) {
+        let config = SystemConfig::parse(name, pairs).unwrap();
+        let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
+        let (line, calls) = check(&config, &note(), script);
+        assert!(calls.len() <= config.max_calls() as usize);
+        (line, calls)
+    }
+
+    #[test]
+    fn exemplars_are_turns_the_best_first_and_na_is_no_error() {
+        let reply = |_: &str| r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "NA"}"#;
+        let (line, calls) = run("edinburgh", &["shots=2"], reply);
+        assert_eq!(line.flag, Some(false));
+        let roles: Vec<&str> = calls[0].messages.iter().map(|one| one.role.as_str()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "user"]);
+        let content = |at: usize| &calls[0].messages[at].content;
+        assert!(content(1).contains("Beta blockers were given for asthma."));
+        assert!(content(2).contains(
+            r#""incorrect_sentence_id": 1, "correction": "Beta agonists were given for asthma.""#
+        ));
+        assert!(content(4).ends_with(r#""incorrect_sentence_id": -1, "correction": "NA"}"#));
+        assert!(content(5).contains("\n1 Beta blockers were given for the attack."));
+        let (_, calls) =
+            run("edinburgh", &["shots=0", "role=none", "cot=off", "type_hint=off"], reply);
+        assert_eq!(calls[0].messages.len(), 2);
+    }
+
+    #[test]
+    fn the_model_is_asked_for_a_span_first() {
+        let (line, calls) = run("edinburgh", &["span=model"], |purpose| match purpose {
+            "span" => r#"{"span": "BETA BLOCKERS"}"#,
+            _ => {
+                r#"{"reason": "r", "incorrect_sentence_id": 1, "correction": "Beta agonists were given for the attack."}"#
+            }
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        assert!(calls[1].messages.last().unwrap().content.contains("\"Beta blockers\""));
+        let none = SystemConfig::parse("edinburgh", &["span=file"]).unwrap();
+        let refused = none.build(&PromptSet::embedded(), &exemplars()).err().unwrap();
+        assert!(refused.to_string().contains("none was given"));
+    }
+
+    #[test]
+    fn reasons_of_another_style_are_refused() {
+        let styled =
+            |style: &str| Exemplars { style: Some(style.to_owned()), ..Exemplars::default() };
+        assert!(check_style(Cot::Brief, &styled("long")).is_err());
+        assert!(check_style(Cot::Off, &styled("long")).is_ok());
+        assert!(check_style(Cot::Soap, &styled("soap")).is_ok());
+    }
+
+    #[test]
+    fn the_original_chosen_among_alternatives_is_no_error() {
+        let said = |purpose: &str| match purpose {
+            "span" => r#"{"span": "Beta blockers"}"#,
+            "alternatives" => r#"{"alternatives": ["Beta agonists", "beta blockers", "Steroids"]}"#,
+            _ => r#"{"answer": "A"}"#,
+        };
+        let (line, calls) = run("edinburgh-mcq", &[], said);
+        assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+        assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+        assert!(calls[1].messages[0].content.contains("\n1 ____ were given for the attack."));
+        assert!(
+            calls[2].messages[0]
+                .content
+                .contains("A: Beta agonists\nB: Beta blockers\nC: Steroids")
+        );
+        let (line, calls) = run("edinburgh-mcq", &["options=2"], |purpose| match purpose {
+            "span" => r#"{"span": "Beta blockers"}"#,
+            "alternatives" => r#"{"alternatives": ["Beta agonists", "Steroids", "Oxygen"]}"#,
+            _ => "(b)",
+        });
+        assert_eq!(line.flag, Some(false));
+        assert!(!calls[2].messages[0].content.contains("Steroids"));
+        for reply in [r#"{"span": "not in the note"}"#, "NA", ""] {
+            let config = SystemConfig::named("edinburgh-mcq").unwrap();
+            let (line, calls) = check(&config, &note(), Script::new(move |_, _| reply.to_owned()));
+            assert_eq!((line.flag, calls.len()), (None, 1), "{reply}");
+        }
+    }
+}

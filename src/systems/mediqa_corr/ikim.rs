@@ -1,0 +1,349 @@
+//! IKIM: one candidate sentence of a note is judged, beside the right and the wrong sentence that are nearest to it.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::{PromptSet, fill};
+use crate::record::Message;
+use crate::systems::System;
+use crate::systems::case::Case;
+use crate::systems::exemplars::cluster::{clusters, representative};
+use crate::systems::exemplars::prompt::{Prompt, Shot};
+use crate::systems::exemplars::reply::Field::{Correction, Flag, Reason};
+use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::terms::TfIdf;
+use crate::systems::exemplars::{Opinion, Ranking};
+use crate::systems::messages::{messages, numbered};
+use crate::systems::settings::switch;
+
+const ANSWER: Form = Form {
+    style: Style::Lines,
+    fields: &[
+        ("Reasoning", Reason),
+        ("Is correct", Flag(["Yes", "No"])),
+        ("Corrected sentence", Correction),
+    ],
+};
+
+/// How the candidate is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Candidate {
+    /// Where most errors of the exemplars stand, counted from the end.
+    Position,
+    /// The model is asked.
+    Asked,
+    /// The sentence to which `--sentence-scorer` gives most.
+    Scorer,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    pub candidate: Candidate,
+    /// Whether only the representatives of FINCH's clusters are shown.
+    #[serde(with = "switch")]
+    pub clusters: bool,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let common = Common { shots: 2, choice: Ranking::Embedding, ..Common::default() };
+        Settings { candidate: Candidate::Position, clusters: false, common }
+    }
+}
+
+impl Design for Settings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        1 + u32::from(self.candidate == Candidate::Asked)
+    }
+
+    fn needs_vectors(&self) -> bool {
+        self.common.choice == Ranking::Embedding
+            || self.clusters
+            || self.candidate == Candidate::Scorer
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        if self.candidate == Candidate::Scorer && kit.exemplars.scorer.is_none() {
+            let hint = "give --sentence-scorer FILE, or --set candidate=position";
+            return Err(Failure::usage(
+                "candidate=scorer weighs vectors by a file, and none was given",
+                hint,
+            ));
+        }
+        if !matches!(self.common.choice, Ranking::Embedding | Ranking::Tfidf) {
+            let hint = "--set choice=embedding or choice=tfidf";
+            return Err(Failure::usage("ikim compares sentences by vectors or by TF-IDF", hint));
+        }
+        let from_end = usual_place(&kit);
+        Ok(Box::new(Solver(Ikim {
+            settings: self.clone(),
+            prompt: Prompt::new(prompts, "ikim", None, &ANSWER)?,
+            candidate: prompts.get("mediqa_corr/ikim-candidate", &["note"])?,
+            right: Side::new(&kit, from_end, false),
+            wrong: Side::new(&kit, from_end, true),
+            from_end,
+            kit,
+        })))
+    }
+}
+
+/// How far from their notes' ends most errors stand; of equally many the nearest.
+fn usual_place(kit: &Kit) -> usize {
+    let exemplars = &kit.exemplars.pool.exemplars;
+    let places = exemplars.iter().filter_map(|one| {
+        Some(
+            one.note.sentences.len()
+                - 1
+                - one.error()?.sentence_id.min(one.note.sentences.len() - 1),
+        )
+    });
+    let places: Vec<usize> = places.collect();
+    let count = |place: &usize| places.iter().filter(|one| *one == place).count();
+    let mut found: Vec<usize> = places.clone();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().rev().max_by_key(count).unwrap_or(0)
+}
+
+/// The candidates of the exemplars that are right, or wrong.
+struct Side {
+    /// Places in the pool, and the sentence of each.
+    sentences: Vec<(usize, String)>,
+    tfidf: TfIdf,
+    /// Of each cluster its members and its representative, by their places in `sentences`.
+    clusters: OnceLock<Vec<usize>>,
+}
+
+impl Side {
+    fn new(kit: &Kit, from_end: usize, is_wrong: bool) -> Side {
+        let exemplars = kit.exemplars.pool.exemplars.iter().enumerate();
+        let of_side = exemplars.filter(|(_, one)| one.error().is_some() == is_wrong);
+        let sentence = |note: &Note, id: Option<usize>| {
+            let id = id.unwrap_or_else(|| place(note, from_end));
+            note.sentences.get(id).cloned().unwrap_or_default()
+        };
+        let sentences: Vec<(usize, String)> = of_side
+            .map(|(place, one)| {
+                (place, sentence(&one.note, one.error().map(|error| error.sentence_id)))
+            })
+            .collect();
+        let tfidf = TfIdf::new(sentences.iter().map(|(_, sentence)| sentence.as_str()));
+        Side { sentences, tfidf, clusters: OnceLock::new() }
+    }
+
+    /// The place in the pool of the one that is nearest to a sentence, among those that may be shown.
+    fn nearest(
+        &self,
+        kit: &Kit,
+        settings: &Settings,
+        sentence: &str,
+        shown: &[usize],
+    ) -> Result<Option<usize>, PanelError> {
+        let texts = self.sentences.iter().map(|(_, sentence)| sentence.as_str());
+        let scores = match settings.common.choice {
+            Ranking::Embedding => kit.exemplars.likeness(sentence, texts.clone())?,
+            _ => self.tfidf.scores(sentence),
+        };
+        let mut allowed: Vec<usize> = (0..self.sentences.len()).collect();
+        if settings.clusters {
+            if self.clusters.get().is_none() {
+                let vectors = kit.exemplars.vectors(&texts.collect::<Vec<_>>())?;
+                let groups = clusters(&vectors);
+                let members = groups.iter().filter_map(|group| representative(&vectors, group));
+                // Whoever else computed them meanwhile found the same.
+                let _ = self.clusters.set(members.collect());
+            }
+            allowed = self.clusters.get().cloned().unwrap_or(allowed);
+        }
+        allowed.retain(|one| shown.contains(&self.sentences[*one].0));
+        allowed.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
+        Ok(allowed.first().map(|one| self.sentences[*one].0))
+    }
+}
+
+/// The sentence so far from the end; the first of a shorter note.
+fn place(note: &Note, from_end: usize) -> usize {
+    (note.sentences.len() - 1).saturating_sub(from_end)
+}
+
+struct Ikim {
+    settings: Settings,
+    prompt: Prompt,
+    candidate: String,
+    from_end: usize,
+    right: Side,
+    wrong: Side,
+    kit: Kit,
+}
+
+impl Ikim {
+    fn messages(&self, note: &Note, id: usize) -> Result<Vec<Message>, PanelError> {
+        let exemplars = &self.kit.exemplars;
+        let shown = exemplars.pool.shown_beside(note);
+        let sentence = note.sentences[id].as_str();
+        let mut shots = Vec::new();
+        for side in [&self.right, &self.wrong].into_iter().take(self.settings.common.shots) {
+            let nearest = side.nearest(&self.kit, &self.settings, sentence, &shown)?;
+            if let Some(place) = nearest {
+                let own = side.sentences.iter().find(|(one, _)| *one == place);
+                let own = own.map(|(_, sentence)| sentence.clone()).unwrap_or_default();
+                let exemplar = &exemplars.pool.exemplars[place];
+                shots.push(Shot { exemplar, more: vec![("sentence", own)] });
+            }
+        }
+        Ok(self.prompt.messages(&shots, note, &[("sentence", sentence)]))
+    }
+
+    fn asked(&self, note: &Note) -> Vec<Message> {
+        messages("", fill(&self.candidate, &[("note", &numbered(note))]))
+    }
+
+    fn find(&self, case: &Case<'_, Note>) -> Result<Option<usize>, PanelError> {
+        let note = case.item;
+        match self.settings.candidate {
+            Candidate::Position => Ok(Some(place(note, self.from_end))),
+            Candidate::Scorer => self.scored(note).map(Some),
+            Candidate::Asked => {
+                let ids: Vec<String> = (0..note.sentences.len()).map(|id| id.to_string()).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let question = Question::new("candidate", 0.0, self.asked(note));
+                let id = self.kit.one_of(case, question, "sentence_id", &ids)?;
+                Ok(id.and_then(|id| id.parse().ok()))
+            }
+        }
+    }
+
+    /// The sentence whose vector weighs most, the first of several.
+    fn scored(&self, note: &Note) -> Result<usize, PanelError> {
+        let texts: Vec<&str> = note.sentences.iter().map(String::as_str).collect();
+        let vectors = self.kit.exemplars.vectors(&texts)?;
+        let weights = self.kit.exemplars.scorer.as_deref().unwrap_or_default();
+        // The constant, last, is the same for all.
+        let score = |vector: &Vec<f32>| -> f64 {
+            vector.iter().zip(weights).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let scores: Vec<f64> = vectors.iter().map(score).collect();
+        let best =
+            (0..scores.len()).rev().max_by(|one, other| scores[*one].total_cmp(&scores[*other]));
+        Ok(best.unwrap_or(0))
+    }
+}
+
+impl Solve for Ikim {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let Some(id) = self.find(case)? else { return Ok(Finding::default()) };
+        let question = Question::new("answer", 1.0, self.messages(case.item, id)?);
+        let mut said = Opinion::from(&self.kit.judge(case, question, &ANSWER)?);
+        said.sentence_id = said.flag.filter(|flag| *flag).map(|_| id);
+        Ok(Finding { heard: vec![(super::AGENT.to_owned(), said.clone())], opinion: said })
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        match self.settings.candidate {
+            Candidate::Asked => Ok(self.asked(note)),
+            Candidate::Position => self.messages(note, place(note, self.from_end)),
+            Candidate::Scorer => self.messages(note, self.scored(note)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::panel::scripted::Script;
+    use crate::systems::SystemConfig;
+    use crate::systems::exemplars::vectors::Vectors;
+    use crate::systems::exemplars::{Exemplars, Pool};
+    use crate::systems::mediqa_corr::Temperatures;
+    use crate::systems::scripted::{check, exemplars, note};
+
+    const WRONG: &str = "Reasoning: no\nIs correct: No\nCorrected sentence: Beta agonists were given for the attack.";
+
+    #[test]
+    fn the_candidate_is_judged_beside_the_nearest_right_and_wrong_sentence() {
+        let config = SystemConfig::parse("ikim", &["choice=tfidf", "candidate=asked"]).unwrap();
+        let script = Script::new(|key, _| match key.purpose.as_str() {
+            "candidate" => r#"{"sentence_id": "1"}"#.to_owned(),
+            _ => WRONG.to_owned(),
+        });
+        let (line, calls) = check(&config, &note(), script);
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+        let messages = &calls[1].messages;
+        let roles: Vec<&str> = messages.iter().map(|one| one.role.as_str()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "user"]);
+        assert!(messages[2].content.contains("Is correct: Yes\nCorrected sentence: NA"));
+        assert!(messages[3].content.contains("Beta blockers were given for asthma."));
+        assert!(messages[5].content.contains("Beta blockers were given for the attack."));
+        let unread = Script::new(|_, _| "hm".to_owned());
+        let (line, calls) = check(&config, &note(), unread);
+        assert_eq!((line.flag, calls.len()), (None, 1));
+    }
+
+    #[test]
+    fn without_a_question_the_candidate_stands_where_most_errors_do() {
+        let config = SystemConfig::parse("ikim", &["choice=tfidf"]).unwrap();
+        let right = "Reasoning: yes\nIs correct: Yes\nCorrected sentence: NA";
+        let (line, calls) = check(&config, &note(), Script::new(move |_, _| right.to_owned()));
+        assert_eq!((line.flag, calls.len()), (Some(false), 1));
+        assert!(calls[0].messages[5].content.ends_with("She went home."));
+        for pairs in [&["choice=bm25"][..], &["choice=tfidf", "candidate=scorer"]] {
+            let config = SystemConfig::parse("ikim", pairs).unwrap();
+            assert!(config.build(&PromptSet::embedded(), &exemplars()).is_err(), "{pairs:?}");
+        }
+        let config = SystemConfig::named("ikim").unwrap();
+        let refused = config.build(&PromptSet::embedded(), &Default::default()).err().unwrap();
+        assert!(refused.to_string().contains("there is no encoder"));
+    }
+
+    #[test]
+    fn a_scorer_weighs_vectors_and_clusters_have_one_representative() {
+        let notes = exemplars();
+        let notes = notes.pool.exemplars.iter().map(|one| one.note.clone());
+        let pool = Pool::new(notes, &Default::default());
+        let encode = |texts: &[&str]| {
+            let vector = |text: &&str| vec![f32::from(text.contains("Beta")), 1.0];
+            Ok(texts.iter().map(vector).collect())
+        };
+        let exemplars = Arc::new(Exemplars {
+            pool,
+            vectors: Some(Vectors::new(Box::new(encode))),
+            scorer: Some(vec![1.0, 0.0, 3.0]),
+            ..Exemplars::default()
+        });
+        let settings =
+            Settings { candidate: Candidate::Scorer, clusters: true, ..Settings::default() };
+        let kit =
+            Kit { exemplars, decoding: Default::default(), temperatures: Temperatures::Paper };
+        let from_end = usual_place(&kit);
+        let prompt = Prompt::new(&PromptSet::embedded(), "ikim", None, &ANSWER).unwrap();
+        let ikim = Ikim {
+            right: Side::new(&kit, from_end, false),
+            wrong: Side::new(&kit, from_end, true),
+            candidate: String::new(),
+            settings,
+            prompt,
+            from_end,
+            kit,
+        };
+        assert_eq!((from_end, ikim.scored(&note()).unwrap()), (0, 1));
+        // One cluster a side, and so one sentence each.
+        let messages = ikim.first(&note()).unwrap();
+        assert_eq!((messages.len(), ikim.wrong.clusters.get().unwrap().len()), (6, 1));
+    }
+}

@@ -1,0 +1,264 @@
+//! knowlab_AIMed: three chains of thought one after another (System 1), and their marriage with System 2, which shows reasons.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::PromptSet;
+use crate::record::Message;
+use crate::systems::System;
+use crate::systems::case::Case;
+use crate::systems::exemplars::prompt::Prompt;
+use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
+use crate::systems::exemplars::reply::{Form, Judgement, Style};
+use crate::systems::exemplars::{Choice, Kinds, Ranking};
+
+/// Of how many nearest notes System 2's exemplars are drawn.
+pub const NEIGHBOURS: usize = 20;
+
+/// What both systems end with.
+pub const OUTPUT: Form = Form {
+    style: Style::Lines,
+    fields: &[
+        ("Error Flag", Flag(["0", "1"])),
+        ("Error Sentence ID", Id),
+        ("Corrected Sentence", Correction),
+    ],
+};
+
+const THOUGHT: Form = Form {
+    style: Style::Lines,
+    fields: &[
+        ("Reasoning", Reason),
+        ("Error Flag", Flag(["0", "1"])),
+        ("Error Sentence ID", Id),
+        ("Corrected Sentence", Correction),
+    ],
+};
+
+/// The kinds of error that System 1 looks for, in this order: its prompts, and the purposes of its calls.
+const FAMILIES: [&str; 3] = ["diagnosis", "intervention", "management"];
+const TEMPERATURE: f32 = 0.7;
+
+/// The settings of System 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CotSettings {
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// The settings of the whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for CotSettings {
+    fn default() -> CotSettings {
+        CotSettings { common: common() }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { common: common() }
+    }
+}
+
+fn common() -> Common {
+    Common { shots: 4, choice: Ranking::Embedding, ..Common::default() }
+}
+
+impl Design for CotSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        FAMILIES.len() as u32
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        Ok(Box::new(Solver(Chains::new(prompts, kit, &self.common)?)))
+    }
+}
+
+impl Design for Settings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        FAMILIES.len() as u32 + 2
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let prompt = |name: &str| Prompt::new(prompts, name, Some("knowlab-reason"), &OUTPUT);
+        Ok(Box::new(Solver(Knowlab {
+            reason: prompt("knowlab-reason")?,
+            place: prompt("knowlab-place")?,
+            chains: Chains::new(prompts, kit, &self.common)?,
+        })))
+    }
+}
+
+/// System 1: the next prompt is asked where the last found nothing.
+struct Chains {
+    prompts: Vec<Prompt>,
+    choice: Choice,
+    kit: Kit,
+}
+
+impl Chains {
+    fn new(prompts: &PromptSet, kit: Kit, common: &Common) -> Result<Chains, Failure> {
+        let prompt = |family: &&str| {
+            Prompt::new(prompts, &format!("knowlab-{family}"), Some("knowlab-cot"), &THOUGHT)
+        };
+        let prompts = FAMILIES.iter().map(prompt).collect::<Result<_, _>>()?;
+        let Common { shots, choice, .. } = *common;
+        let choice = Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None };
+        Ok(Chains { prompts, choice, kit })
+    }
+
+    fn messages(&self, family: usize, note: &Note) -> Result<Vec<Message>, PanelError> {
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
+        Ok(self.prompts[family].messages(&shots, note, &[]))
+    }
+
+    /// The first that finds an error; without one none is there, unless nobody could be read.
+    fn ask(&self, case: &Case<'_, Note>) -> Result<Judgement, PanelError> {
+        let mut last = Judgement::default();
+        for (family, purpose) in FAMILIES.into_iter().enumerate() {
+            let messages = self.messages(family, case.item)?;
+            let question = Question::new(purpose, TEMPERATURE, messages);
+            let said = self.kit.judge(case, question, &THOUGHT)?;
+            if said.flag == Some(true) {
+                return Ok(said);
+            }
+            if said.flag.is_some() {
+                last = said;
+            }
+        }
+        Ok(last)
+    }
+}
+
+impl Solve for Chains {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        Ok(Finding::alone(&self.ask(case)?))
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        self.messages(0, note)
+    }
+}
+
+/// System 1 says whether and where; the correction is System 2's where it names the same sentence, else that of a further call which is
+/// told the sentence.
+struct Knowlab {
+    chains: Chains,
+    reason: Prompt,
+    place: Prompt,
+}
+
+impl Solve for Knowlab {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let (note, kit) = (case.item, &self.chains.kit);
+        let first = self.chains.ask(case)?;
+        let mut finding = Finding::alone(&first);
+        if first.flag != Some(true) {
+            return Ok(finding);
+        }
+        let choice = Choice { drawn_from: Some(NEIGHBOURS), ..self.chains.choice };
+        let messages = self.reason.messages(&kit.exemplars.shots(note, &choice)?, note, &[]);
+        let second = kit.judge(case, Question::new("reason", TEMPERATURE, messages), &OUTPUT)?;
+        let found = match (second.sentence_id, first.sentence_id) {
+            (Some(id), Some(own)) if id == own => second.correction,
+            (_, Some(own)) => {
+                let choice = Choice { kinds: Kinds::Wrong, ..choice };
+                let shots = kit.exemplars.shots(note, &choice)?;
+                let messages = self.place.messages(&shots, note, &[("id", &own.to_string())]);
+                kit.judge(case, Question::new("place", TEMPERATURE, messages), &OUTPUT)?.correction
+            }
+            (_, None) => None,
+        };
+        // What failed leaves System 1's.
+        finding.opinion.correction = found.or(finding.opinion.correction);
+        Ok(finding)
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        self.chains.messages(0, note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::panel::scripted::Script;
+    use crate::record::NoteLine;
+    use crate::systems::SystemConfig;
+    use crate::systems::scripted::{check, note};
+
+    const NONE: &str =
+        "Reasoning: fine\nError Flag: 0\nError Sentence ID: -1\nCorrected Sentence: NA";
+    const FOUND: &str =
+        "Reasoning: no\nError Flag: 1\nError Sentence ID: 1\nCorrected Sentence: One.";
+
+    /// What comes of replies by purpose, and the purposes of the calls.
+    fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<String>) {
+        let config = SystemConfig::parse(name, &["choice=bm25"]).unwrap();
+        let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
+        let (line, calls) = check(&config, &note(), script);
+        assert!(calls.len() <= config.max_calls() as usize);
+        (line, calls.into_iter().map(|call| call.purpose).collect())
+    }
+
+    #[test]
+    fn the_next_chain_is_asked_where_the_last_found_nothing() {
+        let (line, asked) = run("knowlab-cot", |_| NONE);
+        assert_eq!((line.flag, asked.len()), (Some(false), 3));
+        let (line, asked) = run("knowlab-cot", |purpose| match purpose {
+            "intervention" => FOUND,
+            _ => NONE,
+        });
+        assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+        assert_eq!(
+            (line.correction.as_deref(), asked),
+            (Some("One."), vec!["diagnosis".into(), "intervention".into()])
+        );
+        let (line, asked) = run("knowlab-cot", |_| "hm");
+        assert_eq!((line.flag, asked.len()), (None, 3));
+    }
+
+    #[test]
+    fn the_second_systems_correction_counts_where_it_names_the_same_sentence() {
+        let corrected = |reply: fn(&str) -> &'static str| {
+            let (line, asked) = run("knowlab", reply);
+            assert_eq!((line.flag, line.sentence_id), (Some(true), Some(1)));
+            (line.correction.unwrap(), asked.last().unwrap().clone())
+        };
+        let same = corrected(|purpose| match purpose {
+            "reason" => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Two.",
+            _ => FOUND,
+        });
+        assert_eq!(same, ("Two.".into(), "reason".into()));
+        let other = corrected(|purpose| match purpose {
+            "reason" => "Error Flag: 1\nError Sentence ID: 2\nCorrected Sentence: Two.",
+            "place" => "Error Flag: 1\nError Sentence ID: 1\nCorrected Sentence: Three.",
+            _ => FOUND,
+        });
+        assert_eq!(other, ("Three.".into(), "place".into()));
+        let failed = corrected(|purpose| match purpose {
+            "reason" | "place" => "hm",
+            _ => FOUND,
+        });
+        assert_eq!(failed, ("One.".into(), "place".into()));
+        let (line, asked) = run("knowlab", |_| NONE);
+        assert_eq!((line.flag, asked.len()), (Some(false), 3));
+    }
+}

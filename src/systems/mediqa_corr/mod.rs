@@ -1,0 +1,323 @@
+//! The systems of the shared task MEDIQA-CORR 2024 (§4 of the paper of each), all on one module of exemplars: what they have in common.
+
+pub mod edinburgh;
+pub mod ikim;
+pub mod knowlab;
+pub mod prompted;
+pub mod searching;
+pub mod staged;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::case::{Case, Record, Step};
+use super::config::{self, SearchSettings, Slot};
+use super::decoding::{Decoding, Shape};
+use super::exemplars::reply::{Form, Judgement};
+use super::exemplars::vectors::no_encoder;
+use super::exemplars::{Exemplars, Opinion, Ranking};
+pub use super::medreflex::settings::Temperatures;
+use super::reading::reply::Reply;
+use super::settings::whole;
+use super::{Opening, System, Task, form};
+use crate::data::{Item, Note};
+use crate::diagnosis::Failure;
+use crate::panel::{Asked, PanelError};
+use crate::prompts::PromptSet;
+use crate::record::{
+    DetectionLine, FinishReason, ItemLine, LocalisationLine, Message, NO_SENTENCE, Parse, Source,
+    Stage,
+};
+use crate::retrieval::Rerank;
+
+/// The agent of a system with one.
+pub const AGENT: &str = "solo";
+
+/// The settings that all have, flattened into each system's. Serde cannot refuse unknown keys beside flattened ones; they are refused
+/// before it reads any (`settings::replace`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Common {
+    /// Exemplars beside a note.
+    #[serde(deserialize_with = "whole::<0, 64, _, _>")]
+    pub shots: usize,
+    /// How they are ranked.
+    pub choice: Ranking,
+    pub temperatures: Temperatures,
+    #[serde(flatten)]
+    pub decoding: Decoding,
+}
+
+/// What the settings of a system of the shared task say.
+pub trait Design: Send + Sync {
+    fn common(&self) -> &Common;
+
+    fn agents(&self) -> Vec<Slot> {
+        vec![Slot::new(AGENT, 0)]
+    }
+
+    /// Calls on a note, at most.
+    fn calls(&self) -> u32;
+
+    /// Whether what it compares is compared by vectors.
+    fn needs_vectors(&self) -> bool {
+        self.common().choice == Ranking::Embedding
+    }
+
+    fn searches(&self) -> bool {
+        false
+    }
+
+    /// # Errors
+    /// When an overridden prompt lost what is filled in; files that the settings need and that are not there.
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure>;
+}
+
+impl<D: Design> config::Settings for D {
+    fn slots(&self) -> Vec<Slot> {
+        self.agents()
+    }
+
+    fn max_calls(&self) -> u32 {
+        self.calls()
+    }
+
+    fn search(&self) -> Option<SearchSettings> {
+        self.searches().then_some(SearchSettings { rerank: Rerank::Off, labels: false })
+    }
+
+    fn build(
+        &self,
+        prompts: &PromptSet,
+        exemplars: &Arc<Exemplars>,
+    ) -> Result<Box<dyn System>, Failure> {
+        if self.needs_vectors() && exemplars.vectors.is_none() {
+            return Err(no_encoder());
+        }
+        let Common { temperatures, decoding, .. } = self.common().clone();
+        self.solver(prompts, Kit { exemplars: exemplars.clone(), decoding, temperatures })
+    }
+}
+
+/// What the systems share: their exemplars, and how their calls are bounded.
+pub struct Kit {
+    pub exemplars: Arc<Exemplars>,
+    pub decoding: Decoding,
+    pub temperatures: Temperatures,
+}
+
+/// One call of a system.
+pub struct Question {
+    /// Index into the panel's members.
+    pub member: usize,
+    pub agent: String,
+    pub purpose: &'static str,
+    pub sample: u32,
+    /// As the system's authors set it.
+    pub temperature: f32,
+    pub messages: Vec<Message>,
+}
+
+impl Question {
+    pub fn new(purpose: &'static str, temperature: f32, messages: Vec<Message>) -> Question {
+        Question { member: 0, agent: AGENT.to_owned(), purpose, sample: 0, temperature, messages }
+    }
+}
+
+/// Words that a call asks for: a span, entities, alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Words {
+    pub words: Vec<String>,
+}
+
+impl Record for Words {}
+
+impl Kit {
+    fn call(&self, case: &Case<'_, Note>, question: Question, shape: Shape) -> crate::panel::Call {
+        let step = Step { stage: Stage::Final, round: 0, purpose: question.purpose, shape };
+        let mut call = case.call(&step, question.member, question.agent, question.messages);
+        call.key.sample = question.sample;
+        call.temperature = match self.temperatures {
+            Temperatures::Paper => Some(question.temperature),
+            Temperatures::Model => None,
+        };
+        call
+    }
+
+    /// Asks for an answer on the note, in this form.
+    ///
+    /// # Errors
+    /// As [`Case::ask`].
+    pub fn judge(
+        &self,
+        case: &Case<'_, Note>,
+        question: Question,
+        form: &Form,
+    ) -> Result<Judgement, PanelError> {
+        let asked = self.judge_all(case, vec![question], form)?;
+        Ok(asked.into_iter().map(|asked| asked.value).next().unwrap_or_default())
+    }
+
+    /// Asks for several at once.
+    ///
+    /// # Errors
+    /// As [`Case::ask_all`].
+    pub fn judge_all(
+        &self,
+        case: &Case<'_, Note>,
+        questions: Vec<Question>,
+        form: &Form,
+    ) -> Result<Vec<Asked<Judgement>>, PanelError> {
+        let shape = form.shape(case.item, &self.decoding);
+        let calls = questions.into_iter().map(|question| self.call(case, question, shape.clone()));
+        let calls: Vec<_> = calls.collect();
+        case.ask_all(calls, |text, finish_reason| form.read(text, finish_reason, case.item))
+    }
+
+    /// Asks for words under a key, `most` of them at most.
+    ///
+    /// # Errors
+    /// As [`Case::ask`].
+    pub fn words(
+        &self,
+        case: &Case<'_, Note>,
+        question: Question,
+        (key, most): (&'static str, usize),
+    ) -> Result<Vec<String>, PanelError> {
+        let shape = match most {
+            1 => Shape::record(vec![(key, self.decoding.string())]),
+            _ => Shape::record(vec![(key, form::array(self.decoding.string(), 1, most))]),
+        };
+        let call = self.call(case, question, shape);
+        let asked = case.ask(call, |text, finish_reason| words(text, finish_reason, key, most))?;
+        Ok(asked.value.words)
+    }
+
+    /// Asks for one of these words.
+    ///
+    /// # Errors
+    /// As [`Case::ask`].
+    pub fn one_of(
+        &self,
+        case: &Case<'_, Note>,
+        question: Question,
+        key: &'static str,
+        choices: &[&str],
+    ) -> Result<Option<String>, PanelError> {
+        let shape = Shape::record(vec![(key, form::choice(choices))]);
+        let call = self.call(case, question, shape);
+        let asked = case.ask(call, |text, finish_reason| {
+            let (mut said, parse) = words(text, finish_reason, key, 1);
+            let first = |word: &String| {
+                word.split(|c: char| !c.is_alphanumeric())
+                    .find(|one| !one.is_empty())
+                    .map(str::to_lowercase)
+            };
+            said.words = said.words.iter().filter_map(first).collect();
+            said.words.retain(|word| choices.iter().any(|choice| choice.to_lowercase() == *word));
+            let parse = parse.if_read(!said.words.is_empty());
+            (said, parse)
+        })?;
+        Ok(asked.value.words.into_iter().next())
+    }
+}
+
+/// Reads words under a key: of an object, of a line, or of a text that is nothing but them.
+pub fn words(text: &str, finish_reason: FinishReason, key: &str, most: usize) -> (Words, Parse) {
+    let reply = Reply::read(text, finish_reason, key);
+    let found: Vec<String> = match reply.get(key) {
+        Value::Array(list) => list.iter().map(super::reading::text).collect(),
+        Value::Null if reply.text().lines().count() == 1 => vec![reply.text().to_owned()],
+        Value::Null => Vec::new(),
+        other => vec![super::reading::text(other)],
+    };
+    let around = |c: char| c.is_whitespace() || "\"“”*`.".contains(c);
+    let none = ["", "na", "n/a", "none", "null"];
+    let words = found.iter().map(|word| word.trim_matches(around).to_owned());
+    let words = words.filter(|word| !none.contains(&word.to_lowercase().as_str()));
+    let words: Vec<String> = words.take(most).collect();
+    let parse = reply.parse.if_read(!words.is_empty());
+    (Words { words }, parse)
+}
+
+/// What a system came to.
+#[derive(Clone, Debug, Default)]
+pub struct Finding {
+    pub opinion: Opinion,
+    /// Who said whether there is an error, each of them by agent.
+    pub heard: Vec<(String, Opinion)>,
+}
+
+impl From<&Judgement> for Opinion {
+    fn from(judgement: &Judgement) -> Opinion {
+        let Judgement { flag, sentence_id, correction, .. } = judgement;
+        Opinion { flag: *flag, sentence_id: *sentence_id, correction: correction.clone() }
+    }
+}
+
+impl Finding {
+    /// What one agent alone said.
+    pub fn alone(judgement: &Judgement) -> Finding {
+        let opinion = Opinion::from(judgement);
+        Finding { heard: vec![(AGENT.to_owned(), opinion.clone())], opinion }
+    }
+}
+
+/// What a system does with a note.
+pub trait Solve: Send + Sync {
+    /// # Errors
+    /// A call or a search that failed.
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError>;
+
+    /// The first prompt.
+    ///
+    /// # Errors
+    /// A text that cannot be compared with exemplars.
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError>;
+}
+
+/// A system of the shared task.
+pub struct Solver<S>(pub S);
+
+impl<S: Solve> System for Solver<S> {
+    fn answer(&self, task: &Task<'_>) -> Result<ItemLine, PanelError> {
+        let case = task.note()?;
+        let Finding { opinion, heard } = self.0.solve(&case)?;
+        let mut line = case.open();
+        let source = if heard.len() > 1 { Source::Vote } else { Source::Single };
+        let agents: Vec<String> = heard.iter().map(|(agent, _)| agent.clone()).collect();
+        let confidences = vec![None; heard.len()];
+        line.flag = opinion.flag;
+        line.detection = Some(DetectionLine {
+            source,
+            flags: heard.iter().map(|(_, one)| one.flag).collect(),
+            agents: agents.clone(),
+            confidences: confidences.clone(),
+        });
+        if opinion.flag == Some(true) {
+            line.sentence_id = opinion.sentence_id;
+            line.exact_sentence_id = opinion.sentence_id;
+            let sentence = opinion.sentence_id.and_then(|id| case.item.sentences.get(id));
+            line.sentence = sentence.cloned().unwrap_or_default();
+            line.correction = opinion.correction;
+            let said =
+                |one: &Opinion| one.sentence_id.map_or(NO_SENTENCE.to_owned(), |id| id.to_string());
+            line.localisation = Some(LocalisationLine {
+                source,
+                agents,
+                opinions: heard.iter().map(|(_, one)| said(one)).collect(),
+                sentence_ids: heard.iter().map(|(_, one)| one.sentence_id).collect(),
+                confidences,
+            });
+        }
+        line.calls = case.calls();
+        Ok(line.into())
+    }
+
+    fn opening(&self, _: &str, item: &Item) -> Option<Vec<Opening>> {
+        let messages = self.0.first(item.note()?).ok()?;
+        Some(vec![Opening { member: 0, messages }])
+    }
+}

@@ -1,0 +1,406 @@
+//! The systems that look a word up: EM_Mixers, whose finding an article must confirm, and Maven, which fills a blanked word from articles.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::{PromptError, PromptSet, fill, passages};
+use crate::record::{Message, Part, SearchKey, SearchPlace};
+use crate::retrieval::SearchRequest;
+use crate::systems::System;
+use crate::systems::case::Case;
+use crate::systems::exemplars::prompt::Prompt;
+use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Sentence};
+use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::{Choice, Kinds, Opinion, Ranking};
+use crate::systems::messages::{messages, numbered};
+
+const ANSWER: Form = Form {
+    style: Style::Json,
+    fields: &[
+        ("Error", Flag(["no", "yes"])),
+        ("Error Sentence ID", Id),
+        ("Error Sentence", Sentence),
+        ("Corrected Sentence", Correction),
+    ],
+};
+const CHECK: Form = Form {
+    style: Style::Json,
+    fields: &[("Error Flag", Flag(["no", "yes"])), ("Revised Sentence", Correction)],
+};
+/// Exemplars of the second judgement.
+const CHECK_SHOTS: usize = 4;
+/// Articles that Maven reads.
+const MAVEN_CHUNKS: usize = 4;
+/// What stands in a text for the word that was taken out.
+const BLANK: &str = "____";
+/// The place of the passages in a prompt.
+const PASSAGES: &str = "{passages}";
+
+/// Whether words are looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    #[default]
+    Corpus,
+    /// EM_Mixers' first stage stands alone; Maven's gap is filled unaided.
+    Off,
+}
+
+/// EM_Mixers'.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EmSettings {
+    pub evidence: Evidence,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// Maven's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MavenSettings {
+    pub evidence: Evidence,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for EmSettings {
+    fn default() -> EmSettings {
+        let common = Common { shots: 7, choice: Ranking::Fixed, ..Common::default() };
+        EmSettings { evidence: Evidence::Corpus, common }
+    }
+}
+
+impl Design for EmSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        match self.evidence {
+            Evidence::Corpus => 3,
+            Evidence::Off => 1,
+        }
+    }
+
+    fn searches(&self) -> bool {
+        self.evidence == Evidence::Corpus
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let Common { shots, choice, .. } = self.common;
+        Ok(Box::new(Solver(EmMixers {
+            evidence: self.evidence,
+            answer: Prompt::new(prompts, "em-mixers", Some("em-mixers"), &ANSWER)?,
+            keyword: prompts.get("mediqa_corr/em-mixers-keyword", &["sentence"])?,
+            check: Prompt::new(prompts, "em-mixers-check", Some("em-mixers"), &CHECK)?,
+            passage: passage(prompts)?,
+            choice: Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None },
+            kit,
+        })))
+    }
+}
+
+impl Design for MavenSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        2
+    }
+
+    fn searches(&self) -> bool {
+        self.evidence == Evidence::Corpus
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        Ok(Box::new(Solver(Maven {
+            evidence: self.evidence,
+            mask: prompts.get("mediqa_corr/maven-mask", &["note"])?,
+            fill: prompts.get("mediqa_corr/maven-fill", &["note", "passages"])?,
+            passage: passage(prompts)?,
+            kit,
+        })))
+    }
+}
+
+/// How a passage is quoted: without the line for a label, for none is asked for.
+fn passage(prompts: &PromptSet) -> Result<String, PromptError> {
+    let template = prompts.get("mediqa_corr/passage", &["text"])?;
+    let lines = template.lines().filter(|line| !line.contains("{label}"));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// What a search found, as a prompt quotes it.
+struct Quoted {
+    place: SearchPlace,
+    text: String,
+}
+
+/// Searches for `query`; `None` where nothing is found.
+fn look_up(
+    case: &Case<'_, Note>,
+    query: &str,
+    chunks: usize,
+    passage: &str,
+) -> Result<Option<Quoted>, PanelError> {
+    let task = case.task;
+    let place = SearchPlace { round: 0, step: 0 };
+    let key = SearchKey {
+        dataset: task.dataset.to_owned(),
+        run: task.run,
+        item: case.item.id.clone(),
+        round: place.round,
+        step: place.step,
+    };
+    let query = query.to_owned();
+    let request = SearchRequest { query, retrieve_top_k: chunks, rerank_top_k: chunks };
+    let found = task.panel.search(key, &request)?;
+    Ok((!found.shown.is_empty()).then(|| Quoted { place, text: passages(passage, &found) }))
+}
+
+/// The last of these messages with the passages in their place, which the log keeps by reference.
+fn quote(mut messages: Vec<Message>, quoted: &Quoted) -> Vec<Message> {
+    let Some(last) = messages.pop() else { return messages };
+    let text = |text: &str| (Part::Text(text.to_owned()), text.to_owned());
+    let parts = match last.content.split_once(PASSAGES) {
+        Some((before, after)) => {
+            let passages = (Part::Passages { passages: quoted.place }, quoted.text.clone());
+            vec![text(before), passages, text(after)]
+        }
+        None => vec![text(&last.content)],
+    };
+    messages.push(Message::of_parts(&last.role, parts));
+    messages
+}
+
+struct EmMixers {
+    evidence: Evidence,
+    answer: Prompt,
+    keyword: String,
+    check: Prompt,
+    passage: String,
+    choice: Choice,
+    kit: Kit,
+}
+
+impl Solve for EmMixers {
+    /// There is an error where both stages say so; its place and correction are the first's.
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let (note, kit) = (case.item, &self.kit);
+        let first = kit.judge(case, Question::new("answer", 0.0, self.first(note)?), &ANSWER)?;
+        let mut finding = Finding::alone(&first);
+        let Some(id) = first.sentence_id else { return Ok(finding) };
+        if self.evidence == Evidence::Off {
+            return Ok(finding);
+        }
+        let sentence = note.sentences[id].as_str();
+        let prompt = fill(&self.keyword, &[("sentence", sentence)]);
+        let question = Question::new("keyword", 0.0, messages("", prompt));
+        let keyword = kit.words(case, question, ("keyword", 1))?.into_iter().next();
+        let keyword = keyword.unwrap_or_else(|| longest_word(sentence));
+        let Some(quoted) = look_up(case, &keyword, 1, &self.passage)? else { return Ok(finding) };
+        let choice = Choice { shots: CHECK_SHOTS, ..self.choice };
+        let shots = kit.exemplars.shots(note, &choice)?;
+        let prompt = quote(self.check.messages(&shots, note, &[("sentence", sentence)]), &quoted);
+        let second = kit.judge(case, Question::new("check", 0.0, prompt), &CHECK)?;
+        if second.flag == Some(false) {
+            finding.opinion = Opinion { flag: Some(false), ..Opinion::default() };
+        }
+        Ok(finding)
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
+        Ok(self.answer.messages(&shots, note, &[]))
+    }
+}
+
+/// The longest word of a sentence, the first of several.
+fn longest_word(sentence: &str) -> String {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+    let longest =
+        words.fold(
+            "",
+            |best, word| {
+                if word.chars().count() > best.chars().count() { word } else { best }
+            },
+        );
+    longest.to_owned()
+}
+
+struct Maven {
+    evidence: Evidence,
+    mask: String,
+    fill: String,
+    passage: String,
+    kit: Kit,
+}
+
+impl Solve for Maven {
+    /// Another word than the note's is an error; none found is no opinion.
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let note = case.item;
+        let question = Question::new("mask", 0.0, self.first(note)?);
+        let entity = self.kit.words(case, question, ("entity", 1))?.into_iter().next();
+        let holds = |entity: &String| {
+            let mut sentences = note.sentences.iter();
+            sentences.rposition(|sentence| sentence.contains(entity.as_str()))
+        };
+        let Some((entity, id)) = entity.and_then(|entity| holds(&entity).map(|id| (entity, id)))
+        else {
+            return Ok(Finding::default());
+        };
+        let mut masked = note.clone();
+        for sentence in &mut masked.sentences {
+            *sentence = sentence.replace(&entity, BLANK);
+        }
+        let query = masked.sentences.join(" ").replace(BLANK, " ");
+        let mut prompt = messages("", fill(&self.fill, &[("note", &numbered(&masked))]));
+        let quoted = match self.evidence {
+            Evidence::Corpus => look_up(case, &query, MAVEN_CHUNKS, &self.passage)?,
+            Evidence::Off => None,
+        };
+        if let Some(quoted) = quoted {
+            prompt = quote(prompt, &quoted);
+        } else if let Some(last) = prompt.last_mut() {
+            *last = Message::new("user", last.content.replace(PASSAGES, ""));
+        }
+        let question = Question::new("fill", 0.0, prompt);
+        let filled = self.kit.words(case, question, ("entity", 1))?.into_iter().next();
+        let opinion = match filled {
+            None => Opinion::default(),
+            Some(word) if word.to_lowercase() == entity.to_lowercase() => {
+                Opinion { flag: Some(false), ..Opinion::default() }
+            }
+            Some(word) => Opinion {
+                flag: Some(true),
+                sentence_id: Some(id),
+                correction: Some(note.sentences[id].replace(&entity, &word)),
+            },
+        };
+        Ok(Finding { heard: vec![(super::AGENT.to_owned(), opinion.clone())], opinion })
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        Ok(messages("", fill(&self.mask, &[("note", &numbered(note))])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::panel::scripted::{Script, panel};
+    use crate::record::{CallLine, ItemLine, NoteLine, Passage};
+    use crate::retrieval::{Retrieve, SearchResult, Searched};
+    use crate::systems::scripted::{exemplars, note};
+    use crate::systems::{SystemConfig, Task};
+
+    /// Finds one passage for everything that has a letter e, else nothing.
+    #[derive(Default)]
+    struct Library(Searched);
+
+    impl Retrieve for Library {
+        fn searched(&self) -> &Searched {
+            &self.0
+        }
+
+        fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
+            let passage = Passage {
+                chunk: "a/1#0".into(),
+                source: "a".into(),
+                title: "Asthma".into(),
+                paragraph: 0,
+                score: 1.0,
+                sha256: String::new(),
+                text: Some("Beta agonists open the airways.".into()),
+                url: None,
+                date: None,
+                licence: None,
+            };
+            let shown = if request.query.contains('e') { vec![passage] } else { Vec::new() };
+            Ok(SearchResult { shown, ..SearchResult::default() })
+        }
+    }
+
+    fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
+        let config = SystemConfig::named(name).unwrap();
+        let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
+        let (mut panel, calls) = panel(&["solo".to_owned()], script);
+        panel.retriever = Some(Arc::new(Library::default()));
+        let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+        let item = note().into();
+        let line = system.answer(&Task { panel: &panel, dataset: "d", item: &item, run: 1 });
+        let ItemLine::Note(line) = line.unwrap() else { panic!() };
+        let calls: Vec<CallLine> = calls.try_iter().collect();
+        assert!(calls.len() <= config.max_calls() as usize && line.calls as usize == calls.len());
+        (line, calls)
+    }
+
+    const FOUND: &str = r#"{"Error": "yes", "Error Sentence ID": 1, "Error Sentence": "x", "Corrected Sentence": "Beta agonists were given for the attack."}"#;
+
+    #[test]
+    fn an_article_must_confirm_the_finding() {
+        let (line, calls) = run("em-mixers", |purpose| match purpose {
+            "answer" => FOUND,
+            "keyword" => r#"{"keyword": "Beta blockers"}"#,
+            _ => r#"{"Error Flag": "yes", "Revised Sentence": "Other."}"#,
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 3));
+        assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+        let last = calls[2].messages.last().unwrap();
+        assert!(last.content.contains("Beta agonists open the airways.") && !last.parts.is_empty());
+        let (line, _) = run("em-mixers", |purpose| match purpose {
+            "answer" => FOUND,
+            "keyword" => "hm\nhm",
+            _ => r#"{"Error Flag": "no", "Revised Sentence": "NA"}"#,
+        });
+        assert_eq!((line.flag, line.sentence_id, line.correction), (Some(false), None, None));
+    }
+
+    #[test]
+    fn without_an_article_the_first_stage_stands() {
+        let (line, calls) = run("em-mixers", |purpose| match purpose {
+            "answer" => FOUND,
+            _ => r#"{"keyword": "hyponym"}"#,
+        });
+        assert_eq!((line.flag, calls.len()), (Some(true), 2));
+        let none = r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#;
+        fn none_reply(_: &str) -> &'static str {
+            r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#
+        }
+        let (line, calls) = run("em-mixers", none_reply);
+        assert_eq!((line.flag, calls.len(), calls[0].text.as_str()), (Some(false), 1, none));
+        // The same exemplars for every note, four with an error and three without, or as many as there are.
+        assert!(calls[0].messages.iter().any(|one| one.content.contains("Patient 2")));
+        assert_eq!(longest_word("Give beta-blockers at once."), "beta-blockers");
+    }
+
+    #[test]
+    fn another_word_in_the_blank_is_an_error() {
+        let (line, calls) = run("maven", |purpose| match purpose {
+            "mask" => r#"{"entity": "Beta blockers"}"#,
+            _ => r#"{"entity": "Beta agonists"}"#,
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+        let prompt = &calls[1].messages[0].content;
+        assert!(
+            prompt.contains("1 ____ were given") && prompt.contains("open the airways"),
+            "{prompt}"
+        );
+        let (line, _) = run("maven", |purpose| match purpose {
+            "mask" => r#"{"entity": "Beta blockers"}"#,
+            _ => "BETA BLOCKERS.",
+        });
+        assert_eq!(line.flag, Some(false));
+        let (line, calls) = run("maven", |_| r#"{"entity": "malaria"}"#);
+        assert_eq!((line.flag, calls.len()), (None, 1));
+    }
+}

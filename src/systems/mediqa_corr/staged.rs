@@ -1,0 +1,326 @@
+//! The systems of several stages: HSE NLP (entities, then experts) and WangLab (detect, locate, correct).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Design, Finding, Kit, Question, Solve, Solver};
+use crate::data::Note;
+use crate::diagnosis::Failure;
+use crate::panel::PanelError;
+use crate::prompts::{PromptSet, fill};
+use crate::record::Message;
+use crate::systems::System;
+use crate::systems::case::Case;
+use crate::systems::exemplars::prompt::Prompt;
+use crate::systems::exemplars::reply::Field::{Correction, Flag, Id, Reason};
+use crate::systems::exemplars::reply::{Form, Style};
+use crate::systems::exemplars::{Choice, Expert, Kinds, Opinion, Ranking};
+use crate::systems::messages::{messages, numbered};
+
+const ANSWER: Form = Form {
+    style: Style::Json,
+    fields: &[
+        ("reasoning", Reason),
+        ("error", Flag(["no", "yes"])),
+        ("sentence_id", Id),
+        ("corrected_sentence", Correction),
+    ],
+};
+const DETECTION: Form =
+    Form { style: Style::Json, fields: &[("reasoning", Reason), ("error", Flag(["no", "yes"]))] };
+const PLACE: Form =
+    Form { style: Style::Json, fields: &[("reasoning", Reason), ("sentence_id", Id)] };
+const SENTENCE: Form = Form { style: Style::Json, fields: &[("corrected_sentence", Correction)] };
+/// Entities of a note at most.
+const ENTITIES: usize = 12;
+
+/// What is made of earlier runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ensemble {
+    /// They are experts, each with how far it is to be trusted.
+    Trust,
+    /// There is an error only where all of them found one.
+    And,
+}
+
+/// HSE NLP's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HseSettings {
+    pub ensemble: Ensemble,
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+/// WangLab's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WangLabSettings {
+    #[serde(flatten)]
+    pub common: Common,
+}
+
+impl Default for HseSettings {
+    fn default() -> HseSettings {
+        let common = Common { shots: 4, ..Common::default() };
+        HseSettings { ensemble: Ensemble::Trust, common }
+    }
+}
+
+impl Default for WangLabSettings {
+    fn default() -> WangLabSettings {
+        WangLabSettings { common: Common { shots: 4, choice: Ranking::Tfidf, ..Common::default() } }
+    }
+}
+
+impl Design for HseSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        2
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let get =
+            |name: &str, must: &[&str]| prompts.get(&format!("mediqa_corr/hse-nlp-{name}"), must);
+        let experts = match self.ensemble {
+            Ensemble::Trust => get("experts", &["opinions"])?,
+            Ensemble::And => get("agreement", &["opinions"])?,
+        };
+        Ok(Box::new(Solver(Hse {
+            entities: get("entities", &["note"])?,
+            experts,
+            expert: get("expert", &["opinion"])?,
+            answer: Prompt::new(prompts, "hse-nlp", Some("hse-nlp"), &ANSWER)?,
+            choice: balanced(&self.common),
+            kit,
+        })))
+    }
+}
+
+impl Design for WangLabSettings {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn calls(&self) -> u32 {
+        3
+    }
+
+    fn solver(&self, prompts: &PromptSet, kit: Kit) -> Result<Box<dyn System>, Failure> {
+        let prompt = |name: &str, form| {
+            Prompt::new(prompts, &format!("wanglab-{name}"), Some("wanglab"), form)
+        };
+        Ok(Box::new(Solver(WangLab {
+            detect: prompt("detect", &DETECTION)?,
+            locate: prompt("locate", &PLACE)?,
+            correct: prompt("correct", &SENTENCE)?,
+            choice: balanced(&self.common),
+            kit,
+        })))
+    }
+}
+
+fn balanced(common: &Common) -> Choice {
+    let Common { shots, choice, .. } = *common;
+    Choice { ranking: choice, shots, kinds: Kinds::Balanced, drawn_from: None }
+}
+
+struct Hse {
+    entities: String,
+    experts: String,
+    expert: String,
+    answer: Prompt,
+    choice: Choice,
+    kit: Kit,
+}
+
+impl Hse {
+    /// What the experts say of a note; nothing where there are none.
+    fn opinions(&self, note: &Note) -> String {
+        let lines =
+            (1..).zip(&self.kit.exemplars.experts).map(|(number, expert): (u32, &Expert)| {
+                let opinion = match expert.opinions.get(&note.id) {
+                    Some(Opinion { flag: Some(false), .. }) => "no error".to_owned(),
+                    Some(Opinion { flag: Some(true), sentence_id, correction }) => {
+                        let place = sentence_id.map_or("an error".to_owned(), |id| {
+                            format!("an error in sentence {id}")
+                        });
+                        match correction {
+                            Some(correction) => format!("{place}, which should be: {correction}"),
+                            None => place,
+                        }
+                    }
+                    _ => "no opinion".to_owned(),
+                };
+                let trust = expert.trust.as_deref().unwrap_or("not measured");
+                let values = [
+                    ("number", number.to_string()),
+                    ("trust", trust.to_owned()),
+                    ("opinion", opinion),
+                ];
+                fill(&self.expert, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
+            });
+        let lines: Vec<String> = lines.collect();
+        match lines.is_empty() {
+            true => String::new(),
+            false => fill(&self.experts, &[("opinions", &lines.join("\n"))]),
+        }
+    }
+}
+
+impl Solve for Hse {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let note = case.item;
+        let question = Question::new("entities", 0.0, self.first(note)?);
+        let entities = self.kit.words(case, question, ("entities", ENTITIES))?.join(", ");
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
+        let opinions = self.opinions(note);
+        let more = [("entities", entities.as_str()), ("experts", &opinions)];
+        let messages = self.answer.messages(&shots, note, &more);
+        let said = self.kit.judge(case, Question::new("answer", 0.0, messages), &ANSWER)?;
+        Ok(Finding::alone(&said))
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        Ok(messages("", fill(&self.entities, &[("note", &numbered(note))])))
+    }
+}
+
+struct WangLab {
+    detect: Prompt,
+    locate: Prompt,
+    correct: Prompt,
+    choice: Choice,
+    kit: Kit,
+}
+
+impl Solve for WangLab {
+    fn solve(&self, case: &Case<'_, Note>) -> Result<Finding, PanelError> {
+        let (note, kit) = (case.item, &self.kit);
+        let detected =
+            kit.judge(case, Question::new("detection", 0.0, self.first(note)?), &DETECTION)?;
+        let mut finding = Finding::alone(&detected);
+        if detected.flag != Some(true) {
+            return Ok(finding);
+        }
+        let choice = Choice { kinds: Kinds::Wrong, ..self.choice };
+        let shots = kit.exemplars.shots(note, &choice)?;
+        let messages = self.locate.messages(&shots, note, &[]);
+        let located = kit.judge(case, Question::new("localisation", 0.0, messages), &PLACE)?;
+        let opinion = &mut finding.heard[0].1;
+        opinion.sentence_id = located.sentence_id;
+        if let Some(id) = located.sentence_id {
+            let (number, sentence) = (id.to_string(), note.sentences[id].as_str());
+            let more = [("id", number.as_str()), ("sentence", sentence)];
+            let messages = self.correct.messages(&shots, note, &more);
+            let question = Question::new("correction", 0.0, messages);
+            opinion.correction = kit.judge(case, question, &SENTENCE)?.correction;
+        }
+        finding.opinion = opinion.clone();
+        Ok(finding)
+    }
+
+    fn first(&self, note: &Note) -> Result<Vec<Message>, PanelError> {
+        let shots = self.kit.exemplars.shots(note, &self.choice)?;
+        Ok(self.detect.messages(&shots, note, &[]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::panel::scripted::Script;
+    use crate::record::{CallLine, NoteLine};
+    use crate::systems::SystemConfig;
+    use crate::systems::exemplars::Exemplars;
+    use crate::systems::mediqa_corr::Temperatures;
+    use crate::systems::scripted::{check, note};
+
+    fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
+        let config = SystemConfig::named(name).unwrap();
+        check(&config, &note(), Script::new(move |key, _| reply(&key.purpose).to_owned()))
+    }
+
+    #[test]
+    fn entities_are_asked_first_and_shown() {
+        let (line, calls) = run("hse-nlp", |purpose| match purpose {
+            "entities" => r#"{"entities": ["beta blockers", "wheezing"]}"#,
+            _ => {
+                r#"{"reasoning": "r", "error": "yes", "sentence_id": 1, "corrected_sentence": "Better."}"#
+            }
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+        let prompt = &calls[1].messages.last().unwrap().content;
+        assert!(
+            prompt.contains("beta blockers, wheezing") && !prompt.contains("Expert 1"),
+            "{prompt}"
+        );
+    }
+
+    #[test]
+    fn earlier_runs_are_experts_with_their_trust() {
+        let expert = |trust: Option<&str>, flag, sentence_id| Expert {
+            trust: trust.map(str::to_owned),
+            opinions: BTreeMap::from([(
+                "ms-1".to_owned(),
+                Opinion {
+                    flag,
+                    sentence_id,
+                    correction: sentence_id.map(|_| "Better.".to_owned()),
+                },
+            )]),
+        };
+        let experts = vec![
+            expert(Some("0.61"), Some(true), Some(1)),
+            expert(None, Some(false), None),
+            expert(Some("0.5"), None, None),
+        ];
+        let exemplars = Arc::new(Exemplars { experts, ..Exemplars::default() });
+        let kit =
+            Kit { exemplars, decoding: Default::default(), temperatures: Temperatures::Paper };
+        let prompts = PromptSet::embedded();
+        let get = |name: &str| prompts.get(&format!("mediqa_corr/hse-nlp-{name}"), &[]).unwrap();
+        let hse = Hse {
+            entities: get("entities"),
+            experts: get("experts"),
+            expert: get("expert"),
+            answer: Prompt::new(&prompts, "hse-nlp", Some("hse-nlp"), &ANSWER).unwrap(),
+            choice: balanced(&HseSettings::default().common),
+            kit,
+        };
+        let said = hse.opinions(&note());
+        for part in [
+            "an error in sentence 1, which should be: Better.",
+            "0.61",
+            "not measured",
+            "no error",
+            "no opinion",
+        ] {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+    }
+
+    #[test]
+    fn three_stages_end_where_nothing_is_found() {
+        let (line, calls) = run("wanglab", |purpose| match purpose {
+            "detection" => r#"{"reasoning": "r", "error": "yes"}"#,
+            "localisation" => r#"{"reasoning": "r", "sentence_id": 1}"#,
+            _ => r#"{"corrected_sentence": "Beta agonists were given for the attack."}"#,
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 3));
+        assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+        let (line, calls) = run("wanglab", |_| r#"{"reasoning": "r", "error": "no"}"#);
+        assert_eq!((line.flag, calls.len()), (Some(false), 1));
+        let (line, calls) = run("wanglab", |purpose| match purpose {
+            "detection" => r#"{"reasoning": "r", "error": "yes"}"#,
+            _ => "somewhere",
+        });
+        assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), None, 2));
+    }
+}
