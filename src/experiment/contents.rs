@@ -101,7 +101,7 @@ impl Contents {
             search.map_or(String::new(), |search| passages(template, search))
         };
         for message in &mut call.messages {
-            message.fill_in(&text);
+            message.fill_in(text);
         }
         call
     }
