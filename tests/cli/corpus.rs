@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::binary::Scratch;
 
 const DESCRIPTION: &str = "name = \"own\"\n[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
-const ROWS: &str = "{\"id\": \"a\", \"title\": \"Eclampsia\", \"text\": \"Magnesium is the first choice in eclampsia.\", \"date\": \"2021-05-03\"}\n{\"id\": \"b\", \"title\": \"Asthma\", \"text\": \"Salbutamol by inhaler, then steroids.\"}\n";
+const ROWS: &str = "{\"id\": \"a\", \"title\": \"Eclampsia\", \"text\": \"Magnesium is the first choice in eclampsia.\", \"date\": \"2021-05-03\"}\n{\"id\": \"b\", \"title\": \"Asthma\", \"text\": \"Salbutamol by inhaler, then steroids.\"}\n{\"id\": \"c\", \"text\": \"Rest and fluids.\"}\n{\"id\": \"d\", \"text\": \"No treatment.\"}\n";
 
 /// With a tiny encoder beside the rows.
 fn scratch() -> Scratch {
@@ -26,7 +26,7 @@ fn a_corpus_is_built_shown_searched_and_checked() {
     let scratch = scratch();
     let dry = scratch.wardround(format!("{BUILD} --dry-run"));
     assert!(
-        dry.code == Some(0) && dry.stdout.contains("2 chunks") && dry.stdout.contains("tokens"),
+        dry.code == Some(0) && dry.stdout.contains("4 chunks") && dry.stdout.contains("tokens"),
         "{dry:#?}"
     );
     assert!(!scratch.path("out").exists());
@@ -46,7 +46,7 @@ fn a_corpus_is_built_shown_searched_and_checked() {
     };
     let plain = search("");
     assert_eq!(plain["corpus"][0], *id);
-    assert_eq!(plain["shown"].as_array().unwrap().len(), 2);
+    assert_eq!(plain["shown"].as_array().unwrap().len(), 4);
     assert_eq!(search("--hybrid")["shown"][0]["chunk"], "ward/a#0");
     let newer = search("--newer-than 2020-01-01");
     assert_eq!(

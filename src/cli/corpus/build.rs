@@ -17,7 +17,6 @@ use crate::corpus::import::{ImportOptions, import};
 use crate::corpus::{Corpus, Description};
 use crate::encoder::{Encoder, EncoderOptions};
 use crate::ops::vectors::VectorType;
-use crate::tokenizer::Tokenizer;
 
 #[derive(Debug, Args)]
 pub struct Build {
@@ -129,11 +128,12 @@ impl Build {
             ))?;
         }
         let sampled: usize = estimate.sample.iter().map(|text| text.chars().count()).sum();
-        let tokenizer = Tokenizer::load(&options.encoder.join("tokenizer.json"));
+        let tokenizer = tokenizers::Tokenizer::from_file(options.encoder.join("tokenizer.json"));
         if let (Ok(tokenizer), true) = (tokenizer, sampled > 0) {
-            let counts =
-                estimate.sample.iter().map(|text| tokenizer.encode(text).map(|ids| ids.len()));
-            let tokens: usize = counts.sum::<Result<_, _>>()?;
+            let count = |text: &String| {
+                tokenizer.encode_fast(text.as_str(), false).map_or(0, |found| found.len())
+            };
+            let tokens: usize = estimate.sample.iter().map(count).sum();
             let millions = estimate.characters as f64 / sampled as f64 * tokens as f64 / 1e6;
             console::say(format!(
                 "{millions:.1} million tokens, by {} chunks",
