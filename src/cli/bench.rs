@@ -1,5 +1,6 @@
 //! `bench`: how fast a model or a panel is on this machine, and how far that is from what the machine could do.
 
+mod embed;
 mod model;
 mod panel;
 mod search;
@@ -19,6 +20,8 @@ pub struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Measure an encoder of BERT-base's sizes: texts per second
+    Embed(Box<embed::EmbedBench>),
     /// Measure a panel end to end: MED-MAD over questions
     Panel(Box<panel::PanelBench>),
     /// Measure exact search over random vectors
@@ -28,6 +31,7 @@ enum Verb {
 impl Bench {
     pub fn run(self) -> Result<(), Failure> {
         match self.verb {
+            Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
             Some(Verb::Search(search)) => search.run(),
             None => self.model.run(),

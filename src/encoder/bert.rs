@@ -37,6 +37,7 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
         let steps = steps(texts, B::MACHINE);
         let Some(largest) = steps.largest() else { return Ok(Vec::new()) };
         let config = &self.bert.config;
+        check_segments(texts, config.type_vocab_size)?;
         let width = config.hidden_size;
         let mut scratch = BertScratch::new(&self.ops, config, largest.rows, largest.pages)?;
         let mut taken = Vec::with_capacity(texts.len());
@@ -55,6 +56,18 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
             }
         }
         Ok(taken)
+    }
+}
+
+/// A tokenizer may number more segments than the model has embeddings for.
+fn check_segments(texts: &[Sequence], segments: usize) -> Result<(), EncoderError> {
+    let is_beyond = |text: &&Sequence| text.segments.iter().any(|&one| one as usize >= segments);
+    match texts.iter().find(is_beyond) {
+        None => Ok(()),
+        Some(text) => Err(EncoderError::Text {
+            length: text.tokens.len(),
+            problem: format!("the model has {segments} segments, and the tokenizer names more"),
+        }),
     }
 }
 

@@ -9,6 +9,8 @@ use crate::hub::{Card, EncoderCard};
 
 /// The user's own `[encoder]` table.
 pub(super) const OWN: &str = "encoder.toml";
+/// No text is longer, whatever a damaged file says.
+const MOST_TOKENS: usize = 1 << 17;
 const MODULES: &str = "modules.json";
 
 /// A model's folder and how it is used.
@@ -106,7 +108,7 @@ impl Form {
 
     /// Where texts of at most `limit` tokens are cut, with room for `positions`.
     pub(super) fn cut_at(limit: usize, asked: Option<usize>, positions: usize) -> usize {
-        limit.min(asked.unwrap_or(limit)).min(positions)
+        limit.min(asked.unwrap_or(limit)).min(positions).min(MOST_TOKENS)
     }
 }
 

@@ -29,7 +29,7 @@ use dense::Linear;
 use folder::{CONFIG, Folder};
 use form::{Form, document_text, query_text};
 use identity::Particulars;
-use network::{Described, Network};
+use network::{Described, Network, Place};
 use tokens::{Sequence, Tokens};
 use vector::{finish, pool};
 
@@ -83,7 +83,7 @@ impl Encoder {
         };
         let EncoderCard { query_tokens, document_tokens, .. } = form.card;
         let document_limits = tokens(&form.folder, &described, document_tokens)?;
-        let run_on = (precision, &options.device);
+        let place = Place { precision, device: &options.device };
         let other = form.card.query_folder.as_ref().map(|name| form.folder.subfolder(name));
         let queries = match &other {
             Some(folder) => {
@@ -94,7 +94,7 @@ impl Encoder {
                         format!("makes vectors of {} numbers, not {width}", described.width());
                     return Err(folder.wrong(CONFIG, problem));
                 }
-                let network = described.load(folder, output, tokens.max_tokens(), run_on)?;
+                let network = described.load(folder, output, tokens.max_tokens(), &place)?;
                 Reader { network: Some(network), tokens }
             }
             None => {
@@ -102,7 +102,7 @@ impl Encoder {
             }
         };
         let longest = document_limits.max_tokens().max(queries.tokens.max_tokens());
-        let network = described.load(&form.folder, output, longest, run_on)?;
+        let network = described.load(&form.folder, output, longest, &place)?;
         let documents = Reader { network: Some(network), tokens: document_limits };
         let particulars = Particulars {
             card: options.card,

@@ -23,6 +23,12 @@ pub(super) trait Network: Send + Sync {
     fn run(&self, texts: &[Sequence], take: &Take<'_>) -> Result<Vec<Vec<f64>>, EncoderError>;
 }
 
+/// Where a model runs, and how its weights are kept there.
+pub(super) struct Place<'a> {
+    pub(super) precision: Precision,
+    pub(super) device: &'a Device,
+}
+
 /// A model's files, described.
 pub(super) enum Described {
     Bert(crate::model::BertConfig),
@@ -104,8 +110,9 @@ impl Described {
         folder: &Folder,
         output: EncoderOutput,
         limit: usize,
-        (precision, device): (Precision, &Device),
+        place: &Place<'_>,
     ) -> Result<Box<dyn Network>, EncoderError> {
+        let Place { precision, device } = *place;
         let Device::Cpu(ops) = device else {
             return Err(EncoderError::Device { device: device.describe() });
         };

@@ -4,7 +4,7 @@ use super::bert::Classifier;
 use super::folder::{Folder, TOKENIZER};
 use super::form::{Form, document_text, query_text};
 use super::identity::{EncoderIdentity, Particulars};
-use super::network::{Described, Network};
+use super::network::{Described, Network, Place};
 use super::tokens::{Sequence, Tokens};
 use super::vector::pool;
 use super::{EncoderError, EncoderOptions, Pair};
@@ -52,7 +52,8 @@ impl Reranker {
             },
         };
         let precision = described.precision(folder, options)?;
-        let network = described.load(folder, output, limit, (precision, &options.device))?;
+        let network =
+            described.load(folder, output, limit, &Place { precision, device: &options.device })?;
         let particulars = Particulars {
             card: options.card,
             dims: 1,

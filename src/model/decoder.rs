@@ -93,6 +93,12 @@ impl<B: Backend> Scratch<B> {
     }
 }
 
+/// Where a step's keys and values go.
+struct Kept<'a, B: Backend> {
+    pages: &'a mut B::Pages,
+    places: Places,
+}
+
 /// Where a layer's keys and values lie in the pages.
 #[derive(Clone, Copy)]
 enum Places {
@@ -186,7 +192,7 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) {
-        self.run(ops, (rows, logit_rows), (pages, Places::Own), scratch, true);
+        self.run(ops, rows, logit_rows, Kept { pages, places: Places::Own }, scratch, true);
     }
 
     /// The states of the rows `chosen` after the last norm, `[chosen, hidden]`, of a step of whole texts whose keys and
@@ -202,7 +208,7 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
-        self.run(ops, (rows, chosen), (pages, Places::Shared), scratch, false);
+        self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, false);
         ops.read(&scratch.activations.normed, chosen.len())
     }
 
@@ -218,7 +224,7 @@ impl<B: Backend> Decoder<B> {
         pages: &mut B::Pages,
         scratch: &mut Scratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
-        self.run(ops, (rows, chosen), (pages, Places::Shared), scratch, true);
+        self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, true);
         ops.read(&scratch.logits, chosen.len())
     }
 
@@ -226,14 +232,16 @@ impl<B: Backend> Decoder<B> {
     fn run(
         &self,
         ops: &B,
-        (rows, chosen): (Rows<'_>, &[usize]),
-        (pages, places): (&mut B::Pages, Places),
+        rows: Rows<'_>,
+        chosen: &[usize],
+        kept: Kept<'_, B>,
         scratch: &mut Scratch<B>,
         wants_logits: bool,
     ) {
         let Scratch { stage, activations, logits } = scratch;
         ops.compute(rows, chosen, stage, |step| {
-            self.compute(ops, step, (&mut *pages, places), activations);
+            let kept = Kept { pages: &mut *kept.pages, places: kept.places };
+            self.compute(ops, step, kept, activations);
             let Activations { residual, normed, .. } = activations;
             let epsilon = self.config.rms_norm_eps;
             ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
@@ -249,9 +257,10 @@ impl<B: Backend> Decoder<B> {
         &self,
         ops: &B,
         step: B::Step<'_>,
-        (pages, places): (&mut B::Pages, Places),
+        kept: Kept<'_, B>,
         activations: &mut Activations<B>,
     ) {
+        let Kept { pages, places } = kept;
         let epsilon = self.config.rms_norm_eps;
         let Activations { residual, normed, .. } = activations;
         ops.embed(&self.embedding, step, self.embedding_scale, residual);

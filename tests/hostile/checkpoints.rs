@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use wardround::chat::ChatTemplate;
-use wardround::encoder::Encoder;
+use wardround::encoder::{Document, Encoder, EncoderOptions, Pair, Reranker};
 use wardround::hub::CheckpointFiles;
 use wardround::model::{Config, Family};
 use wardround::ops::checkpoint::Checkpoint;
+use wardround::ops::{Cpu, Device};
 use wardround::panel::generation::Generation;
 use wardround::record::Message;
 use wardround::scorers::Bleurt;
@@ -145,6 +146,42 @@ fn encoders() {
             }
         });
     }
+}
+
+/// What retrieval takes beside sentence-transformers' folders.
+#[test]
+fn encoders_and_rerankers_with_a_table_of_their_own() {
+    let device = Device::Cpu(Cpu::new(2).unwrap());
+    let options = |folder: &Path| EncoderOptions::new(folder, device.clone());
+    let embed = |folder: &Path| {
+        if let Ok(encoder) = Encoder::open(&options(folder)) {
+            let document = Document { title: "Croup", text: "A barking cough." };
+            let _ = encoder.embed_documents(&[document]);
+            let _ = encoder.embed_queries(&["croup", ""]);
+        }
+    };
+    let files = ["config.json", "modules.json", "2_Dense/config.json", "2_Dense/model.safetensors"];
+    folder_withstands(&goldens().join("retrieval/tiny-gemma"), &files, embed);
+    let table = |output: &str| {
+        format!(
+            "output = \"{output}\"\nquery = \"{{query}}\"\ndocument = \"T: {{title}}\\n{{text}}\"\n\
+             query_tokens = 64\ndocument_tokens = 64\nwidths = [4, 8]\nuntitled = \"{{text}}\""
+        )
+    };
+    let with_table = |name: &str, output: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&goldens().join("retrieval").join(name), folder.path());
+        std::fs::write(folder.path().join("encoder.toml"), table(output)).unwrap();
+        folder
+    };
+    let encoder = with_table("tiny-qwen3", "last-token");
+    folder_withstands(encoder.path(), &["encoder.toml", "config.json"], embed);
+    let reranker = with_table("tiny-cross", "one-logit");
+    folder_withstands(reranker.path(), &["encoder.toml", "config.json"], |folder| {
+        if let Ok(reranker) = Reranker::open(&options(folder)) {
+            let _ = reranker.score(&[Pair { query: "croup", title: "", text: "A barking cough." }]);
+        }
+    });
 }
 
 #[test]

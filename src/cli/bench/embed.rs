@@ -1,0 +1,80 @@
+//! `bench embed`: texts a second of an encoder of BERT-base's sizes.
+
+use clap::Args;
+
+use crate::bench::embed::{BERT_BASE, EmbedMeasurement, EmbedReport, EmbedWorkload, time};
+use crate::bench::environment::Environment;
+use crate::bench::output::OutputFormat;
+use crate::cli::exit::Failure;
+use crate::cli::options::{ComputeFlags, QuietFlag};
+use crate::console;
+use crate::encoder::EncoderError;
+use crate::experiment::run;
+use crate::model::WantedType;
+use crate::ops::{Device, Precision, StoredType};
+
+#[derive(Debug, Args)]
+pub struct EmbedBench {
+    /// Lengths of texts to measure, in tokens
+    #[arg(long, value_delimiter = ',', default_value = "200", value_name = "T,T", value_parser = clap::value_parser!(u16).range(1..=512))]
+    tokens: Vec<u16>,
+    /// Texts per repetition
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    texts: u16,
+    /// Repetitions of each test, after a warm-up
+    #[arg(short, long, default_value_t = 5, value_name = "R", value_parser = clap::value_parser!(u16).range(1..))]
+    repetitions: u16,
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
+    format: OutputFormat,
+    #[command(flatten)]
+    compute: ComputeFlags,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+impl EmbedBench {
+    pub fn run(self) -> Result<(), Failure> {
+        let device = self.compute.one_device()?;
+        let Device::Cpu(cpu) = &device else {
+            return Err(EncoderError::Device { device: device.describe() }.into());
+        };
+        let wanted = self.compute.weights();
+        let stored = match wanted.dtype {
+            WantedType::Auto => StoredType::F32,
+            WantedType::Exactly(stored) => stored,
+        };
+        let precision = Precision { stored, quantisation: wanted.quantisation };
+        let mut timed = Vec::new();
+        for &tokens in &self.tokens {
+            let workload = EmbedWorkload {
+                tokens: usize::from(tokens),
+                texts: usize::from(self.texts),
+                repetitions: usize::from(self.repetitions),
+            };
+            self.note(&format!("{} texts of {tokens} tokens", self.texts));
+            timed.push((workload, time(cpu, &BERT_BASE, precision, workload)?));
+        }
+        self.note("measuring the machine's limits");
+        let environment = Environment::measure(run::host(), &device)?;
+        let rate = environment.limits.matrix_rate(precision);
+        let results = timed.iter().filter_map(|(workload, durations)| {
+            EmbedMeasurement::new(&BERT_BASE, *workload, durations, rate)
+        });
+        let report = EmbedReport {
+            results: results.collect(),
+            model: "BERT-base",
+            dtype: stored.to_string(),
+            quantisation: wanted.quantisation.to_string(),
+            environment,
+        };
+        let text = self.format.write(&report, "results", || report.markdown())?;
+        Ok(console::say(text.trim_end())?)
+    }
+
+    fn note(&self, line: &str) {
+        if !self.progress.quiet {
+            console::note(line);
+        }
+    }
+}
