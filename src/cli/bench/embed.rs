@@ -44,7 +44,7 @@ impl EmbedBench {
             WantedType::Auto => StoredType::F32,
             WantedType::Exactly(stored) => stored,
         };
-        let precision = Precision { stored, quantisation: wanted.quantisation };
+        let precision = Precision { quantisation: wanted.quantisation, ..Precision::from(stored) };
         let mut timed = Vec::new();
         for &tokens in &self.tokens {
             let workload = EmbedWorkload {
