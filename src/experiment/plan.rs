@@ -2,12 +2,15 @@
 
 mod corpus;
 
+mod host;
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::corpus::CorpusPlan;
+pub use self::host::{EnginePlan, HostPlan};
 use super::difference::{self, FieldDifference};
 use super::error::RunError;
 use super::exemplars::ExemplarPlan;
@@ -122,32 +125,6 @@ pub struct MemberPlan {
     pub eos_ids: Vec<u32>,
     /// Tokens that a sequence may hold.
     pub context: usize,
-}
-
-/// What the engines were told; none of it changes a byte of the answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EnginePlan {
-    pub device: String,
-    /// The compute capability, resp. the CPU's instruction set: equal kinds give equal bytes.
-    pub device_kind: String,
-    pub threads: usize,
-    pub max_batch: usize,
-    /// Tokens that a sequence may draft a step; plans from before there were drafts do not say.
-    #[serde(default)]
-    pub draft: usize,
-    pub max_in_flight: usize,
-}
-
-/// Where it ran; not compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostPlan {
-    pub name: String,
-    pub system: String,
-    pub cpu: String,
-    pub cores: usize,
-    pub memory_bytes: u64,
 }
 
 /// How a member is to be asked.

@@ -79,7 +79,7 @@ impl Exemplars {
             drawn.into_iter().map(|one| pool[one]).collect()
         };
         let half = choice.shots / 2;
-        let is_even = choice.shots % 2 == 0;
+        let is_even = choice.shots.is_multiple_of(2);
         let chosen: Vec<usize> = match choice.kinds {
             Kinds::BalancedIfEven if !is_even => of_kind(&ranked, choice.shots, "any"),
             Kinds::Any => of_kind(&ranked, choice.shots, "any"),

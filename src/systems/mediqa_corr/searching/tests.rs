@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::panel::scripted::{Script, panel};
+use crate::record::{CallLine, ItemLine, NoteLine, Passage};
+use crate::retrieval::{Retrieve, SearchResult, Searched};
+use crate::systems::scripted::{exemplars, note};
+use crate::systems::{SystemConfig, Task};
+
+/// Finds one passage for everything that has a letter e, else nothing.
+#[derive(Default)]
+struct Library(Searched);
+
+impl Retrieve for Library {
+    fn searched(&self) -> &Searched {
+        &self.0
+    }
+
+    fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
+        let passage = Passage {
+            chunk: "a/1#0".into(),
+            source: "a".into(),
+            title: "Asthma".into(),
+            paragraph: 0,
+            score: 1.0,
+            sha256: String::new(),
+            text: Some("Beta agonists open the airways.".into()),
+            url: None,
+            date: None,
+            licence: None,
+        };
+        let shown = if request.query.contains('e') { vec![passage] } else { Vec::new() };
+        Ok(SearchResult { shown, ..SearchResult::default() })
+    }
+}
+
+fn run(name: &str, reply: fn(&str) -> &'static str) -> (NoteLine, Vec<CallLine>) {
+    let config = SystemConfig::named(name).unwrap();
+    let script = Script::new(move |key, _| reply(&key.purpose).to_owned());
+    let (mut panel, calls) = panel(&["solo".to_owned()], script);
+    panel.retriever = Some(Arc::new(Library::default()));
+    let system = config.build(&PromptSet::embedded(), &exemplars()).unwrap();
+    let item = note().into();
+    let line = system.answer(&Task { panel: &panel, dataset: "d", item: &item, run: 1 });
+    let ItemLine::Note(line) = line.unwrap() else { panic!() };
+    let calls: Vec<CallLine> = calls.try_iter().collect();
+    assert!(calls.len() <= config.max_calls() as usize && line.calls as usize == calls.len());
+    (line, calls)
+}
+
+const FOUND: &str = r#"{"Error": "yes", "Error Sentence ID": 1, "Error Sentence": "x", "Corrected Sentence": "Beta agonists were given for the attack."}"#;
+
+#[test]
+fn an_article_must_confirm_the_finding() {
+    let (line, calls) = run("em-mixers", |purpose| match purpose {
+        "answer" => FOUND,
+        "keyword" => r#"{"keyword": "Beta blockers"}"#,
+        _ => r#"{"Error Flag": "yes", "Revised Sentence": "Other."}"#,
+    });
+    assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 3));
+    assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+    let last = calls[2].messages.last().unwrap();
+    assert!(last.content.contains("Beta agonists open the airways.") && !last.parts.is_empty());
+    let (line, _) = run("em-mixers", |purpose| match purpose {
+        "answer" => FOUND,
+        "keyword" => "hm\nhm",
+        _ => r#"{"Error Flag": "no", "Revised Sentence": "NA"}"#,
+    });
+    assert_eq!((line.flag, line.sentence_id, line.correction), (Some(false), None, None));
+}
+
+#[test]
+fn without_an_article_the_first_stage_stands() {
+    let (line, calls) = run("em-mixers", |purpose| match purpose {
+        "answer" => FOUND,
+        _ => r#"{"keyword": "hyponym"}"#,
+    });
+    assert_eq!((line.flag, calls.len()), (Some(true), 2));
+    let none = r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#;
+    fn none_reply(_: &str) -> &'static str {
+        r#"{"Error": "no", "Error Sentence ID": -1, "Error Sentence": "NA", "Corrected Sentence": "NA"}"#
+    }
+    let (line, calls) = run("em-mixers", none_reply);
+    assert_eq!((line.flag, calls.len(), calls[0].text.as_str()), (Some(false), 1, none));
+    // The same exemplars for every note, four with an error and three without, or as many as there are.
+    assert!(calls[0].messages.iter().any(|one| one.content.contains("Patient 2")));
+    assert_eq!(longest_word("Give beta-blockers at once."), "beta-blockers");
+}
+
+#[test]
+fn another_word_in_the_blank_is_an_error() {
+    let (line, calls) = run("maven", |purpose| match purpose {
+        "mask" => r#"{"entity": "Beta blockers"}"#,
+        _ => r#"{"entity": "Beta agonists"}"#,
+    });
+    assert_eq!((line.flag, line.sentence_id, calls.len()), (Some(true), Some(1), 2));
+    assert_eq!(line.correction.as_deref(), Some("Beta agonists were given for the attack."));
+    let prompt = &calls[1].messages[0].content;
+    assert!(
+        prompt.contains("1 ____ were given") && prompt.contains("open the airways"),
+        "{prompt}"
+    );
+    let (line, _) = run("maven", |purpose| match purpose {
+        "mask" => r#"{"entity": "Beta blockers"}"#,
+        _ => "BETA BLOCKERS.",
+    });
+    assert_eq!(line.flag, Some(false));
+    let (line, calls) = run("maven", |_| r#"{"entity": "malaria"}"#);
+    assert_eq!((line.flag, calls.len()), (None, 1));
+}
