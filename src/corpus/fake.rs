@@ -22,7 +22,7 @@ impl FakeEncoder {
         if let Some((_, number)) = self.broken.filter(|(word, _)| text.contains(word)) {
             return vec![number; WIDTH];
         }
-        let mut vector = vec![0.01; WIDTH];
+        let mut vector = [0.01; WIDTH];
         for word in super::postings::words(text) {
             let hash = word.bytes().fold(7, |hash, byte| mix(hash ^ u64::from(byte)));
             vector[hash as usize % WIDTH] += 1.0;

@@ -167,7 +167,7 @@ fn is_wanted(source: &Source, name: &str) -> bool {
     let ends = |ending: &&str| plain.rsplit_once('.').is_some_and(|(_, end)| end == *ending);
     // Files of a kind that cannot be read are refused by name rather than passed over.
     source.format.endings().iter().any(ends)
-        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| ends(&end)))
+        || (source.format == Format::Folder && UNREADABLE.iter().any(|(end, _)| ends(end)))
 }
 
 /// Whether a name is what a pattern says, in which each `*` stands for any characters.

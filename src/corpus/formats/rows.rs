@@ -238,7 +238,7 @@ impl Lines {
             let start = self.offset;
             self.offset += read as u64;
             if read as u64 == 6 * LARGEST {
-                return Err(self.wrong(format!("is longer than {} MB", 6 * LARGEST >> 20)));
+                return Err(self.wrong(format!("is longer than {} MB", (6 * LARGEST) >> 20)));
             }
             if bytes.contains(&0) {
                 return Err(self.wrong("has a NUL byte: it is no text".to_owned()));

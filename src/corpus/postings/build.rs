@@ -186,12 +186,15 @@ impl Runs {
     }
 }
 
+/// A word with its list, as bytes.
+type WordList = (Vec<u8>, Vec<u8>);
+
 /// A run's words in order.
 struct RunReader(BufReader<File>);
 
 impl RunReader {
     /// The next word with its list.
-    fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, CorpusError> {
+    fn next(&mut self) -> Result<Option<WordList>, CorpusError> {
         let mut lengths = [0; 8];
         match self.0.read_exact(&mut lengths) {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -207,15 +210,16 @@ impl RunReader {
 }
 
 /// A run's head: word, run, list; the least comes out first.
-type Heads = BinaryHeap<Reverse<(Vec<u8>, usize, Vec<u8>)>>;
+type Head = Reverse<(Vec<u8>, usize, Vec<u8>)>;
+type Heads = BinaryHeap<Head>;
 
 trait PopWord {
-    fn pop_if_word(&mut self, word: &[u8]) -> Option<Reverse<(Vec<u8>, usize, Vec<u8>)>>;
+    fn pop_if_word(&mut self, word: &[u8]) -> Option<Head>;
 }
 
 impl PopWord for Heads {
     /// The first head, where it is of this word.
-    fn pop_if_word(&mut self, word: &[u8]) -> Option<Reverse<(Vec<u8>, usize, Vec<u8>)>> {
+    fn pop_if_word(&mut self, word: &[u8]) -> Option<Head> {
         match self.peek() {
             Some(Reverse((next, ..))) if next == word => self.pop(),
             _ => None,

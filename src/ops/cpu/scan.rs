@@ -280,9 +280,10 @@ mod tests {
         let rows = VectorRows::new(&bytes, &scales, VectorType::F16, 16).unwrap();
         let query = rows.query(&matrix[0]);
         let cpu = Cpu::new(1).unwrap();
-        assert_eq!(cpu.scan(&rows, &[query], &[1..4], 50)[0].len(), 3);
+        let three: Vec<Range<usize>> = vec![1..4; 1];
+        assert_eq!(cpu.scan(&rows, &[query], &three, 50)[0].len(), 3);
         let none: &[Range<usize>] = &[];
         assert!(cpu.scan(&rows, &[rows.query(&matrix[1])], none, 50)[0].is_empty());
-        assert!(cpu.scan(&rows, &[], &[0..5], 50).is_empty());
+        assert!(cpu.scan(&rows, &[], &three, 50).is_empty());
     }
 }
