@@ -17,6 +17,8 @@ mod exemplars;
 mod fresh_start;
 mod limits;
 #[cfg(feature = "remote")]
+mod medreact_recipes;
+#[cfg(feature = "remote")]
 mod medreflex;
 mod multi_agent;
 mod notes;

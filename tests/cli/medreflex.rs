@@ -10,7 +10,7 @@ use wardround::model::Family;
 use crate::binary::{Scratch, assert_equal_runs};
 use crate::remote::{said, serve};
 
-const NOTES: &str = r#"{"id": "a", "text": "0 A woman with asthma came with wheezing.\n1 Propranolol was given for the attack.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Salbutamol was given for the attack."}}
+pub const NOTES: &str = r#"{"id": "a", "text": "0 A woman with asthma came with wheezing.\n1 Propranolol was given for the attack.", "gold": {"flag": 1, "sentence_id": 1, "correction": "Salbutamol was given for the attack."}}
 {"id": "b", "text": "0 Seen on the ward.\n1 Pulse < 80, all's well.", "gold": {"flag": 0}}
 "#;
 const WRONG: &str = "Propranolol was given for the attack.";
@@ -26,7 +26,7 @@ redistribute = true
 "#;
 
 /// Prompts of a few words, so that tiny models take seconds.
-const PROMPTS: [(&str, &str); 10] = [
+pub const PROMPTS: [(&str, &str); 10] = [
     ("common-system", "Review."),
     ("user", "{note}\n{memory}\n{history}\n{task}"),
     ("instructions", "Look."),

@@ -1,0 +1,77 @@
+//! The recipes of MedReAct'N'MedReFlex, each to its end on an own note with tiny models.
+
+use std::path::Path;
+
+use wardround::model::Family;
+
+use super::exemplars;
+use super::medreflex::{NOTES, PROMPTS};
+use crate::binary::Scratch;
+
+/// Sources of the labels that the recipes name, all of the same few passages.
+const SOURCES: [&str; 4] = ["medwiki", "guidelines", "textbooks", "statpearls"];
+
+/// The recipe on the own note: its dataset under the same name, so that published figures still find it.
+fn own(recipe: &str) -> String {
+    let (before, rest) = recipe.split_once("[[dataset]]").unwrap();
+    let (dataset, methods) = rest.split_once("[[method]]").unwrap();
+    let name = dataset.lines().find(|line| line.starts_with("name = ")).unwrap();
+    format!(
+        "{before}[[dataset]]\n{name}\nlabel = \"Own\"\nfile = \"notes.jsonl\"\nformat = \"notes\"\n\n[[method]]{methods}"
+    )
+}
+
+#[test]
+fn every_recipe_ends_with_tiny_models() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    scratch.write("notes.jsonl", NOTES);
+    scratch.write("exemplars.jsonl", exemplars::NOTES);
+    std::fs::create_dir_all(scratch.path("prompts/medreflex")).unwrap();
+    for (name, text) in PROMPTS {
+        scratch.write(&format!("prompts/medreflex/{name}.txt"), text);
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let passages = root.join("src/cli/demo/passages.jsonl");
+    let sources = SOURCES.map(|label| {
+        format!("[[source]]\nlabel = \"{label}\"\nformat = \"jsonl\"\npath = \"{label}.jsonl\"\nlicence = \"own\"\nredistribute = true\n")
+    });
+    for label in SOURCES {
+        std::fs::copy(&passages, scratch.path(format!("{label}.jsonl"))).unwrap();
+    }
+    scratch.write("ward.toml", format!("name = \"ward\"\n{}", sources.concat()));
+    let encoder = root.join("tests/goldens/encoders/tiny-mean");
+    let build =
+        format!("corpus build ward.toml --encoder {} --out corpus --quiet", encoder.display());
+    scratch.wardround(build).succeeded();
+    let reranker = root.join("tests/goldens/retrieval/tiny-cross");
+    let mut names: Vec<String> = std::fs::read_dir(root.join("recipes"))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("medreact-"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 11);
+    for name in names {
+        let recipe = std::fs::read_to_string(root.join("recipes").join(&name)).unwrap();
+        scratch.write(&name, own(&recipe));
+        let corpus = match name.as_str() {
+            "medreact-encoders.toml" => "corpus,corpus,corpus,corpus",
+            _ => "corpus",
+        };
+        let exemplars = match name.as_str() {
+            "medreact-table2.toml" => "--exemplars exemplars.jsonl --exemplars-format notes",
+            _ => "",
+        };
+        let out = name.trim_end_matches(".toml");
+        let run = format!(
+            "recipe {name} --data-dir . --panel qwen3 --corpus {corpus} --prompts prompts --runs 1 --limit 1 --reranker {} {exemplars} --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}",
+            reranker.display()
+        );
+        let table = scratch.wardround(&run).succeeded().stdout.clone();
+        assert!(table.contains("Steps, turns and time"), "{name}: {table}");
+        if name == "medreact-table2.toml" {
+            assert!(table.contains("0.5990"), "{table}");
+        }
+    }
+}
