@@ -37,7 +37,7 @@ fn every_recipe_ends_with_tiny_models() {
         format!("[[source]]\nlabel = \"{label}\"\nformat = \"jsonl\"\npath = \"{label}.jsonl\"\nlicence = \"own\"\nredistribute = true\n")
     });
     for label in SOURCES {
-        std::fs::copy(&passages, scratch.path(format!("{label}.jsonl"))).unwrap();
+        std::fs::copy(&passages, scratch.path(&format!("{label}.jsonl"))).unwrap();
     }
     scratch.write("ward.toml", format!("name = \"ward\"\n{}", sources.concat()));
     let encoder = root.join("tests/goldens/encoders/tiny-mean");
