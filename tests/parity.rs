@@ -51,7 +51,9 @@ fn sixty_four_greedy_tokens_equal_transformers_through_the_engine() {
     for case in cases() {
         let size = case.logits[0].len();
         let options = EngineOptions { prefill_rows: 16, ..common::OPTIONS };
-        let engine = common::engine(&case.directory, common::numbered_tokenizer(size), options, 2);
+        let decoder = common::load(&case.directory, WantedType::Auto);
+        let tokenizer = common::numbered_tokenizer(size);
+        let engine = common::start(decoder, tokenizer, options, &Cpu::exact(2).unwrap());
         let request = Request {
             tokens: case.prompt.clone(),
             sampling: common::GREEDY,

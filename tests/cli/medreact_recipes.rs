@@ -11,6 +11,8 @@ use crate::binary::Scratch;
 /// Sources of the labels that the recipes name, all of the same few passages.
 const SOURCES: [&str; 4] = ["medwiki", "guidelines", "textbooks", "statpearls"];
 
+const RERANKER: &str = "output = \"one-logit\"\nquery_tokens = 64\ndocument_tokens = 64\n";
+
 /// The recipe on the own note: its dataset under the same name, so that published figures still find it.
 fn own(recipe: &str) -> String {
     let (before, rest) = recipe.split_once("[[dataset]]").unwrap();
@@ -44,7 +46,12 @@ fn every_recipe_ends_with_tiny_models() {
     let build =
         format!("corpus build ward.toml --encoder {} --out corpus --quiet", encoder.display());
     scratch.wardround(build).succeeded();
-    let reranker = root.join("tests/goldens/retrieval/tiny-cross");
+    std::fs::create_dir(scratch.path("reranker")).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        let from = root.join("tests/goldens/retrieval/tiny-cross").join(file);
+        std::fs::copy(from, scratch.path(&format!("reranker/{file}"))).unwrap();
+    }
+    scratch.write("reranker/encoder.toml", RERANKER);
     let mut names: Vec<String> = std::fs::read_dir(root.join("recipes"))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -65,8 +72,7 @@ fn every_recipe_ends_with_tiny_models() {
         };
         let out = name.trim_end_matches(".toml");
         let run = format!(
-            "recipe {name} --data-dir . --panel qwen3 --corpus {corpus} --prompts prompts --runs 1 --limit 1 --reranker {} {exemplars} --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}",
-            reranker.display()
+            "recipe {name} --data-dir . --panel qwen3 --corpus {corpus} --prompts prompts --runs 1 --limit 1 --reranker reranker {exemplars} --set record_chars=2 --set max_tokens=8 --set react_turns=1 --set reviewers=1 --quiet --out {out}"
         );
         let table = scratch.wardround(&run).succeeded().stdout.clone();
         assert!(table.contains("Steps, turns and time"), "{name}: {table}");

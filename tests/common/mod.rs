@@ -13,7 +13,7 @@ use wardround::engine::{Completion, Engine, EngineOptions, Request, Sampling};
 use wardround::model::{
     Config, Decoder, Family, Scratch, WantedPrecision, WantedType, precision_of,
 };
-use wardround::ops::{Backend, Cpu, PAGE, Rows, StepLimits};
+use wardround::ops::{Backend, Cpu, PAGE, Rows, StepLimits, StoredType};
 use wardround::synth::{Recipe, Shape, write_checkpoint};
 use wardround::tokenizer::Tokenizer;
 
@@ -41,9 +41,11 @@ pub fn weight_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// With keys and values in f32, as transformers computes them for the goldens.
 pub fn load(directory: &Path, wanted: WantedType) -> Decoder<Cpu> {
     let cpu = Cpu::new(2).unwrap();
-    load_on(&cpu, directory, WantedPrecision { dtype: wanted, ..WantedPrecision::default() })
+    let kv = WantedType::Exactly(StoredType::F32);
+    load_on(&cpu, directory, WantedPrecision { dtype: wanted, kv, ..WantedPrecision::default() })
 }
 
 pub fn load_on<B: Backend>(ops: &B, directory: &Path, wanted: WantedPrecision) -> Decoder<B> {
@@ -80,8 +82,8 @@ pub fn engine(
     options: EngineOptions,
     threads: usize,
 ) -> Engine {
-    let decoder = load(directory, WantedType::Auto);
-    start(decoder, tokenizer, options, &Cpu::exact(threads).unwrap())
+    let cpu = Cpu::exact(threads).unwrap();
+    start(load_on(&cpu, directory, WantedPrecision::default()), tokenizer, options, &cpu)
 }
 
 pub fn start<B: Backend>(
