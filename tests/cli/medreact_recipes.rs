@@ -11,6 +11,8 @@ use crate::binary::Scratch;
 /// Sources of the labels that the recipes name, all of the same few passages.
 const SOURCES: [&str; 4] = ["medwiki", "guidelines", "textbooks", "statpearls"];
 
+const ENCODER: &str =
+    "output = \"mean\"\nnormalised = true\nquery_tokens = 64\ndocument_tokens = 64\nwidths = [8]\n";
 const RERANKER: &str = "output = \"one-logit\"\nquery_tokens = 64\ndocument_tokens = 64\n";
 
 /// The recipe on the own note: its dataset under the same name, so that published figures still find it.
@@ -42,16 +44,19 @@ fn every_recipe_ends_with_tiny_models() {
         std::fs::copy(&passages, scratch.path(&format!("{label}.jsonl"))).unwrap();
     }
     scratch.write("ward.toml", format!("name = \"ward\"\n{}", sources.concat()));
-    let encoder = root.join("tests/goldens/encoders/tiny-mean");
-    let build =
-        format!("corpus build ward.toml --encoder {} --out corpus --quiet", encoder.display());
-    scratch.wardround(build).succeeded();
-    std::fs::create_dir(scratch.path("reranker")).unwrap();
-    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
-        let from = root.join("tests/goldens/retrieval/tiny-cross").join(file);
-        std::fs::copy(from, scratch.path(&format!("reranker/{file}"))).unwrap();
+    for (folder, golden, table) in
+        [("encoder", "encoders/tiny-mean", ENCODER), ("reranker", "retrieval/tiny-cross", RERANKER)]
+    {
+        std::fs::create_dir(scratch.path(folder)).unwrap();
+        for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+            let from = root.join("tests/goldens").join(golden).join(file);
+            std::fs::copy(from, scratch.path(&format!("{folder}/{file}"))).unwrap();
+        }
+        scratch.write(&format!("{folder}/encoder.toml"), table);
     }
-    scratch.write("reranker/encoder.toml", RERANKER);
+    // Searched by half of the numbers, so that whole vectors are there to rerank by.
+    let build = "corpus build ward.toml --encoder encoder --dims 16 --search-dims 8 --out corpus";
+    scratch.wardround(build).succeeded();
     let mut names: Vec<String> = std::fs::read_dir(root.join("recipes"))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
