@@ -14,7 +14,8 @@ use super::texts;
 use crate::panel::DecodingMode;
 use crate::record::{
     AnswerLine, CallLine, FinishReason, ItemText, Message, Parse, Passage, QuestionText,
-    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, Stage, Usage,
+    RetrievedChunk, RoundLine, SCHEMA, SamplingLine, SearchLine, SearchTimes, SourceCounts, Stage,
+    Usage,
 };
 
 pub const ITEMS: [&str; 3] = ["q1", "q2", "q3"];
@@ -95,6 +96,7 @@ pub fn searching_plan() -> Plan {
         ids: vec!["77".repeat(32)],
         paths: vec!["/corpora/ward".to_owned()],
         sources: Vec::new(),
+        contents: vec![SourceCounts { label: "ward".to_owned(), documents: 3, chunks: 5 }],
         reranker: None,
         reranker_path: None,
         device: None,

@@ -63,11 +63,12 @@ impl CorpusSpec {
         let absolute = |path: &PathBuf| -> Result<String, Failure> {
             Ok(std::path::absolute(path)?.display().to_string())
         };
-        let Searched { corpus, sources, reranker, .. } = &library.searched;
+        let Searched { corpus, sources, contents, reranker, .. } = &library.searched;
         Ok(CorpusPlan {
             ids: corpus.clone(),
             paths: self.directories.iter().map(absolute).collect::<Result<_, _>>()?,
             sources: sources.clone(),
+            contents: contents.clone(),
             reranker: reranker.clone(),
             reranker_path: self.reranker.as_ref().map(absolute).transpose()?,
             device: self.device.clone(),

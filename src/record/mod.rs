@@ -22,7 +22,7 @@ pub use message::{Message, Part, SearchPlace};
 pub use note::{
     DetectionLine, GoldLine, LocalisationLine, NO_SENTENCE, NoteLine, NoteStage, Source,
 };
-pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes};
+pub use search::{Passage, RetrievedChunk, SearchKey, SearchLine, SearchTimes, SourceCounts};
 pub use text::{ItemText, NoteText, QuestionText};
 pub use trajectory::{EvidenceLine, Trajectory, TurnLine};
 

@@ -54,6 +54,15 @@ pub struct Passage {
     pub licence: Option<String>,
 }
 
+/// What a corpus has of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceCounts {
+    pub label: String,
+    pub documents: u64,
+    pub chunks: u64,
+}
+
 /// How long the parts of a search took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

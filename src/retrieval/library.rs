@@ -7,6 +7,7 @@ use crate::corpus::build::expect_encoder;
 use crate::corpus::postings::Postings;
 use crate::corpus::{Corpus, CorpusError, folder_sum};
 use crate::diagnosis::Failure;
+use crate::record::SourceCounts;
 
 /// The corpora and what is searched of them.
 pub struct Library {
@@ -82,11 +83,35 @@ impl Library {
         let searched = Searched {
             corpus: shelves.iter().map(|shelf| shelf.corpus.id().to_owned()).collect(),
             sources: options.sources.clone(),
+            contents: contents(&shelves, &options.sources),
             reranker,
             longest_chunk_chars: longest.unwrap_or_default(),
         };
         Ok(Library { shelves, searched })
     }
+}
+
+/// Of the sources so named, all where no name is given, what there is over all corpora.
+fn contents(shelves: &[Shelf], labels: &[String]) -> Vec<SourceCounts> {
+    let mut contents: Vec<SourceCounts> = Vec::new();
+    for source in shelves.iter().flat_map(|shelf| &shelf.corpus.manifest().sources) {
+        if !labels.is_empty() && !labels.iter().any(|label| source.is_named(label)) {
+            continue;
+        }
+        let label = &source.description.label;
+        match contents.iter_mut().find(|counts| counts.label == *label) {
+            Some(counts) => {
+                counts.documents += source.documents;
+                counts.chunks += source.chunks;
+            }
+            None => contents.push(SourceCounts {
+                label: label.clone(),
+                documents: source.documents,
+                chunks: source.chunks,
+            }),
+        }
+    }
+    contents
 }
 
 /// Whether a corpus has what the options need.

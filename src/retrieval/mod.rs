@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Failure;
 use crate::ops::Device;
-use crate::record::{Passage, RetrievedChunk, SearchTimes};
+use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
 pub use retriever::Retriever;
 
@@ -51,6 +51,8 @@ pub struct Searched {
     pub corpus: Vec<String>,
     /// The labels of the sources; empty: all.
     pub sources: Vec<String>,
+    /// What there is of each source that is searched.
+    pub contents: Vec<SourceCounts>,
     /// What names the reranker's weights and tokenizer; `None` where none reranks.
     pub reranker: Option<String>,
     /// Characters of the longest chunk with its title, from which the longest prompt is computed.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::metrics::over_runs::mean_and_std;
 use crate::analysis::outcomes::Outcomes;
-use crate::record::{SearchLine, Trajectory, TurnLine};
+use crate::record::{SearchLine, SourceCounts, Trajectory, TurnLine};
 
 /// Figures of a system that searches, over all notes of all runs that did not error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub struct SearchFigures {
     pub cached: usize,
     /// Queries that the encoder's limit cut.
     pub cut_queries: usize,
+    /// What the corpus has of each source that was searched.
+    pub corpus: Vec<SourceCounts>,
     /// Shown passages by source.
     pub shown: BTreeMap<String, usize>,
     /// Notes of which no answer was accepted.
@@ -56,7 +58,7 @@ impl SearchFigures {
     /// `None` of a system that searches nothing, and of a run without a note that ended well.
     pub fn of(outcomes: &Outcomes<'_>) -> Option<SearchFigures> {
         let contents = outcomes.contents();
-        contents.plan.corpus.as_ref()?;
+        let corpus = contents.plan.corpus.as_ref()?.contents.clone();
         let notes = contents.notes();
         let all: Vec<&Trajectory> =
             notes.values().filter_map(|note| note.search.as_ref()).collect();
@@ -112,6 +114,7 @@ impl SearchFigures {
             searches: searches.len(),
             cached: searches.iter().filter(|search| search.cached).count(),
             cut_queries: searches.iter().filter(|search| search.query_cut).count(),
+            corpus,
             shown,
             exhausted: count(&|one| one.exhausted),
             lost_turns: sum(&|turn| turn.lost_turns),

@@ -3,6 +3,7 @@
 use super::notes::Entry;
 use crate::analysis::notes::{SearchFigures, Spread};
 use crate::analysis::table::{Cell, Table};
+use crate::record::SourceCounts;
 
 /// None where nothing searches.
 pub fn all(entries: &[Entry<'_>]) -> Vec<Table> {
@@ -58,27 +59,35 @@ fn counts(rows: &[Row<'_>]) -> Table {
         .build()
 }
 
-/// A row for each source of an entry (Figure 7).
+/// A row for each source of an entry (Table 1, Figure 7).
 fn sources(rows: &[Row<'_>]) -> Table {
     struct Source<'a> {
         row: &'a Row<'a>,
-        label: &'a str,
-        shown: usize,
+        counts: &'a SourceCounts,
     }
     let sources: Vec<Source<'_>> = rows
         .iter()
-        .flat_map(|row| {
-            row.of.shown.iter().map(move |(label, shown)| Source { row, label, shown: *shown })
-        })
+        .flat_map(|row| row.of.corpus.iter().map(move |counts| Source { row, counts }))
         .collect();
-    let share = |source: &Source<'_>| {
-        let all: usize = source.row.of.shown.values().sum();
-        source.shown as f64 / all as f64
-    };
-    Table::of("search-sources", "Sources of the passages that were shown", &sources)
-        .grouped_by(|source| source.row.heading.to_owned())
-        .text("source", |source| source.label)
-        .number("passages", |source| source.shown)
-        .number("share", share)
-        .build()
+    let shown =
+        |source: &Source<'_>| source.row.of.shown.get(&source.counts.label).copied().unwrap_or(0);
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    Table::of(
+        "search-sources",
+        "Sources: what the corpus has of each, and what was shown",
+        &sources,
+    )
+    .grouped_by(|source| source.row.heading.to_owned())
+    .text("source", |source| &source.counts.label)
+    .number("documents", |source| source.counts.documents as usize)
+    .number("chunks", |source| source.counts.chunks as usize)
+    .number("share of chunks", |source| {
+        let all = source.row.of.corpus.iter().map(|counts| counts.chunks).sum();
+        share(source.counts.chunks, all)
+    })
+    .number("passages shown", shown)
+    .number("share of passages", |source| {
+        share(shown(source) as u64, source.row.of.shown.values().sum::<usize>() as u64)
+    })
+    .build()
 }

@@ -93,6 +93,11 @@ impl BuiltSource {
         BuiltSource { documents: 0, empty: 0, chunks: 0, text_bytes: 0, range: [0, 0], description }
     }
 
+    /// Whether the label is its own or its group's.
+    pub fn is_named(&self, label: &str) -> bool {
+        self.description.label == label || self.description.group.as_deref() == Some(label)
+    }
+
     /// Whether its chunks are in the corpus.
     pub fn is_built(&self) -> bool {
         self.chunks > 0

@@ -245,12 +245,8 @@ impl Corpus {
     /// A label that no source has.
     pub fn ranges(&self, labels: &[String]) -> Result<Vec<Range<usize>>, CorpusError> {
         let sources = &self.manifest().sources;
-        let is_named = |source: &BuiltSource, label: &String| {
-            let description = &source.description;
-            *label == description.label || Some(label) == description.group.as_ref()
-        };
         for label in labels {
-            if !sources.iter().any(|source| is_named(source, label)) {
+            if !sources.iter().any(|source| source.is_named(label)) {
                 let known = sources.iter().map(|source| &*source.description.label);
                 let known = known.collect::<Vec<_>>().join(", ");
                 return Err(CorpusError::UnknownSource { label: label.clone(), known });
@@ -258,7 +254,7 @@ impl Corpus {
         }
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for source in sources {
-            if labels.is_empty() || labels.iter().any(|label| is_named(source, label)) {
+            if labels.is_empty() || labels.iter().any(|label| source.is_named(label)) {
                 let [start, end] = source.range.map(|end| end as usize);
                 match ranges.last_mut().filter(|last| last.end == start) {
                     Some(last) => last.end = end,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::is_no;
+use crate::record::SourceCounts;
 
 /// What a run searches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +14,9 @@ pub struct CorpusPlan {
     pub paths: Vec<String>,
     /// The labels of the sources that are searched; empty: all.
     pub sources: Vec<String>,
+    /// What there is of each source that is searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "source")]
+    pub contents: Vec<SourceCounts>,
     /// What names the reranker's weights and tokenizer; absent where passages are not reranked by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reranker: Option<String>,

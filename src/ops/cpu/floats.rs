@@ -11,6 +11,10 @@ use super::{Buffer, Cpu, Disjoint};
 /// Rows that share a pass over a tile, on the widest machine.
 const GROUP: usize = 12;
 
+/// Rows and inputs of a block: 196 KiB of activations, and 16 KiB of a tile of f32. Inputs are even, as bf16 lie in pairs.
+const ROWS_AT_ONCE: usize = 16 * GROUP;
+const INPUTS_AT_ONCE: usize = 256;
+
 /// How far ahead of its use a weight is asked for.
 const AHEAD_BYTES: usize = 4096;
 
@@ -109,34 +113,56 @@ impl<'a, W: Stored> Product<'a, W> {
 }
 
 /// The columns of `tiles`, for all rows.
+///
+/// Many rows are taken in blocks that stay in the second-level cache, and of these so many inputs at a time that a
+/// tile's part stays in the first-level one; sums wait in the output between two parts.
 #[inline(always)]
 fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) {
-    let mut tile = tiles.start;
-    while tile < tiles.end {
-        // Two at a time: one row alone hides the latency of its additions so, many rows share what they load.
-        if L::TILES == 2 && tiles.end - tile >= 2 {
-            product.multiply_tiles::<L, 2>(tile);
-            tile += 2;
-        } else {
-            product.multiply_tiles::<L, 1>(tile);
-            tile += 1;
+    for first in (0..product.rows).step_by(ROWS_AT_ONCE) {
+        let rows = first..product.rows.min(first + ROWS_AT_ONCE);
+        // Few rows leave the cache to the weights, which are read in one go.
+        let at_once = if rows.len() > GROUP { INPUTS_AT_ONCE } else { product.inputs.max(1) };
+        for start in (0..product.inputs).step_by(at_once) {
+            let inputs = start..product.inputs.min(start + at_once);
+            let block = Block { rows: rows.clone(), inputs };
+            let mut tile = tiles.start;
+            while tile < tiles.end {
+                // Two at a time: one row alone hides the latency of its additions so, many rows share what they load.
+                if L::TILES == 2 && tiles.end - tile >= 2 {
+                    product.multiply_tiles::<L, 2>(tile, &block);
+                    tile += 2;
+                } else {
+                    product.multiply_tiles::<L, 1>(tile, &block);
+                    tile += 1;
+                }
+            }
         }
     }
 }
 
+/// What is multiplied by one tile after another.
+struct Block {
+    rows: Range<usize>,
+    inputs: Range<usize>,
+}
+
 impl<W: Stored> Product<'_, W> {
     #[inline(always)]
-    fn multiply_tiles<L: Lanes, const TILES: usize>(&self, tile: usize) {
-        let mut row = 0;
-        while row < self.rows {
+    fn multiply_tiles<L: Lanes, const TILES: usize>(&self, tile: usize, block: &Block) {
+        let mut row = block.rows.start;
+        while row < block.rows.end {
             let place = Place {
                 tile,
                 row,
                 lane: row % GROUP,
                 group: GROUP.min(self.rows - row / GROUP * GROUP),
+                first: block.inputs.start,
+                end: block.inputs.end,
             };
-            let left = (place.group - place.lane).min(L::ROWS);
-            row += if L::ROWS == GROUP {
+            // Where sixteen lanes are two registers, six rows fill them.
+            let most = if L::TILES == 2 { GROUP } else { GROUP / 2 };
+            let left = (place.group - place.lane).min(most);
+            row += if L::TILES == 2 {
                 match left {
                     1 => self.multiply::<L, TILES, 1>(place),
                     2 => self.multiply::<L, TILES, 2>(place),
@@ -156,7 +182,9 @@ impl<W: Stored> Product<'_, W> {
                     1 => self.multiply::<L, TILES, 1>(place),
                     2 => self.multiply::<L, TILES, 2>(place),
                     3 => self.multiply::<L, TILES, 3>(place),
-                    _ => self.multiply::<L, TILES, 4>(place),
+                    4 => self.multiply::<L, TILES, 4>(place),
+                    5 => self.multiply::<L, TILES, 5>(place),
+                    _ => self.multiply::<L, TILES, 6>(place),
                 }
             };
         }
@@ -165,14 +193,21 @@ impl<W: Stored> Product<'_, W> {
     /// `TILES` tiles for `ROWS` rows of a group. Gives `ROWS`.
     #[inline(always)]
     fn multiply<L: Lanes, const TILES: usize, const ROWS: usize>(&self, place: Place) -> usize {
-        let Place { tile, row, lane, group } = place;
+        let Place { tile, row, lane, group, first, end } = place;
         let inputs = self.inputs;
         let x = &self.x[(row - lane) * inputs..][..group * inputs];
         let stride = inputs.next_multiple_of(W::MULTIPLE) * LANES;
         let weights = &self.weights[tile * stride..(tile + TILES) * stride];
         let mut sums = [[L::splat(0.0); TILES]; ROWS];
-        let mut k = 0;
-        while k + 1 < inputs {
+        if first > 0 {
+            self.visit::<L, TILES, ROWS>(place, &mut sums, |sum, part| {
+                let mut array = [0.0; LANES];
+                array[..part.len()].copy_from_slice(part);
+                *sum = L::from_array(&array);
+            });
+        }
+        let mut k = first;
+        while k + 1 < end {
             let mut pairs = [[L::splat(0.0); 2]; TILES];
             for (n, pair) in pairs.iter_mut().enumerate() {
                 // SAFETY: a tile holds `inputs` weights of sixteen columns.
@@ -199,7 +234,7 @@ impl<W: Stored> Product<'_, W> {
             }
             k += 2;
         }
-        if k < inputs {
+        if k < end {
             for (m, sums) in sums.iter_mut().enumerate() {
                 let value = L::splat(x[k * group + lane + m]);
                 for (n, sum) in sums.iter_mut().enumerate() {
@@ -210,25 +245,39 @@ impl<W: Stored> Product<'_, W> {
                 }
             }
         }
-        for (m, sums) in sums.into_iter().enumerate() {
-            for (n, sum) in sums.into_iter().enumerate() {
-                let column = (tile + n) * LANES;
+        self.visit::<L, TILES, ROWS>(place, &mut sums, |sum, part| {
+            part.copy_from_slice(&sum.to_array()[..part.len()]);
+        });
+        ROWS
+    }
+
+    /// Each of the sums with its part of the output.
+    #[inline(always)]
+    fn visit<L: Lanes, const TILES: usize, const ROWS: usize>(
+        &self,
+        place: Place,
+        sums: &mut [[L; TILES]; ROWS],
+        visit: impl Fn(&mut L, &mut [f32]),
+    ) {
+        for (m, sums) in sums.iter_mut().enumerate() {
+            for (n, sum) in sums.iter_mut().enumerate() {
+                let column = (place.tile + n) * LANES;
                 let columns = LANES.min(self.outputs - column);
-                let offset = (row + m) * self.outputs + column;
+                let offset = (place.row + m) * self.outputs + column;
                 // SAFETY: inside the output's row `row + m`; each tile's columns are written by one thread alone.
-                let to = unsafe { self.to.slice(offset, columns) };
-                to.copy_from_slice(&sum.to_array()[..columns]);
+                visit(sum, unsafe { self.to.slice(offset, columns) });
             }
         }
-        ROWS
     }
 }
 
-/// Where a block starts: `tile`, and `row`, which is number `lane` of its `group` rows.
+/// Where a block starts: `tile`, and `row`, which is number `lane` of its `group` rows; of its inputs `first..end`.
 #[derive(Clone, Copy)]
 struct Place {
     tile: usize,
     row: usize,
     lane: usize,
     group: usize,
+    first: usize,
+    end: usize,
 }
