@@ -3,6 +3,8 @@
 //! The paper draws 20 notes and has every system's result for each rated (20 × 4 = 80). Its score is one of corrections, so
 //! notes with an error come first: by the gold, or where a note has none, by any run's flag. Others fill up what is missing.
 
+use std::collections::BTreeMap;
+
 use super::RatingError;
 use super::key::{KIND, Key, KeyEntry};
 use super::runs::{Repetition, key_run};
@@ -11,7 +13,7 @@ use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
-use crate::record::{ItemLine, ItemText};
+use crate::record::{EvidenceLine, ItemLine, ItemText, Passage, SearchKey, SearchLine};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +51,21 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
     let pairs: Vec<(&ItemText, usize)> =
         drawn.iter().flat_map(|item| (0..runs.len()).map(move |run| (*item, run))).collect();
     let digits = pairs.len().to_string().len();
+    let searches: Vec<_> = runs.iter().map(Contents::searches_by_key).collect();
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let Some(shown) = shown(item, rated[run].finished[item.item()], show_gold) else {
+        let line = rated[run].finished[item.item()];
+        let cited = cited(line, &searches[run]);
+        let Some(shown) = shown(item, line, &cited, show_gold) else {
             continue;
         };
-        key_entries.push(KeyEntry { code: code.clone(), item: item.item().to_owned(), run });
+        key_entries.push(KeyEntry {
+            code: code.clone(),
+            item: item.item().to_owned(),
+            run,
+            citations: cited.len(),
+        });
         entries.push(Entry { code, shown });
     }
     let synthetic = runs.iter().any(|run| run.plan.synthetic);
@@ -89,11 +99,28 @@ fn is_first_choice(item: &ItemText, runs: &[Repetition<'_>]) -> bool {
     }
 }
 
+/// The passages that a note's answer names as its sources, in its order.
+fn cited<'a>(line: &ItemLine, searches: &BTreeMap<SearchKey, &'a SearchLine>) -> Vec<&'a Passage> {
+    let ItemLine::Note(note) = line else { return Vec::new() };
+    let evidence = note.search.iter().flat_map(|search| &search.evidence);
+    let passage = |named: &EvidenceLine| {
+        let search = searches.get(&SearchKey {
+            dataset: note.dataset.clone(),
+            run: note.run,
+            item: note.item.clone(),
+            round: named.round,
+            step: named.step,
+        })?;
+        search.shown.get((named.rank as usize).checked_sub(1)?)
+    };
+    evidence.filter_map(passage).collect()
+}
+
 /// `None` where the line is of another kind than the item, which no run writes.
-fn shown(item: &ItemText, line: &ItemLine, gold: bool) -> Option<Shown> {
+fn shown(item: &ItemText, line: &ItemLine, cited: &[&Passage], gold: bool) -> Option<Shown> {
     match (item, line) {
         (ItemText::Note(note), ItemLine::Note(line)) => {
-            Some(Shown::Note(NoteShown::of(note, line, gold)))
+            Some(Shown::Note(NoteShown::of(note, line, cited, gold)))
         }
         (ItemText::Question(question), ItemLine::Answer(line)) => {
             Some(Shown::Question(QuestionShown::of(question, line, gold)))
@@ -115,10 +142,10 @@ mod tests {
 
     use super::*;
     use crate::experiment::directory::Directory;
-    use crate::experiment::fixtures::{failed_item, item, plan, start, write_results};
+    use crate::experiment::fixtures::{failed_item, item, plan, search, start, write_results};
     use crate::experiment::log::Log;
     use crate::experiment::texts;
-    use crate::record::{GoldLine, Language, NoteLine, NoteText};
+    use crate::record::{GoldLine, Language, NoteLine, NoteText, Trajectory};
 
     const NOTES: [&str; 6] = ["wrong1", "right1", "wrong2", "right2", "open1", "open2"];
 
@@ -299,6 +326,23 @@ mod tests {
                 }
             );
         }
+    }
+
+    #[test]
+    fn sources_that_an_answer_names_are_shown_to_raters() {
+        let named =
+            EvidenceLine { round: 0, step: 0, rank: 1, chunk: "ward/1#0".to_owned(), sentence: 1 };
+        let citing = NoteLine {
+            search: Some(Trajectory { evidence: vec![named], ..Trajectory::default() }),
+            ..record("wrong1", Some(true), None)
+        };
+        let mut line = search("wrong1", 0, 0);
+        line.dataset = citing.dataset.clone();
+        let passages = cited(&ItemLine::Note(citing.clone()), &[(line.key(), &line)].into());
+        assert_eq!(passages, [&line.shown[0]]);
+        let shown = NoteShown::of(&note("wrong1"), &citing, &passages, false);
+        assert_eq!(shown.citations[0].text, "Fluids first.");
+        assert!(cited(&ItemLine::Note(citing), &BTreeMap::new()).is_empty());
     }
 
     #[test]

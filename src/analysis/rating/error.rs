@@ -25,6 +25,8 @@ pub enum RatingError {
     OtherSheet { path: PathBuf, expected: String, found: String },
     #[error("{}: the score of entry {code} is {score}, not one of 0 to {BEST}", path.display())]
     Score { path: PathBuf, code: String, score: i64 },
+    #[error("{}: entry {code} has verdicts on {found} sources, the sheet shows {expected}", path.display())]
+    Citations { path: PathBuf, code: String, found: usize, expected: usize },
     #[error("{}: the sheet has no entry {code}", path.display())]
     UnknownEntry { path: PathBuf, code: String },
     #[error("{}: entry {code} comes twice", path.display())]
@@ -72,6 +74,7 @@ impl Diagnosis for RatingError {
                 "score a rater's file with the key that was written beside the page"
             }
             RatingError::Score { .. }
+            | RatingError::Citations { .. }
             | RatingError::UnknownEntry { .. }
             | RatingError::RepeatedEntry { .. } => "export the file again from the page",
             RatingError::NoRater { .. } => {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::RatingError;
 use super::key::{Key, KeyRun};
 use super::rater::read_json;
-use super::scores::{Mos, Rated, RaterPair};
+use super::scores::{CitationCounts, Mos, Rated, RaterPair};
 use super::tables;
 use crate::analysis::table::Table;
 use crate::experiment::contents::Contents;
@@ -97,8 +97,11 @@ impl RunRatings {
         }
         let ratings: RunRatings = read_json(path, KIND, "file of a run's ratings")?;
         let n_raters = ratings.raters.len();
-        let is_whole =
-            |entry: &Rated| entry.scores.len() == n_raters && entry.comments.len() == n_raters;
+        let is_whole = |entry: &Rated| {
+            entry.scores.len() == n_raters
+                && entry.comments.len() == n_raters
+                && (entry.citations.is_empty() || entry.citations.len() == n_raters)
+        };
         if !ratings.entries.iter().all(is_whole) {
             return Err(RatingError::NotRead {
                 path: path.to_owned(),
@@ -124,6 +127,7 @@ impl RunRatings {
             self.run.run
         ));
         let mut tables = vec![scores];
+        tables.extend(tables::citations(&[(&self.run, CitationCounts::of(&entries))]));
         if !self.pairs.is_empty() {
             tables.push(tables::agreement(&self.pairs));
         }

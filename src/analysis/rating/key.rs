@@ -52,6 +52,14 @@ pub struct KeyEntry {
     pub item: String,
     /// The place of its run in `runs`.
     pub run: usize,
+    /// Sources that the answer names.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub citations: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it by reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Key {

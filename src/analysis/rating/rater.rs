@@ -20,13 +20,25 @@ struct RaterFile {
     entries: Vec<FileEntry>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileEntry {
     code: String,
     score: Option<i64>,
     #[serde(default)]
     comment: String,
+    /// Of each source that the entry names; absent where it names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    citations: Vec<Option<Verdict>>,
+}
+
+/// What a source says of the correction that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Supports,
+    SaysNothing,
+    Contradicts,
 }
 
 /// What one rater said of a whole sheet, in the order of its key's entries.
@@ -36,6 +48,8 @@ pub struct Rater {
     /// `None` where the entry was not rated.
     pub scores: Vec<Option<u8>>,
     pub comments: Vec<String>,
+    /// Of each source that an entry names; `None` where it was not rated.
+    pub citations: Vec<Vec<Option<Verdict>>>,
 }
 
 /// The raters' files against the key, in the order in which they are named.
@@ -89,21 +103,31 @@ impl Rater {
             if let Some(score) = entry.score.filter(|score| !is_fine(*score)) {
                 return Err(RatingError::Score { path: path(), code, score });
             }
+            let n_citations = key.entries[place].citations;
+            if !entry.citations.is_empty() && entry.citations.len() != n_citations {
+                return Err(RatingError::Citations {
+                    path: path(),
+                    code,
+                    found: entry.citations.len(),
+                    expected: n_citations,
+                });
+            }
             if found[place].replace(entry).is_some() {
                 return Err(RatingError::RepeatedEntry { path: path(), code });
             }
         }
-        let (scores, comments) = found
-            .into_iter()
-            .map(|entry| match entry {
-                None => (None, String::new()),
-                Some(entry) => {
-                    let score = entry.score.and_then(|score| u8::try_from(score).ok());
-                    (score, entry.comment.trim().to_owned())
-                }
-            })
-            .unzip();
-        Ok(Rater { name, scores, comments })
+        let mut rater =
+            Rater { name, scores: Vec::new(), comments: Vec::new(), citations: Vec::new() };
+        for (entry, in_key) in found.into_iter().zip(&key.entries) {
+            let score = entry.as_ref().and_then(|entry| entry.score);
+            rater.scores.push(score.and_then(|score| u8::try_from(score).ok()));
+            let entry = entry.unwrap_or_default();
+            rater.comments.push(entry.comment.trim().to_owned());
+            let mut citations = entry.citations;
+            citations.resize(in_key.citations, None);
+            rater.citations.push(citations);
+        }
+        Ok(rater)
     }
 }
 

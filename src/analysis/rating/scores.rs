@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::key::Key;
-use super::rater::Rater;
+use super::rater::{Rater, Verdict};
 use super::{BEST, RatingError};
 use crate::analysis::metrics::kappa::{Weights, cohen_kappa};
 
@@ -21,6 +21,9 @@ pub struct Rated {
     /// `null` where the entry was not rated.
     pub scores: Vec<Option<u8>>,
     pub comments: Vec<String>,
+    /// Of each source that the entry names; empty where it names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub citations: Vec<Vec<Option<Verdict>>>,
 }
 
 impl Rated {
@@ -34,6 +37,10 @@ impl Rated {
                 run: entry.run,
                 scores: raters.iter().map(|rater| rater.scores[place]).collect(),
                 comments: raters.iter().map(|rater| rater.comments[place].clone()).collect(),
+                citations: match entry.citations {
+                    0 => Vec::new(),
+                    _ => raters.iter().map(|rater| rater.citations[place].clone()).collect(),
+                },
             })
             .collect()
     }
@@ -85,6 +92,36 @@ impl Mos {
 fn mean(scores: &[u8]) -> Option<f64> {
     let sum: u32 = scores.iter().copied().map(u32::from).sum();
     (!scores.is_empty()).then(|| f64::from(sum) / scores.len() as f64)
+}
+
+/// What raters said of the sources that some entries name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CitationCounts {
+    pub supports: usize,
+    pub says_nothing: usize,
+    pub contradicts: usize,
+    pub unrated: usize,
+}
+
+impl CitationCounts {
+    /// Over all raters.
+    pub fn of(entries: &[&Rated]) -> CitationCounts {
+        let mut counts = CitationCounts::default();
+        for verdict in entries.iter().flat_map(|entry| entry.citations.iter().flatten()) {
+            *match verdict {
+                Some(Verdict::Supports) => &mut counts.supports,
+                Some(Verdict::SaysNothing) => &mut counts.says_nothing,
+                Some(Verdict::Contradicts) => &mut counts.contradicts,
+                None => &mut counts.unrated,
+            } += 1;
+        }
+        counts
+    }
+
+    /// Verdicts that were given.
+    pub fn rated(&self) -> usize {
+        self.supports + self.says_nothing + self.contradicts
+    }
 }
 
 /// How two raters agree, over the entries that both have rated.
@@ -140,6 +177,7 @@ mod tests {
             run,
             scores: scores.to_vec(),
             comments: vec![String::new(); scores.len()],
+            citations: Vec::new(),
         }
     }
 
@@ -191,6 +229,18 @@ mod tests {
         assert_eq!(told, [("A", "B", 2), ("A", "C", 0), ("B", "C", 0)]);
         assert_eq!((pairs[0].agreement, pairs[0].kappa), (Some(1.0), None));
         assert_eq!((pairs[1].agreement, pairs[1].kappa_quadratic), (None, None));
+    }
+
+    #[test]
+    fn verdicts_on_sources_are_counted_over_all_raters() {
+        let mut entry = rated(0, &[Some(3), Some(3)]);
+        entry.citations = vec![
+            vec![Some(Verdict::Supports), Some(Verdict::Contradicts)],
+            vec![Some(Verdict::Supports), None],
+        ];
+        let counts = CitationCounts::of(&[&entry, &rated(0, &[Some(1), None])]);
+        assert_eq!((counts.supports, counts.says_nothing, counts.contradicts), (2, 0, 1));
+        assert_eq!((counts.unrated, counts.rated()), (1, 3));
     }
 
     #[test]

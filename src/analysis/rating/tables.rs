@@ -1,7 +1,7 @@
 //! Ratings as tables: scores by run, raters by pair, entries that raters see differently, entries of one run.
 
 use super::key::{Key, KeyRun};
-use super::scores::{FAR, Mos, Rated, RaterPair};
+use super::scores::{CitationCounts, FAR, Mos, Rated, RaterPair};
 use crate::analysis::table::{Cell, Table, TableBuilder};
 
 /// Digits of a mean, as Table 6 has them.
@@ -15,6 +15,16 @@ pub fn all(key: &Key, raters: &[String], entries: &[Rated], pairs: &[RaterPair])
     });
     let rows: Vec<(&KeyRun, Mos)> = rows.collect();
     let mut tables = vec![scores(raters, &rows)];
+    tables.extend(citations(
+        &key.runs
+            .iter()
+            .enumerate()
+            .map(|(place, run)| {
+                let own = entries.iter().filter(|entry| entry.run == place);
+                (run, CitationCounts::of(&own.collect::<Vec<_>>()))
+            })
+            .collect::<Vec<_>>(),
+    ));
     if !pairs.is_empty() {
         tables.push(agreement(pairs));
         tables.push(disputed(key, raters, entries));
@@ -43,6 +53,27 @@ pub fn scores(raters: &[String], rows: &[(&KeyRun, Mos)]) -> Table {
              rater left out are counted as unrated, not as 0.",
         )
         .build()
+}
+
+/// A row a run whose answers name sources; `None` where none does.
+pub fn citations(rows: &[(&KeyRun, CitationCounts)]) -> Option<Table> {
+    let is_citing = |counts: &CitationCounts| counts.rated() + counts.unrated > 0;
+    let citing: Vec<_> = rows.iter().filter(|(_, counts)| is_citing(counts)).collect();
+    if citing.is_empty() {
+        return None;
+    }
+    let share = |counts: &CitationCounts| {
+        (counts.rated() > 0).then(|| counts.supports as f64 / counts.rated() as f64)
+    };
+    let table = Table::of("citations", "Sources that corrections name", citing)
+        .text("run", |(run, _)| &run.path)
+        .number("supports", |(_, counts)| counts.supports)
+        .number("says nothing of it", |(_, counts)| counts.says_nothing)
+        .number("contradicts", |(_, counts)| counts.contradicts)
+        .number("unrated", |(_, counts)| counts.unrated)
+        .number("share that supports", |(_, counts)| number(share(counts)))
+        .note("Verdicts of all raters; the share is of those that were given.");
+    Some(table.build())
 }
 
 /// A row a pair of raters.
