@@ -27,6 +27,8 @@ if [ -e "$out" ] && [ -n "$(ls -A "$out")" ]; then
 fi
 mkdir -p "$out"
 "$wardround" models synth qwen3 "$out/tiny-qwen3" >"$out/synth.log"
+# As many positions as the published model has: at defaults prompts come to some 30,000 tokens.
+sed -i 's/"max_position_embeddings": 16384/"max_position_embeddings": 40960/' "$out/tiny-qwen3/config.json"
 limit=()
 [ -n "${DOCUMENTS:-}" ] && limit=(--limit "$DOCUMENTS")
 "$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --out "$out/corpus" --quiet ${limit[@]+"${limit[@]}"}

@@ -52,7 +52,11 @@ fn beside(column: NoteColumn) -> &'static [Beside] {
 }
 
 /// What a cell has of a column of corrections; ROUGE-1 is the one that the paper has for the dataset.
-fn correction<'a>(recipe: &Recipe, entry: &Entry<'a>, column: NoteColumn) -> Option<&'a Measured> {
+pub(super) fn correction<'a>(
+    recipe: &Recipe,
+    entry: &Entry<'a>,
+    column: NoteColumn,
+) -> Option<&'a Measured> {
     let correction = entry.notes.correction.as_ref()?;
     match column {
         NoteColumn::Detection | NoteColumn::Localisation => None,

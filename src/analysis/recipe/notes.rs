@@ -6,10 +6,10 @@ use super::results::{CellResult, RecipeResults};
 use super::tables::{cell, dataset, method, read};
 use crate::analysis::health;
 use crate::analysis::metrics::bootstrap::Estimate;
-use crate::analysis::notes::{NoteFigures, Prices};
+use crate::analysis::notes::{Measured, NoteFigures, Prices};
 use crate::analysis::table::Table;
 use crate::analysis::tables::notes;
-use crate::experiment::recipe::Recipe;
+use crate::experiment::recipe::{NoteColumn, Recipe};
 
 /// A cell of the recipe with its figures, and what its rows are called.
 pub struct Entry<'a> {
@@ -26,6 +26,15 @@ impl<'a> Entry<'a> {
         let (dataset, label) = (dataset(recipe, &cell.dataset), full(recipe, cell));
         Some(Entry { cell, notes: cell.notes.as_ref()?, dataset, label })
     }
+}
+
+/// What a cell has of a column of corrections; `None` where it was not computed, and of a cell on questions.
+pub fn correction<'a>(
+    recipe: &'a Recipe,
+    cell: &'a CellResult,
+    column: NoteColumn,
+) -> Option<&'a Measured> {
+    columns::correction(recipe, &Entry::of(recipe, cell)?, column)
 }
 
 /// Every table that has a row; none where the recipe is on questions.

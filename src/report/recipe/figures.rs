@@ -18,7 +18,10 @@ pub fn panels(table: &str, recipe: &Recipe, results: &RecipeResults) -> Vec<Pane
         "accuracy" => {
             sweep(recipe, results).into_iter().chain([accuracy(recipe, results)]).collect()
         }
-        "notes" => one(note_figures::accuracy(recipe, results)),
+        "notes" => {
+            let sweeps = note_figures::sweeps(recipe, results);
+            sweeps.into_iter().chain([note_figures::accuracy(recipe, results)]).collect()
+        }
         "consensus" => one(note_figures::consensus(recipe, results)),
         "netgain" => one(net_gain(recipe, results)),
         "paired" => one(paired(recipe, results)),

@@ -1,12 +1,14 @@
 //! The figures of a recipe on notes: the columns that need no weights, and who settled each stage (MedGuards, Figures 2 to 6).
 
 use crate::analysis::metrics::over_runs::OverRuns;
-use crate::analysis::notes::{Consensus, NoteFigures, Settled};
-use crate::analysis::recipe::notes::full;
+use crate::analysis::notes::{Consensus, NoteFigures, Settled, Spread};
+use crate::analysis::recipe::notes::{correction, full};
 use crate::analysis::recipe::results::{CellResult, RecipeResults};
-use crate::experiment::recipe::Recipe;
+use crate::analysis::recipe::tables;
+use crate::experiment::recipe::file::{Analysis, DatasetEntry};
+use crate::experiment::recipe::{NoteColumn, Recipe};
 use crate::record::Source;
-use crate::report::figure::{Drawing, Key, Lane, Panel, Row};
+use crate::report::figure::{Drawing, Key, Lane, Line, Panel, Plane, Point, Row};
 use crate::report::recipe::figures::{cells, each_dataset};
 
 fn bar(series: usize, over: Option<&OverRuns>) -> Option<Lane> {
@@ -48,6 +50,99 @@ pub fn accuracy(recipe: &Recipe, results: &RecipeResults) -> Panel {
             Key::series(2, "localisation word for word"),
         ],
     }
+}
+
+/// Corrections over the methods in their order, a line a metric; beside them turns and time of systems that search (MedReAct'N'MedReFlex,
+/// Figures 2 to 6). None where the recipe sweeps nothing.
+pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
+    if !recipe.analyses.contains(&Analysis::Sweep) {
+        return Vec::new();
+    }
+    let metric = |column: NoteColumn| Curve {
+        label: column.label(),
+        value: Box::new(move |cell: &CellResult| {
+            let over = &correction(recipe, cell, column)?.composite;
+            Some((over.mean, over.std))
+        }),
+    };
+    let metrics =
+        [NoteColumn::Rouge1, NoteColumn::BertScore, NoteColumn::Bleurt, NoteColumn::Aggregate];
+    let search = |cell: &CellResult| cell.notes.as_ref()?.search.clone();
+    let spread = |spread: Spread| Some((spread.mean, spread.std));
+    let turns = [
+        Curve {
+            label: "MedReFlex turns",
+            value: Box::new(move |cell| spread(search(cell)?.turns)),
+        },
+        Curve { label: "MedReAct steps", value: Box::new(move |cell| spread(search(cell)?.steps)) },
+    ];
+    let seconds = [
+        Curve {
+            label: "all steps",
+            value: Box::new(move |cell| Some((search(cell)?.seconds_a_step, None))),
+        },
+        Curve {
+            label: "steps that search",
+            value: Box::new(move |cell| Some((search(cell)?.seconds_a_searching_step, None))),
+        },
+    ];
+    [
+        curves(recipe, results, ["Correction, over all notes", "score"], &metrics.map(metric)),
+        curves(recipe, results, ["Turns and steps a note", "number"], &turns),
+        curves(recipe, results, ["Time of a step", "seconds"], &seconds),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A line of a sweep: what it is called, and a cell's mean and deviation.
+struct Curve<'a> {
+    label: &'static str,
+    value: Box<dyn Fn(&CellResult) -> Option<(f64, Option<f64>)> + 'a>,
+}
+
+/// A drawing a dataset, with a line a curve; `None` where no cell has a value.
+fn curves(
+    recipe: &Recipe,
+    results: &RecipeResults,
+    [title, up]: [&str; 2],
+    curves: &[Curve<'_>],
+) -> Option<Panel> {
+    let drawing = |dataset: &DatasetEntry| {
+        let line = |(series, curve): (usize, &Curve<'_>)| {
+            let methods = recipe.method.iter().enumerate();
+            let points = methods.filter_map(|(place, method)| {
+                let cell = tables::cell(results, &method.name, &dataset.name)?;
+                let (y, std) = (curve.value)(cell)?;
+                // Beside each other where they would stand on each other.
+                let x = place as f64 + 0.06 * (series as f64 - (curves.len() - 1) as f64 / 2.0);
+                Some(Point { x, y, std, radius: 3.5 })
+            });
+            Line { series, points: points.collect() }
+        };
+        let lines: Vec<Line> = curves.iter().enumerate().map(line).collect();
+        lines.iter().any(|line| !line.points.is_empty()).then(|| {
+            Plane {
+                title: dataset.label.clone(),
+                description: format!("{title} by method, with one standard deviation to either side where there is one."),
+                width: (64 + 92 * recipe.method.len().max(3)) as u32,
+                height: 280,
+                across: "method".to_owned(),
+                up: up.to_owned(),
+                names: recipe.method.iter().map(|one| one.label.clone()).collect(),
+                reach: [Vec::new(), Vec::new()],
+                diagonal: false,
+                lines,
+            }
+            .draw()
+        })
+    };
+    let drawings: Vec<Drawing> = recipe.dataset.iter().filter_map(drawing).collect();
+    let has = |curve: &&Curve<'_>| results.cells.iter().any(|cell| (curve.value)(cell).is_some());
+    let named = curves.iter().enumerate().filter(|(_, curve)| has(curve));
+    let key = named.map(|(series, curve)| Key::series(series, curve.label)).collect();
+    (!drawings.is_empty()).then(|| Panel { title: title.to_owned(), drawings, key })
 }
 
 /// The share of notes that each way of settling a stage took.
