@@ -5,7 +5,9 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use common::retrieval::{Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
 use common::{OPTIONS, load_on, logits_on, tokens};
@@ -203,4 +205,36 @@ fn narrow_weights_of_encoders_keep_the_direction() {
             }
         }
     }
+}
+
+/// In f32, so that passages come in the CPU's order.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn a_corpus_is_built_searched_and_reranked_on_the_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
+    fs::write(folder.path().join("own.toml"), format!("name = \"own\"\n{source}")).unwrap();
+    let texts = ["Magnesium is the first choice.", "Salbutamol by inhaler.", "Rest and fluids."];
+    let row = |(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    let rows: String = texts.into_iter().enumerate().map(row).collect();
+    fs::write(folder.path().join("ward.jsonl"), rows).unwrap();
+    let (encoder, reranker) = (cut(), cross());
+    let run = |arguments: &str, more: [&str; 2]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+        command.current_dir(folder.path()).args(arguments.split(' ')).args(more);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let [on_cpu, on_gpu] = ["cpu", "cuda:0"].map(|device| {
+        let out = device.replace(':', "-");
+        let build = format!("corpus build own.toml --out {out} --device {device} --encoder");
+        run(&build, [encoder.path().to_str().unwrap(), "--quiet"]);
+        let search = format!("corpus search {out} eclampsia --json --device {device} --reranker");
+        let found = run(&search, [reranker.path().to_str().unwrap(), "--rerank-top-k=3"]);
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let shown = found["shown"].as_array().unwrap().iter();
+        shown.map(|passage| passage["chunk"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!((on_gpu.len(), on_gpu), (3, on_cpu));
 }
