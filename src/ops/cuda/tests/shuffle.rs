@@ -49,10 +49,6 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
         assert_same(&gpu, &format!("heads of {head_dim}"), || {
             case.run(&gpu, &sequences, &qkv, &steps)
         });
-        let wide = gpu_in_f32();
-        assert_same(&wide, &format!("heads of {head_dim} in f32"), || {
-            case.run(&wide, &sequences, &qkv, &steps)
-        });
     }
 }
 
@@ -63,6 +59,11 @@ fn texts_and_products_in_f32_do_not_depend_on_the_order_of_threads() {
         assert_same(&gpu, "texts", || text::all(&gpu, 200));
     }
     let gpu = gpu_in_f32();
+    let sequences = Sequences::new(&[270, 4], 0);
+    let window = Some(100);
+    let case = attention::Case { group: 2, kv_heads: 1, head_dim: 64, window, both_ways: true };
+    let qkv = case.qkv(&sequences);
+    assert_same(&gpu, "attention", || case.run(&gpu, &sequences, &qkv, &[274]));
     assert_same(&gpu, "products", || text::products(&gpu, (144, 100), 70));
 }
 
