@@ -68,7 +68,6 @@ fn attention(criterion: &mut Criterion) {
             tokens: &vec![0; count],
             positions: &positions,
             sequences: &vec![0; count],
-            segments: &[],
             tables: &[&table],
         };
         group.throughput(Throughput::Elements((count * CONTEXT) as u64));

@@ -25,16 +25,9 @@ struct Inputs {
     const unsigned *positions;  // [rows]
     const unsigned *sequences;  // [rows]
     const unsigned *tables;     // page ids [sequences][table_stride]
-    const unsigned *lengths;    // [sequences], where rows see ahead; else null
     int table_stride, heads, kv_heads;
-    int window;  // how many keys a row sees, itself included, and as many ahead; 0: no limit
+    int window;  // how many keys a row sees, itself included; 0: all before it
     float scale;
-
-    __device__ Span seen(unsigned row) const {
-        const unsigned position = load_past_l1(positions + row);
-        const unsigned length = lengths == nullptr ? 0 : load_past_l1(lengths + load_past_l1(sequences + row));
-        return keys_seen(position, window, length);
-    }
 
     template <int DIM>
     __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
@@ -71,7 +64,8 @@ __device__ __forceinline__ void gather(const Inputs &inputs, const Packing &pack
     }
     const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {
-        meeting.seen[index] = packing.holds(index) ? inputs.seen(packing.row(index)) : Span{0, 0};
+        const unsigned position = packing.holds(index) ? inputs.positions[packing.row(index)] : NOTHING;
+        meeting.seen[index] = keys_seen(position, inputs.window);
     }
     __syncthreads();
 }
@@ -102,7 +96,7 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     const unsigned row = blockIdx.x, slot = blockIdx.z;
     const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
-    const Span seen = inputs.seen(row);
+    const Span seen = keys_seen(load_past_l1(inputs.positions + row), inputs.window);
     const unsigned chunk = seen.first / CHUNK + slot;
     const Span pages = pages_seen(chunk, seen);
     if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, pages);
@@ -131,7 +125,8 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
 // What any of the rows, 32 at most, sees.
 __device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
     const unsigned lane = threadIdx.x % 32;
-    const Span seen = lane < packing.rows ? inputs.seen(packing.first_row + lane) : Span{0, 0};
+    const unsigned position = lane < packing.rows ? inputs.positions[packing.first_row + lane] : NOTHING;
+    const Span seen = keys_seen(position, inputs.window);
     const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
     return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
 }
@@ -185,11 +180,10 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
 #define ATTEND_CHUNKS(DIM)                                                                                             \
     extern "C" __global__ void __launch_bounds__(attention::THREADS) attend_chunks_##DIM(                              \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
-        const unsigned *sequences, const unsigned *tables, const unsigned *lengths, int table_stride, int heads,       \
-        int kv_heads, int window, float scale, int chunk_slots, float *partial_sums,                                   \
-        attention::Stats *partial_stats) {                                                                             \
-        attention::attend_chunk<DIM>({queries, keys, values, positions, sequences, tables, lengths, table_stride,      \
-                                      heads, kv_heads, window, scale},                                                 \
+        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int window,      \
+        float scale, int chunk_slots, float *partial_sums, attention::Stats *partial_stats) {                          \
+        attention::attend_chunk<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
+                                      kv_heads, window, scale},                                                        \
                                      chunk_slots, partial_sums, partial_stats);                                        \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_chunks_##DIM)
@@ -198,10 +192,10 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
 #define ATTEND_ROWS(DIM)                                                                                               \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
-        const unsigned *sequences, const unsigned *tables, const unsigned *lengths, int table_stride, int heads,       \
-        int kv_heads, int head_dim, int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {         \
-        attention::attend_block<DIM>({queries, keys, values, positions, sequences, tables, lengths, table_stride,      \
-                                      heads, kv_heads, window, scale},                                                 \
+        const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
+        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
+        attention::attend_block<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
+                                      kv_heads, window, scale},                                                        \
                                      head_dim, blocks, out, out_stride);                                               \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)
@@ -218,7 +212,7 @@ ATTEND_ROWS(256)
 // What attend_chunks_* left becomes out, bf16 [rows][out_stride]; a thread merges four dims of a head.
 extern "C" __global__ void __launch_bounds__(attention::THREADS)
     merge_chunks(const float *partial_sums, const attention::Stats *partial_stats, const unsigned *positions,
-                 const unsigned *sequences, const unsigned *lengths, unsigned heads, unsigned head_dim, unsigned dim, unsigned window, int chunk_slots, Bf16 *out,
+                 unsigned heads, unsigned head_dim, unsigned dim, unsigned window, int chunk_slots, Bf16 *out,
                  int out_stride) {
     using namespace attention;
     wait_for_inputs();
@@ -226,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(attention::THREADS)
     const unsigned row = blockIdx.x, column = (blockIdx.y * THREADS + threadIdx.x) * 4;
     const unsigned head = column / dim, first_dim = column % dim;
     if (head >= heads || first_dim >= head_dim) return;
-    const Span seen = keys_seen(positions[row], window, lengths == nullptr ? 0 : lengths[sequences[row]]);
+    const Span seen = keys_seen(positions[row], window);
     const unsigned chunks = (seen.end + CHUNK - 1) / CHUNK - seen.first / CHUNK;
     Merged merged;
     float4 sums = {0, 0, 0, 0};

@@ -28,12 +28,11 @@ struct Span {
     __device__ bool is_empty() const { return first >= end; }
 };
 
-// The keys that a row at `position` sees; `window` is how many, itself included, and 0 is no limit. Rows of a sequence of
-// `length` see as far ahead; where that is 0 they see nothing ahead.
-__device__ __forceinline__ Span keys_seen(unsigned position, unsigned window, unsigned length) {
+// The keys that a row at `position` sees; `window` is how many, itself included, and 0 is no limit.
+__device__ __forceinline__ Span keys_seen(unsigned position, unsigned window) {
     if (position == NOTHING) return {0, 0};
-    const unsigned end = position + 1, ahead = window == 0 ? length : min(length, position + window);
-    return {window != 0 && end > window ? end - window : 0, length == 0 ? end : ahead};
+    const unsigned end = position + 1;
+    return {window != 0 && end > window ? end - window : 0, end};
 }
 
 // The pages of `chunk` on which some key of `seen` lies.

@@ -1,7 +1,6 @@
 // The residual, f32 [rows][hidden]: its rows from the embedding, and root-mean-square norms over them.
 //
-// One CTA of 256 threads a row; `hidden` is a multiple of 8. A kernel whose name ends in f32 leaves f32 for products in f32,
-// the others bf16. A sum's tree depends on the width alone, and warps that
+// One CTA of 256 threads a row; `hidden` is a multiple of 8. A sum's tree depends on the width alone, and warps that
 // a narrow row has nothing for return.
 #include "common.cuh"
 #include "weights.cuh"
@@ -59,93 +58,21 @@ __device__ __forceinline__ float squares(const float4 *row, int quads) {
     return sum;
 }
 
-__device__ __forceinline__ void put(Bf16 *out, int quad, float4 value) {
-    reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
-}
-__device__ __forceinline__ void put(float *out, int quad, float4 value) {
-    reinterpret_cast<float4 *>(out)[quad] = value;
-}
-
-// out = row · scale · weight
-template <class Number>
+// out = bf16(row · scale · weight)
 __device__ __forceinline__ void write_scaled(const float4 *row, float scale, const float4 *weight, int quads,
-                                             Number *out) {
-    for (int quad = threadIdx.x; quad < quads; quad += THREADS) put(out, quad, scaled(row[quad], scale, weight[quad]));
+                                             Bf16 *out) {
+    for (int quad = threadIdx.x; quad < quads; quad += THREADS) {
+        const float4 value = scaled(row[quad], scale, weight[quad]);
+        reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
+    }
 }
 
-// out [hidden] = norm(row) · weight, rows and weight f32 [hidden].
-template <class Number>
-__device__ __forceinline__ void normalise(const float *row, const float *weight, float epsilon, int hidden,
-                                          Number *out) {
+// out [hidden] = bf16(norm(row) · weight), rows and weight f32 [hidden].
+__device__ __forceinline__ void normalise(const float *row, const float *weight, float epsilon, int hidden, Bf16 *out) {
     const float4 *values = reinterpret_cast<const float4 *>(row);
     const float sum = sum_over_cta(squares(values, hidden / 4), warps_of(hidden));
     const float scale = inverse_root_mean(sum, hidden, epsilon);
     write_scaled(values, scale, reinterpret_cast<const float4 *>(weight), hidden / 4, out);
-}
-
-// out [rows][out_stride] = norm(residual) · weight.
-template <class Number>
-__device__ __forceinline__ void norm_rows(const float *residual, const float *weight, float epsilon, int hidden,
-                                          Number *out, int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
-    fetch_ahead(weight, hidden);
-    wait_for_inputs();
-    const size_t row = blockIdx.x;
-    normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
-}
-
-// residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
-// null, out [rows][out_stride] = norm(residual) · next_weight.
-template <class Number>
-__device__ __forceinline__ void add_branch(float *residual, const float *branch, const float *post_weight,
-                                           const float *next_weight, float epsilon, int hidden, Number *out,
-                                           int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
-    fetch_ahead(post_weight, hidden);
-    fetch_ahead(next_weight, hidden);
-    wait_for_inputs();
-    const size_t row = blockIdx.x;
-    const int quads = hidden / 4, warps = warps_of(hidden);
-    float4 *sums = reinterpret_cast<float4 *>(residual + row * hidden);
-    const float4 *addends = reinterpret_cast<const float4 *>(branch + row * hidden);
-    float scale = 1.0f;
-    if (post_weight != nullptr) {
-        scale = inverse_root_mean(sum_over_cta(squares(addends, quads), warps), hidden, epsilon);
-    }
-    float sum_of_squares = 0.0f;
-    for (int quad = threadIdx.x; quad < quads; quad += THREADS) {
-        float4 addend = addends[quad];
-        if (post_weight != nullptr) {
-            addend = scaled(addend, scale, reinterpret_cast<const float4 *>(post_weight)[quad]);
-        }
-        const float4 old = sums[quad];
-        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
-                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
-        sums[quad] = sum;
-        sum_of_squares = add_squares(sum_of_squares, sum);
-    }
-    if (next_weight == nullptr) return;
-    scale = inverse_root_mean(sum_over_cta<1>(sum_of_squares, warps), hidden, epsilon);
-    write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
-}
-
-// out [row] = norm(residual[indices[row]]) · weight; zeros where there is no such row.
-template <class Number>
-__device__ __forceinline__ void gather(const float *residual, const unsigned *indices, const float *weight,
-                                       float epsilon, int hidden, Number *out, int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
-    fetch_ahead(weight, hidden);
-    wait_for_inputs();
-    const unsigned index = indices[blockIdx.x];
-    out += static_cast<size_t>(blockIdx.x) * out_stride;
-    if (index != NOTHING) {
-        normalise(residual + static_cast<size_t>(index) * hidden, weight, epsilon, hidden, out);
-    } else {
-        for (int column = threadIdx.x; column < hidden; column += warps_of(hidden) * 32) out[column] = 0;
-    }
 }
 
 }  // namespace norms
@@ -165,39 +92,68 @@ EMBED(embed_bf16, matmul::Bf16Weights)
 EMBED(embed_q8_0, matmul::Q8Weights)
 EMBED(embed_q4_k, matmul::Q4Weights)
 
-#define NORMS(SUFFIX, Number)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        rms_norm##SUFFIX(const float *residual, const float *weight, float epsilon, int hidden, Number *out,           \
-                         int out_stride) {                                                                             \
-        norms::norm_rows(residual, weight, epsilon, hidden, out, out_stride);                                          \
-    }                                                                                                                  \
-    EMULATED_KERNEL(rms_norm##SUFFIX)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        add_norm##SUFFIX(float *residual, const float *branch, const float *post_weight, const float *next_weight,     \
-                         float epsilon, int hidden, Number *out, int out_stride) {                                     \
-        norms::add_branch(residual, branch, post_weight, next_weight, epsilon, hidden, out, out_stride);               \
-    }                                                                                                                  \
-    EMULATED_KERNEL(add_norm##SUFFIX)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
-        gather_norm##SUFFIX(const float *residual, const unsigned *indices, const float *weight, float epsilon,        \
-                            int hidden, Number *out, int out_stride) {                                                 \
-        norms::gather(residual, indices, weight, epsilon, hidden, out, out_stride);                                    \
-    }                                                                                                                  \
-    EMULATED_KERNEL(gather_norm##SUFFIX)
-
-NORMS(, Bf16)
-NORMS(_f32, float)
-
-// residual[row] = scale · the weights f32 [outputs][32 · k_tiles] of output `tokens[row]`.
+// out [rows][out_stride] = bf16(norm(residual) · weight).
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    embed_f32(const float *weights, const void *, const void *, const unsigned *tokens, float scale, int hidden,
-              int k_tiles, float *residual) {
+    rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(weight, hidden);
     wait_for_inputs();
     const size_t row = blockIdx.x;
-    const float *from = weights + tokens[row] * static_cast<size_t>(32 * k_tiles);
-    for (int column = threadIdx.x; column < hidden; column += norms::THREADS) {
-        residual[row * hidden + column] = __fmul_rn(from[column], scale);
+    norms::normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
+}
+EMULATED_KERNEL(rms_norm)
+
+// residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
+// null, out [rows][out_stride] = bf16(norm(residual) · next_weight).
+extern "C" __global__ void __launch_bounds__(norms::THREADS)
+    add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
+             int hidden, Bf16 *out, int out_stride) {
+    let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(post_weight, hidden);
+    fetch_ahead(next_weight, hidden);
+    wait_for_inputs();
+    const size_t row = blockIdx.x;
+    const int quads = hidden / 4, warps = norms::warps_of(hidden);
+    float4 *sums = reinterpret_cast<float4 *>(residual + row * hidden);
+    const float4 *addends = reinterpret_cast<const float4 *>(branch + row * hidden);
+    float scale = 1.0f;
+    if (post_weight != nullptr) {
+        scale = inverse_root_mean(sum_over_cta(norms::squares(addends, quads), warps), hidden, epsilon);
+    }
+    float squares = 0.0f;
+    for (int quad = threadIdx.x; quad < quads; quad += norms::THREADS) {
+        float4 addend = addends[quad];
+        if (post_weight != nullptr) {
+            addend = norms::scaled(addend, scale, reinterpret_cast<const float4 *>(post_weight)[quad]);
+        }
+        const float4 old = sums[quad];
+        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
+                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
+        sums[quad] = sum;
+        squares = norms::add_squares(squares, sum);
+    }
+    if (next_weight == nullptr) return;
+    scale = inverse_root_mean(sum_over_cta<1>(squares, warps), hidden, epsilon);
+    norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
+}
+EMULATED_KERNEL(add_norm)
+
+// out [row] = bf16(norm(residual[indices[row]]) · weight); zeros where there is no such row.
+extern "C" __global__ void __launch_bounds__(norms::THREADS)
+    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
+                Bf16 *out, int out_stride) {
+    let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
+    fetch_ahead(weight, hidden);
+    wait_for_inputs();
+    const unsigned index = indices[blockIdx.x];
+    out += static_cast<size_t>(blockIdx.x) * out_stride;
+    if (index != NOTHING) {
+        norms::normalise(residual + static_cast<size_t>(index) * hidden, weight, epsilon, hidden, out);
+    } else {
+        for (int column = threadIdx.x; column < hidden; column += norms::warps_of(hidden) * 32) out[column] = 0;
     }
 }
-EMULATED_KERNEL(embed_f32)
+EMULATED_KERNEL(gather_norm)

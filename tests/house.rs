@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &str)] = &[
         "panel",
         "retrieval engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record console",
     ),
-    ("retrieval", "corpus encoder ops tokenizer text random diagnosis digest record"),
+    ("retrieval", "corpus encoder model ops tokenizer text random diagnosis digest record"),
     ("corpus", "encoder ops hub tokenizer text random diagnosis digest record console"),
     ("scorers", "encoder text random diagnosis digest record"),
     ("encoder", "synth model ops hub tokenizer text random diagnosis digest record"),

@@ -13,6 +13,7 @@ use crate::cli::exit::Failure;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::models::Models;
 use crate::experiment::spec::{DEFAULT_PANEL, DEFAULT_SEED};
+use crate::panel::memory::BesidePanel;
 use crate::panel::{DecodingMode, Member, Panel, PanelError, SamplingChoice};
 use crate::prompts::PromptSet;
 use crate::systems::case::{Case, Task};
@@ -81,7 +82,8 @@ impl AskFlags {
         let mut dataset = data::load_with(data, *format, self.rows.bad_rows())?;
         dataset.items = self.subset.clone().subset().choose(dataset.items)?;
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
-        let models = Models::describe([&self.panel], &hardware, &hub)?;
+        let models =
+            Models::describe([&self.panel], &hardware, &hub, |_| Ok(BesidePanel::default()))?;
         let stop = interrupt::watch();
         let decoding = Decoding::default();
         let members = models.start()?.into_iter().map(|source| Member {

@@ -207,6 +207,7 @@ impl Start<'_> {
             needed: gibibytes(footprint.total()),
             available: gibibytes(available),
             models: format!("{}: {}", self.checkpoint.name, describe(&footprint)),
+            searches: false,
         })
     }
 }

@@ -105,7 +105,6 @@ impl Logprobs {
                 tokens: chunk,
                 positions: &positions,
                 sequences: &sequences,
-                segments: &[],
                 tables: &[&table],
             };
             let wanted: Vec<usize> = (0..chunk.len()).collect();

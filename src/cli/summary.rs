@@ -174,6 +174,16 @@ pub fn tell_memory(models: &Models) -> std::io::Result<()> {
             memory.options.pages * PAGE
         ))?;
     }
+    for model in &models.beside.models {
+        total += model.footprint.total();
+        console::say(format!("memory     {}: {}", model.name, describe(&model.footprint)))?;
+    }
+    if models.beside.mapped > 0 {
+        console::say(format!(
+            "memory     {} of corpora are mapped: they are kept in what is free, and not counted",
+            gibibytes(models.beside.mapped as usize)
+        ))?;
+    }
     console::say(format!(
         "memory     {} in all, {} free",
         gibibytes(total),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use fs_err::File;
 use half::f16;
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use super::CorpusError;
 use super::build::embed::Embed;
 use super::build::reading::{NewChunk, NewDocument};
 use super::build::segments::Segments;
-use super::build::{SEGMENT, finish};
+use super::build::{PART, SEGMENT, finish, lock_file};
 use super::description::Source;
 use super::formats::Format;
 use super::store::manifest::{BuiltSource, InputFile, Local, Manifest, SCHEMA, VectorForm};
@@ -37,12 +38,13 @@ pub struct ImportOptions {
     pub bm25: bool,
 }
 
-/// Writes the corpus; where that fails nothing stays.
+/// Writes the corpus beside its place and moves it there when it is whole; where that fails nothing stays, and what was killed is
+/// begun again by the next try.
 ///
 /// # Errors
 /// A directory that is taken; files that do not fit each other or the encoder; a vector that is none.
 pub fn import(options: &ImportOptions, encoder: &dyn Embed) -> Result<(), CorpusError> {
-    let out = &options.out;
+    let out = &std::path::absolute(&options.out)?;
     if out.exists() && fs_err::read_dir(out)?.next().is_some() {
         return Err(CorpusError::Taken { path: out.clone() });
     }
@@ -61,11 +63,20 @@ pub fn import(options: &ImportOptions, encoder: &dyn Embed) -> Result<(), Corpus
         let problem = format!("has {} ids for {} vectors", ids.len(), matrix.rows);
         return Err(wrong(&options.ids, problem));
     }
-    fs_err::create_dir_all(out)?;
-    let written = write(options, encoder, &matrix, &ids);
-    if written.is_err() {
-        fs_err::remove_dir_all(out)?;
+    let part = out.with_added_extension(PART);
+    fs_err::create_dir_all(&part)?;
+    let lock = lock_file(&part, out)?;
+    for left in fs_err::read_dir(&part)? {
+        fs_err::remove_file(left?.path())?;
     }
+    let inside = ImportOptions { out: part.clone(), ..options.clone() };
+    let written = write(&inside, encoder, &matrix, &ids)
+        .and_then(|()| Ok(fs_err::rename(&part, out)?))
+        .and_then(|()| Ok(File::open(out.parent().unwrap_or(out))?.sync_all()?));
+    if written.is_err() && part.exists() {
+        fs_err::remove_dir_all(&part)?;
+    }
+    drop(lock);
     written
 }
 
@@ -163,7 +174,7 @@ fn wrong(path: &Path, problem: String) -> CorpusError {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CorpusError> {
-    let file = std::io::BufReader::new(fs_err::File::open(path)?);
+    let file = std::io::BufReader::new(File::open(path)?);
     serde_json::from_reader(file)
         .map_err(|error| wrong(path, format!("is not what is expected: {error}")))
 }

@@ -45,7 +45,8 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
             let texts = &texts[range];
             let packed = Packed::new(texts);
             let states = packed.with_rows(|rows| {
-                self.ops.run(|| self.bert.forward(&self.ops, rows, &mut scratch))
+                let forward = || self.bert.forward(&self.ops, rows, &packed.segments, &mut scratch);
+                self.ops.run(forward)
             })?;
             let mut rest = states.as_slice();
             for text in texts {

@@ -10,6 +10,7 @@ mod error;
 pub(crate) mod folder;
 mod form;
 mod identity;
+mod memory;
 mod modules;
 mod network;
 mod older_pickle;
@@ -22,6 +23,7 @@ use std::path::Path;
 
 pub use error::EncoderError;
 pub use identity::EncoderIdentity;
+pub use memory::footprint;
 pub use options::{Document, Embedded, EncoderOptions, Pair};
 pub use reranker::Reranker;
 

@@ -105,16 +105,17 @@ impl From<&CorpusPlan> for CorpusSpec {
     }
 }
 
+/// Whether two runs search the same by the same; they share a device.
+pub(super) fn is_equal(one: &RetrieverOptions, other: &RetrieverOptions) -> bool {
+    let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } = one;
+    (corpora, sources, rerank) == (&other.corpora, &other.sources, &other.rerank)
+        && (reranker, refinement) == (&other.reranker, &other.refinement)
+}
+
 impl Libraries {
     /// The library of these options; an equal one of another run, where there is one.
     fn find(&mut self, options: RetrieverOptions) -> Result<Arc<Library>, Failure> {
-        let names = |options: &RetrieverOptions| {
-            let RetrieverOptions { corpora, sources, rerank, reranker, refinement, device: _ } =
-                options;
-            (corpora.clone(), sources.clone(), *rerank, reranker.clone(), refinement.clone())
-        };
-        let wanted = names(&options);
-        if let Some(known) = self.0.iter().find(|library| names(&library.options) == wanted) {
+        if let Some(known) = self.0.iter().find(|library| is_equal(&library.options, &options)) {
             return Ok(known.clone());
         }
         let searched = retrieval::describe(&options)?;
@@ -148,6 +149,18 @@ impl Spec {
         models: &Models,
         libraries: &mut Libraries,
     ) -> Result<Option<Arc<Library>>, Failure> {
+        let options = self.retriever_options(&models.devices)?;
+        options.map(|options| libraries.find(options)).transpose()
+    }
+
+    /// What the system searches and by what; the panel computes on `devices`.
+    ///
+    /// # Errors
+    /// A corpus where none is searched, none where one is; a device that is not there.
+    pub(super) fn retriever_options(
+        &self,
+        devices: &[Device],
+    ) -> Result<Option<RetrieverOptions>, Failure> {
         let name = self.protocol.entry.name;
         let (search, spec) = match (self.protocol.search(), &self.corpus) {
             (Some(search), Some(spec)) => (search, spec),
@@ -168,7 +181,7 @@ impl Spec {
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
         let device = match &spec.device {
-            None => models.devices.first().cloned(),
+            None => devices.first().cloned(),
             Some(name) => {
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);
                 let threads = self.hardware.threads.unwrap_or(cores);
@@ -176,14 +189,14 @@ impl Spec {
             }
         };
         let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
-        Ok(Some(libraries.find(RetrieverOptions {
+        Ok(Some(RetrieverOptions {
             corpora: spec.directories.clone(),
             sources: spec.sources.clone(),
             rerank: search.rerank,
             reranker: spec.reranker.clone(),
             refinement: spec.refinement(),
             device: device.ok_or_else(none)?,
-        })?))
+        }))
     }
 }
 

@@ -30,6 +30,7 @@ pub mod recipe;
 mod recorder;
 pub mod replay;
 pub mod results;
+mod room;
 pub mod run;
 pub mod shard;
 pub mod spec;

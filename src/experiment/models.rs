@@ -11,7 +11,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{BatchLimits, MemoryPlan, plan_memory};
+use crate::panel::memory::{BatchLimits, BesidePanel, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
@@ -20,6 +20,8 @@ pub struct Models {
     pub descriptions: Vec<Description>,
     /// One a description.
     pub memory: Vec<MemoryPlan>,
+    /// What stays loaded beside them.
+    pub beside: BesidePanel,
     /// The models take turns on them.
     pub devices: Vec<Device>,
     /// They count on behind the descriptions.
@@ -36,7 +38,8 @@ enum Index {
 }
 
 impl Models {
-    /// Reads everything small of the models that `names` name, and sets their memory against what is free.
+    /// Reads everything small of the models that `names` name, and sets their memory, with what is to stay `beside` them on their
+    /// devices, against what is free.
     ///
     /// # Errors
     /// Whatever is missing, malformed, or does not fit in memory.
@@ -44,6 +47,7 @@ impl Models {
         names: impl IntoIterator<Item = &'a String>,
         hardware: &Hardware,
         hub: &HubOptions,
+        beside: impl FnOnce(&[Device]) -> Result<BesidePanel, Failure>,
     ) -> Result<Models, Failure> {
         let devices = hardware.devices()?;
         let mut descriptions: Vec<Description> = Vec::new();
@@ -76,10 +80,11 @@ impl Models {
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits { sequences: hardware.max_batch(), draft: hardware.draft() };
-        let budget = hardware.kv;
+        let beside = beside(&devices)?;
         Ok(Models {
-            memory: plan_memory(&borrowed, &devices, batch, budget)?,
+            memory: plan_memory(&borrowed, &devices, batch, hardware.kv, &beside)?,
             descriptions,
+            beside,
             devices,
             endpoints,
             indices,

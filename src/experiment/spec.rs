@@ -10,6 +10,7 @@ use super::hardware::Hardware;
 use super::library::CorpusSpec;
 use super::models::Models;
 use super::plan::{MemberPlan, Plan};
+use super::room::beside_panel;
 use super::shard::{Shard, ShardPlan};
 use crate::data::subset::Subset;
 use crate::data::{BadRows, Format, ItemKind};
@@ -156,7 +157,10 @@ impl Spec {
     /// # Errors
     /// As [`Models::describe`]; a panel that is not the system's size.
     pub fn describe_models(&self) -> Result<Models, Failure> {
-        Models::describe(self.slot_models()?, &self.roomy_hardware(), &self.hub)
+        let hardware = self.roomy_hardware();
+        Models::describe(self.slot_models()?, &hardware, &self.hub, |devices| {
+            beside_panel(&[self], &hardware, devices)
+        })
     }
 
     /// The hardware with the context that the system asks for where none was given.

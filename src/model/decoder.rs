@@ -209,7 +209,7 @@ impl<B: Backend> Decoder<B> {
         scratch: &mut Scratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
         self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, false);
-        ops.read(&scratch.activations.branch, chosen.len())
+        ops.read(&scratch.activations.normed, chosen.len())
     }
 
     /// The logits of the rows `chosen`, `[chosen, vocabulary]`, of such a step.
@@ -228,7 +228,7 @@ impl<B: Backend> Decoder<B> {
         ops.read(&scratch.logits, chosen.len())
     }
 
-    /// Leaves the logits of the rows `chosen` in `scratch` or, where these are not wanted, the normed states as its branch.
+    /// Leaves the normed states of the rows `chosen` in `scratch`, and their logits where they are wanted.
     fn run(
         &self,
         ops: &B,
@@ -242,13 +242,12 @@ impl<B: Backend> Decoder<B> {
         ops.compute(rows, chosen, stage, |step| {
             let kept = Kept { pages: &mut *kept.pages, places: kept.places };
             self.compute(ops, step, kept, activations);
-            let Activations { residual, normed, branch, .. } = activations;
-            // Of what no product reads nothing is rounded.
-            let states = if wants_logits { normed } else { branch };
-            ops.gather_norm(residual, step, &self.final_norm, self.config.rms_norm_eps, states);
+            let Activations { residual, normed, .. } = activations;
+            let epsilon = self.config.rms_norm_eps;
+            ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
             if wants_logits {
                 let head = self.head.as_ref().unwrap_or(&self.embedding);
-                ops.matmul(states, head, logits);
+                ops.matmul(normed, head, logits);
             }
         });
     }

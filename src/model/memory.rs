@@ -1,8 +1,9 @@
 //! The memory that a model needs, computed before it is loaded.
 
+use super::bert::BertConfig;
 use super::config::Config;
 use super::decoder::scratch_bytes;
-use crate::ops::{Machine, PAGE, Precision, StepLimits, StoredType};
+use crate::ops::{Machine, Numbers, PAGE, PageShape, Precision, StepLimits, StoredType};
 
 /// Bytes of one loaded model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +29,57 @@ impl Footprint {
         }
     }
 
+    /// Of a model that reads whole texts and keeps keys and values of one layer at a time, in steps of `limits.rows` rows.
+    pub fn of_encoder(
+        config: &Config,
+        precision: Precision,
+        machine: Machine,
+        limits: StepLimits,
+    ) -> Footprint {
+        let shape = PageShape { layers: 1, ..config.page_shape() };
+        let kv = text_pages(limits.rows) * machine.page_bytes(shape, precision.kv);
+        Footprint { kv, ..Footprint::of(config, precision, machine, 0, limits) }
+    }
+
+    /// The same of BERT.
+    pub fn of_bert(
+        config: &BertConfig,
+        precision: Precision,
+        machine: Machine,
+        rows: usize,
+    ) -> Footprint {
+        let BertConfig { hidden_size: hidden, intermediate_size: inner, .. } = *config;
+        let heads = config.num_attention_heads.max(1);
+        let shape = PageShape { layers: 1, kv_heads: heads, head_dim: hidden / heads };
+        let limits =
+            StepLimits { rows, logit_rows: rows, positions: config.max_position_embeddings };
+        let wide = 2 * hidden + 3 * hidden + inner;
+        let narrow = 2 * hidden + heads * shape.head_dim.next_multiple_of(32) + inner;
+        Footprint {
+            weights: precision.size_bytes(config.parameters()),
+            kv: text_pages(rows) * machine.page_bytes(shape, StoredType::F32),
+            scratch: machine.buffer_bytes(rows, wide, Numbers::Wide)
+                + machine.buffer_bytes(rows, narrow, Numbers::Narrow)
+                + machine.stage_bytes(shape, heads, limits),
+        }
+    }
+
     pub fn total(&self) -> usize {
         self.weights + self.kv + self.scratch
+    }
+}
+
+/// Pages of a step of texts, each of which begins a new one: twice as many as its rows fill.
+fn text_pages(rows: usize) -> usize {
+    2 * rows.div_ceil(PAGE)
+}
+
+impl BertConfig {
+    /// Numbers in the matrices and tables; norms and biases are too few to count.
+    pub fn parameters(&self) -> usize {
+        let (hidden, inner) = (self.hidden_size, self.intermediate_size);
+        let rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size;
+        self.num_hidden_layers * (4 * hidden * hidden + 2 * hidden * inner) + rows * hidden
     }
 }
 

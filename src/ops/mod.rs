@@ -322,7 +322,7 @@ pub enum Activation {
     GeluTanh,
 }
 
-/// The rows of one step. All slices but `tables` have one entry a row, `segments` only for encoders that read them.
+/// The rows of one step. All slices but `tables` have one entry a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub tokens: &'a [u32],
@@ -330,8 +330,6 @@ pub struct Rows<'a> {
     pub positions: &'a [u32],
     /// Index into `tables`.
     pub sequences: &'a [u32],
-    /// Which text of a pair each token is of.
-    pub segments: &'a [u32],
     /// The pages of each sequence, in order; page `i` holds positions `i · PAGE ..`.
     pub tables: &'a [&'a [u32]],
 }

@@ -35,7 +35,13 @@ pub enum PanelError {
     )]
     NoEndOfTurn { path: PathBuf },
     #[error("the panel needs {needed} of memory, and {available} is free ({models})")]
-    Memory { needed: String, available: String, models: String },
+    Memory {
+        needed: String,
+        available: String,
+        models: String,
+        /// Whether an encoder or a reranker is among them.
+        searches: bool,
+    },
     /// A text that could not be compared with exemplars.
     #[error("{0}")]
     Exemplars(Failure),
@@ -110,13 +116,16 @@ impl Diagnosis for PanelError {
             PanelError::Engine(error) => error.hint(),
             PanelError::Log(error) | PanelError::Search(error) | PanelError::Exemplars(error) => {
                 error.hint()
-            },
-            PanelError::NoCorpus => Some("give --corpus DIR, which `wardround corpus build` writes".to_owned()),
+            }
+            PanelError::NoCorpus => {
+                Some("give --corpus DIR, which `wardround corpus build` writes".to_owned())
+            }
             PanelError::Remote(error) => error.hint(),
-            PanelError::Memory { .. } => Some(
-                "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k"
-                    .to_owned(),
-            ),
+            PanelError::Memory { searches, .. } => {
+                let panel = "lower --max-batch, --context, --kv-tokens or --kv-fraction, or keep weights smaller: --dtype bf16, --quant q8_0 or q4_k";
+                let search = "; or search on another device (--retrieval-device), or without a reranker (--set rerank=off)";
+                Some(format!("{panel}{}", if *searches { search } else { "" }))
+            }
             PanelError::PromptTooLong { .. } => {
                 Some("raise --context, or leave the item out".to_owned())
             }

@@ -36,7 +36,42 @@ pub struct KvBudget {
     pub fraction: Option<f64>,
 }
 
-/// Plans the engines of `descriptions`, which take turns on `devices`.
+/// What stays loaded beside the panel's models while they answer: encoders and rerankers.
+#[derive(Clone, Debug, Default)]
+pub struct BesidePanel {
+    pub models: Vec<Beside>,
+    /// Bytes of files that are mapped. They are read from disk again where memory is short, so they are told and not counted.
+    pub mapped: u64,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    pub name: String,
+    pub footprint: Footprint,
+    pub device: Device,
+    /// Which of the panel's devices has the memory that it takes; `None`: none of them.
+    pub place: Option<usize>,
+}
+
+impl BesidePanel {
+    pub fn total(&self) -> usize {
+        self.models.iter().map(|model| model.footprint.total()).sum()
+    }
+
+    /// Both.
+    pub fn and(mut self, other: &BesidePanel) -> BesidePanel {
+        self.models.extend_from_slice(&other.models);
+        self.mapped += other.mapped;
+        self
+    }
+
+    fn at(&self, place: Option<usize>) -> impl Iterator<Item = &Beside> {
+        self.models.iter().filter(move |model| model.place == place)
+    }
+}
+
+/// Plans the engines of `descriptions`, which take turns on `devices`, with room for what stays `beside` them.
 ///
 /// # Errors
 /// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
@@ -46,12 +81,19 @@ pub fn plan_memory(
     devices: &[Device],
     batch: BatchLimits,
     budget: KvBudget,
+    beside: &BesidePanel,
 ) -> Result<Vec<MemoryPlan>, PanelError> {
+    let elsewhere: Vec<&Beside> = beside.at(None).collect();
+    if let Some(first) = elsewhere.first() {
+        let parts = elsewhere.iter().map(|model| Part::of(model));
+        expect_room(parts.collect(), free_memory(&first.device), true)?;
+    }
     let mut plans = vec![None; descriptions.len()];
     for (place, device) in devices.iter().enumerate() {
         let here = || (place..descriptions.len()).step_by(devices.len());
         let share: Vec<&Description> = here().map(|index| descriptions[index]).collect();
-        let planned = plan_device(&share, device, batch, budget)?;
+        let beside: Vec<&Beside> = beside.at(Some(place)).collect();
+        let planned = plan_device(&share, device, batch, budget, &beside)?;
         for (index, plan) in here().zip(planned) {
             plans[index] = Some(plan);
         }
@@ -64,9 +106,10 @@ fn plan_device(
     device: &Device,
     batch: BatchLimits,
     budget: KvBudget,
+    beside: &[&Beside],
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let machine = device.machine();
-    let available = device.own_memory().unwrap_or_else(available_memory);
+    let available = free_memory(device);
     let allot = |description: &Description, pages: usize| {
         let options = EngineOptions {
             pages,
@@ -80,7 +123,8 @@ fn plan_device(
         MemoryPlan { options, footprint }
     };
     let fixed = |description: &&Description| allot(description, 0).footprint.total();
-    let taken: usize = descriptions.iter().map(fixed).sum();
+    let searching: usize = beside.iter().map(|model| model.footprint.total()).sum();
+    let taken: usize = searching + descriptions.iter().map(fixed).sum::<usize>();
     let left = available.saturating_sub(taken) as f64;
     let fraction = budget.fraction.unwrap_or(KV_FRACTION);
     let share = left * fraction / descriptions.len().max(1) as f64;
@@ -101,19 +145,43 @@ fn plan_device(
             allot(description, tokens.div_ceil(PAGE).max(1))
         })
         .collect();
-    let totals = plans.iter().map(|plan| plan.footprint.total());
-    let needed: usize = totals.sum();
-    if needed <= available {
-        return Ok(plans);
-    }
-    let models = descriptions.iter().zip(&plans).map(|(description, plan)| {
-        let name = &description.checkpoint.name;
-        format!("{name}: {}", describe(&plan.footprint))
+    let engines = descriptions.iter().zip(&plans).map(|(description, plan)| Part {
+        name: &description.checkpoint.name,
+        footprint: plan.footprint,
     });
+    let parts = engines.chain(beside.iter().map(|model| Part::of(model))).collect();
+    expect_room(parts, available, !beside.is_empty())?;
+    Ok(plans)
+}
+
+/// What takes memory, by its name.
+struct Part<'a> {
+    name: &'a str,
+    footprint: Footprint,
+}
+
+impl Part<'_> {
+    fn of(model: &Beside) -> Part<'_> {
+        Part { name: &model.name, footprint: model.footprint }
+    }
+}
+
+/// Bytes that models may still take on a device.
+fn free_memory(device: &Device) -> usize {
+    device.own_memory().unwrap_or_else(available_memory)
+}
+
+fn expect_room(parts: Vec<Part<'_>>, available: usize, searches: bool) -> Result<(), PanelError> {
+    let needed: usize = parts.iter().map(|part| part.footprint.total()).sum();
+    if needed <= available {
+        return Ok(());
+    }
+    let models = parts.iter().map(|part| format!("{}: {}", part.name, describe(&part.footprint)));
     Err(PanelError::Memory {
         needed: gibibytes(needed),
         available: gibibytes(available),
         models: models.collect::<Vec<_>>().join("; "),
+        searches,
     })
 }
 
@@ -135,5 +203,61 @@ pub fn gibibytes(bytes: usize) -> String {
         format!("{mebibytes:.1} MiB")
     } else {
         format!("{:.1} GiB", mebibytes / 1024.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::{Environment, HubOptions, resolve};
+    use crate::model::{Family, WantedPrecision};
+    use crate::ops::Cpu;
+    use crate::synth::{Recipe, Shape, write_checkpoint};
+
+    const GIB: usize = 1 << 30;
+
+    fn description(directory: &std::path::Path) -> Description {
+        let recipe = Recipe { family: Family::Qwen3, shape: Shape::Tiny, seed: 1, tokenizer: None };
+        write_checkpoint(&recipe, directory).unwrap();
+        let hub = HubOptions::new(Environment::from_lookup(|_| None).unwrap());
+        let checkpoint = resolve(directory.to_str().unwrap(), &hub).unwrap();
+        let device = Device::Cpu(Cpu::new(1).unwrap());
+        Description::read(checkpoint, WantedPrecision::default(), device.machine(), 4096).unwrap()
+    }
+
+    fn beside(bytes: usize, place: Option<usize>) -> BesidePanel {
+        let footprint = Footprint { weights: bytes, ..Footprint::default() };
+        let device = Device::Cpu(Cpu::new(1).unwrap());
+        let model = Beside { name: "reranker r".to_owned(), footprint, device, place };
+        BesidePanel { models: vec![model], mapped: u64::MAX }
+    }
+
+    #[test]
+    fn what_stays_beside_a_panel_takes_of_its_pools_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let description = description(folder.path());
+        let devices = [Device::Cpu(Cpu::new(1).unwrap())];
+        let plan = |beside: &BesidePanel| {
+            let batch = BatchLimits { sequences: 4, draft: 0 };
+            let budget = KvBudget { tokens: None, fraction: Some(0.5) };
+            plan_memory(&[&description], &devices, batch, budget, beside)
+        };
+        let pages = |beside: &BesidePanel| plan(beside).unwrap()[0].options.pages as f64;
+        let alone = pages(&BesidePanel::default());
+        // What is mapped does not count, and half of the memory does, whatever else the machine does meanwhile.
+        let half = pages(&beside(available_memory() / 2, Some(0))) / alone;
+        assert!((0.2..0.8).contains(&half), "{half}");
+        for place in [Some(0), None] {
+            let error = plan(&beside(1 << 20 << 30, place)).unwrap_err();
+            let PanelError::Memory { needed, models, searches, .. } = &error else {
+                panic!("{error}")
+            };
+            assert!(
+                needed.starts_with("1048576.")
+                    && models.contains("reranker r: 1048576.0 GiB of weights")
+            );
+            assert!(*searches);
+        }
+        assert!(plan(&beside(GIB >> 4, None)).is_ok());
     }
 }

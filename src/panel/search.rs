@@ -139,4 +139,35 @@ mod tests {
         let (other, _) = said(passage(None, "2"));
         assert!(matches!(other, Err(PanelError::OtherPassages { .. })));
     }
+    /// Cuts every query, and finds nothing for blank ones.
+    struct Cutting(Searched);
+
+    impl Retrieve for Cutting {
+        fn searched(&self) -> &Searched {
+            &self.0
+        }
+
+        fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
+            let is_blank = request.query.trim().is_empty();
+            let shown = if is_blank { Vec::new() } else { vec![passage(Some("found"), "1")] };
+            Ok(SearchResult { shown, is_query_cut: !is_blank, ..SearchResult::default() })
+        }
+    }
+
+    #[test]
+    fn blank_queries_and_cut_ones_are_logged_as_such() {
+        let (mut panel, _calls) = panel(&[], Script::new(|_, _| String::new()));
+        let (sender, searches) = std::sync::mpsc::channel();
+        let (calls, _calls) = std::sync::mpsc::channel();
+        panel.recorder = Box::new((calls, sender));
+        panel.retriever = Some(Arc::new(Cutting(Searched::default())));
+        for (step, query) in ["", " \n", "long"].into_iter().enumerate() {
+            let step = step as u32;
+            let key = SearchKey { dataset: "d".into(), run: 1, item: "n".into(), round: 0, step };
+            let request = SearchRequest { query: query.into(), retrieve_top_k: 9, rerank_top_k: 9 };
+            let line = panel.search(key, &request).unwrap();
+            assert_eq!((line.shown.len(), line.query_cut), (usize::from(step == 2), step == 2));
+            assert_eq!(searches.try_recv().unwrap(), line);
+        }
+    }
 }

@@ -5,6 +5,7 @@ pub mod scripted;
 
 mod fuse;
 mod library;
+mod memory;
 mod order;
 mod retriever;
 mod search;
@@ -20,6 +21,7 @@ use crate::diagnosis::Failure;
 use crate::ops::Device;
 use crate::record::{Passage, RetrievedChunk, SearchTimes, SourceCounts};
 
+pub use memory::{SearchMemory, SearchModel, memory};
 pub use retriever::Retriever;
 
 /// What a search is to find. Settings that hold for a whole run are the retriever's own.

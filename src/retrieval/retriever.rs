@@ -30,8 +30,10 @@ pub struct Retriever {
 /// A request and where its result goes.
 struct Job {
     request: SearchRequest,
-    reply: Sender<Result<SearchResult, Failure>>,
+    reply: Sender<Answer>,
 }
+
+type Answer = Result<SearchResult, Failure>;
 
 impl Retriever {
     /// # Errors
@@ -80,6 +82,27 @@ impl Retriever {
         let thread = thread.spawn(move || answer_all(&searcher, &waiting))?;
         Ok(Retriever { searched, jobs: Some(jobs), thread: Some(thread) })
     }
+
+    /// The results of several requests, in order. They wait together, and so share scans.
+    ///
+    /// # Errors
+    /// As [`Retrieve::search`], for the first that fails.
+    pub fn search_all(&self, requests: &[SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
+        let asked = requests.iter().map(|request| self.ask(request));
+        let asked = asked.collect::<Result<Vec<_>, _>>()?;
+        asked.into_iter().map(answer).collect()
+    }
+
+    /// Puts a request before the thread; `None` where there is nothing to look for.
+    fn ask(&self, request: &SearchRequest) -> Result<Option<Receiver<Answer>>, Failure> {
+        if request.query.trim().is_empty() {
+            return Ok(None);
+        }
+        let (reply, result) = crossbeam_channel::bounded(1);
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(Job { request: request.clone(), reply }).map_err(|_| gone())?;
+        Ok(Some(result))
+    }
 }
 
 impl Retrieve for Retriever {
@@ -88,15 +111,20 @@ impl Retrieve for Retriever {
     }
 
     fn search(&self, request: &SearchRequest) -> Result<SearchResult, Failure> {
-        if request.query.trim().is_empty() {
-            return Ok(SearchResult::default());
-        }
-        let gone = || Failure::from(std::io::Error::other("the thread that searches has ended"));
-        let (reply, result) = crossbeam_channel::bounded(1);
-        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(Job { request: request.clone(), reply }).map_err(|_| gone())?;
-        result.recv().map_err(|_| gone())?
+        answer(self.ask(request)?)
     }
+}
+
+/// Waits for an answer.
+fn answer(asked: Option<Receiver<Answer>>) -> Answer {
+    match asked {
+        None => Ok(SearchResult::default()),
+        Some(result) => result.recv().map_err(|_| gone())?,
+    }
+}
+
+fn gone() -> Failure {
+    Failure::from(std::io::Error::other("the thread that searches has ended"))
 }
 
 impl Drop for Retriever {

@@ -8,6 +8,7 @@ use super::search::Searcher;
 use super::*;
 use crate::corpus::build::tests::Sources;
 use crate::corpus::fake::FakeEncoder;
+use crate::corpus::store::manifest::{Manifest, ManifestFile};
 use crate::ops::Cpu;
 
 fn options(sources: &Sources) -> RetrieverOptions {
@@ -86,6 +87,9 @@ fn searches_alone_and_at_once_have_equal_results() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(alone, together);
+    let requests: Vec<SearchRequest> = queries.iter().map(|query| request(query)).collect();
+    let at_once = start(&options(&sources)).search_all(&requests).unwrap();
+    assert_eq!(alone, at_once.into_iter().map(without_times).collect::<Vec<_>>());
     let again = one.search(&request(&queries[0])).unwrap();
     assert!(again.is_cached && without_times(again) == alone[0]);
 }
@@ -175,6 +179,37 @@ fn options_that_cannot_be_are_refused() {
     assert_eq!(
         refused(RetrieverOptions { corpora: Vec::new(), ..options(&sources) }),
         "there is no corpus to search"
+    );
+    let beside = |change: &dyn Fn(&mut Manifest)| {
+        let path = sources.path("out/corpus.toml");
+        let ManifestFile { mut manifest, local, .. } = ManifestFile::read(&path).unwrap();
+        change(&mut manifest);
+        let other = sources.path("other");
+        let _ = fs_err::remove_dir_all(&other);
+        fs_err::create_dir(&other).unwrap();
+        for file in fs_err::read_dir(sources.path("out")).unwrap().map(Result::unwrap) {
+            fs_err::copy(file.path(), other.join(file.file_name())).unwrap();
+        }
+        let text = ManifestFile::new(manifest, local).unwrap().text().unwrap();
+        fs_err::write(other.join("corpus.toml"), text).unwrap();
+        let corpora = vec![sources.path("out"), other];
+        describe(&RetrieverOptions { corpora, ..options(&sources) })
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(beside(&|_| {}).unwrap().corpus.len(), 2);
+    let other = beside(&|manifest| {
+        manifest.encoder.insert("weights_sha256".to_owned(), "other".into());
+    });
+    assert!(
+        other.unwrap_err().starts_with("the encoder's `weights_sha256` differs: \"fake\" here")
+    );
+    let mut narrower = sources.options("narrower");
+    narrower.search_dims = Some(4);
+    sources.build(&narrower);
+    let corpora = vec![sources.path("out"), narrower.out];
+    assert_eq!(
+        refused(RetrieverOptions { corpora, ..options(&sources) }),
+        "the width of vectors differs: 8 here, 4 there"
     );
     let searched = describe(&options(&sources)).unwrap();
     assert_eq!((searched.corpus.len(), searched.reranker), (1, None));

@@ -1,11 +1,12 @@
 #!/bin/bash
-# A corpus of MedQuAD by a tiny encoder: killed twenty times and the same bytes; searches alone and at once; verified, damaged, found.
+# A corpus of MedQuAD by a tiny encoder: killed twenty times and the same bytes; a hundred searches alone and at once, the same bytes
+# and numpy's order; verified, damaged, found.
 #
 #   tests/acceptance/corpus.sh WARDROUND DATA [OUT]
 #
-# DATA is the directory of datasets. Minutes with an optimised binary.
+# DATA is the directory of datasets. Minutes with an optimised binary. PYTHON [python3] has numpy.
 set -euo pipefail
-wardround=$(realpath "$1") data=$(realpath "$2")
+wardround=$(realpath "$1") data=$(realpath "$2") python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 encoder=$here/tests/goldens/encoders/tiny-mean
 out=${3:-$(mktemp -d)}
@@ -26,11 +27,10 @@ while [ "$kills" -lt 20 ] && [ ! -e "$out/killed/corpus.toml" ]; do
     kill -9 "$pid" 2>/dev/null || break
     wait "$pid" 2>/dev/null || true
     kills=$((kills + 1))
-    # Before its plan was written a build has nothing to go on with.
+    # Before its plan was written a build has nothing to go on with, and is begun again.
     if [ -e "$out/killed/plan.toml" ]; then
         "$wardround" corpus build --resume --out "$out/killed" --threads 1 --quiet > "$out/killed.log" & pid=$!
     else
-        rm -rf "$out/killed"
         "$wardround" "${build[@]}" --threads 1 --out "$out/killed" > "$out/killed.log" & pid=$!
     fi
 done
@@ -46,6 +46,19 @@ diff <(sed '/^\[local\]/,$d' "$out/whole/corpus.toml") <(sed '/^\[local\]/,$d' "
 search() { "$wardround" corpus search "$1" "hereditary spherocytosis treatment" --hybrid --dedup --json --top-k 20 --rerank-top-k 5; }
 took_out() { sed 's/"took":{[^}]*}//'; }
 cmp <(search "$out/whole" | took_out) <(search "$out/killed" | took_out)
+
+# A hundred searches, alone and at once.
+"$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --vectors f32 --quiet --out "$out/exact"
+"$python" "$here/tests/acceptance/corpus_search.py" queries "$out/exact" 100 > "$out/queries.txt"
+start=$(date +%s%N)
+"$wardround" corpus search "$out/exact" --queries "$out/queries.txt" --top-k 50 --rerank-top-k 5 > "$out/found.jsonl"
+echo "a hundred searches at once in $((($(date +%s%N) - start) / 1000000)) ms"
+while IFS= read -r query; do
+    "$wardround" corpus search --json --top-k 50 --rerank-top-k 5 "$out/exact" -- "$query"
+done < "$out/queries.txt" > "$out/alone.jsonl"
+cmp <(took_out < "$out/found.jsonl") <(took_out < "$out/alone.jsonl")
+"$python" "$here/tests/acceptance/corpus_search.py" check "$out/exact" "$out/found.jsonl"
+
 printf x | dd of="$out/killed/texts.bin" bs=1 seek=5000000 conv=notrunc status=none
 if "$wardround" corpus verify "$out/killed" > "$out/damage.txt"; then echo "the damage was not found"; exit 1; fi
 grep "texts.bin *differs in bytes" "$out/damage.txt"

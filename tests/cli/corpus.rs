@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use serde_json::Value;
+use wardround::encoder::{EncoderOptions, Pair, Reranker};
+use wardround::ops::{Cpu, Device};
 
 use crate::binary::Scratch;
 
-const DESCRIPTION: &str = "name = \"own\"\n[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
+pub const DESCRIPTION: &str = "name = \"own\"\n[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
 const ROWS: &str = "{\"id\": \"a\", \"title\": \"Eclampsia\", \"text\": \"Magnesium is the first choice in eclampsia.\", \"date\": \"2021-05-03\"}\n{\"id\": \"b\", \"title\": \"Asthma\", \"text\": \"Salbutamol by inhaler, then steroids.\"}\n{\"id\": \"c\", \"text\": \"Rest and fluids.\"}\n{\"id\": \"d\", \"text\": \"No treatment.\"}\n";
 
 /// With a tiny encoder beside the rows.
-fn scratch() -> Scratch {
+pub fn scratch() -> Scratch {
     let scratch = Scratch::new();
     scratch.write("own.toml", DESCRIPTION);
     scratch.write("ward.jsonl", ROWS);
@@ -19,7 +21,7 @@ fn scratch() -> Scratch {
     scratch
 }
 
-const BUILD: &str = "corpus build own.toml --encoder encoder --out out --bm25";
+pub const BUILD: &str = "corpus build own.toml --encoder encoder --out out --bm25";
 
 #[test]
 fn a_corpus_is_built_shown_searched_and_checked() {
@@ -63,6 +65,78 @@ fn a_corpus_is_built_shown_searched_and_checked() {
     assert!(page.stdout.contains("Sepsis  more/more.md#0"), "{page:#?}");
 }
 
+/// A tiny cross-encoder.
+pub fn reranker(scratch: &Scratch) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/retrieval/tiny-cross");
+    std::fs::create_dir(scratch.path("reranker")).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        std::fs::copy(from.join(file), scratch.path("reranker").join(file)).unwrap();
+    }
+    let table = "output = \"one-logit\"\nquery_tokens = 64\ndocument_tokens = 64\n";
+    scratch.write("reranker/encoder.toml", table);
+}
+
+#[test]
+fn a_reranker_orders_what_was_retrieved() {
+    let scratch = scratch();
+    reranker(&scratch);
+    scratch.wardround(BUILD).succeeded();
+    let query = "treatment";
+    let search = |more: &str| {
+        let found = scratch.wardround(format!("corpus search out {query} --json {more}"));
+        serde_json::from_str::<Value>(&found.succeeded().stdout).unwrap()
+    };
+    let (plain, reranked) = (search(""), search("--reranker reranker --rerank-top-k 3"));
+    assert_eq!(plain["retrieved"], reranked["retrieved"]);
+    let device = Device::Cpu(Cpu::new(1).unwrap());
+    let model = Reranker::open(&EncoderOptions::new(&scratch.path("reranker"), device)).unwrap();
+    let text = |passage: &Value, field: &str| passage[field].as_str().unwrap().to_owned();
+    let mut expected: Vec<(f32, String)> = Vec::new();
+    for passage in plain["shown"].as_array().unwrap() {
+        let (title, text_) = (text(passage, "title"), text(passage, "text"));
+        let pair = Pair { query, title: &title, text: &text_ };
+        expected.push((model.score(&[pair]).unwrap()[0], text(passage, "chunk")));
+    }
+    expected.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let shown = reranked["shown"].as_array().unwrap();
+    assert_eq!((expected.len(), shown.len()), (4, 3));
+    for ((logit, chunk), passage) in expected.iter().zip(shown) {
+        assert_eq!(text(passage, "chunk"), *chunk);
+        let score = 1.0 / (1.0 + (-f64::from(*logit)).exp());
+        assert!((passage["score"].as_f64().unwrap() - score).abs() < 1e-6, "{passage}");
+    }
+}
+
+#[test]
+fn many_queries_are_answered_as_each_alone() {
+    let scratch = scratch();
+    scratch.wardround(BUILD).succeeded();
+    let long = "fever ".repeat(60);
+    let queries = ["eclampsia", "asthma", "", long.trim(), "eclampsia"];
+    scratch.write("queries.txt", queries.join("\n"));
+    let parsed = |text: &str| {
+        let mut found: Value = serde_json::from_str(text).unwrap();
+        found.as_object_mut().unwrap().remove("took");
+        found
+    };
+    let together = scratch.wardround("corpus search out --queries queries.txt --top-k 3");
+    let together: Vec<Value> = together.succeeded().stdout.lines().map(parsed).collect();
+    assert_eq!(together.len(), queries.len());
+    for (query, found) in queries.iter().zip(&together) {
+        let mut alone = scratch.command("corpus search out --json --top-k 3");
+        let alone = crate::binary::outcome(alone.arg(query));
+        assert_eq!(parsed(&alone.succeeded().stdout), *found);
+        assert_eq!(
+            (&found["query"], found["query_cut"] == true),
+            (&(*query).into(), *query == long.trim())
+        );
+    }
+    assert_eq!(together[2]["shown"], serde_json::json!([]));
+    scratch
+        .wardround("corpus search out eclampsia --queries queries.txt")
+        .refused(2, &["cannot be used with"]);
+}
+
 #[test]
 fn a_corpus_that_holds_the_notes_is_told() {
     let scratch = scratch();
@@ -102,7 +176,14 @@ fn what_cannot_be_is_refused_with_its_code() {
     scratch.wardround(BUILD).refused(2, &["ward.jsonl, line 2: is not a JSON object"]);
     scratch.write("ward.jsonl", ROWS);
     // What a build left that was refused half way goes on once its input is right again, and here it is not.
-    scratch.wardround("corpus build --resume --out out").refused(3, &["ward.jsonl has changed"]);
+    let sum = wardround::digest::sha256(ROWS);
+    let changed = scratch.wardround("corpus build --resume --out out");
+    changed.refused(3, &["ward.jsonl has changed: its sha256 is", &sum, "was begun with"]);
+    std::fs::remove_file(scratch.path("ward.jsonl")).unwrap();
+    scratch
+        .wardround("corpus build --resume --out out")
+        .refused(3, &["source `ward` has no input at", "ward.jsonl"]);
+    scratch.write("ward.jsonl", ROWS);
     scratch
         .wardround("corpus info out")
         .refused(3, &["was not built to its end", "hint: `wardround corpus build --resume"]);

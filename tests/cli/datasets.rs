@@ -27,8 +27,8 @@ const COMMIT: &str = "89abcdef0123456789abcdef0123456789abcdef";
 const SILENT_AFTER: usize = 50_000;
 
 /// A host of files, by their addresses.
-struct Host {
-    address: String,
+pub struct Host {
+    pub address: String,
     /// Each request as `PATH RANGE`.
     requests: Mutex<Receiver<String>>,
     /// Whether files longer than [`SILENT_AFTER`] stop there.
@@ -36,7 +36,7 @@ struct Host {
 }
 
 impl Host {
-    fn serve(files: Vec<(String, Vec<u8>)>) -> Host {
+    pub fn serve(files: Vec<(String, Vec<u8>)>) -> Host {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let (sender, requests) = channel();
@@ -51,7 +51,7 @@ impl Host {
         Host { address, requests: Mutex::new(requests), is_silent }
     }
 
-    fn requests(&self) -> Vec<String> {
+    pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().try_iter().collect()
     }
 }

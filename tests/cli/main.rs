@@ -7,6 +7,7 @@ mod baselines;
 mod binary;
 mod comparing;
 mod corpus;
+mod corpus_faults;
 #[cfg(feature = "hub")]
 mod datasets;
 mod determinism;

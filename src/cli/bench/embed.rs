@@ -36,6 +36,9 @@ pub struct EmbedBench {
 impl EmbedBench {
     pub fn run(self) -> Result<(), Failure> {
         let device = self.compute.one_device()?;
+        let Device::Cpu(cpu) = &device else {
+            return Err(EncoderError::Device { device: device.describe() }.into());
+        };
         let wanted = self.compute.weights();
         let stored = match wanted.dtype {
             WantedType::Auto => StoredType::F32,
@@ -50,16 +53,7 @@ impl EmbedBench {
                 repetitions: usize::from(self.repetitions),
             };
             self.note(&format!("{} texts of {tokens} tokens", self.texts));
-            let durations = match &device {
-                Device::Cpu(cpu) => time(cpu, &BERT_BASE, precision, workload)?,
-                Device::Cuda(gpu) => {
-                    time(&gpu.for_encoder(precision)?, &BERT_BASE, precision, workload)?
-                }
-                Device::Metal(_) => {
-                    return Err(EncoderError::Device { device: device.describe() }.into());
-                }
-            };
-            timed.push((workload, durations));
+            timed.push((workload, time(cpu, &BERT_BASE, precision, workload)?));
         }
         self.note("measuring the machine's limits");
         let environment = Environment::measure(run::host(), &device)?;

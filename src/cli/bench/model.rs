@@ -19,7 +19,7 @@ use crate::model::{CostModel, Family, ModelError};
 use crate::ops::{Backend, Device, Machine, PAGE};
 use crate::panel::PanelError;
 use crate::panel::backbone::Description;
-use crate::panel::memory::{BatchLimits, KvBudget, plan_memory};
+use crate::panel::memory::{BatchLimits, BesidePanel, KvBudget, plan_memory};
 use crate::synth::Shape;
 
 #[derive(Debug, Args)]
@@ -181,7 +181,7 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
         KvBudget { tokens: Some(sequences * positions.next_multiple_of(PAGE)), fraction: None };
     let device = std::slice::from_ref(device);
     let batch = BatchLimits { sequences, draft: 0 };
-    match plan_memory(&[description], device, batch, budget) {
+    match plan_memory(&[description], device, batch, budget, &BesidePanel::default()) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
             error.to_string(),

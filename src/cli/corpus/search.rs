@@ -7,16 +7,22 @@ use clap::{Args, ValueEnum};
 use super::super::options::ComputeFlags;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::retrieval::{self, Refinement, Rerank, Retrieve, RetrieverOptions, SearchRequest};
+use crate::retrieval::{
+    self, Refinement, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+};
 use crate::text::ellipsis;
 
 #[derive(Debug, Args)]
 pub struct Search {
     /// Directory of a corpus, or several of one encoder with commas between
-    #[arg(required = true, num_args = 1, value_delimiter = ',', value_name = "DIR,DIR")]
-    directories: Vec<PathBuf>,
+    #[arg(value_name = "DIR,DIR")]
+    directories: String,
     /// What to look for
-    query: String,
+    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
+    query: Option<String>,
+    /// Search for every line of a file; print a JSON object for each
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
     /// Chunks to retrieve at most
     #[arg(long, default_value_t = 50, value_name = "K")]
     top_k: usize,
@@ -40,6 +46,9 @@ pub struct Search {
     #[command(flatten)]
     compute: ComputeFlags,
 }
+
+/// Queries of a file that wait together.
+const AT_ONCE: usize = 1024;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Order {
@@ -80,27 +89,43 @@ impl Search {
             (Some(Order::Off) | None, _) => Rerank::Off,
         };
         let retriever = retrieval::Retriever::open(&RetrieverOptions {
-            corpora: self.directories,
+            corpora: self.directories.split(',').map(PathBuf::from).collect(),
             sources: self.sources,
             rerank,
             reranker: self.reranker,
             refinement: self.refinement.refinement(),
             device: self.compute.one_device()?,
         })?;
-        let result = retriever.search(&SearchRequest {
-            query: self.query,
+        let request = |query: &str| SearchRequest {
+            query: query.to_owned(),
             retrieve_top_k: self.top_k,
             rerank_top_k: self.rerank_top_k,
-        })?;
-        if self.json {
+        };
+        let tell = |request: &SearchRequest, result: &SearchResult| {
             let value = serde_json::json!({
+                "query": request.query,
                 "corpus": retriever.searched().corpus,
                 "query_cut": result.is_query_cut,
                 "retrieved": result.retrieved,
                 "shown": result.shown,
                 "took": result.took,
             });
-            return Ok(console::say(value.to_string())?);
+            console::say(value.to_string())
+        };
+        if let Some(path) = &self.queries {
+            let text = fs_err::read_to_string(path)?;
+            let requests: Vec<SearchRequest> = text.lines().map(request).collect();
+            for requests in requests.chunks(AT_ONCE) {
+                for (request, result) in requests.iter().zip(retriever.search_all(requests)?) {
+                    tell(request, &result)?;
+                }
+            }
+            return Ok(());
+        }
+        let request = request(self.query.as_deref().unwrap_or_default());
+        let result = retriever.search(&request)?;
+        if self.json {
+            return Ok(tell(&request, &result)?);
         }
         for (rank, passage) in result.shown.iter().enumerate() {
             let before = result.retrieved.iter().position(|chunk| chunk.chunk == passage.chunk);

@@ -30,6 +30,8 @@ use crate::ops::vectors::VectorType;
 
 /// Chunks of a segment.
 pub const SEGMENT: usize = 4096;
+/// The ending of what is not whole yet.
+pub(super) const PART: &str = "part";
 
 /// What is built, and how.
 #[derive(Clone, Debug)]
@@ -80,9 +82,7 @@ impl Build {
     /// An input that is not there; a directory that is taken; the encoder's vectors are shorter than asked.
     pub fn begin(options: &BuildOptions, encoder: &dyn Embed) -> Result<Build, CorpusError> {
         let out = &options.out;
-        if out.exists() && fs_err::read_dir(out)?.next().is_some() {
-            return Err(CorpusError::Taken { path: out.clone() });
-        }
+        expect_free(out)?;
         let manifest = plan(options, encoder)?;
         let local = Local {
             built_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
@@ -119,6 +119,9 @@ impl Build {
         };
         for input in manifest.inputs.iter().filter(|input| is_new(&input.source)) {
             let path = build.file.local.data.join(&input.path);
+            if !path.is_file() {
+                return Err(CorpusError::NoInput { label: input.source.clone(), path });
+            }
             let found = sha256_file(&path)?;
             if found != input.sha256 {
                 return Err(CorpusError::ChangedInput {
@@ -246,9 +249,25 @@ fn remove_plan(out: &Path) -> Result<(), CorpusError> {
     Ok(())
 }
 
+/// An error where a directory holds more than what a build left that was killed before it had a plan.
+fn expect_free(out: &Path) -> Result<(), CorpusError> {
+    let entries = if out.exists() { Some(fs_err::read_dir(out)?) } else { None };
+    for entry in entries.into_iter().flatten() {
+        if Path::new(&entry?.file_name()) != Path::new(PLAN).with_added_extension(PART) {
+            return Err(CorpusError::Taken { path: out.to_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// Locks the plan, so that no two processes append.
 pub(super) fn lock(out: &Path) -> Result<File, CorpusError> {
-    let file = File::open(out.join(PLAN))?;
+    lock_file(&out.join(PLAN), out)
+}
+
+/// Locks a file or a directory for as long as what comes back is held; `out` is what is being written.
+pub(super) fn lock_file(path: &Path, out: &Path) -> Result<File, CorpusError> {
+    let file = File::open(path)?;
     match file.file().try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(CorpusError::Busy { path: out.to_owned() }),
@@ -258,7 +277,7 @@ pub(super) fn lock(out: &Path) -> Result<File, CorpusError> {
 
 /// Puts a whole file in the place of `path`, durably.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), CorpusError> {
-    let part = path.with_added_extension("part");
+    let part = path.with_added_extension(PART);
     fs_err::write(&part, text)?;
     File::open(&part)?.sync_all()?;
     fs_err::rename(&part, path)?;

@@ -1,15 +1,20 @@
 //! Files that are one document each: text, Markdown, whose headings become titles, and HTML.
 
+use std::io::Read;
 use std::path::Path;
 
-use super::{Form, LARGEST, Record, Records, html};
+use super::{Form, LARGEST, Record, Records, html, rows};
 use crate::corpus::CorpusError;
 
 /// The records of one file; `name` is its path inside the source's folder and the document's id.
 pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError> {
     let text = read(path)?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let plain = match path.extension().is_some_and(|ending| ending == "gz") {
+        true => path.with_extension(""),
+        false => path.to_owned(),
+    };
+    let stem = plain.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let ending = plain.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     let parts = match &*ending {
         "md" => sections(&text, &stem),
         "html" | "htm" => {
@@ -32,16 +37,19 @@ pub fn records(path: &Path, name: &str) -> Result<Records<'static>, CorpusError>
     })))
 }
 
-/// A file's text, without a byte order mark.
+/// A file's text, unpacked and without a byte order mark.
 ///
 /// # Errors
 /// It is too large, is not UTF-8 or has NUL bytes.
 pub fn read(path: &Path) -> Result<String, CorpusError> {
-    let size = fs_err::metadata(path)?.len();
-    if size > LARGEST {
+    let mut bytes = Vec::new();
+    let read = rows::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|error| {
+        std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    })?;
+    if bytes.len() as u64 > LARGEST {
         return Err(too_large(path));
     }
-    let bytes = fs_err::read(path)?;
     if let Some(byte) = bytes.iter().position(|byte| *byte == 0) {
         let problem = format!("has a NUL byte at {byte}: it is no text");
         return Err(CorpusError::Input { path: path.to_owned(), problem, hint: None });
@@ -101,7 +109,42 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    #[test]
+    fn files_that_are_no_text_are_refused_by_name_and_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs_err::write(&path, bytes).unwrap();
+            let error = records(&path, name).err().unwrap().to_string();
+            error.rsplit('/').next().unwrap().to_owned()
+        };
+        assert_eq!(refused("a.txt", b"abc\xffd"), "a.txt is not UTF-8 at byte 3");
+        assert_eq!(refused("a.md", b"ab\0d"), "a.md has a NUL byte at 2: it is no text");
+        let large = vec![b'x'; LARGEST as usize + 1];
+        assert_eq!(refused("a.html", &large), "a.html is larger than the 64 MB of a document");
+        assert_eq!(
+            refused("a.txt.gz", &packed(&large)),
+            "a.txt.gz is larger than the 64 MB of a document"
+        );
+        let torn = packed(b"text");
+        assert!(refused("torn.md.gz", &torn[..torn.len() - 4]).starts_with("torn.md.gz: "));
+        let path = folder.path().join("b.md.gz");
+        fs_err::write(&path, packed(b"# Sepsis\nFluids.\n")).unwrap();
+        let record = records(&path, "b.md.gz").unwrap().next().unwrap().unwrap();
+        assert_eq!((&*record.title, &*record.text), ("Sepsis", "Fluids.\n"));
+        fs_err::write(&path, packed(b"plain")).unwrap();
+        assert_eq!(records(&path, "b.md.gz").unwrap().next().unwrap().unwrap().title, "b");
+    }
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    }
 
     #[test]
     fn headings_become_titles() {

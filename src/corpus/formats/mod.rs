@@ -37,7 +37,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The endings of its files; each may be followed by `.gz` where it is rows.
+    /// The endings of its files; each may be followed by `.gz`.
     fn endings(self) -> &'static [&'static str] {
         match self {
             Format::Statpearls => &["nxml"],

@@ -204,7 +204,8 @@ fn until_error<'a>(
     }))
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
+/// A file to be read, unpacked where it is compressed by gzip.
+pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, CorpusError> {
     let file = File::open(path)?;
     let is_compressed = path.extension().is_some_and(|ending| ending == "gz");
     Ok(match is_compressed {

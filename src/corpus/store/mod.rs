@@ -2,6 +2,8 @@
 
 pub mod layout;
 pub mod manifest;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -23,6 +23,7 @@ use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::plan;
 use crate::experiment::results;
+use crate::experiment::room::beside_panel;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
@@ -65,7 +66,9 @@ impl RecipeRun {
         let contexts = specs.iter().map(|spec| spec.roomy_hardware().context());
         let context = contexts.max().or(self.hardware.context);
         let hardware = Hardware { context, ..self.hardware.clone() };
-        let models = Models::describe(names, &hardware, &self.hub)?;
+        let models = Models::describe(names, &hardware, &self.hub, |devices| {
+            beside_panel(&specs.iter().collect::<Vec<_>>(), &hardware, devices)
+        })?;
         let mut libraries = Libraries::default();
         let runs = specs.into_iter().zip(inputs);
         let runs = runs.map(|(spec, inputs)| spec.resolve_with(inputs, &models, &mut libraries));

@@ -20,11 +20,6 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Of sequences whose rows see ahead; else null.
-    fn lengths(&self) -> u64 {
-        if self.shape.both_ways { self.step.lengths } else { 0 }
-    }
-
     /// The arguments that both kinds of attention begin with.
     fn arguments(&self) -> Arguments {
         let [keys, values] = self.layer.pages.layer(self.layer.layer);
@@ -35,7 +30,6 @@ impl Seen<'_> {
             .address(self.step.positions)
             .address(self.step.sequences)
             .address(self.step.tables)
-            .address(self.lengths())
             .int(self.step.table_stride)
     }
 }
@@ -43,9 +37,6 @@ impl Seen<'_> {
 impl Cuda {
     pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
         out.set_rows(seen.step.rows);
-        if seen.queries.is_wide {
-            return self.attend_in_f32(seen, out);
-        }
         match seen.step.chunk_slots {
             0 => self.attend_rows(seen, out),
             _ => self.attend_chunks(seen, out),
@@ -79,8 +70,6 @@ impl Cuda {
             .address(step.partial_sums)
             .address(step.partial_stats)
             .address(step.positions)
-            .address(step.sequences)
-            .address(seen.lengths())
             .int(shape.heads)
             .int(pages.head_dim)
             .int(pages.dim())
@@ -89,24 +78,6 @@ impl Cuda {
             .region(&out.region)
             .int(out.stride);
         self.stream.launch(merge, arguments);
-    }
-
-    /// A CTA for each row and head.
-    fn attend_in_f32(&self, seen: Seen<'_>, out: &Buffer) {
-        let Seen { shape, step, layer, .. } = seen;
-        let pages = layer.pages;
-        let attend = launch(self.kernels.attend_f32, [step.rows, shape.heads, 1]);
-        let arguments = seen
-            .arguments()
-            .int(shape.heads)
-            .int(pages.kv_heads)
-            .int(pages.head_dim)
-            .int(pages.dim())
-            .int(shape.window.unwrap_or(0))
-            .float(shape.scale)
-            .region(&out.region)
-            .int(out.stride);
-        self.stream.launch(attend, arguments);
     }
 
     /// Rows in blocks, a CTA each, over all their keys.

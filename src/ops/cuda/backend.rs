@@ -5,7 +5,7 @@ use super::attention::Seen;
 use super::driver::Function;
 use super::kernels::{Epilogue, Matmul, Product};
 use super::launch::Launch;
-use super::matrix::{Format, Matrix};
+use super::matrix::Matrix;
 use super::region::Region;
 use super::sampler::Drawer;
 use super::stage::{Stage, Step};
@@ -22,7 +22,7 @@ const HEADS_AT_ONCE: usize = 4;
 /// Heads that share keys, at most.
 const MOST_GROUPED: usize = 16;
 
-pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
+fn row_by_row(function: Function, rows: usize) -> Launch {
     Launch { function, grid: [rows, 1, 1], threads: 256, shared_bytes: 0, early: true }
 }
 
@@ -38,9 +38,6 @@ impl Matrix {
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
         let size = Product { rows: x.rows, outputs: weights.outputs };
-        if weights.format == Format::F32 {
-            return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
-        }
         let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
         self.launch_matmul(matmul, x, weights, out);
     }
@@ -132,8 +129,7 @@ impl Backend for Cuda {
     }
 
     fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
-        let wider = if self.in_f32 { 2 } else { 1 };
-        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages * wider;
+        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages;
         let layers = shape.layers.max(1);
         Ok(Pages {
             keys: self.stream.allocate(bytes, "keys")?,
@@ -147,10 +143,6 @@ impl Backend for Cuda {
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
         // Decoding steps are padded to buckets.
         let rows = rows.next_multiple_of(16);
-        let numbers = match numbers {
-            Numbers::Narrow if self.in_f32 => Numbers::Wide,
-            numbers => numbers,
-        };
         let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
         Ok(Buffer {
             region: self.stream.allocate(bytes, "activations")?,
@@ -161,7 +153,6 @@ impl Backend for Cuda {
                 Numbers::Wide | Numbers::Ungated => width,
                 Numbers::Narrow => width.next_multiple_of(32),
             },
-            is_wide: numbers != Numbers::Narrow,
         })
     }
 
@@ -215,7 +206,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.rms_norm.to(out), x.rows);
+        let launch = row_by_row(self.kernels.rms_norm, x.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -237,7 +228,7 @@ impl Backend for Cuda {
             .int(residual.width)
             .region(&normed.region)
             .int(normed.stride);
-        let launch = row_by_row(self.kernels.add_norm.to(normed), residual.rows);
+        let launch = row_by_row(self.kernels.add_norm, residual.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -254,7 +245,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.gather_norm.to(out), step.logit_rows);
+        let launch = row_by_row(self.kernels.gather_norm, step.logit_rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -288,7 +279,7 @@ impl Backend for Cuda {
         let launch = Launch {
             grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],
             threads: 32 * HEADS_AT_ONCE,
-            ..row_by_row(self.kernels.rotate_and_store.to(queries), step.rows)
+            ..row_by_row(self.kernels.rotate_and_store, step.rows)
         };
         let arguments = Arguments::default()
             .region(&qkv.region)
@@ -356,7 +347,6 @@ impl Backend for Cuda {
             self.stream.synchronise()?;
             return Ok(Vec::new());
         }
-        debug_assert!(buffer.is_wide, "what only products read is not for others");
         let bytes = 4 * rows * buffer.stride;
         let mut back = self.stream.pin(bytes)?;
         self.stream.download(&buffer.region, &mut back, bytes)?;

@@ -14,13 +14,11 @@ pub enum Format {
     Bf16,
     Q8_0,
     Q4K,
-    F32,
 }
 
 impl Format {
-    fn of(precision: Precision, in_f32: bool) -> Format {
+    fn of(precision: Precision) -> Format {
         match precision.quantisation {
-            Quantisation::None if in_f32 => Format::F32,
             Quantisation::None => Format::Bf16,
             Quantisation::Q8_0 => Format::Q8_0,
             Quantisation::Q4K => Format::Q4K,
@@ -64,7 +62,7 @@ impl Cuda {
         let group = |group: usize| {
             std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
         };
-        self.pack_groups(group, rows.len(), inputs, Format::of(precision, self.in_f32))
+        self.pack_groups(group, rows.len(), inputs, Format::of(precision))
     }
 
     /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
@@ -82,7 +80,7 @@ impl Cuda {
                 (row < features).then_some(Row { part, row })
             })
         };
-        self.pack_groups(group, 2 * features, inputs, Format::of(precision, self.in_f32))
+        self.pack_groups(group, 2 * features, inputs, Format::of(precision))
     }
 
     fn pack_groups<'a>(

@@ -27,8 +27,7 @@ pub struct Stage {
     pub(super) drawer: Option<Drawer>,
 }
 
-/// Words from the start of the region: tokens, positions, sequences, segments, indices of logit rows, blocks, the sequences'
-/// lengths, tables.
+/// Words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, tables.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     rows: usize,
@@ -48,25 +47,17 @@ impl Layout {
         2 * self.rows
     }
 
-    fn segments(&self) -> usize {
-        3 * self.rows
-    }
-
     fn indices(&self) -> usize {
-        4 * self.rows
+        3 * self.rows
     }
 
     fn blocks(&self) -> usize {
         // Pairs of words are read at once.
-        (4 * self.rows + self.logit_rows).next_multiple_of(2)
-    }
-
-    fn lengths(&self) -> usize {
-        self.blocks() + 2 * self.rows
+        (3 * self.rows + self.logit_rows).next_multiple_of(2)
     }
 
     fn tables(&self) -> usize {
-        self.lengths() + self.sequences
+        self.blocks() + 2 * self.rows
     }
 
     fn words(&self) -> usize {
@@ -104,10 +95,8 @@ pub struct Step {
     pub tokens: u64,
     pub positions: u64,
     pub sequences: u64,
-    pub segments: u64,
     pub indices: u64,
     pub block_list: u64,
-    pub lengths: u64,
     pub tables: u64,
     pub partial_sums: u64,
     pub partial_stats: u64,
@@ -116,9 +105,8 @@ pub struct Step {
 impl Step {
     /// Chunks that a row sees of a layer with this window, at most.
     pub fn chunk_slots(&self, shape: AttentionShape) -> usize {
-        let keys = |window| if shape.both_ways { 2 * window } else { window };
-        let seen = shape.window.map(|window| keys(window).div_ceil(CHUNK) + 1);
-        seen.map_or(self.chunk_slots, |seen| self.chunk_slots.min(seen))
+        let seen = shape.window.map_or(usize::MAX, |window| window.div_ceil(CHUNK) + 1);
+        self.chunk_slots.min(seen)
     }
 }
 
@@ -184,9 +172,6 @@ impl Stage {
         words.put(0, &pad(rows.tokens, 0));
         words.put(layout.positions(), &pad(rows.positions, NOTHING));
         words.put(layout.sequences(), &pad(rows.sequences, 0));
-        if !rows.segments.is_empty() {
-            words.put(layout.segments(), &pad(rows.segments, 0));
-        }
         let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
         indices.resize(padded_logits, NOTHING);
         words.put(layout.indices(), &indices);
@@ -195,8 +180,6 @@ impl Stage {
             false => blocks(rows.sequences, self.block_rows),
         };
         words.put(layout.blocks(), blocks.as_flattened());
-        let lengths: Vec<u32> = rows.lengths().into_iter().map(|length| length as u32).collect();
-        words.put(layout.lengths(), &lengths);
         for (index, table) in rows.tables.iter().enumerate() {
             words.put(layout.tables() + index * layout.stride, table);
         }
@@ -213,10 +196,8 @@ impl Stage {
             tokens: at(0),
             positions: at(layout.positions()),
             sequences: at(layout.sequences()),
-            segments: at(layout.segments()),
             indices: at(layout.indices()),
             block_list: at(layout.blocks()),
-            lengths: at(layout.lengths()),
             tables: at(layout.tables()),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),

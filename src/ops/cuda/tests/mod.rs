@@ -13,7 +13,6 @@ mod sampler;
 mod sequences;
 #[cfg(not(feature = "cuda"))]
 mod shuffle;
-mod text;
 
 use half::bf16;
 
@@ -69,7 +68,7 @@ impl Host for Cuda {
         let mut buffer = self.buffer(rows, width, kind).unwrap();
         buffer.set_rows(rows);
         let bytes: Vec<u8> = match kind {
-            Numbers::Narrow if !buffer.is_wide => {
+            Numbers::Narrow => {
                 let padded = numbers.chunks_exact(width).flat_map(|row| {
                     let padding = std::iter::repeat_n(&0.0, buffer.stride - width);
                     row.iter().chain(padding)
@@ -84,7 +83,7 @@ impl Host for Cuda {
     }
 
     fn numbers(&self, buffer: &Buffer, rows: usize, kind: Numbers) -> Vec<f32> {
-        if buffer.is_wide {
+        if kind != Numbers::Narrow {
             return self.read(buffer, rows).unwrap();
         }
         let bytes = Machine::Cuda.buffer_bytes(rows, buffer.width, kind);
@@ -111,11 +110,6 @@ fn halves(gpu: &Cuda, region: &super::Region, first: usize, count: usize) -> Vec
 /// The GPU of this build, or the emulated one.
 fn gpu() -> Cuda {
     Cuda::open(0).unwrap()
-}
-
-/// The same with products in f32.
-fn gpu_in_f32() -> Cuda {
-    gpu().for_encoder(StoredType::F32.into()).unwrap()
 }
 
 /// Nearly normal numbers of deviation 1.

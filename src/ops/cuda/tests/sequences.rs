@@ -67,7 +67,6 @@ impl Sequences {
             tokens: &self.positions[rows.clone()],
             positions: &self.positions[rows.clone()],
             sequences: &self.sequences[rows],
-            segments: &[],
             tables,
         }
     }

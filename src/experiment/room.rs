@@ -1,0 +1,75 @@
+//! The memory that a run's retriever takes beside its panel, so that both are planned together.
+
+use super::hardware::Hardware;
+use super::library::is_equal;
+use super::spec::Spec;
+use crate::diagnosis::Failure;
+use crate::ops::Device;
+use crate::panel::memory::{Beside, BesidePanel};
+use crate::retrieval::{self, RetrieverOptions};
+
+/// What the retrievers of these runs take at most at a time, each from the first run that searches by it to the last.
+///
+/// # Errors
+/// A corpus where none is searched, none where one is; a corpus or a model that cannot be read.
+pub fn beside_panel(
+    specs: &[&Spec],
+    hardware: &Hardware,
+    devices: &[Device],
+) -> Result<BesidePanel, Failure> {
+    let wanted = specs.iter().map(|spec| spec.retriever_options(devices));
+    let wanted = wanted.collect::<Result<Vec<Option<RetrieverOptions>>, _>>()?;
+    let mut retrievers: Vec<Held> = Vec::new();
+    for (run, (spec, options)) in specs.iter().zip(&wanted).enumerate() {
+        let Some(options) = options else { continue };
+        match retrievers.iter_mut().find(|held| is_equal(held.options, options)) {
+            Some(held) => held.last = run,
+            None => {
+                let memory = spec.beside(options, hardware, devices)?;
+                retrievers.push(Held { options, memory, first: run, last: run });
+            }
+        }
+    }
+    let at_run = |run: usize| {
+        let held = retrievers.iter().filter(move |held| (held.first..=held.last).contains(&run));
+        held.fold(BesidePanel::default(), |all, held| all.and(&held.memory))
+    };
+    Ok((0..specs.len()).map(at_run).max_by_key(BesidePanel::total).unwrap_or_default())
+}
+
+/// A retriever of several runs.
+struct Held<'a> {
+    options: &'a RetrieverOptions,
+    memory: BesidePanel,
+    first: usize,
+    last: usize,
+}
+
+impl Spec {
+    fn beside(
+        &self,
+        options: &RetrieverOptions,
+        hardware: &Hardware,
+        devices: &[Device],
+    ) -> Result<BesidePanel, Failure> {
+        let memory = retrieval::memory(options)?;
+        let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
+        let mut names = hardware.device.split(',').map(str::trim);
+        let place = match named {
+            None => Some(0),
+            Some(name) => names.position(|own| own == name),
+        };
+        // Whatever has no memory of its own takes this machine's.
+        let on_host = |device: &Device| device.own_memory().is_none();
+        let shared = || devices.iter().position(on_host).filter(|_| on_host(&options.device));
+        let place = place.or_else(shared);
+        let model = |model: retrieval::SearchModel| Beside {
+            name: model.name,
+            footprint: model.footprint,
+            device: options.device.clone(),
+            place,
+        };
+        let models = memory.models.into_iter().map(model).collect();
+        Ok(BesidePanel { models, mapped: memory.mapped })
+    }
+}

@@ -1,0 +1,40 @@
+#!/bin/bash
+# What a build holds in memory at 10 thousand, 100 thousand and a million chunks, and how long a corpus takes to open.
+#
+#   tests/acceptance/corpus_scale.sh WARDROUND [OUT]
+#
+# Minutes and a gigabyte of disk with an optimised binary. Needs python3 and /usr/bin/time.
+set -euo pipefail
+wardround=$(realpath "$1")
+here=$(cd "$(dirname "$0")/../.." && pwd)
+encoder=$here/tests/goldens/encoders/tiny-mean
+out=${2:-$(mktemp -d)}
+# Bytes that the largest build may hold more than the smallest.
+most=$((512 << 20))
+
+mkdir -p "$out"
+printf 'name = "scale"\n[[source]]\nlabel = "rows"\nformat = "jsonl"\npath = "rows.jsonl"\nlicence = "own"\n' > "$out/scale.toml"
+printf '%10s %10s %10s %12s\n' chunks seconds 'peak MiB' 'info ms'
+for count in 10000 100000 1000000; do
+    python3 - "$count" > "$out/rows.jsonl" <<'P'
+import json, random, sys
+
+random.seed(1)
+words = [f"word{number}" for number in range(5000)]
+for row in range(int(sys.argv[1])):
+    text = " ".join(random.choices(words, k=12))
+    print(json.dumps({"id": f"r{row}", "title": f"Title {row}", "text": f"{text}."}))
+P
+    rm -rf "$out/corpus"
+    /usr/bin/time -f '%e %M' -o "$out/time.txt" \
+        "$wardround" corpus build "$out/scale.toml" --encoder "$encoder" --bm25 --quiet --out "$out/corpus" > /dev/null
+    read -r seconds kibibytes < "$out/time.txt"
+    start=$(date +%s%N)
+    "$wardround" corpus info "$out/corpus" > "$out/info.txt"
+    took=$((($(date +%s%N) - start) / 1000000))
+    grep -Eq "^all +$count +$count " "$out/info.txt"
+    printf '%10s %10s %10s %12s\n' "$count" "$seconds" $((kibibytes >> 10)) "$took"
+    first=${first:-$kibibytes}
+done
+if [ $(((kibibytes - first) << 10)) -gt "$most" ]; then echo "memory grows with the corpus"; exit 1; fi
+echo "all is well"
