@@ -24,6 +24,33 @@ pub trait Link: PartialEq + Serialize + DeserializeOwned {
     fn set(&mut self, seq: u64, prev: &str, hash: &str);
 }
 
+/// What lines with a number of their own have in common.
+macro_rules! numbered {
+    () => {
+        fn is_final(&self) -> bool {
+            true
+        }
+
+        fn seq(&self) -> Option<u64> {
+            Some(self.seq)
+        }
+
+        fn prev(&self) -> &str {
+            &self.prev
+        }
+
+        fn hash(&self) -> &str {
+            &self.hash
+        }
+
+        fn set(&mut self, seq: u64, prev: &str, hash: &str) {
+            self.seq = seq;
+            self.prev = prev.to_owned();
+            self.hash = hash.to_owned();
+        }
+    };
+}
+
 impl Link for CallLine {
     type Key = CallKey;
     const FILE: &'static str = "calls.jsonl";
@@ -32,27 +59,7 @@ impl Link for CallLine {
         CallLine::key(self)
     }
 
-    fn is_final(&self) -> bool {
-        true
-    }
-
-    fn seq(&self) -> Option<u64> {
-        Some(self.seq)
-    }
-
-    fn prev(&self) -> &str {
-        &self.prev
-    }
-
-    fn hash(&self) -> &str {
-        &self.hash
-    }
-
-    fn set(&mut self, seq: u64, prev: &str, hash: &str) {
-        self.seq = seq;
-        self.prev = prev.to_owned();
-        self.hash = hash.to_owned();
-    }
+    numbered!();
 }
 
 impl Link for SearchLine {
@@ -63,27 +70,7 @@ impl Link for SearchLine {
         SearchLine::key(self)
     }
 
-    fn is_final(&self) -> bool {
-        true
-    }
-
-    fn seq(&self) -> Option<u64> {
-        Some(self.seq)
-    }
-
-    fn prev(&self) -> &str {
-        &self.prev
-    }
-
-    fn hash(&self) -> &str {
-        &self.hash
-    }
-
-    fn set(&mut self, seq: u64, prev: &str, hash: &str) {
-        self.seq = seq;
-        self.prev = prev.to_owned();
-        self.hash = hash.to_owned();
-    }
+    numbered!();
 }
 
 impl Link for ItemLine {
