@@ -96,10 +96,13 @@ pub fn sweeps(recipe: &Recipe, results: &RecipeResults) -> Vec<Panel> {
     .collect()
 }
 
-/// A line of a sweep: what it is called, and a cell's mean and deviation.
+/// A cell's mean and, over several runs or notes, its deviation.
+type Value<'a> = dyn Fn(&CellResult) -> Option<(f64, Option<f64>)> + 'a;
+
+/// A line of a sweep.
 struct Curve<'a> {
     label: &'static str,
-    value: Box<dyn Fn(&CellResult) -> Option<(f64, Option<f64>)> + 'a>,
+    value: Box<Value<'a>>,
 }
 
 /// A drawing a dataset, with a line a curve; `None` where no cell has a value.
