@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+mod engine {
+    mod service;
+}
 
 use std::sync::LazyLock;
 use wardround::diagnosis::Diagnosis;
@@ -380,7 +383,7 @@ fn drafted_and_preempted_as_without() {
                 ..OPTIONS
             };
             let stats = check_drafts(model, &ops, options);
-            assert!(stats.preemptions > 0 && stats.accepted_tokens > 100);
+            assert!(stats.counts.preemptions > 0 && stats.accepted_tokens > 100);
         }
     }
 }

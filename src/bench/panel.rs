@@ -109,7 +109,7 @@ impl PanelFigures {
             computed_tokens_per_second: computed as f64 / seconds,
             time_to_first_token_ms: LatencyFigures::new(&first),
             inter_token_ms: LatencyFigures::new(&next),
-            preemptions: engines.iter().map(|stats| stats.preemptions).sum(),
+            preemptions: engines.iter().map(|stats| stats.counts.preemptions).sum(),
         }
     }
 }
@@ -130,7 +130,7 @@ impl EngineFigures {
             pages_peak: stats.pages_peak,
             page_tokens: PAGE,
             page_waste: (stats.positions_held > 0).then_some(1.0 - filled),
-            preemptions: stats.preemptions,
+            preemptions: stats.counts.preemptions,
             drafted_tokens: stats.drafted_tokens,
             accepted_tokens: stats.accepted_tokens,
             decode: WorkFigures::new(&stats.decode, limits, precision),

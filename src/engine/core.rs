@@ -12,7 +12,7 @@ use super::request::FinishReason;
 use super::runner::{Head, Runner};
 use super::scheduler::{ScheduledRows, Scheduler};
 use super::sequence::Sequence;
-use super::stats::EngineStats;
+use super::stats::{EngineSnapshot, EngineStats};
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
 use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs, philox};
@@ -30,6 +30,16 @@ pub struct Core<B: Backend> {
     costs: CostModel,
     stats: EngineStats,
 }
+
+/// What an engine's thread is sent.
+pub enum Message {
+    Sequence(Box<Sequence>),
+    /// To be told how the engine stands.
+    Snapshot(OnSnapshot),
+}
+
+/// Takes a snapshot, on the engine's thread: it must return at once and never panic.
+pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
 
 /// The result of sampling one row of logits.
 enum Draw {
@@ -65,35 +75,56 @@ impl<B: Backend> Core<B> {
         })
     }
 
-    /// Serves until every handle is gone and every request done; gives what it counted.
+    /// Serves until the inbox is closed and every request done.
     ///
     /// # Errors
-    /// When the machine fails, or the engine itself panics; waiting requests get the same error.
-    pub fn run(mut self, arrivals: &Receiver<Sequence>) -> Result<EngineStats, EngineError> {
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(arrivals)));
-        let error = match served {
-            Ok(Ok(())) => return Ok(self.stats),
-            Ok(Err(error)) => EngineError::Ops(error),
-            Err(panic) => EngineError::died(panic.as_ref()),
-        };
-        let waiting = arrivals.try_iter();
-        self.scheduler.refuse_all(waiting, &error);
-        Err(error)
+    /// When the machine fails, or the engine itself panics.
+    pub fn run(&mut self, inbox: &Receiver<Message>) -> Result<(), EngineError> {
+        match catch_unwind(AssertUnwindSafe(|| self.serve(inbox))) {
+            Ok(served) => Ok(served?),
+            Err(panic) => Err(EngineError::died(panic.as_ref())),
+        }
     }
 
-    fn serve(&mut self, arrivals: &Receiver<Sequence>) -> Result<(), OpsError> {
+    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<(), OpsError> {
         loop {
             if self.scheduler.is_idle() {
-                match arrivals.recv() {
-                    Ok(sequence) => self.add(sequence),
+                match inbox.recv() {
+                    Ok(message) => self.receive(message),
                     Err(_) => return Ok(()),
                 }
             }
-            while let Ok(sequence) = arrivals.try_recv() {
-                self.add(sequence);
+            while let Ok(message) = inbox.try_recv() {
+                self.receive(message);
             }
             self.step()?;
         }
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Sequence(sequence) => self.add(*sequence),
+            Message::Snapshot(on_snapshot) => {
+                self.scheduler.drop_cancelled();
+                on_snapshot(self.snapshot());
+            }
+        }
+    }
+
+    fn snapshot(&self) -> EngineSnapshot {
+        let Scheduler { running, pool, .. } = &self.scheduler;
+        EngineSnapshot {
+            running: running.len(),
+            waiting: self.scheduler.waiting(),
+            pages_in_use: pool.in_use(),
+            pending_prompt_tokens: self.scheduler.pending_prompt_tokens(),
+            stats: self.stats(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> EngineStats {
+        EngineStats { counts: self.scheduler.counts, ..self.stats.clone() }
     }
 
     /// Schedule, forward, sample, append; where a draft token equals the sampled one, the next row is sampled too.
@@ -149,7 +180,9 @@ impl<B: Backend> Core<B> {
                 Ok(state) => sequence.grammar = Some(state),
                 Err(error) => return sequence.refuse(error),
             }
-            if let Some(reason) = force(&mut sequence, &self.tokenizer) {
+            let reason = force(&mut sequence, &self.tokenizer);
+            self.stats.forced_tokens += sequence.forced_tokens as u64;
+            if let Some(reason) = reason {
                 return sequence.finish(reason);
             }
         }
@@ -191,6 +224,7 @@ impl<B: Backend> Core<B> {
         let mut heads = Vec::new();
         for (head, draw) in draws {
             let sequence = &mut self.scheduler.running[head.sequence];
+            let forced_before = sequence.forced_tokens;
             let reason = match draw {
                 Draw::Dead => Some(FinishReason::Constraint),
                 Draw::Token(token, logprobs) => {
@@ -198,6 +232,7 @@ impl<B: Backend> Core<B> {
                     append(sequence, token, logprobs, &self.tokenizer, &mut self.compiler)
                 }
             };
+            self.stats.forced_tokens += (sequence.forced_tokens - forced_before) as u64;
             sequence.give_pieces(false);
             match reason {
                 Some(reason) => ended.push((head.sequence, reason)),

@@ -7,6 +7,8 @@ mod block_pool;
 pub mod constraint;
 mod core;
 mod draft;
+mod error;
+mod events;
 mod latencies;
 mod prefix;
 mod request;
@@ -15,27 +17,29 @@ mod scheduler;
 mod sequence;
 mod stats;
 
-use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use thiserror::Error;
-
-pub use constraint::Constraint;
-pub use latencies::Latencies;
-pub use request::{
-    Completion, FinishReason, Request, Sampling, Stop, Ticket, TokenLogprobs, Usage,
+pub use self::constraint::Constraint;
+pub use self::core::OnSnapshot;
+pub use self::error::EngineError;
+pub use self::events::{Event, OnEvent, RequestHandle, Ticket};
+pub use self::latencies::Latencies;
+pub use self::request::{
+    Completion, FinishReason, Request, Sampling, Stop, Timings, TokenLogprobs, Usage,
 };
-pub use stats::{EngineStats, Work};
+pub use self::scheduler::Counts;
+pub use self::stats::{EngineSnapshot, EngineStats, Work};
 
 pub use crate::record::Grammar;
 
-use self::core::Core;
+use self::core::{Core, Message};
+use self::error::failure_of;
+use self::events::Events;
 use self::sequence::Sequence;
-use crate::diagnosis::{Blame, Diagnosis};
 use crate::model::Decoder;
-use crate::ops::{Backend, OpsError, PAGE, StepLimits};
+use crate::ops::{Backend, PAGE, StepLimits};
 use crate::tokenizer::Tokenizer;
 
 /// Sizes of an engine. None of them changes a completion.
@@ -65,70 +69,9 @@ impl EngineOptions {
     }
 }
 
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum EngineError {
-    #[error("the prompt is empty")]
-    EmptyPrompt,
-    #[error(
-        "a prompt of {prompt} tokens and a completion of up to {max_tokens} exceed the context of {context} tokens"
-    )]
-    TooLong { prompt: usize, max_tokens: usize, context: usize },
-    #[error(
-        "a prompt of {prompt} tokens and a completion of up to {max_tokens} need {needed} pages of keys and values; the pool has {pages}"
-    )]
-    PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize },
-    #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
-    UnknownToken { id: u32, vocabulary: usize },
-    #[error("max_tokens is 0")]
-    NothingToGenerate,
-    #[error("the grammar does not compile: {0}")]
-    Grammar(String),
-    #[error("the engine's thread cannot start: {0}")]
-    Start(String),
-    #[error(transparent)]
-    Ops(#[from] OpsError),
-    #[error("the engine died: {reason}")]
-    Died { reason: String },
-}
-
-impl EngineError {
-    /// By a panic, of which only the text is kept.
-    fn died(panic: &(dyn Any + Send)) -> EngineError {
-        let text = panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        EngineError::Died { reason: text.unwrap_or_else(|| "its thread panicked".to_owned()) }
-    }
-}
-
-impl Diagnosis for EngineError {
-    fn blame(&self) -> Blame {
-        match self {
-            EngineError::Start(_) | EngineError::Died { .. } => Blame::Machine,
-            EngineError::Ops(error) => error.blame(),
-            _ => Blame::Usage,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            EngineError::TooLong { .. } => {
-                Some("shorten the item, lower max_tokens, or raise --context".to_owned())
-            }
-            EngineError::PoolTooSmall { .. } => Some(
-                "lower max_tokens or --context, or give the pool more memory with --kv-tokens"
-                    .to_owned(),
-            ),
-            EngineError::Ops(error) => error.hint(),
-            _ => None,
-        }
-    }
-}
-
 /// A running engine. Dropping it ends its thread once the requests at hand are done.
 pub struct Engine {
-    inbox: Option<Sender<Sequence>>,
+    inbox: Option<Sender<Message>>,
     thread: Option<JoinHandle<Result<EngineStats, EngineError>>>,
     /// Why the thread ended, once it did for an error.
     failure: Arc<OnceLock<EngineError>>,
@@ -151,16 +94,17 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, EngineError> {
         let vocabulary = decoder.config.vocab_size;
-        let core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
-        let (inbox, arrivals) = channel();
+        let mut core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
+        let (inbox, messages) = channel();
         let failure = Arc::new(OnceLock::new());
         let noted = failure.clone();
         let run = move || {
-            let ended = core.run(&arrivals);
+            let ended = core.run(&messages);
             if let Err(error) = &ended {
                 let _ = noted.set(error.clone());
             }
-            ended
+            // Requests that are left, and those that come meanwhile, hear of the failure as they are dropped.
+            ended.map(|()| core.stats())
         };
         let thread = std::thread::Builder::new()
             .name(format!("engine-{name}"))
@@ -181,15 +125,61 @@ impl Engine {
     /// # Errors
     /// What can never run is refused here: an empty prompt, one beyond the context or the pool, an unknown id.
     pub fn submit(&self, request: Request) -> Result<Ticket, EngineError> {
+        Ticket::of(|on_event| self.submit_with(request, on_event))
+    }
+
+    /// Hands a request to the engine, and its events to `on_event`. Unless the handle is dropped, the last one is
+    /// [`Event::Done`], also where the engine dies.
+    ///
+    /// # Errors
+    /// See [`Engine::submit`]; nothing is told to `on_event` then.
+    pub fn submit_with(
+        &self,
+        request: Request,
+        on_event: OnEvent,
+    ) -> Result<RequestHandle, EngineError> {
         self.check(&request)?;
-        let (events, receiver) = channel();
-        let alive = Arc::new(());
+        let (events, handle) = Events::new(on_event, self.failure.clone());
         let age = self.arrivals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let sequence = Sequence::new(age, request, events, Arc::downgrade(&alive));
+        let sequence = Sequence::new(age, request, events);
+        self.send(Message::Sequence(Box::new(sequence)))?;
+        Ok(handle)
+    }
+
+    /// How the engine stands; waits for the step that it is at.
+    ///
+    /// # Errors
+    /// When the engine died.
+    pub fn snapshot(&self) -> Result<EngineSnapshot, EngineError> {
+        let (sender, receiver) = channel();
+        self.request_snapshot(Box::new(move |snapshot| {
+            let _ = sender.send(snapshot);
+        }))?;
+        receiver.recv().map_err(|_| failure_of(&self.failure))
+    }
+
+    /// Gives `on_snapshot` how the engine stands once the step that it is at is done. An engine that dies before drops it.
+    ///
+    /// # Errors
+    /// When the engine died.
+    pub fn request_snapshot(&self, on_snapshot: OnSnapshot) -> Result<(), EngineError> {
+        self.send(Message::Snapshot(on_snapshot))
+    }
+
+    /// Why the engine's thread ended, if it did.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.failure.get().cloned()
+    }
+
+    fn send(&self, message: Message) -> Result<(), EngineError> {
         let failure = || failure_of(&self.failure);
         let inbox = self.inbox.as_ref().ok_or_else(failure)?;
-        inbox.send(sequence).map_err(|_| failure())?;
-        Ok(Ticket { events: receiver, failure: self.failure.clone(), _alive: alive })
+        inbox.send(message).map_err(|unsent| {
+            if let Message::Sequence(mut sequence) = unsent.0 {
+                sequence.silence();
+            }
+            failure()
+        })
     }
 
     /// Ends the engine once the requests at hand are done, and gives what it counted.
@@ -230,12 +220,6 @@ impl Engine {
             None => Ok(()),
         }
     }
-}
-
-/// Why an engine that no longer answers ended.
-fn failure_of(failure: &OnceLock<EngineError>) -> EngineError {
-    let unknown = || EngineError::Died { reason: "its thread ended".to_owned() };
-    failure.get().cloned().unwrap_or_else(unknown)
 }
 
 impl Drop for Engine {

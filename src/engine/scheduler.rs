@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::block_pool::BlockPool;
 use super::sequence::Sequence;
-use super::{EngineError, EngineOptions, draft};
+use super::{EngineOptions, draft};
 use crate::ops::PAGE;
 
 /// A sequence with no more pending rows than this is decoding: one sampled token and those that it forced. A draft does
@@ -16,13 +16,25 @@ pub struct Scheduler {
     /// By age, oldest first.
     pub running: Vec<Sequence>,
     pub pool: BlockPool,
-    /// How often a sequence made room for older ones.
-    pub preemptions: u64,
+    pub counts: Counts,
     max_batch: usize,
     /// Rows of prompts a step, at most.
     prefill_rows: usize,
     /// Tokens of a draft, at most.
     draft: usize,
+}
+
+/// What a scheduler counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sequences that joined the batch, and their prompts' tokens; of these, those that were found in the prefix index.
+    pub admitted: u64,
+    pub prompt_tokens: u64,
+    pub cached_tokens: u64,
+    /// How often a sequence made room for older ones.
+    pub preemptions: u64,
+    /// Sequences that nobody waited for any more.
+    pub cancelled: u64,
 }
 
 /// Rows of one running sequence in a step: its next `rows` tokens, those of its draft among them.
@@ -39,7 +51,7 @@ impl Scheduler {
             waiting: VecDeque::new(),
             running: Vec::new(),
             pool: BlockPool::new(options.pages),
-            preemptions: 0,
+            counts: Counts::default(),
             max_batch: options.max_batch.max(1),
             prefill_rows: options.prefill_rows.max(1),
             draft: options.draft,
@@ -77,20 +89,27 @@ impl Scheduler {
         sequence
     }
 
-    /// Ends every sequence, and those that just `arrived`, with `error`.
-    pub fn refuse_all(&mut self, arrived: impl Iterator<Item = Sequence>, error: &EngineError) {
-        let all = self.running.drain(..).chain(self.waiting.drain(..));
-        all.chain(arrived).for_each(|sequence| sequence.refuse(error.clone()));
-    }
-
     /// Drops cancelled sequences.
     pub fn drop_cancelled(&mut self) {
+        let waited = self.waiting.len();
         self.waiting.retain(|sequence| !sequence.is_cancelled());
+        self.counts.cancelled += (waited - self.waiting.len()) as u64;
         for index in (0..self.running.len()).rev() {
             if self.running[index].is_cancelled() {
                 self.remove(index);
+                self.counts.cancelled += 1;
             }
         }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Tokens of prompts, here or waiting, that are still to be computed.
+    pub fn pending_prompt_tokens(&self) -> usize {
+        let all = self.waiting.iter().chain(&self.running);
+        all.map(|sequence| sequence.prompt_tokens().saturating_sub(sequence.computed)).sum()
     }
 
     /// Moves waiting sequences to the running ones, in order, while there is room; one whose prefix is being
@@ -112,7 +131,11 @@ impl Scheduler {
             }
             if let Some(mut sequence) = self.waiting.remove(next) {
                 let found = sequence.computed.min(sequence.prompt_tokens());
-                sequence.cached_tokens.get_or_insert(found);
+                if sequence.admit(found) {
+                    self.counts.admitted += 1;
+                    self.counts.prompt_tokens += sequence.prompt_tokens() as u64;
+                    self.counts.cached_tokens += found as u64;
+                }
                 let at = self.running.partition_point(|other| other.age < sequence.age);
                 self.running.insert(at, sequence);
             }
@@ -168,7 +191,7 @@ impl Scheduler {
     /// The youngest goes back to the head of the queue. What it computed stays in the index while room lasts.
     fn preempt(&mut self) {
         if let Some(mut youngest) = self.running.pop() {
-            self.preemptions += 1;
+            self.counts.preemptions += 1;
             forget_prefix(&mut self.pool, &mut youngest);
             youngest.preemptions += 1;
             let at = self.waiting.partition_point(|other| other.age < youngest.age);

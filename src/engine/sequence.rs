@@ -1,12 +1,11 @@
 //! One request in progress: its tokens, its pages, and the text generated so far.
 
-use std::sync::Weak;
-use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use super::constraint::{Constraint, State};
+use super::events::{Event, Events};
 use super::prefix::{EntryId, ROOT};
-use super::request::{Completion, Event, FinishReason, Request, TokenLogprobs, Usage};
+use super::request::{Completion, FinishReason, Request, Timings, TokenLogprobs, Usage};
 use crate::ops::PAGE;
 use crate::tokenizer::Tokenizer;
 
@@ -14,8 +13,10 @@ pub struct Sequence {
     /// Arrival order; the youngest is preempted first.
     pub age: u64,
     pub asked_at: Instant,
-    /// When its last token was sampled.
-    pub sampled_at: Option<Instant>,
+    admitted_at: Option<Instant>,
+    /// When its first and its last token so far were sampled.
+    first_at: Option<Instant>,
+    sampled_at: Option<Instant>,
     pub request: Request,
     /// Prompt and completion.
     pub tokens: Vec<u32>,
@@ -31,14 +32,21 @@ pub struct Sequence {
     prompt_tokens: usize,
     /// Of the prompt, found when the sequence was first admitted.
     pub cached_tokens: Option<usize>,
-    forced_tokens: usize,
+    pub forced_tokens: usize,
     pub preemptions: usize,
     text: Vec<u8>,
-    /// Bytes of `text` that were already given as pieces.
-    given: usize,
+    /// Of each token of the completion, where its bytes end in `text`.
+    ends: Vec<usize>,
+    given: Given,
     logprobs: Vec<Option<TokenLogprobs>>,
-    events: Sender<Event>,
-    alive: Weak<()>,
+    events: Events,
+}
+
+/// What was already given as pieces.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    bytes: usize,
+    tokens: usize,
 }
 
 /// How many tokens a sequence drafted for a step, and how many of them it then got.
@@ -49,10 +57,12 @@ pub struct DraftOutcome {
 }
 
 impl Sequence {
-    pub fn new(age: u64, request: Request, events: Sender<Event>, alive: Weak<()>) -> Sequence {
+    pub fn new(age: u64, request: Request, events: Events) -> Sequence {
         Sequence {
             age,
             asked_at: Instant::now(),
+            admitted_at: None,
+            first_at: None,
             sampled_at: None,
             tokens: request.tokens.clone(),
             draft: Vec::new(),
@@ -66,16 +76,33 @@ impl Sequence {
             forced_tokens: 0,
             preemptions: 0,
             text: Vec::new(),
-            given: 0,
+            ends: Vec::new(),
+            given: Given::default(),
             logprobs: Vec::new(),
             events,
-            alive,
         }
     }
 
     /// Whether nobody waits for it any more.
     pub fn is_cancelled(&self) -> bool {
-        self.alive.strong_count() == 0
+        self.events.is_cancelled()
+    }
+
+    /// Notes that it joins the batch, with so many of its prompt's tokens in pages. Says whether this is the first time.
+    pub fn admit(&mut self, cached_tokens: usize) -> bool {
+        let is_first = self.cached_tokens.is_none();
+        if is_first {
+            self.cached_tokens = Some(cached_tokens);
+            self.admitted_at = Some(Instant::now());
+            self.events.send(Event::Admitted { cached_tokens });
+        }
+        is_first
+    }
+
+    /// Notes that a token was sampled. Gives when the one before it was.
+    pub fn sampled(&mut self, now: Instant) -> Option<Instant> {
+        self.first_at.get_or_insert(now);
+        self.sampled_at.replace(now)
     }
 
     /// Tokens whose keys and values are still to be computed; after the last of them, logits.
@@ -128,12 +155,17 @@ impl Sequence {
         if self.request.logprobs.is_some() {
             self.logprobs.push(logprobs);
         }
-        if !forced && self.request.stop.ids.contains(&token) {
-            return Some(FinishReason::Stop);
+        let is_end = !forced && self.request.stop.ids.contains(&token);
+        let mut is_stopped = is_end;
+        if !is_end {
+            self.text.extend_from_slice(tokenizer.bytes(token));
+            if let Some(end) = self.find_stop(tokenizer.bytes(token).len()) {
+                self.text.truncate(end);
+                is_stopped = true;
+            }
         }
-        self.text.extend_from_slice(tokenizer.bytes(token));
-        if let Some(end) = self.find_stop(tokenizer.bytes(token).len()) {
-            self.text.truncate(end);
+        self.ends.push(self.text.len());
+        if is_stopped {
             return Some(FinishReason::Stop);
         }
         (self.completion_tokens() >= self.request.max_tokens).then_some(FinishReason::Length)
@@ -157,30 +189,41 @@ impl Sequence {
         if !self.request.pieces {
             return;
         }
-        let held = match is_last {
-            true => 0,
-            false => self
-                .request
-                .stop
-                .strings
-                .iter()
-                .map(|stop| stop.len().saturating_sub(1))
-                .max()
-                .unwrap_or(0),
+        let end = match is_last {
+            true => self.text.len(),
+            false => self.ready(),
         };
-        let mut ready =
-            &self.text[self.given..self.text.len().saturating_sub(held).max(self.given)];
-        if !is_last {
-            ready = &ready[..whole_characters(ready)];
+        let left = &self.ends[self.given.tokens..];
+        let tokens = match is_last {
+            true => self.ends.len(),
+            false => self.given.tokens + left.partition_point(|token_end| *token_end <= end),
+        };
+        let from = std::mem::replace(&mut self.given, Given { bytes: end, tokens });
+        if from.bytes == end && !(is_last && from.tokens < tokens) {
+            self.given = from;
+            return;
         }
-        if !ready.is_empty() {
-            let piece = String::from_utf8_lossy(ready).into_owned();
-            self.given += ready.len();
-            let _ = self.events.send(Event::Piece(piece));
-        }
+        let said = &self.tokens[self.prompt_tokens..];
+        self.events.send(Event::Piece {
+            text: String::from_utf8_lossy(&self.text[from.bytes..end]).into_owned(),
+            tokens: said[from.tokens..tokens].to_vec(),
+            logprobs: match self.request.logprobs {
+                Some(_) => self.logprobs[from.tokens..tokens].to_vec(),
+                None => Vec::new(),
+            },
+        });
     }
 
-    /// Sends the completion to the ticket, which may be gone.
+    /// Where the text that may be given ends: what may still become a stop string, or a character, is held back.
+    fn ready(&self) -> usize {
+        let stops = self.request.stop.strings.iter();
+        let held = stops.map(|stop| stop.len().saturating_sub(1)).max().unwrap_or(0);
+        let given = self.given.bytes;
+        let end = self.text.len().saturating_sub(held).max(given);
+        given + whole_characters(&self.text[given..end])
+    }
+
+    /// Ends it with a completion.
     pub fn finish(mut self, finish_reason: FinishReason) {
         self.give_pieces(true);
         let completion = Completion {
@@ -193,15 +236,31 @@ impl Sequence {
                 completion_tokens: self.completion_tokens(),
                 forced_tokens: self.forced_tokens,
             },
+            timings: self.timings(Instant::now()),
             logprobs: self.logprobs,
             preemptions: self.preemptions,
         };
-        let _ = self.events.send(Event::Done(Ok(completion)));
+        self.events.end(Ok(completion));
     }
 
-    /// Sends the ticket the reason why there is no completion.
+    fn timings(&self, now: Instant) -> Timings {
+        let admitted_at = self.admitted_at.unwrap_or(now);
+        let first_at = self.first_at.unwrap_or(now);
+        Timings {
+            queued: admitted_at - self.asked_at,
+            prefill: first_at - admitted_at,
+            decode: now - first_at,
+        }
+    }
+
+    /// Ends it without a completion.
     pub fn refuse(self, error: super::EngineError) {
-        let _ = self.events.send(Event::Done(Err(error)));
+        self.events.end(Err(error));
+    }
+
+    /// Ends it without a word to whoever asked.
+    pub fn silence(&mut self) {
+        self.events.silence();
     }
 }
 

@@ -1,9 +1,9 @@
-//! What an engine did, counted by its own thread and handed over when it ends.
+//! What an engine did, counted by its own thread and handed over when it ends or is asked.
 
 use std::time::{Duration, Instant};
 
 use super::latencies::Latencies;
-use super::scheduler::{DECODE_ROWS, ScheduledRows, Scheduler};
+use super::scheduler::{Counts, DECODE_ROWS, ScheduledRows, Scheduler};
 use super::sequence::{DraftOutcome, Sequence};
 use crate::model::{Cost, CostModel};
 use crate::ops::PAGE;
@@ -14,8 +14,12 @@ pub struct EngineStats {
     pub decode: Work,
     /// Steps with a chunk of a prompt in them.
     pub prefill: Work,
-    /// How often a sequence gave its pages back to let older ones go on.
-    pub preemptions: u64,
+    pub counts: Counts,
+    /// Tokens of completions that were sampled, and those that grammars dictated.
+    pub sampled_tokens: u64,
+    pub forced_tokens: u64,
+    /// Steps by their rows: at index `i` those of more than 2^(i-1) rows and at most 2^i, the last with all larger ones.
+    pub steps_by_rows: [u64; 16],
     pub pages: usize,
     /// Pages that sequences held at once, at most.
     pub pages_peak: usize,
@@ -29,6 +33,20 @@ pub struct EngineStats {
     pub time_to_first_token: Latencies,
     /// From one sampled token of a sequence to the next; tokens forced after a sampled one come with it.
     pub inter_token: Latencies,
+}
+
+/// How an engine stands between two steps.
+#[derive(Clone, Debug)]
+pub struct EngineSnapshot {
+    /// Sequences in the running batch, and those that wait for it.
+    pub running: usize,
+    pub waiting: usize,
+    /// Pages that sequences hold, of `stats.pages`.
+    pub pages_in_use: usize,
+    /// Tokens of the prompts of both that are still to be computed.
+    pub pending_prompt_tokens: usize,
+    /// What was counted since the engine started.
+    pub stats: EngineStats,
 }
 
 /// Steps of one kind.
@@ -63,9 +81,12 @@ impl EngineStats {
             let computed = scheduler.running[part.sequence].computed;
             computed..computed + part.rows
         };
+        let rows: usize = scheduled.iter().map(|part| part.rows).sum();
+        let bucket = rows.next_power_of_two().ilog2() as usize;
+        self.steps_by_rows[bucket.min(self.steps_by_rows.len() - 1)] += 1;
         let work = self.work(scheduled);
         work.steps += 1;
-        work.rows += scheduled.iter().map(|part| part.rows as u64).sum::<u64>();
+        work.rows += rows as u64;
         work.cost += costs.step(scheduled.iter().map(span), logit_rows);
         work.busy += busy;
         for part in scheduled {
@@ -73,7 +94,6 @@ impl EngineStats {
             self.positions_held += held as u64;
             self.positions_filled += span(part).end as u64;
         }
-        self.preemptions = scheduler.preemptions;
         self.pages_peak = self.pages_peak.max(scheduler.pool.in_use());
     }
 
@@ -85,7 +105,8 @@ impl EngineStats {
 
     /// Counts a sampled token of `sequence`.
     pub(super) fn record_token(&mut self, sequence: &mut Sequence, now: Instant) {
-        match sequence.sampled_at.replace(now) {
+        self.sampled_tokens += 1;
+        match sequence.sampled(now) {
             Some(before) => self.inter_token.record(now - before),
             None => self.time_to_first_token.record(now - sequence.asked_at),
         }

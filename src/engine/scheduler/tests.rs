@@ -1,10 +1,8 @@
 //! Tests of `scheduler.rs`.
 
-use std::sync::Weak;
-use std::sync::mpsc::channel;
-
 use super::*;
-use crate::engine::{Completion, Request};
+use crate::engine::Request;
+use crate::engine::events::Events;
 
 const PREFILL_ROWS: usize = 100;
 
@@ -25,7 +23,10 @@ fn prompt(seed: u32, length: usize) -> Vec<u32> {
 
 fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
     let request = Request { tokens, max_tokens: 50, ..Request::default() };
-    scheduler.add(Sequence::new(age, request, channel().0, Weak::new()));
+    let (events, handle) = Events::new(Box::new(|_| {}), Default::default());
+    // Wanted to the end of the test.
+    std::mem::forget(handle);
+    scheduler.add(Sequence::new(age, request, events));
 }
 
 /// Computes a step; gives its sequences' ages and rows.
@@ -86,7 +87,7 @@ fn the_youngest_makes_room_and_resumes_from_the_prefix_index() {
     say(&mut scheduler, 0, 14);
     say(&mut scheduler, 1, 2);
     assert_eq!(step(&mut scheduler), [(0, 1)]);
-    assert_eq!((scheduler.preemptions, scheduler.pool.in_use()), (1, 3));
+    assert_eq!((scheduler.counts.preemptions, scheduler.pool.in_use()), (1, 3));
     // It does not come back while its pages are missing.
     say(&mut scheduler, 0, 15);
     assert_eq!(step(&mut scheduler), [(0, 1)]);
@@ -141,30 +142,5 @@ fn a_draft_takes_the_rows_that_are_left_and_no_page_of_anybody() {
     assert_eq!(step(&mut full), [(1, 20), (0, 60)]);
     [5, 6, 7].into_iter().for_each(|token| say(&mut full, 0, token));
     assert_eq!(step(&mut full), [(0, 3)]);
-    assert_eq!(full.preemptions, 0);
-}
-
-#[test]
-fn an_engine_at_its_end_tells_everybody() {
-    let mut scheduler = scheduler(100, 1, 0);
-    let error = EngineError::Died { reason: "for a test".to_owned() };
-    let mut events = Vec::new();
-    let mut sequence = |age| {
-        let (sender, receiver) = channel();
-        events.push(receiver);
-        let request = Request { tokens: vec![1], max_tokens: 1, ..Request::default() };
-        Sequence::new(age, request, sender, Weak::new())
-    };
-    (0..2).for_each(|age| scheduler.add(sequence(age)));
-    let arrived = sequence(2);
-    scheduler.schedule();
-    scheduler.refuse_all(std::iter::once(arrived), &error);
-    assert!(scheduler.is_idle());
-    for events in events {
-        let told: Result<Completion, EngineError> = match events.recv().unwrap() {
-            super::super::request::Event::Done(told) => told,
-            super::super::request::Event::Piece(text) => panic!("{text}"),
-        };
-        assert_eq!(told.unwrap_err(), error);
-    }
+    assert_eq!(full.counts.preemptions, 0);
 }
