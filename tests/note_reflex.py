@@ -329,6 +329,9 @@ def figures(run):
     shown = {}
     for passage in (passage for search in run.searches for passage in search["shown"]):
         shown[passage["source"]] = shown.get(passage["source"], 0) + 1
+    sources = run.plan["corpus"].get("source", [])
+    if sources:
+        same("sources that were shown and that the plan does not have", sorted(shown.keys() - {source["label"] for source in sources}), [])
     turns = [turn for one in ended for turn in one["turns"]]
     return {
         "steps": spread([sum(turn["steps"] for turn in one["turns"]) for one in ended]),
@@ -340,6 +343,8 @@ def figures(run):
         "searches": len(run.searches),
         "cached": sum(one.get("cached", False) for one in run.searches),
         "cut_queries": sum(one.get("query_cut", False) for one in run.searches),
+        # What the plan says of the corpus; every source that was shown is one of it.
+        "corpus": sources,
         "shown": shown,
         "exhausted": sum(one["exhausted"] for one in ended),
         "lost_turns": sum(turn["lost_turns"] for turn in turns),
