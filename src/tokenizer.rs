@@ -1,6 +1,7 @@
 //! Text to token ids and back, by a model's own tokenizer.json; and each token's bytes, for stops and grammars.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use thiserror::Error;
@@ -11,14 +12,16 @@ use tokenizers::{
 
 use self::control::{Controls, Place};
 pub use self::mask::Mask;
+use self::style::Style;
 
 use crate::diagnosis::{Blame, Diagnosis};
 
 mod control;
 mod mask;
+mod style;
 
-/// A model's tokenizer. No special token is added to a text; who encodes says which of those written in it are control
-/// tokens.
+/// A model's tokenizer. No special token is added to a text unless it is asked for; who encodes says which of those written in
+/// it are control tokens.
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Takes every control token for text.
@@ -27,6 +30,29 @@ pub struct Tokenizer {
     /// Cuts a text that others stand before; `None`: as `inner` does.
     cut_later: Option<PreTokenizerWrapper>,
     pieces: Vec<Piece>,
+    added: Added,
+}
+
+/// What a tokenizer's post-processor puts around every text.
+#[derive(Debug, Default)]
+struct Added {
+    before: Vec<u32>,
+    behind: Vec<u32>,
+}
+
+impl Added {
+    /// Read off a text of one letter.
+    fn by(inner: &Inner) -> Added {
+        let encode = |whole| inner.encode("a", whole).map(|encoding| encoding.get_ids().to_vec());
+        let (Ok(bare), Ok(whole)) = (encode(false), encode(true)) else {
+            return Added::default();
+        };
+        let place = whole.windows(bare.len().max(1)).position(|part| part == bare);
+        place.map_or_else(Added::default, |start| Added {
+            before: whole[..start].to_vec(),
+            behind: whole[start + bare.len()..].to_vec(),
+        })
+    }
 }
 
 /// What a token stands for.
@@ -91,14 +117,29 @@ impl Tokenizer {
             (_, None) => Piece::Absent,
         };
         let pieces = (0..size).map(piece).collect();
+        let added = Added::by(&inner);
         let controls = Controls::take_from(&mut inner).map_err(load)?;
         let cut_later = without_first_prefix(&inner);
-        Ok(Tokenizer { inner, controls, cut_later, pieces })
+        Ok(Tokenizer { inner, controls, cut_later, pieces, added })
     }
 
     /// The ids of `text`, in which every written control token is one.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
         self.encode_around(text, self.controls.find(text), str::to_owned)
+    }
+
+    /// The same; with `add_special`, between the tokens that the tokenizer's own rule puts around a text, such as the one that
+    /// begins it. Where the text has them written there already, they are not doubled.
+    pub fn encode_with(&self, text: &str, add_special: bool) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = self.encode(text)?;
+        let Added { before, behind } = &self.added;
+        if add_special && !ids.starts_with(before) {
+            ids.splice(..0, before.iter().copied());
+        }
+        if add_special && !ids.ends_with(behind) {
+            ids.extend(behind);
+        }
+        Ok(ids)
     }
 
     /// The ids of a text that `mask` covers parts of: a control token is one where nothing of it is covered.
@@ -170,6 +211,35 @@ impl Tokenizer {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// The text of `tokens` with control tokens by name; bytes that are no UTF-8 become U+FFFD.
+    pub fn decode_shown(&self, tokens: &[u32]) -> String {
+        let bytes: Vec<u8> =
+            tokens.iter().flat_map(|&token| self.shown_bytes(token)).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The bytes of one token as they are shown: of its text, or of a control token's name. None where no token has this id.
+    pub fn shown_bytes(&self, token: u32) -> &[u8] {
+        match self.pieces.get(token as usize) {
+            Some(Piece::Text(bytes)) => bytes,
+            Some(Piece::Control(name)) => name.as_bytes(),
+            Some(Piece::Absent) | None => &[],
+        }
+    }
+
+    /// One token as a text of its own: what [`Tokenizer::shown_bytes`] gives, or `bytes:` and each byte as `\xNN` where that is
+    /// no whole characters.
+    pub fn shown(&self, token: u32) -> String {
+        let bytes = self.shown_bytes(token);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => {
+                let escaped = bytes.iter().map(|byte| format!("\\x{byte:02x}"));
+                format!("bytes:{}", escaped.collect::<String>())
+            }
+        }
+    }
+
     /// The bytes of text of one token.
     pub fn bytes(&self, token: u32) -> &[u8] {
         match self.pieces.get(token as usize) {
@@ -181,6 +251,16 @@ impl Tokenizer {
     /// By token id; its length is one more than the highest id.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// One bit for each of the `rows` rows of a model's embedding table: whether a token has this id. The others are padding.
+    pub fn present(&self, rows: usize) -> Arc<[u32]> {
+        let is_present = |id: usize| !matches!(self.pieces.get(id), None | Some(Piece::Absent));
+        let word = |word: usize| {
+            let ids = (32 * word..rows.min(32 * word + 32)).filter(|id| is_present(*id));
+            ids.fold(0, |bits, id| bits | 1 << (id % 32))
+        };
+        (0..rows.div_ceil(32)).map(word).collect()
     }
 
     /// The id of a token by its written form, such as `</think>`.
@@ -204,168 +284,5 @@ fn without_first_prefix(inner: &Inner) -> Option<PreTokenizerWrapper> {
     (later != cut).then(|| serde_json::from_str(&later).ok()).flatten()
 }
 
-/// How a tokenizer writes bytes as characters.
-enum Style {
-    /// Each byte is one printable character.
-    ByteLevel,
-    /// A space is `▁`, a byte outside the vocabulary `<0xNN>`.
-    ByteFallback,
-}
-
-impl Style {
-    fn of(inner: &Inner) -> Option<Style> {
-        let decoder = serde_json::to_value(inner.get_decoder()?).ok()?;
-        let steps = match decoder["decoders"].as_array() {
-            Some(steps) => steps.clone(),
-            None => vec![decoder],
-        };
-        let has = |kind: &str| steps.iter().any(|step| step["type"] == kind);
-        if has("ByteLevel") {
-            Some(Style::ByteLevel)
-        } else if has("ByteFallback") {
-            Some(Style::ByteFallback)
-        } else {
-            None
-        }
-    }
-
-    fn bytes(&self, token: &str) -> Vec<u8> {
-        match self {
-            Style::ByteLevel => {
-                let bytes: Option<Vec<u8>> = token.chars().map(byte_of).collect();
-                bytes.unwrap_or_else(|| token.as_bytes().to_vec())
-            }
-            Style::ByteFallback => {
-                let byte = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
-                match byte.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-                    Some(byte) => vec![byte],
-                    None => token.replace('▁', " ").into_bytes(),
-                }
-            }
-        }
-    }
-}
-
-/// The byte that a character of a byte-level vocabulary stands for: printable Latin-1 for itself, the other 68
-/// bytes, in order, for the characters from U+0100 on.
-fn byte_of(character: char) -> Option<u8> {
-    let printable = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
-    match u32::from(character) {
-        code if printable(code) => Some(code as u8),
-        code @ 0x100..=0x143 => {
-            (0..=0xff).filter(|&byte| !printable(byte)).nth(code as usize - 0x100).map(|b| b as u8)
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn byte_level_characters_cover_every_byte_once() {
-        let mut seen = [false; 256];
-        for code in 0..0x200 {
-            if let Some(byte) = char::from_u32(code).and_then(byte_of) {
-                assert!(!seen[byte as usize]);
-                seen[byte as usize] = true;
-            }
-        }
-        assert!(seen.iter().all(|seen| *seen));
-        assert_eq!(byte_of('Ġ'), Some(b' '));
-        assert_eq!(byte_of('Ċ'), Some(b'\n'));
-    }
-
-    #[test]
-    fn a_token_far_beyond_the_others_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("tokenizer.json");
-        for (id, refused) in [(1, false), (u32::MAX - 1, true), (u32::MAX, true)] {
-            let json = serde_json::json!({
-                "version": "1.0", "added_tokens": [], "decoder": {"type": "ByteLevel", "add_prefix_space": false,
-                    "trim_offsets": false, "use_regex": true},
-                "model": {"type": "BPE", "vocab": {"a": 0, "b": id}, "merges": []},
-            });
-            fs_err::write(&path, json.to_string()).unwrap();
-            let loaded = Tokenizer::load(&path);
-            assert_eq!(loaded.is_err(), refused, "{loaded:?}");
-        }
-    }
-
-    /// A tokenizer of Llama 2's kind: a space is put before what begins a text, and before nothing else.
-    fn with_first_prefix(directory: &Path) -> PathBuf {
-        let path = directory.join("tokenizer.json");
-        let letters = ["▁", "a", "b", "<", "s", ">", "[", "k", "]", "/"];
-        let vocab: serde_json::Map<String, serde_json::Value> =
-            letters.iter().zip(0..).map(|(letter, id)| ((*letter).to_owned(), id.into())).collect();
-        let added = |id: u32, content: &str, special: bool| {
-            serde_json::json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": content == "[k]",
-                "normalized": false, "special": special})
-        };
-        let json = serde_json::json!({
-            "version": "1.0", "added_tokens": [added(10, "<s>", true), added(11, "[k]", false), added(12, "<b>", false),
-                added(13, "ab", false)],
-            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": false},
-            "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}]},
-            "model": {"type": "BPE", "vocab": vocab, "merges": []},
-        });
-        fs_err::write(&path, json.to_string()).unwrap();
-        path
-    }
-
-    #[test]
-    fn texts_between_control_tokens_are_encoded_as_in_the_whole() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = with_first_prefix(directory.path());
-        let (ours, theirs) = (Tokenizer::load(&path).unwrap(), Inner::from_file(&path).unwrap());
-        for text in ["a", "<s>a", "a<s>b", "a b[k]  a<b>b", "ab <s>ab", "[k][k] a", "<", ""] {
-            let expected = theirs.encode(text, false).unwrap();
-            assert_eq!(ours.encode(text).unwrap(), expected.get_ids(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_covered_is_text_and_markup_and_words_stay_what_they_are() {
-        let directory = tempfile::tempdir().unwrap();
-        let tokenizer = Tokenizer::load(&with_first_prefix(directory.path())).unwrap();
-        assert_eq!(tokenizer.control_edges(), ['<', '>', '[', ']']);
-        let is_control: Vec<bool> = (9..14).map(|id| tokenizer.is_control(id)).collect();
-        assert_eq!(is_control, [false, true, true, false, false]);
-        let said = "<s>[k]<b>ab</s>";
-        let mask = Mask::new(tokenizer.control_edges(), [said].into_iter()).unwrap();
-        let covered = format!("<s>{}[k]", mask.cover(said));
-        let ids = tokenizer.encode_covered(&covered, &mask).unwrap();
-        assert_eq!(ids, [10, 3, 4, 5, 6, 7, 8, 12, 13, 3, 9, 4, 5, 11]);
-        assert_eq!(tokenizer.encode_writing("<s>[k]").unwrap(), [0, 3, 4, 5, 11]);
-    }
-
-    #[test]
-    #[ignore = "needs WARDROUND_DATA"]
-    fn with_data_real_tokenizers_give_the_published_vectors_and_their_bytes_back() {
-        let data = std::env::var_os("WARDROUND_DATA").map(PathBuf::from).unwrap();
-        for name in ["gemma3", "llama3.2", "qwen3"] {
-            let directory = data.join("tokenizers").join(name);
-            let tokenizer = Tokenizer::load(&directory.join("tokenizer.json")).unwrap();
-            let read = |file| fs_err::read_to_string(directory.join(file)).unwrap();
-            let (inputs, outputs) = (read("vectors.inp"), read("vectors.out"));
-            let inputs: Vec<String> = match name {
-                "gemma3" => inputs
-                    .lines()
-                    .map(|line| line.replace("\\n", "\n").replace("\\s", " "))
-                    .collect(),
-                _ => inputs.split("\n__ggml_vocab_test__\n").map(str::to_owned).collect(),
-            };
-            let mut compared = 0;
-            for (input, output) in inputs.iter().zip(outputs.lines()) {
-                let ids = output.split([',', ' ']).filter(|id| !id.is_empty());
-                let expected: Vec<u32> = ids.map(|id| id.parse().unwrap()).collect();
-                let ids = tokenizer.encode(input).unwrap();
-                assert_eq!(ids, expected, "{name}: {input:?}");
-                assert_eq!(tokenizer.decode(&ids), *input, "{name}");
-                compared += 1;
-            }
-            assert!(compared >= 20, "{name}: {compared} vectors");
-        }
-    }
-}
+mod tests;

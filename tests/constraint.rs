@@ -81,12 +81,12 @@ fn record_schema() -> Value {
 
 /// Walks a completion through its grammar again. Gives the tokens that it dictated, and how long each mask took.
 fn walk(
-    compiler: &mut Compiler,
+    compiler: &Compiler,
     rows: usize,
     grammar: &Grammar,
     tokens: &[u32],
 ) -> (usize, Vec<Duration>) {
-    let mut state = compiler.start(grammar).unwrap();
+    let mut state = compiler.compile(grammar).unwrap().start();
     let (mut at, mut forced, mut masks) = (0, 0, Vec::new());
     let present = vec![u32::MAX; rows.div_ceil(32)];
     while at < tokens.len() {
@@ -121,7 +121,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
     let requests = (0..2).map(|seed| model.request(grammar.clone(), seed));
     let completions = model.complete_all(requests.collect());
     let elapsed = start.elapsed();
-    let mut compiler = model.compiler();
+    let compiler = model.compiler();
     let mut masks = Vec::new();
     for completion in &completions {
         let Completion { tokens, text, usage, .. } = completion;
@@ -133,7 +133,7 @@ fn records_are_constrained(name: &'static str, family: Family, vocabulary: usize
             matches!(model.tokenizer.pieces().get(*id as usize), None | Some(Piece::Absent))
         };
         assert!(!tokens.iter().any(is_absent), "{name}: {tokens:?}");
-        let (forced, took) = walk(&mut compiler, model.rows, &grammar, tokens);
+        let (forced, took) = walk(&compiler, model.rows, &grammar, tokens);
         assert_eq!((usage.completion_tokens, usage.forced_tokens), (tokens.len(), forced));
         assert!(
             forced as f64 >= 0.15 * tokens.len() as f64,

@@ -3,6 +3,7 @@
 
 mod common;
 mod engine {
+    mod known;
     mod service;
 }
 
@@ -12,7 +13,7 @@ use wardround::diagnosis::Diagnosis;
 use common::{GREEDY, OPTIONS, complete, tokens};
 use wardround::engine::{
     Completion, Constraint, Engine, EngineError, EngineOptions, EngineStats, FinishReason, Grammar,
-    Request, Sampling, Stop, Ticket, Usage,
+    Request, Sampling, Stop, Ticket, TokenLogprobs, Usage,
 };
 use wardround::model::config::Layer;
 use wardround::model::{Config, Decoder, Family, WantedPrecision, WantedType, precision_of};
@@ -27,26 +28,33 @@ struct Outcome {
     text: String,
     finish_reason: FinishReason,
     usage: Usage,
-    /// The chosen token's, then the likeliest ones'.
-    logprobs: Vec<Option<Vec<(u32, u32)>>>,
+    logprobs: Vec<Likelihoods>,
+    prompt_logprobs: Vec<Likelihoods>,
+}
+
+/// The chosen token's log-probability and rank, then the likeliest ones' log-probabilities; all with their ids.
+type Likelihoods = Option<(u32, Vec<(u32, u32)>)>;
+
+fn likelihoods(tokens: &[u32], logprobs: &[Option<TokenLogprobs>]) -> Vec<Likelihoods> {
+    let likelihoods = |(&token, logprobs): (&u32, &Option<TokenLogprobs>)| {
+        let logprobs = logprobs.as_ref()?;
+        let top = logprobs.top.iter().copied();
+        let all = std::iter::once((token, logprobs.chosen)).chain(top);
+        Some((logprobs.rank, all.map(|(id, logprob)| (id, logprob.to_bits())).collect()))
+    };
+    tokens.iter().zip(logprobs).map(likelihoods).collect()
 }
 
 impl Outcome {
-    fn of(completion: &Completion) -> Outcome {
+    fn of(prompt: &[u32], completion: &Completion) -> Outcome {
         let usage = Usage { cached_tokens: 0, ..completion.usage };
-        let sampled = completion.tokens.iter().zip(&completion.logprobs);
-        let logprobs = sampled.map(|(&token, logprobs)| {
-            let logprobs = logprobs.as_ref()?;
-            let top = logprobs.top.iter().copied();
-            let all = std::iter::once((token, logprobs.chosen)).chain(top);
-            Some(all.map(|(id, logprob)| (id, logprob.to_bits())).collect())
-        });
         Outcome {
             tokens: completion.tokens.clone(),
             text: completion.text.clone(),
             finish_reason: completion.finish_reason,
             usage,
-            logprobs: logprobs.collect(),
+            logprobs: likelihoods(&completion.tokens, &completion.logprobs),
+            prompt_logprobs: likelihoods(prompt, &completion.prompt_logprobs),
         }
     }
 }
@@ -101,7 +109,7 @@ impl Model {
         let ops = Cpu::new(2).unwrap();
         let alone = model.requests.iter().map(|request| {
             let engine = model.engine(OPTIONS, &ops);
-            Outcome::of(&complete(&engine, request.clone()))
+            Outcome::of(&request.tokens, &complete(&engine, request.clone()))
         });
         model.alone = alone.collect();
         model
@@ -119,13 +127,16 @@ impl Model {
         config
     }
 
-    fn engine(&self, options: EngineOptions, ops: &Cpu) -> Engine {
-        let directory = common::synthetic(self.family);
-        let files = common::weight_files(&directory);
+    fn decoder(&self, positions: usize, ops: &Cpu) -> Decoder<Cpu> {
+        let files = common::weight_files(&common::synthetic(self.family));
         let config = self.config();
         let precision = precision_of(&config, &files, self.wanted, Machine::Cpu).unwrap();
-        let decoder = Decoder::load(ops, config, &files, precision, options.context).unwrap();
-        common::start(decoder, common::tokenizer(&directory), options, ops)
+        Decoder::load(ops, config, &files, precision, positions).unwrap()
+    }
+
+    fn engine(&self, options: EngineOptions, ops: &Cpu) -> Engine {
+        let tokenizer = common::tokenizer(&common::synthetic(self.family));
+        common::start(self.decoder(options.context, ops), tokenizer, options, ops)
     }
 
     /// Submits all requests at once, in this order, and compares each completion with the one made alone.
@@ -135,7 +146,8 @@ impl Model {
         let mut completions: Vec<(usize, Completion)> =
             tickets.into_iter().map(|(index, ticket)| (index, ticket.wait().unwrap())).collect();
         for (index, completion) in &completions {
-            let (outcome, alone) = (Outcome::of(completion), &self.alone[*index]);
+            let prompt = &self.requests[*index].tokens;
+            let (outcome, alone) = (Outcome::of(prompt, completion), &self.alone[*index]);
             assert!(
                 outcome == *alone,
                 "{}, request {index}, {how}: {outcome:?}, alone {alone:?}",
@@ -248,7 +260,7 @@ fn the_requests_cover_what_they_are_there_for() {
             let figures = request.logprobs.map_or(0, |_| outcome.tokens.len());
             assert_eq!(outcome.logprobs.len(), figures);
             let sampled = outcome.logprobs.iter().flatten();
-            assert!(sampled.clone().all(|one| Some(one.len() - 1) == request.logprobs));
+            assert!(sampled.clone().all(|(_, all)| Some(all.len() - 1) == request.logprobs));
             let forced = outcome.usage.forced_tokens;
             assert!(request.logprobs.is_none() || sampled.count() + forced == figures);
         }
@@ -397,7 +409,7 @@ fn drafted_beside_neighbours_that_are_cancelled_as_without() {
         let ask = |index: usize| engine.submit(model.requests[index].clone()).unwrap();
         let mut neighbours: Vec<Ticket> = [6, 0, 1, 2].map(ask).into();
         for index in model.in_order() {
-            let outcome = Outcome::of(&ask(index).wait().unwrap());
+            let outcome = Outcome::of(&model.requests[index].tokens, &ask(index).wait().unwrap());
             assert!(outcome == model.alone[index], "{}, request {index}", model.name);
             drop(neighbours.pop());
         }
@@ -423,7 +435,7 @@ fn beside_neighbours_that_are_cancelled_as_alone() {
         drop(early);
         let mut late = late.into_iter();
         for (index, ticket) in tickets.into_iter().enumerate() {
-            let outcome = Outcome::of(&ticket.wait().unwrap());
+            let outcome = Outcome::of(&model.requests[index].tokens, &ticket.wait().unwrap());
             assert!(outcome == model.alone[index], "{}, request {index}", model.name);
             drop(late.next());
         }

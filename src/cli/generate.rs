@@ -98,9 +98,9 @@ impl Generate {
             seed: self.seed,
             constraint: self.form.constraint()?,
             stop: Stop { ids: generation.eos_ids.clone(), strings: self.stop },
-            logprobs: None,
             pieces: !self.json,
             tokens,
+            ..Request::default()
         };
         let device = self.compute.one_device()?;
         let options = EngineOptions {
@@ -109,6 +109,7 @@ impl Generate {
             prefill_rows: device.machine().prefill_rows(),
             context,
             draft: usize::from(self.draft),
+            known_logit_rows: 0,
         };
         let weights = self.compute.weights();
         let precision = precision_of(&config, &files.weights, weights, device.machine())?;
@@ -133,17 +134,26 @@ impl Generate {
             }
         })?;
         written?;
-        if !self.json {
-            return Ok(console::say("")?);
-        }
-        let value = serde_json::json!({
-            "text": completion.text,
-            "tokens": completion.tokens,
-            "finish_reason": completion.finish_reason,
-            "usage": completion.usage,
-        });
-        Ok(console::say(value.to_string())?)
+        let shown = match self.json {
+            false => String::new(),
+            true => serde_json::json!({
+                "text": completion.text,
+                "tokens": completion.tokens,
+                "finish_reason": completion.finish_reason,
+                "usage": completion.usage,
+            })
+            .to_string(),
+        };
+        console::say(shown)?;
+        completion.problem.map_or(Ok(()), |problem| Err(too_complex(&problem)))
     }
+}
+
+/// A text that its grammar could not be followed to the end of.
+fn too_complex(problem: &str) -> Failure {
+    let message =
+        format!("the text ends before the schema or the regular expression is matched: {problem}");
+    Failure::usage(message, "simplify it: fewer optional properties, fewer and smaller repetitions")
 }
 
 impl Input {

@@ -11,9 +11,10 @@ use crate::cli::exit::Failure;
 use crate::console;
 use crate::engine::EngineError;
 use crate::model::{Config, Decoder, ModelError, Scratch, precision_of};
-use crate::ops::sampling::logprobs;
+use crate::ops::sampling::{forbid, logprobs};
 use crate::ops::{Backend, Device, PAGE, Precision, Rows, StepLimits};
 use crate::panel::PanelError;
+use crate::tokenizer::Tokenizer;
 
 /// Tokens that are given of each position without --full.
 const TOP: usize = 10;
@@ -25,7 +26,7 @@ pub struct Logprobs {
     /// Token ids
     #[arg(long, value_delimiter = ',', required = true, value_name = "ID,ID")]
     tokens: Vec<u32>,
-    /// Print all logits instead of the ten greatest log-probabilities
+    /// Print all logits instead of the ten greatest log-probabilities and those of the next tokens
     #[arg(long)]
     full: bool,
     /// Positions computed per step; changes no result without --fast
@@ -35,7 +36,7 @@ pub struct Logprobs {
     compute: ComputeFlags,
 }
 
-/// What is printed: a row for each token, about the one after it; `logits` or `logprobs`.
+/// What is printed: a row for each token, about the one after it; `logits`, or `logprobs` and `next`.
 #[derive(Serialize)]
 struct Shown<'a> {
     tokens: &'a [u32],
@@ -43,6 +44,17 @@ struct Shown<'a> {
     logits: Vec<Vec<f32>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logprobs: Vec<Vec<Likely>>,
+    /// Of the second token and those after it: how likely they were. Their sum is the log-likelihood of the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next: Vec<Next>,
+}
+
+#[derive(Serialize)]
+struct Next {
+    token: u32,
+    logprob: f32,
+    /// 1 is the likeliest.
+    rank: u32,
 }
 
 #[derive(Serialize)]
@@ -59,23 +71,35 @@ impl Logprobs {
         let device = self.compute.one_device()?;
         let files = &checkpoint.files.weights;
         let precision = precision_of(&config, files, self.compute.weights(), device.machine())?;
-        let logits = match device {
+        let vocabulary = config.vocab_size;
+        let mut logits = match device {
             Device::Cpu(cpu) => self.logits(cpu, config, files, precision)?,
             Device::Cuda(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
             Device::Metal(gpu) => self.logits(gpu.for_engine()?, config, files, precision)?,
         };
-        let likely = |logits: &Vec<f32>| {
-            let top = logprobs(logits, 0, TOP).top.into_iter();
-            top.map(|(token, logprob)| Likely { token, logprob }).collect()
-        };
-        let shown = Shown {
+        let mut shown = Shown {
             tokens: &self.tokens,
-            logprobs: match self.full {
-                true => Vec::new(),
-                false => logits.iter().map(likely).collect(),
-            },
-            logits: if self.full { logits } else { Vec::new() },
+            logits: Vec::new(),
+            logprobs: Vec::new(),
+            next: Vec::new(),
         };
+        if self.full {
+            shown.logits = logits;
+        } else {
+            // Rows of the embedding table that no token has are no part of the distribution.
+            if let Some(path) = &checkpoint.files.tokenizer {
+                let present = Tokenizer::load(path).map_err(PanelError::from)?.present(vocabulary);
+                logits.iter_mut().for_each(|row| forbid(&present, row));
+            }
+            let following = self.tokens.iter().skip(1).copied().map(Some).chain([None]);
+            for (row, following) in logits.iter().zip(following) {
+                let row = logprobs(row, following.unwrap_or(0), TOP);
+                let likely = |(token, logprob)| Likely { token, logprob };
+                shown.logprobs.push(row.top.into_iter().map(likely).collect());
+                let next = |token| Next { token, logprob: row.chosen, rank: row.rank };
+                shown.next.extend(following.map(next));
+            }
+        }
         let text = serde_json::to_string(&shown).map_err(std::io::Error::from)?;
         Ok(console::say(text)?)
     }

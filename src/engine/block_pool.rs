@@ -80,9 +80,11 @@ impl BlockPool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::prefix::ROOT;
+    use super::super::prefix::EntryId;
     use super::*;
     use crate::ops::PAGE;
+
+    const ROOT: EntryId = EntryId::Root(None);
 
     #[test]
     fn pages_are_shared_found_again_and_forgotten_oldest_first() {

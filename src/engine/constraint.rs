@@ -1,8 +1,8 @@
 //! Grammars over a model's own vocabulary: which tokens may come next, and which must.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use llguidance::api::{StopReason, TopLevelGrammar};
+use llguidance::api::{ParserLimits, StopReason, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{
     InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv,
@@ -23,17 +23,50 @@ pub struct Constraint {
 }
 
 /// Compiled grammars that are kept: a panel asks under a few at a time, a run of notes under one or more a note.
-const KEPT_GRAMMARS: usize = 64;
+const KEPT_GRAMMARS: usize = 256;
 
-/// Compiles grammars for one model and keeps the most recently used ones. Nothing is built before a grammar is asked for.
+/// What compiling a grammar and computing a mask may cost: llguidance's own limits, named because they bound the time that
+/// a stranger's grammar takes. The fuel of a compile is worth some 20 ms, that of a mask as much; a grammar that needs more
+/// is refused, or ends its completion.
+const LIMITS: ParserLimits = ParserLimits {
+    max_items_in_row: 2000,
+    initial_lexer_fuel: 1_000_000,
+    step_lexer_fuel: 200_000,
+    step_max_items: 50_000,
+    max_lexer_states: 250_000,
+    max_grammar_size: 500_000,
+    precompute_large_lexemes: true,
+    // The text of a completion is nobody's but its asker's.
+    verbose_errors: false,
+};
+
+/// Compiles grammars for one model, on the threads of whoever asks, and keeps the most recently used ones. Nothing is built
+/// before a grammar is asked for.
 pub struct Compiler {
     tokenizer: Arc<Tokenizer>,
     /// Rows of the model's embedding table; those without a token are never allowed.
     vocab_size: usize,
     eos_ids: Vec<u32>,
-    factory: Option<ParserFactory>,
+    factory: OnceLock<Result<ParserFactory, EngineError>>,
     /// The most recently used one last.
-    compiled: Vec<(Grammar, Matcher)>,
+    kept: Mutex<Vec<(Grammar, Arc<Slot>)>>,
+}
+
+/// Filled by the first who asks for its grammar; others wait for that. A refusal is kept too.
+type Slot = OnceLock<Result<CompiledGrammar, EngineError>>;
+
+/// A grammar compiled for one model.
+#[derive(Clone)]
+pub struct CompiledGrammar {
+    matcher: Arc<Mutex<Matcher>>,
+}
+
+impl CompiledGrammar {
+    /// A fresh state at the grammar's start. Nothing in it is shared: no other sequence's cache decides here.
+    pub fn start(&self) -> State {
+        let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
+        State { matcher: matcher.deep_clone() }
+    }
 }
 
 /// The model's tokenizer as llguidance wants it: canonical, so that dictated text becomes the tokens that the
@@ -62,13 +95,13 @@ impl Compiler {
             tokenizer,
             vocab_size,
             eos_ids: eos_ids.to_vec(),
-            factory: None,
-            compiled: Vec::new(),
+            factory: OnceLock::new(),
+            kept: Mutex::default(),
         }
     }
 
     /// With the trie of the whole vocabulary.
-    fn factory(&self) -> Result<ParserFactory, EngineError> {
+    fn build_factory(&self) -> Result<ParserFactory, EngineError> {
         let eos = *self
             .eos_ids
             .first()
@@ -85,28 +118,34 @@ impl Compiler {
         let mut factory =
             ParserFactory::new(&environment, capabilities, &slices).map_err(refuse)?;
         factory.quiet();
+        *factory.limits_mut() = LIMITS;
         Ok(factory)
     }
 
-    /// A fresh state at the start of `grammar`. Nothing in it is shared: no other sequence's cache decides here.
+    /// `grammar` compiled, here or by an earlier call.
     ///
     /// # Errors
     /// When the grammar does not compile, or the model has no end-of-turn token.
-    pub fn start(&mut self, grammar: &Grammar) -> Result<State, EngineError> {
-        let known = self.compiled.iter().position(|(known, _)| known == grammar);
-        let entry = match known {
-            Some(index) => self.compiled.remove(index),
-            None => (grammar.clone(), self.compile(grammar)?),
-        };
-        let matcher = entry.1.deep_clone();
-        if self.compiled.len() == KEPT_GRAMMARS {
-            self.compiled.remove(0);
-        }
-        self.compiled.push(entry);
-        Ok(State { matcher })
+    pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
+        let slot = self.slot(grammar);
+        slot.get_or_init(|| self.compile_anew(grammar)).clone()
     }
 
-    fn compile(&mut self, grammar: &Grammar) -> Result<Matcher, EngineError> {
+    /// The place of `grammar` among those that are kept.
+    fn slot(&self, grammar: &Grammar) -> Arc<Slot> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().position(|(known, _)| known == grammar);
+        let entry = known.map(|index| kept.remove(index));
+        let entry = entry.unwrap_or_else(|| (grammar.clone(), Arc::default()));
+        if kept.len() == KEPT_GRAMMARS {
+            kept.remove(0);
+        }
+        let slot = entry.1.clone();
+        kept.push(entry);
+        slot
+    }
+
+    fn compile_anew(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
         let top = match grammar {
             Grammar::JsonObject => TopLevelGrammar::from_json_schema(json!({"type": "object"})),
             Grammar::JsonSchema(text) => {
@@ -116,14 +155,12 @@ impl Compiler {
             Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
             Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
         };
-        let factory = match &self.factory {
-            Some(factory) => factory,
-            None => self.factory.insert(self.factory()?),
-        };
+        let factory = self.factory.get_or_init(|| self.build_factory());
+        let factory = factory.as_ref().map_err(Clone::clone)?;
         let matcher = Matcher::new(factory.create_parser(top));
         match matcher.get_error() {
             Some(problem) => Err(EngineError::Grammar(problem)),
-            None => Ok(matcher),
+            None => Ok(CompiledGrammar { matcher: Arc::new(Mutex::new(matcher)) }),
         }
     }
 }
@@ -196,23 +233,51 @@ mod tests {
 
     #[test]
     fn only_the_most_recently_used_grammars_are_kept() {
-        let mut compiler = compiler(&[1]);
+        let compiler = compiler(&[1]);
         for index in 0..KEPT_GRAMMARS {
-            compiler.start(&word(index)).unwrap();
+            compiler.compile(&word(index)).unwrap();
         }
         // The first is used again, so the second is the one that goes.
-        compiler.start(&word(0)).unwrap();
-        compiler.start(&word(KEPT_GRAMMARS)).unwrap();
-        assert_eq!(compiler.compiled.len(), KEPT_GRAMMARS);
-        let is_kept = |index| compiler.compiled.iter().any(|(known, _)| *known == word(index));
+        compiler.compile(&word(0)).unwrap();
+        compiler.compile(&word(KEPT_GRAMMARS)).unwrap();
+        let kept = compiler.kept.lock().unwrap();
+        assert_eq!(kept.len(), KEPT_GRAMMARS);
+        let is_kept = |index| kept.iter().any(|(known, _)| *known == word(index));
         assert!(is_kept(0) && !is_kept(1) && is_kept(2) && is_kept(KEPT_GRAMMARS));
     }
 
     #[test]
+    fn a_grammar_that_many_threads_ask_for_is_compiled_once() {
+        let compiler = compiler(&[1]);
+        let first = compiler.compile(&word(7)).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let again = compiler.compile(&word(7)).unwrap();
+                    assert!(Arc::ptr_eq(&first.matcher, &again.matcher));
+                    // Each state is its own.
+                    assert!(!again.start().force().is_empty());
+                    assert!(!again.start().force().is_empty());
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_refusal_is_kept_and_named() {
+        let compiler = compiler(&[1]);
+        let broken = Grammar::Regex("(".to_owned());
+        let refusal = compiler.compile(&broken).err().unwrap();
+        assert!(refusal.to_string().starts_with("the grammar does not compile: "), "{refusal}");
+        assert_eq!(compiler.compile(&broken).err().unwrap(), refusal);
+        assert_eq!(compiler.kept.lock().unwrap().len(), 1);
+    }
+
+    #[test]
     fn nothing_is_built_before_a_grammar_is_asked_for() {
-        let mut compiler = compiler(&[]);
-        assert!(compiler.factory.is_none());
-        let error = compiler.start(&word(0)).err().unwrap();
+        let compiler = compiler(&[]);
+        assert!(compiler.factory.get().is_none());
+        let error = compiler.compile(&word(0)).err().unwrap();
         assert!(error.to_string().contains("end-of-turn"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::constraint::{Compiler, State};
+use super::draw::{Draw, append, force, order};
 use super::request::FinishReason;
 use super::runner::{Head, Runner};
 use super::scheduler::{ScheduledRows, Scheduler};
@@ -15,14 +15,13 @@ use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs, philox};
+use crate::ops::sampling::{SamplingRequest, TokenLogprobs, forbid, logprobs};
 use crate::ops::{Backend, OpsError};
-use crate::tokenizer::{Piece, Tokenizer};
+use crate::tokenizer::Tokenizer;
 
 pub struct Core<B: Backend> {
     scheduler: Scheduler,
     runner: Runner<B>,
-    compiler: Compiler,
     tokenizer: Arc<Tokenizer>,
     ops: B,
     /// One bit for each row of the embedding table: whether a token has this id. The other rows are padding.
@@ -41,32 +40,17 @@ pub enum Message {
 /// Takes a snapshot, on the engine's thread: it must return at once and never panic.
 pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
 
-/// The result of sampling one row of logits.
-enum Draw {
-    Token(u32, Option<TokenLogprobs>),
-    /// The grammar failed, or allows no token.
-    Dead,
-}
-
 impl<B: Backend> Core<B> {
     pub fn new(
         decoder: Decoder<B>,
         tokenizer: Arc<Tokenizer>,
-        eos_ids: &[u32],
         ops: B,
         options: EngineOptions,
     ) -> Result<Core<B>, EngineError> {
         let vocab_size = decoder.config.vocab_size;
-        let pieces = tokenizer.pieces();
-        let is_present = |id: usize| !matches!(pieces.get(id), None | Some(Piece::Absent));
-        let word = |word: usize| {
-            let ids = (32 * word..vocab_size.min(32 * word + 32)).filter(|id| is_present(*id));
-            ids.fold(0, |bits, id| bits | 1 << (id % 32))
-        };
         Ok(Core {
             scheduler: Scheduler::new(options),
-            compiler: Compiler::new(tokenizer.clone(), vocab_size, eos_ids),
-            present: (0..vocab_size.div_ceil(32)).map(word).collect(),
+            present: tokenizer.present(vocab_size),
             costs: CostModel::new(&decoder.config, decoder.precision(), B::MACHINE),
             stats: EngineStats { pages: options.pages, ..EngineStats::default() },
             runner: Runner::new(decoder, ops.clone(), options)?,
@@ -136,16 +120,15 @@ impl<B: Backend> Core<B> {
         }
         let ops = self.ops.clone();
         let mut draws = ops.run(|| self.compute(&scheduled))?;
-        let mut ended = Vec::new();
         loop {
-            let heads = self.append(draws, &mut ended);
+            let heads = self.append(draws);
             if heads.is_empty() {
                 break;
             }
             draws = ops.run(|| self.sample_again(&heads, &scheduled))?;
         }
         self.advance(&scheduled);
-        self.finish(ended);
+        self.finish();
         Ok(())
     }
 
@@ -154,6 +137,7 @@ impl<B: Backend> Core<B> {
         let started = Instant::now();
         let heads = self.runner.forward(&self.scheduler.running, scheduled);
         let draws = self.sample(&heads)?;
+        self.score()?;
         let (costs, busy) = (&self.costs, started.elapsed());
         let logit_rows = self.runner.logit_rows();
         self.stats.record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
@@ -174,19 +158,37 @@ impl<B: Backend> Core<B> {
 
     /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.
     fn add(&mut self, mut sequence: Sequence) {
-        let constraint = sequence.request.constraint.clone();
-        if let Some(constraint) = constraint.filter(|constraint| constraint.after.is_none()) {
-            match self.compiler.start(&constraint.grammar) {
-                Ok(state) => sequence.grammar = Some(state),
-                Err(error) => return sequence.refuse(error),
-            }
-            let reason = force(&mut sequence, &self.tokenizer);
+        if sequence.ended.is_none() {
+            sequence.ended = force(&mut sequence, &self.tokenizer);
             self.stats.forced_tokens += sequence.forced_tokens as u64;
-            if let Some(reason) = reason {
-                return sequence.finish(reason);
-            }
         }
-        self.scheduler.add(sequence);
+        match sequence.done() {
+            Some(reason) => sequence.finish(reason),
+            None => self.scheduler.add(sequence),
+        }
+    }
+
+    /// Gives sequences the log-probabilities of tokens that were known before their rows were computed.
+    fn score(&mut self) -> Result<(), OpsError> {
+        let known = self.runner.known();
+        if known.is_empty() {
+            return Ok(());
+        }
+        let running = &mut self.scheduler.running;
+        let wanted: Vec<(u32, usize)> =
+            known.iter().map(|known| running[known.sequence].wanted_score(known.row)).collect();
+        let (mut logits, width) = self.runner.known_logits()?;
+        let tasks = logits.par_chunks_mut(width).zip(wanted);
+        let scores: Vec<TokenLogprobs> = tasks
+            .map(|(logits, (token, count))| {
+                forbid(&self.present, logits);
+                logprobs(logits, token, count)
+            })
+            .collect();
+        for (known, score) in self.runner.known().iter().zip(scores) {
+            running[known.sequence].take_score(score);
+        }
+        Ok(())
     }
 
     /// Computes the grammars' masks in parallel and samples; each sequence's result depends on it alone.
@@ -214,12 +216,8 @@ impl<B: Backend> Core<B> {
         Ok(draws.collect())
     }
 
-    /// Appends the drawn tokens, and notes which sequences ended. Gives the heads of those that may go on in this step.
-    fn append(
-        &mut self,
-        draws: Vec<(Head, Draw)>,
-        ended: &mut Vec<(usize, FinishReason)>,
-    ) -> Vec<Head> {
+    /// Appends the drawn tokens. Gives the heads of sequences that may go on in this step.
+    fn append(&mut self, draws: Vec<(Head, Draw)>) -> Vec<Head> {
         let now = Instant::now();
         let mut heads = Vec::new();
         for (head, draw) in draws {
@@ -229,14 +227,14 @@ impl<B: Backend> Core<B> {
                 Draw::Dead => Some(FinishReason::Constraint),
                 Draw::Token(token, logprobs) => {
                     self.stats.record_token(sequence, now);
-                    append(sequence, token, logprobs, &self.tokenizer, &mut self.compiler)
+                    append(sequence, token, logprobs, &self.tokenizer)
                 }
             };
             self.stats.forced_tokens += (sequence.forced_tokens - forced_before) as u64;
             sequence.give_pieces(false);
-            match reason {
-                Some(reason) => ended.push((head.sequence, reason)),
-                None => heads.extend(head.follow(sequence)),
+            sequence.ended = reason;
+            if reason.is_none() {
+                heads.extend(head.follow(sequence));
             }
         }
         heads
@@ -251,87 +249,12 @@ impl<B: Backend> Core<B> {
         }
     }
 
-    /// Sequences that ended leave.
-    fn finish(&mut self, mut ended: Vec<(usize, FinishReason)>) {
-        ended.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
-        for (index, reason) in ended {
-            self.scheduler.remove(index).finish(reason);
+    /// Sequences that ended leave, unless log-probabilities of their tokens are still to come.
+    fn finish(&mut self) {
+        for index in (0..self.scheduler.running.len()).rev() {
+            if let Some(reason) = self.scheduler.running[index].done() {
+                self.scheduler.remove(index).finish(reason);
+            }
         }
     }
-}
-
-impl Draw {
-    /// With the log-probabilities of the token and of the `count` likeliest, where they are wanted.
-    fn of(drawn: Drawn, count: Option<usize>, present: &[u32]) -> Draw {
-        let Some(token) = drawn.token else {
-            return Draw::Dead;
-        };
-        let wanted = drawn.logits.zip(count);
-        let logprobs = wanted.map(|(mut logits, count)| {
-            forbid(present, &mut logits);
-            logprobs(&logits, token, count)
-        });
-        Draw::Token(token, logprobs)
-    }
-}
-
-/// What to sample for a sequence from its row of logits; `None` when its grammar failed.
-fn order(sequence: &mut Sequence, present: &Arc<[u32]>) -> Option<SamplingRequest> {
-    let allowed = match &mut sequence.grammar {
-        Some(grammar) => grammar.allowed(present)?,
-        None => present.clone(),
-    };
-    let request = &sequence.request;
-    let mut seen = Vec::new();
-    if request.sampling.penalty().is_some() {
-        seen.clone_from(&sequence.tokens);
-        seen.sort_unstable();
-        seen.dedup();
-    }
-    Some(SamplingRequest {
-        sampling: request.sampling,
-        allowed,
-        seen,
-        random: philox(request.seed, sequence.tokens.len() as u64),
-        keep_logits: request.logprobs.is_some(),
-    })
-}
-
-/// Appends a sampled token and the tokens that the grammar forces after it. Gives the reason if the completion ends.
-fn append(
-    sequence: &mut Sequence,
-    token: u32,
-    logprobs: Option<TokenLogprobs>,
-    tokenizer: &Tokenizer,
-    compiler: &mut Compiler,
-) -> Option<FinishReason> {
-    let reason = sequence.push(token, logprobs, false, tokenizer);
-    if let Some(grammar) = &mut sequence.grammar {
-        if !grammar.accept(token) {
-            return Some(FinishReason::Constraint);
-        }
-        if grammar.is_complete() {
-            return Some(FinishReason::Stop);
-        }
-    }
-    if reason.is_some() {
-        return reason;
-    }
-    if let Some(constraint) = sequence.constraint_after(token) {
-        match compiler.start(&constraint.grammar) {
-            Ok(state) => sequence.grammar = Some(state),
-            Err(_) => return Some(FinishReason::Constraint),
-        }
-    }
-    force(sequence, tokenizer)
-}
-
-/// Appends the tokens that the grammar forces from here, all at once.
-fn force(sequence: &mut Sequence, tokenizer: &Tokenizer) -> Option<FinishReason> {
-    let mut tokens = sequence.grammar.as_mut()?.force().into_iter();
-    let reason = tokens.find_map(|token| sequence.push(token, None, true, tokenizer));
-    // The grammar has taken every token already, those that a limit cut off too.
-    let whole = tokens.len() == 0;
-    let complete = sequence.grammar.as_ref().is_some_and(State::is_complete);
-    if whole && complete { Some(FinishReason::Stop) } else { reason }
 }

@@ -22,8 +22,10 @@ pub enum EngineError {
     PoolTooSmall { prompt: usize, max_tokens: usize, needed: usize, pages: usize },
     #[error("token id {id} is beyond the model's {vocabulary} embeddings")]
     UnknownToken { id: u32, vocabulary: usize },
-    #[error("max_tokens is 0")]
+    #[error("max_tokens is 0, and no log-probabilities of the prompt are asked for")]
     NothingToGenerate,
+    #[error("the engine has no room for log-probabilities of known tokens")]
+    NoKnownLogprobs,
     #[error("the grammar does not compile: {0}")]
     Grammar(String),
     #[error("the engine's thread cannot start: {0}")]

@@ -7,6 +7,7 @@ mod block_pool;
 pub mod constraint;
 mod core;
 mod draft;
+mod draw;
 mod error;
 mod events;
 mod latencies;
@@ -21,7 +22,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-pub use self::constraint::Constraint;
+pub use self::constraint::{CompiledGrammar, Constraint};
 pub use self::core::OnSnapshot;
 pub use self::error::EngineError;
 pub use self::events::{Event, OnEvent, RequestHandle, Ticket};
@@ -34,6 +35,7 @@ pub use self::stats::{EngineSnapshot, EngineStats, Work};
 
 pub use crate::record::Grammar;
 
+use self::constraint::Compiler;
 use self::core::{Core, Message};
 use self::error::failure_of;
 use self::events::Events;
@@ -55,15 +57,19 @@ pub struct EngineOptions {
     pub context: usize,
     /// Tokens that a sequence may draft a step, at most.
     pub draft: usize,
+    /// Rows of known tokens, of prompts or dictated by grammars, that may give log-probabilities a step. 0: requests that
+    /// ask for any are refused. See [`crate::ops::Machine::known_logit_rows`].
+    pub known_logit_rows: usize,
 }
 
 impl EngineOptions {
     /// A step's rows are chunks of prompts, and of each decoding sequence the sampled, the forced and the drafted
-    /// tokens; logits come from each sequence's last token and its draft.
+    /// tokens; logits come from each sequence's last token and its draft, and from known tokens.
     pub fn step_limits(&self) -> StepLimits {
         StepLimits {
             rows: self.prefill_rows + self.max_batch * scheduler::DECODE_ROWS,
-            logit_rows: self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1)),
+            logit_rows: self.max_batch * (1 + self.draft.min(scheduler::DECODE_ROWS - 1))
+                + self.known_logit_rows,
             positions: self.context,
         }
     }
@@ -75,6 +81,7 @@ pub struct Engine {
     thread: Option<JoinHandle<Result<EngineStats, EngineError>>>,
     /// Why the thread ended, once it did for an error.
     failure: Arc<OnceLock<EngineError>>,
+    compiler: Compiler,
     options: EngineOptions,
     vocabulary: usize,
     arrivals: std::sync::atomic::AtomicU64,
@@ -84,7 +91,7 @@ impl Engine {
     /// Starts a thread named `engine-{name}` around `decoder`. `eos_ids` end a grammar's text.
     ///
     /// # Errors
-    /// When the thread or the grammar compiler cannot start, or the machine has no room.
+    /// When the thread cannot start, or the machine has no room.
     pub fn start<B: Backend>(
         name: &str,
         decoder: Decoder<B>,
@@ -94,7 +101,8 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, EngineError> {
         let vocabulary = decoder.config.vocab_size;
-        let mut core = Core::new(decoder, tokenizer, eos_ids, ops, options)?;
+        let compiler = Compiler::new(tokenizer.clone(), vocabulary, eos_ids);
+        let mut core = Core::new(decoder, tokenizer, ops, options)?;
         let (inbox, messages) = channel();
         let failure = Arc::new(OnceLock::new());
         let noted = failure.clone();
@@ -114,16 +122,26 @@ impl Engine {
             inbox: Some(inbox),
             thread: Some(thread),
             failure,
+            compiler,
             options,
             vocabulary,
             arrivals: 0.into(),
         })
     }
 
-    /// Hands a request to the engine.
+    /// Compiles a grammar on the calling thread, or finds it compiled: the next requests that it constrains begin at once.
     ///
     /// # Errors
-    /// What can never run is refused here: an empty prompt, one beyond the context or the pool, an unknown id.
+    /// When the grammar does not compile, or the model has no end-of-turn token.
+    pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, EngineError> {
+        self.compiler.compile(grammar)
+    }
+
+    /// Hands a request to the engine. Its grammar is compiled here, on the calling thread, unless that was done before.
+    ///
+    /// # Errors
+    /// What can never run is refused here: an empty prompt, one beyond the context or the pool, an unknown id, a grammar that
+    /// does not compile.
     pub fn submit(&self, request: Request) -> Result<Ticket, EngineError> {
         Ticket::of(|on_event| self.submit_with(request, on_event))
     }
@@ -139,9 +157,12 @@ impl Engine {
         on_event: OnEvent,
     ) -> Result<RequestHandle, EngineError> {
         self.check(&request)?;
+        let constraint = request.constraint.as_ref();
+        let grammar = constraint.map(|constraint| self.compile(&constraint.grammar)).transpose()?;
+        let grammar = grammar.map(|grammar| grammar.start());
         let (events, handle) = Events::new(on_event, self.failure.clone());
         let age = self.arrivals.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let sequence = Sequence::new(age, request, events);
+        let sequence = Sequence::new(age, request, grammar, events);
         self.send(Message::Sequence(Box::new(sequence)))?;
         Ok(handle)
     }
@@ -200,8 +221,12 @@ impl Engine {
         if prompt == 0 {
             return Err(EngineError::EmptyPrompt);
         }
-        if max_tokens == 0 {
+        if max_tokens == 0 && request.prompt_logprobs.is_none() {
             return Err(EngineError::NothingToGenerate);
+        }
+        let scores_known = request.prompt_logprobs.is_some() || request.forced_logprobs;
+        if scores_known && self.options.known_logit_rows == 0 {
+            return Err(EngineError::NoKnownLogprobs);
         }
         if prompt + max_tokens > self.options.context {
             return Err(EngineError::TooLong { prompt, max_tokens, context: self.options.context });
@@ -215,8 +240,10 @@ impl Engine {
                 pages: self.options.pages,
             });
         }
-        match request.tokens.iter().find(|id| **id as usize >= self.vocabulary) {
-            Some(&id) => Err(EngineError::UnknownToken { id, vocabulary: self.vocabulary }),
+        let biased = request.logit_bias.iter().map(|(id, _)| *id);
+        let mut named = request.tokens.iter().copied().chain(biased);
+        match named.find(|id| *id as usize >= self.vocabulary) {
+            Some(id) => Err(EngineError::UnknownToken { id, vocabulary: self.vocabulary }),
             None => Ok(()),
         }
     }

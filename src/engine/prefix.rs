@@ -7,27 +7,23 @@ use std::collections::HashMap;
 
 use crate::ops::PAGE;
 
-/// An entry's name; it is never used again once the entry is gone.
+/// What a page lies under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EntryId(u64);
-
-/// What every first page lies under.
-pub const ROOT: EntryId = EntryId(0);
+pub enum EntryId {
+    /// Nothing: it is a first page, seen by requests of the same salt alone.
+    Root(Option<[u8; 16]>),
+    /// An entry's name; it is never used again once the entry is gone.
+    Entry(u64),
+}
 
 type Key = (EntryId, [u32; PAGE]);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PrefixIndex {
     entries: HashMap<Key, (EntryId, u32)>,
     /// The entry of each page that has one.
     keys: HashMap<u32, Key>,
     next: u64,
-}
-
-impl Default for PrefixIndex {
-    fn default() -> PrefixIndex {
-        PrefixIndex { entries: HashMap::new(), keys: HashMap::new(), next: 1 }
-    }
 }
 
 impl PrefixIndex {
@@ -42,7 +38,7 @@ impl PrefixIndex {
         if let Some((entry, _)) = self.entries.get(&key) {
             return *entry;
         }
-        let entry = EntryId(self.next);
+        let entry = EntryId::Entry(self.next);
         self.next += 1;
         self.entries.insert(key, (entry, page));
         self.keys.insert(page, key);

@@ -16,9 +16,21 @@ pub struct Request {
     pub seed: u64,
     pub constraint: Option<Constraint>,
     pub stop: Stop,
+    /// 0 only together with `prompt_logprobs`.
     pub max_tokens: usize,
-    /// How many of the likeliest tokens to give beside each sampled one; `None`: no log-probabilities.
+    /// Added to the logits of these tokens before each draw.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Tokens before which neither a stop id nor a stop string ends the completion. A grammar may end it earlier.
+    pub min_tokens: usize,
+    /// How many of the likeliest tokens to give beside each token of the completion; `None`: no log-probabilities.
     pub logprobs: Option<usize>,
+    /// Whether tokens that a grammar dictates get log-probabilities too, where `logprobs` asks for them.
+    pub forced_logprobs: bool,
+    /// The same as `logprobs` of the prompt's tokens. They are all computed: nothing is taken from the prefix index.
+    pub prompt_logprobs: Option<usize>,
+    /// Whose pages of keys and values may be found again: requests of one salt share them, and with no other. It has no
+    /// effect on the completion.
+    pub salt: Option<[u8; 16]>,
     /// Whether the text is also given piece by piece, as it comes.
     pub pieces: bool,
 }
@@ -38,8 +50,12 @@ pub struct Completion {
     pub text: String,
     pub finish_reason: FinishReason,
     pub usage: Usage,
-    /// One a token where asked for; `None` for a forced token, which no logits were computed for.
+    /// Why the grammar could not go on, where the finish reason is `Constraint`.
+    pub problem: Option<String>,
+    /// One a token where asked for; `None` for a forced token whose log-probabilities were not.
     pub logprobs: Vec<Option<TokenLogprobs>>,
+    /// One a token of the prompt where asked for; `None` for the first, which nothing stands before.
+    pub prompt_logprobs: Vec<Option<TokenLogprobs>>,
     /// How often it was preempted; this has no effect on the tokens.
     pub preemptions: usize,
     pub timings: Timings,

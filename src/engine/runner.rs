@@ -16,6 +16,16 @@ pub struct Runner<B: Backend> {
     positions: Vec<u32>,
     sequences: Vec<u32>,
     logit_rows: Vec<usize>,
+    known: Vec<KnownRow>,
+}
+
+/// A row whose logits are wanted for the token after it, which is known. The rows of logits of these follow those of all heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownRow {
+    /// Index into the running sequences.
+    pub sequence: usize,
+    /// Of the sequence.
+    pub row: usize,
 }
 
 /// Where a sequence's next token is sampled. The rows of logits of its draft, if it has one, follow that of its last token.
@@ -58,6 +68,7 @@ impl<B: Backend> Runner<B> {
             positions: Vec::new(),
             sequences: Vec::new(),
             logit_rows: Vec::new(),
+            known: Vec::new(),
         })
     }
 
@@ -68,18 +79,24 @@ impl<B: Backend> Runner<B> {
         self.positions.clear();
         self.sequences.clear();
         self.logit_rows.clear();
+        self.known.clear();
+        let mut known_rows = Vec::new();
         let mut tables = Vec::with_capacity(scheduled.len());
         let mut heads = Vec::new();
         for (table, part) in scheduled.iter().enumerate() {
             let sequence = &running[part.sequence];
             let (known, drafted) = (sequence.tokens.len(), sequence.draft.len());
             let range = sequence.computed..sequence.computed + part.rows;
+            for row in sequence.wanted_rows(range.end) {
+                known_rows.push(self.tokens.len() + row - range.start);
+                self.known.push(KnownRow { sequence: part.sequence, row });
+            }
             self.tokens.extend_from_slice(&sequence.tokens[range.start..range.end - drafted]);
             self.tokens.extend_from_slice(&sequence.draft);
             self.positions.extend(range.clone().map(|position| position as u32));
             self.sequences.extend(std::iter::repeat_n(table as u32, part.rows));
             tables.push(sequence.pages.as_slice());
-            if range.end == known + drafted {
+            if range.end == known + drafted && sequence.ended.is_none() {
                 heads.push(Head {
                     sequence: part.sequence,
                     row: self.logit_rows.len(),
@@ -90,6 +107,7 @@ impl<B: Backend> Runner<B> {
                 self.logit_rows.extend(end - drafted - 1..end);
             }
         }
+        self.logit_rows.extend(known_rows);
         let rows = Rows {
             tokens: &self.tokens,
             positions: &self.positions,
@@ -103,6 +121,24 @@ impl<B: Backend> Runner<B> {
     /// Rows of the last step that gave logits.
     pub fn logit_rows(&self) -> usize {
         self.logit_rows.len()
+    }
+
+    /// The known rows of the last step that gave logits, each sequence's in ascending order.
+    pub fn known(&self) -> &[KnownRow] {
+        &self.known
+    }
+
+    /// Their logits, one row after another, and the width of a row.
+    ///
+    /// # Errors
+    /// A failure of the machine since the last draw.
+    pub fn known_logits(&mut self) -> Result<(Vec<f32>, usize), OpsError> {
+        let width = self.decoder.config.vocab_size;
+        let (logits, _) = self.scratch.logits();
+        let mut all = self.ops.read(logits, self.logit_rows.len())?;
+        let heads = self.logit_rows.len() - self.known.len();
+        all.drain(..heads * width);
+        Ok((all, width))
     }
 
     /// Samples each of the first rows of logits that has a request; the others stay as they are.

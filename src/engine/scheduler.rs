@@ -20,6 +20,8 @@ pub struct Scheduler {
     max_batch: usize,
     /// Rows of prompts a step, at most.
     prefill_rows: usize,
+    /// Rows of known tokens that give logits a step, at most.
+    known_logit_rows: usize,
     /// Tokens of a draft, at most.
     draft: usize,
 }
@@ -54,6 +56,7 @@ impl Scheduler {
             counts: Counts::default(),
             max_batch: options.max_batch.max(1),
             prefill_rows: options.prefill_rows.max(1),
+            known_logit_rows: options.known_logit_rows,
             draft: options.draft,
         }
     }
@@ -145,6 +148,7 @@ impl Scheduler {
     /// Shares the step's rows: all decoding sequences, then prompts, oldest first.
     fn divide(&self) -> Vec<ScheduledRows> {
         let mut left = self.prefill_rows;
+        let mut known_left = self.known_logit_rows;
         let mut scheduled = Vec::with_capacity(self.running.len());
         for is_decode in [true, false] {
             for (index, sequence) in self.running.iter().enumerate() {
@@ -153,6 +157,8 @@ impl Scheduler {
                     continue;
                 }
                 let rows = if is_decode { pending } else { pending.min(left) };
+                let (rows, known) = sequence.rows_within(rows, known_left);
+                known_left -= known;
                 left -= if is_decode { 0 } else { rows };
                 if rows > 0 {
                     scheduled.push(ScheduledRows { sequence: index, rows });
@@ -173,6 +179,9 @@ impl Scheduler {
     /// Lets a decoding sequence draft, where pages are left: nobody makes room for guesses.
     fn add_draft(&mut self, part: &mut ScheduledRows) {
         let sequence = &mut self.running[part.sequence];
+        if sequence.ended.is_some() || part.rows < sequence.pending() {
+            return;
+        }
         // The last token that it may say needs no row of its own.
         let left = sequence.request.max_tokens - sequence.completion_tokens() - 1;
         let room = DECODE_ROWS.saturating_sub(sequence.pending());
@@ -215,10 +224,9 @@ impl Scheduler {
 
 struct OutOfPages;
 
-/// Takes the pages that hold the start of a waiting sequence's tokens; the last token is always left to compute,
-/// for its logits.
+/// Takes the pages that hold the start of a waiting sequence's tokens.
 fn find_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
-    let most = (sequence.tokens.len() - 1) / PAGE;
+    let most = sequence.reusable_pages();
     while sequence.pages.len() < most {
         let Some((parent, tokens)) = sequence.next_page() else {
             break;
@@ -241,7 +249,7 @@ fn forget_prefix(pool: &mut BlockPool, sequence: &mut Sequence) {
 
 /// Whether a running sequence is about to compute the page that `sequence` needs next.
 fn shares_next_page(running: &[Sequence], sequence: &Sequence) -> bool {
-    let most = (sequence.tokens.len() - 1) / PAGE;
+    let most = sequence.reusable_pages();
     let wanted = sequence.next_page().filter(|_| sequence.chain.len() < most);
     wanted.is_some() && running.iter().any(|other| other.next_page() == wanted)
 }

@@ -1,10 +1,11 @@
 //! One request in progress: its tokens, its pages, and the text generated so far.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::constraint::{Constraint, State};
+use super::constraint::State;
 use super::events::{Event, Events};
-use super::prefix::{EntryId, ROOT};
+use super::prefix::EntryId;
 use super::request::{Completion, FinishReason, Request, Timings, TokenLogprobs, Usage};
 use crate::ops::PAGE;
 use crate::tokenizer::Tokenizer;
@@ -29,6 +30,13 @@ pub struct Sequence {
     pub chain: Vec<EntryId>,
     /// The grammar's state, once it holds.
     pub grammar: Option<State>,
+    /// The grammar's state, while the token after which it holds has not come.
+    later_grammar: Option<State>,
+    /// Why the completion ended; the sequence stays while rows of it are wanted.
+    pub ended: Option<FinishReason>,
+    /// Rows that are still to give the log-probability of the token after them, which is known: one of the prompt, or one
+    /// that the grammar dictated. In ascending order, none of them computed.
+    wanted: VecDeque<usize>,
     prompt_tokens: usize,
     /// Of the prompt, found when the sequence was first admitted.
     pub cached_tokens: Option<usize>,
@@ -39,6 +47,7 @@ pub struct Sequence {
     ends: Vec<usize>,
     given: Given,
     logprobs: Vec<Option<TokenLogprobs>>,
+    prompt_logprobs: Vec<Option<TokenLogprobs>>,
     events: Events,
 }
 
@@ -57,7 +66,15 @@ pub struct DraftOutcome {
 }
 
 impl Sequence {
-    pub fn new(age: u64, request: Request, events: Events) -> Sequence {
+    /// `grammar` is the request's at its start.
+    pub fn new(age: u64, request: Request, grammar: Option<State>, events: Events) -> Sequence {
+        let prompt_tokens = request.tokens.len();
+        let scored = request.prompt_logprobs.map_or(0, |_| prompt_tokens);
+        let holds_later = request.constraint.as_ref().is_some_and(|one| one.after.is_some());
+        let (grammar, later_grammar) = match holds_later {
+            true => (None, grammar),
+            false => (grammar, None),
+        };
         Sequence {
             age,
             asked_at: Instant::now(),
@@ -66,12 +83,16 @@ impl Sequence {
             sampled_at: None,
             tokens: request.tokens.clone(),
             draft: Vec::new(),
-            prompt_tokens: request.tokens.len(),
+            prompt_tokens,
+            ended: (request.max_tokens == 0).then_some(FinishReason::Length),
+            wanted: (0..scored.saturating_sub(1)).collect(),
+            prompt_logprobs: vec![None; scored],
             request,
             computed: 0,
             pages: Vec::new(),
             chain: Vec::new(),
-            grammar: None,
+            grammar,
+            later_grammar,
             cached_tokens: None,
             forced_tokens: 0,
             preemptions: 0,
@@ -105,19 +126,72 @@ impl Sequence {
         self.sampled_at.replace(now)
     }
 
-    /// Tokens whose keys and values are still to be computed; after the last of them, logits.
+    /// Tokens whose keys and values are still to be computed; after the last of them, logits. Of a sequence that ended,
+    /// those up to its last wanted row.
     pub fn pending(&self) -> usize {
-        self.tokens.len() - self.computed
+        let end = match self.ended {
+            None => self.tokens.len(),
+            Some(_) => self.wanted.back().map_or(0, |row| row + 1),
+        };
+        end.saturating_sub(self.computed)
     }
 
-    /// Counts `rows` as computed, but for those of rejected draft tokens: what these left in pages lies beyond
-    /// `computed`, and is written over.
+    /// The wanted rows before the row `end`.
+    pub fn wanted_rows(&self, end: usize) -> impl Iterator<Item = usize> {
+        self.wanted.iter().copied().take_while(move |row| *row < end)
+    }
+
+    /// How many of the next `rows` rows may be computed where at most `most` of the wanted ones may; and how many wanted ones
+    /// are among them.
+    pub fn rows_within(&self, rows: usize, most: usize) -> (usize, usize) {
+        let wanted = self.wanted.partition_point(|row| *row < self.computed + rows);
+        match self.wanted.get(most).filter(|_| wanted > most) {
+            Some(first_beyond) => (first_beyond - self.computed, most),
+            None => (rows, wanted),
+        }
+    }
+
+    /// Leading pages that may be taken from the prefix index: the last token, and tokens from the first wanted row on, are
+    /// computed here, for their logits.
+    pub fn reusable_pages(&self) -> usize {
+        let last = self.tokens.len() - 1;
+        self.wanted.front().map_or(last, |row| last.min(*row)) / PAGE
+    }
+
+    /// The token after a wanted row, and how many of the likeliest tokens are to be given beside it.
+    pub fn wanted_score(&self, row: usize) -> (u32, usize) {
+        let count = match row + 1 < self.prompt_tokens {
+            true => self.request.prompt_logprobs,
+            false => self.request.logprobs,
+        };
+        (self.tokens[row + 1], count.unwrap_or(0))
+    }
+
+    /// Takes the log-probabilities that the first wanted row gave.
+    pub fn take_score(&mut self, score: TokenLogprobs) {
+        let Some(row) = self.wanted.pop_front() else {
+            return;
+        };
+        match (row + 1).checked_sub(self.prompt_tokens) {
+            Some(token) => self.logprobs[token] = Some(score),
+            None => self.prompt_logprobs[row + 1] = Some(score),
+        }
+    }
+
+    /// Why it ended, once nothing of it is to be computed any more.
+    pub fn done(&self) -> Option<FinishReason> {
+        self.ended.filter(|_| self.wanted.is_empty())
+    }
+
+    /// Counts `rows` as computed, but for those of rejected draft tokens, and from a row on that became wanted meanwhile:
+    /// what these left in pages lies beyond `computed`, and is written over.
     pub fn advance(&mut self, rows: usize) -> DraftOutcome {
         let draft = std::mem::take(&mut self.draft);
         let known = self.computed + rows - draft.len();
         let said = self.tokens[known..].iter().zip(&draft);
         let accepted = said.take_while(|(said, drafted)| said == drafted).count();
-        self.computed = known + accepted;
+        let first_wanted = self.wanted.front().copied().unwrap_or(usize::MAX);
+        self.computed = (known + accepted).min(first_wanted);
         DraftOutcome { drafted: draft.len(), accepted }
     }
 
@@ -132,14 +206,17 @@ impl Sequence {
     /// The entry that the next page would lie under, and that page's tokens, if all are known.
     pub fn next_page(&self) -> Option<(EntryId, &[u32; PAGE])> {
         let pages = self.tokens.as_chunks::<PAGE>().0;
-        let parent = self.chain.last().copied().unwrap_or(ROOT);
+        let root = EntryId::Root(self.request.salt);
+        let parent = self.chain.last().copied().unwrap_or(root);
         pages.get(self.chain.len()).map(|tokens| (parent, tokens))
     }
 
-    /// The constraint that holds after `token`, if one begins there.
-    pub fn constraint_after(&self, token: u32) -> Option<&Constraint> {
-        let constraint = self.request.constraint.as_ref()?;
-        (self.grammar.is_none() && constraint.after == Some(token)).then_some(constraint)
+    /// Lets the grammar hold from here if `token` is what it holds after.
+    pub fn start_grammar_after(&mut self, token: u32) {
+        let after = self.request.constraint.as_ref().and_then(|constraint| constraint.after);
+        if self.grammar.is_none() && after == Some(token) {
+            self.grammar = self.later_grammar.take();
+        }
     }
 
     /// Appends a token of the completion. Gives the reason if it ends here.
@@ -154,6 +231,9 @@ impl Sequence {
         self.forced_tokens += usize::from(forced);
         if self.request.logprobs.is_some() {
             self.logprobs.push(logprobs);
+            if forced && self.request.forced_logprobs {
+                self.wanted.push_back(self.tokens.len() - 2);
+            }
         }
         let is_end = !forced && self.request.stop.ids.contains(&token);
         let mut is_stopped = is_end;
@@ -173,6 +253,9 @@ impl Sequence {
 
     /// Where the first stop string begins that the last `added` bytes completed.
     fn find_stop(&self, added: usize) -> Option<usize> {
+        if self.completion_tokens() < self.request.min_tokens {
+            return None;
+        }
         let starts =
             self.request.stop.strings.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| {
                 let from = self.text.len().saturating_sub(added + stop.len() - 1);
@@ -193,7 +276,7 @@ impl Sequence {
             true => self.text.len(),
             false => self.ready(),
         };
-        let left = &self.ends[self.given.tokens..];
+        let left = &self.ends[self.given.tokens..self.settled().max(self.given.tokens)];
         let tokens = match is_last {
             true => self.ends.len(),
             false => self.given.tokens + left.partition_point(|token_end| *token_end <= end),
@@ -214,13 +297,21 @@ impl Sequence {
         });
     }
 
-    /// Where the text that may be given ends: what may still become a stop string, or a character, is held back.
+    /// Where the text that may be given ends: what may still become a stop string, or a character, is held back, and so are
+    /// tokens whose log-probabilities are still to come.
     fn ready(&self) -> usize {
         let stops = self.request.stop.strings.iter();
         let held = stops.map(|stop| stop.len().saturating_sub(1)).max().unwrap_or(0);
+        let settled = self.settled().checked_sub(1).map_or(0, |last| self.ends[last]);
         let given = self.given.bytes;
-        let end = self.text.len().saturating_sub(held).max(given);
+        let end = self.text.len().saturating_sub(held).min(settled).max(given);
         given + whole_characters(&self.text[given..end])
+    }
+
+    /// Tokens of the completion before the first whose log-probabilities are still to come.
+    fn settled(&self) -> usize {
+        let next = self.wanted.front().map(|row| (row + 1).saturating_sub(self.prompt_tokens));
+        next.unwrap_or(self.ends.len())
     }
 
     /// Ends it with a completion.
@@ -237,10 +328,18 @@ impl Sequence {
                 forced_tokens: self.forced_tokens,
             },
             timings: self.timings(Instant::now()),
+            problem: (finish_reason == FinishReason::Constraint).then(|| self.problem()),
             logprobs: self.logprobs,
+            prompt_logprobs: self.prompt_logprobs,
             preemptions: self.preemptions,
         };
         self.events.end(Ok(completion));
+    }
+
+    /// Why its grammar could not go on.
+    fn problem(&self) -> String {
+        let problem = self.grammar.as_ref().and_then(State::problem);
+        problem.unwrap_or_else(|| "the grammar allows no token here".to_owned())
     }
 
     fn timings(&self, now: Instant) -> Timings {
@@ -251,11 +350,6 @@ impl Sequence {
             prefill: first_at - admitted_at,
             decode: now - first_at,
         }
-    }
-
-    /// Ends it without a completion.
-    pub fn refuse(self, error: super::EngineError) {
-        self.events.end(Err(error));
     }
 
     /// Ends it without a word to whoever asked.

@@ -79,7 +79,11 @@ impl Models {
             indices.insert(name.clone(), Index::Local(index));
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
-        let batch = BatchLimits { sequences: hardware.max_batch(), draft: hardware.draft() };
+        let batch = BatchLimits {
+            sequences: hardware.max_batch(),
+            draft: hardware.draft(),
+            known_logprobs: false,
+        };
         let beside = beside(&devices)?;
         Ok(Models {
             memory: plan_memory(&borrowed, &devices, batch, hardware.kv, &beside)?,

@@ -141,7 +141,7 @@ impl MemberPlan {
     /// The entry for `agent` on a checkpoint.
     pub fn local(agent: &str, model: &Description, asked: Asked) -> MemberPlan {
         let Asked { thinking, sampling } = asked;
-        let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } =
+        let Sampling { temperature, top_k, top_p, min_p, repetition_penalty, .. } =
             sampling.over(model.generation.sampling);
         MemberPlan {
             agent: agent.to_owned(),

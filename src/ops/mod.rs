@@ -189,6 +189,14 @@ impl Machine {
         }
     }
 
+    /// Rows of known tokens whose logits are worth computing in one step, for their log-probabilities.
+    pub fn known_logit_rows(self) -> usize {
+        match self {
+            Machine::Cpu | Machine::Metal => 64,
+            Machine::Cuda => 256,
+        }
+    }
+
     /// Bytes of activations.
     pub fn buffer_bytes(self, rows: usize, width: usize, numbers: Numbers) -> usize {
         match self {

@@ -3,6 +3,7 @@
 //! Probabilities are whole numbers of 2⁻⁴⁰ of the likeliest token's, so sums do not depend on their order, and
 //! the draw depends on nothing but the row, the seed and the position. Ties go to the lowest token id.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::cpu;
@@ -20,6 +21,10 @@ pub struct Sampling {
     pub min_p: Option<f32>,
     /// Logits of tokens seen before, in the prompt or since, are divided by this where positive, else multiplied.
     pub repetition_penalty: Option<f32>,
+    /// Subtracted from the logit of a token for each time that the completion has it already, as OpenAI defines it.
+    pub frequency_penalty: Option<f32>,
+    /// Subtracted once from the logit of a token that the completion has already.
+    pub presence_penalty: Option<f32>,
 }
 
 impl Default for Sampling {
@@ -30,6 +35,8 @@ impl Default for Sampling {
             top_p: None,
             min_p: None,
             repetition_penalty: None,
+            frequency_penalty: None,
+            presence_penalty: None,
         }
     }
 }
@@ -49,10 +56,20 @@ pub struct SamplingRequest {
     pub allowed: Arc<[u32]>,
     /// The tokens that a repetition penalty falls on, each once.
     pub seen: Vec<u32>,
+    /// What is added to the logits of these tokens, each once, after the repetition penalty. A row with any is drawn by the
+    /// CPU's sampler on every machine.
+    pub added: Vec<(u32, f32)>,
     /// From [`philox`].
     pub random: u64,
     /// Whether to return the row's unchanged logits too.
     pub keep_logits: bool,
+}
+
+impl SamplingRequest {
+    /// Whether the host needs the row's logits.
+    pub fn reads_logits(&self) -> bool {
+        self.keep_logits || !self.added.is_empty()
+    }
 }
 
 /// The result of a [`SamplingRequest`].
@@ -67,6 +84,8 @@ pub struct Drawn {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenLogprobs {
     pub chosen: f32,
+    /// The token's place in the order of `top`: 1 is the likeliest.
+    pub rank: u32,
     /// The likeliest tokens, likeliest first; ties by the lower id.
     pub top: Vec<(u32, f32)>,
 }
@@ -82,18 +101,29 @@ pub fn logprobs(logits: &[f32], token: u32, count: usize) -> TokenLogprobs {
     let total: u64 = exponentials.iter().map(|share| (share * ONE) as u64).sum();
     let normaliser = libm::log(total as f64 / f64::from(ONE)) as f32;
     let logprob = |token: u32| logits[token as usize] - maximum - normaliser;
-    let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
-    let by_rank =
-        |a: &u32, b: &u32| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b));
-    if count > 0 && count < ids.len() {
-        ids.select_nth_unstable_by(count - 1, by_rank);
+    let own = logits[token as usize];
+    let goes_before = |(logit, id): &(&f32, u32)| {
+        let order = logit.total_cmp(&own).then(token.cmp(id));
+        order == Ordering::Greater
+    };
+    let rank = 1 + logits.iter().zip(0..).filter(goes_before).count() as u32;
+    let top = likeliest(logits, count).into_iter().map(|id| (id, logprob(id))).collect();
+    TokenLogprobs { chosen: logprob(token), rank, top }
+}
+
+/// The ids of the `count` greatest logits, greatest first; ties by the lower id.
+fn likeliest(logits: &[f32], count: usize) -> Vec<u32> {
+    let mut ids: Vec<u32> = Vec::with_capacity(count.min(logits.len()) + 1);
+    for (id, logit) in (0..).zip(logits) {
+        let beats = |other: &u32| logit.total_cmp(&logits[*other as usize]) == Ordering::Greater;
+        if ids.len() == count && !ids.last().is_some_and(beats) {
+            continue;
+        }
+        let at = ids.partition_point(|other| !beats(other));
+        ids.insert(at, id);
+        ids.truncate(count);
     }
-    ids.truncate(count);
-    ids.sort_unstable_by(by_rank);
-    TokenLogprobs {
-        chosen: logprob(token),
-        top: ids.into_iter().map(|id| (id, logprob(id))).collect(),
-    }
+    ids
 }
 
 /// `allowed` as a row of logits: minus infinity where a bit is not set, and beyond the last bit.
@@ -162,6 +192,20 @@ mod tests {
         let total: f32 = all.top.iter().map(|(_, logprob)| logprob.exp()).sum();
         assert!((total - 1.0).abs() < 1e-5);
         assert!(all.top.windows(2).all(|pair| pair[0].1 >= pair[1].1));
-        assert_eq!(all.top.iter().find(|(id, _)| *id == 3).unwrap().1, all.chosen);
+        let place = all.top.iter().position(|(id, _)| *id == 3).unwrap();
+        assert_eq!((all.top[place].1, all.rank as usize), (all.chosen, place + 1));
+    }
+
+    #[test]
+    fn the_likeliest_are_the_first_of_all_in_order_and_ties_go_to_the_lower_id() {
+        let logits: Vec<f32> = (0..300).map(|id| ((id * 37) % 11) as f32).collect();
+        let mut all: Vec<u32> = (0..300).collect();
+        all.sort_by(|a, b| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b)));
+        for count in [0, 1, 2, 28, 299, 300, 400] {
+            assert_eq!(likeliest(&logits, count), all[..count.min(300)]);
+        }
+        for (place, &id) in all.iter().enumerate() {
+            assert_eq!(logprobs(&logits, id, 0).rank as usize, place + 1);
+        }
     }
 }

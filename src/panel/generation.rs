@@ -113,6 +113,7 @@ impl Generation {
             top_p: raw.top_p.filter(|p| *p < 1.0),
             min_p: raw.min_p.filter(|p| *p > 0.0),
             repetition_penalty: raw.repetition_penalty.filter(|p| *p != 1.0),
+            ..Sampling::default()
         };
         let eos_ids =
             raw.eos_token_id.as_ref().map_or_else(|| config_eos_ids.to_vec(), Ids::to_vec);

@@ -25,6 +25,8 @@ pub struct BatchLimits {
     pub sequences: usize,
     /// Tokens that each sequence may draft in a step.
     pub draft: usize,
+    /// Whether there is room for log-probabilities of prompts and of dictated tokens.
+    pub known_logprobs: bool,
 }
 
 /// The size of the KV cache; by default what a full batch needs, if it fits.
@@ -117,6 +119,7 @@ fn plan_device(
             prefill_rows: machine.prefill_rows(),
             context: description.context,
             draft: batch.draft,
+            known_logit_rows: if batch.known_logprobs { machine.known_logit_rows() } else { 0 },
         };
         let (config, precision) = (&description.config, description.precision);
         let footprint = Footprint::of(config, precision, machine, pages, options.step_limits());
@@ -238,7 +241,7 @@ mod tests {
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
         let plan = |beside: &BesidePanel| {
-            let batch = BatchLimits { sequences: 4, draft: 0 };
+            let batch = BatchLimits { sequences: 4, draft: 0, known_logprobs: false };
             let budget = KvBudget { tokens: None, fraction: Some(0.5) };
             plan_memory(&[&description], &devices, batch, budget, beside)
         };

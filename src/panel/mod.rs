@@ -8,7 +8,7 @@ pub mod generation;
 pub mod memory;
 pub mod recorder;
 pub mod remote;
-mod request;
+pub mod request;
 pub mod responder;
 pub mod sampling;
 #[cfg(test)]

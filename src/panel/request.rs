@@ -98,14 +98,14 @@ impl Panel {
 
 /// The sha256, in hex, of everything that fixes a completion's bytes: the backbone's `identity` and the request. Numbers go in as
 /// little-endian bytes and texts behind their length, so that no two requests share an encoding.
-fn digest(identity: &str, request: &Request) -> String {
+pub fn digest(identity: &str, request: &Request) -> String {
     let mut hasher = Sha256::new();
     let mut text = |text: &str| {
         hasher.update((text.len() as u64).to_le_bytes());
         hasher.update(text);
     };
     text(identity);
-    let Sampling { temperature, top_k, top_p, min_p, repetition_penalty } = request.sampling;
+    let Sampling { temperature, top_k, top_p, min_p, repetition_penalty, .. } = request.sampling;
     text(&format!("{temperature:?} {top_k:?} {top_p:?} {min_p:?} {repetition_penalty:?}"));
     match &request.constraint {
         None => text("free"),
@@ -132,6 +132,17 @@ fn digest(identity: &str, request: &Request) -> String {
     numbers(&mut hasher, &request.tokens);
     hasher.update(request.seed.to_le_bytes());
     hasher.update((request.max_tokens as u64).to_le_bytes());
+    // What most requests do not set is a part of those that do.
+    let Sampling { frequency_penalty, presence_penalty, .. } = request.sampling;
+    let (bias, min_tokens) = (&request.logit_bias, request.min_tokens);
+    let penalties = (frequency_penalty.is_some() || presence_penalty.is_some())
+        .then(|| format!("penalties {frequency_penalty:?} {presence_penalty:?}"));
+    let bias = (!bias.is_empty()).then(|| format!("bias {bias:?}"));
+    let min_tokens = (min_tokens > 0).then(|| format!("at least {min_tokens}"));
+    for set in [penalties, bias, min_tokens].into_iter().flatten() {
+        hasher.update((set.len() as u64).to_le_bytes());
+        hasher.update(set);
+    }
     crate::digest::hex(&hasher.finalize())
 }
 
@@ -171,6 +182,12 @@ mod tests {
             sampled(Sampling { temperature: 0.5, ..Sampling::default() }),
             sampled(Sampling { top_k: Some(1), ..Sampling::default() }),
             sampled(Sampling { repetition_penalty: Some(1.5), ..Sampling::default() }),
+            sampled(Sampling { frequency_penalty: Some(1.5), ..Sampling::default() }),
+            sampled(Sampling { presence_penalty: Some(1.5), ..Sampling::default() }),
+            Request { logit_bias: vec![(1, 2.0)], ..base.clone() },
+            Request { logit_bias: vec![(1, -2.0)], ..base.clone() },
+            Request { logit_bias: vec![(1, 2.0), (2, 2.0)], ..base.clone() },
+            Request { min_tokens: 1, ..base.clone() },
         ];
         let digests: HashSet<String> =
             variants.iter().map(|request| digest("weights", request)).collect();

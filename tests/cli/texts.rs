@@ -64,6 +64,17 @@ fn greedy_tokens_are_the_greatest_logits_and_come_out_the_same_twice() {
         let rows = shown["logprobs"].as_array().unwrap();
         assert_eq!(rows.len(), all.len());
         assert_eq!(rows[prompt.len() - 1][0]["token"], tokens[0]);
+        let next = shown["next"].as_array().unwrap();
+        assert_eq!(next.len(), all.len() - 1);
+        for ((row, next), token) in rows.iter().zip(next).zip(&all[1..]) {
+            assert_eq!(next["token"], *token);
+            let place = next["rank"].as_u64().unwrap() as usize - 1;
+            let likely = row.get(place);
+            assert!(likely.is_none_or(|one| one["logprob"] == next["logprob"]), "{next}");
+            assert_eq!(likely.is_some_and(|one| one["token"] == *token), place < 10);
+        }
+        // What was generated greedily was the likeliest each time.
+        assert!(next[prompt.len() - 1..].iter().all(|next| next["rank"] == 1));
         for row in rows {
             let entries = row.as_array().unwrap().iter();
             let row: Vec<f64> = entries.map(|entry| entry["logprob"].as_f64().unwrap()).collect();
@@ -186,5 +197,27 @@ fn tokens_that_do_not_fit_are_refused() {
         given("1,x").refused(2, &["invalid value 'x' for '--tokens"]);
         let counts = "a prompt of 16385 tokens leaves no room in the context of 16384";
         given(&list(&[7; 16_385])).refused(2, &[counts]);
+    }
+}
+
+#[test]
+fn a_form_that_cannot_be_followed_to_its_end_is_said_and_fails() {
+    let scratch = Scratch::new();
+    scratch.model(Family::Qwen3);
+    let properties: serde_json::Map<String, Value> =
+        (0..500).map(|index| (format!("field{index}"), json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    scratch.write("many.json", schema.to_string());
+    let ends = "the text ends before the schema or the regular expression is matched: ";
+    for form in ["--schema many.json", "--regex (a?){300}a{300}"] {
+        for json in ["", "--json"] {
+            let generate = format!("generate --model qwen3 --prompt hello {form} {json}");
+            let outcome = scratch.wardround(generate);
+            outcome.refused(2, &[ends, "hint: simplify it"]);
+            assert_eq!(
+                outcome.stdout.contains(r#""finish_reason":"constraint""#),
+                !json.is_empty()
+            );
+        }
     }
 }

@@ -69,11 +69,24 @@ pub fn synthetic(family: Family) -> PathBuf {
     directory
 }
 
-pub const OPTIONS: EngineOptions =
-    EngineOptions { pages: 512, max_batch: 16, prefill_rows: 256, context: 4096, draft: 0 };
+pub const OPTIONS: EngineOptions = EngineOptions {
+    pages: 512,
+    max_batch: 16,
+    prefill_rows: 256,
+    context: 4096,
+    draft: 0,
+    known_logit_rows: 64,
+};
 
-pub const GREEDY: Sampling =
-    Sampling { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: None };
+pub const GREEDY: Sampling = Sampling {
+    temperature: 0.0,
+    top_k: None,
+    top_p: None,
+    min_p: None,
+    repetition_penalty: None,
+    frequency_penalty: None,
+    presence_penalty: None,
+};
 
 /// An engine around a synthetic checkpoint, or a golden one with `tokenizer`.
 pub fn engine(

@@ -180,7 +180,7 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
     let budget =
         KvBudget { tokens: Some(sequences * positions.next_multiple_of(PAGE)), fraction: None };
     let device = std::slice::from_ref(device);
-    let batch = BatchLimits { sequences, draft: 0 };
+    let batch = BatchLimits { sequences, draft: 0, known_logprobs: false };
     match plan_memory(&[description], device, batch, budget, &BesidePanel::default()) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(

@@ -12,6 +12,7 @@ fn scheduler(pages: usize, max_batch: usize, draft: usize) -> Scheduler {
         max_batch,
         prefill_rows: PREFILL_ROWS,
         context: 4096,
+        known_logit_rows: 8,
         draft,
     })
 }
@@ -26,7 +27,7 @@ fn add(scheduler: &mut Scheduler, age: u64, tokens: Vec<u32>) {
     let (events, handle) = Events::new(Box::new(|_| {}), Default::default());
     // Wanted to the end of the test.
     std::mem::forget(handle);
-    scheduler.add(Sequence::new(age, request, events));
+    scheduler.add(Sequence::new(age, request, None, events));
 }
 
 /// Computes a step; gives its sequences' ages and rows.

@@ -38,7 +38,7 @@ pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
 pub use rotary::Rope;
-pub use sampler::{Sampler, draw_rows};
+pub use sampler::{Sampler, draw_rows, draw_token};
 use team::Team;
 
 use crate::ops::{Precision, Quantisation, StoredType};

@@ -30,6 +30,9 @@ impl Sampler {
                 *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
             }
         }
+        for &(token, amount) in &request.added {
+            logits[token as usize] += amount;
+        }
         let likeliest = argmax(logits)?;
         if sampling.temperature == 0.0 {
             return Some(likeliest);
@@ -97,6 +100,11 @@ pub fn draw_rows(rows: Vec<&mut [f32]>, requests: &[Option<SamplingRequest>]) ->
     drawn.collect()
 }
 
+/// The token of one row that is not changed.
+pub fn draw_token(logits: &[f32], request: &SamplingRequest) -> Option<u32> {
+    Sampler::default().draw(&mut logits.to_vec(), request).token
+}
+
 /// The id of the largest logit, the lowest such id; `None` if all are minus infinity or none is a number.
 fn argmax(logits: &[f32]) -> Option<u32> {
     let mut best = (f32::NEG_INFINITY, None);
@@ -118,6 +126,7 @@ mod tests {
             sampling,
             allowed: vec![u32::MAX; 8192].into(),
             seen: seen.to_vec(),
+            added: Vec::new(),
             random,
             keep_logits: false,
         }
@@ -135,6 +144,22 @@ mod tests {
         let two = Sampling { top_k: Some(2), ..Sampling::default() };
         for position in 0..50 {
             assert!(matches!(draw(&[1.0, 3.0, 3.0, 3.0], two, position), Some(1 | 2)));
+        }
+    }
+
+    #[test]
+    fn what_is_added_counts_in_the_draw_and_allows_nothing_that_is_forbidden() {
+        let greedy = Sampling { temperature: 0.0, ..Sampling::default() };
+        let logits = [1.0, 3.0, 2.0, f32::NEG_INFINITY];
+        for (added, token) in [
+            (vec![(1, -1.5)], 2),
+            (vec![(0, 2.5)], 0),
+            (vec![(1, -1.0)], 1),
+            (vec![(3, 100.0)], 1),
+            (vec![(0, 1.0), (1, -2.0), (2, -1.0)], 0),
+        ] {
+            let order = SamplingRequest { added, ..order(greedy, &[], 0) };
+            assert_eq!(draw_token(&logits, &order), Some(token), "{:?}", order.added);
         }
     }
 
@@ -183,6 +208,7 @@ mod tests {
                 top_p: number("top_p", 1.0),
                 min_p: number("min_p", 0.0),
                 repetition_penalty: number("repetition_penalty", 1.0),
+                ..Sampling::default()
             };
             let floats =
                 |name: &str| -> Vec<f32> { serde_json::from_value(case[name].clone()).unwrap() };

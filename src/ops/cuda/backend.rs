@@ -11,6 +11,7 @@ use super::sampler::Drawer;
 use super::stage::{Stage, Step};
 use super::{Buffer, Cuda, Pages, Rope, Vector};
 use crate::ops::checkpoint::RawTensor;
+use crate::ops::cpu::draw_token;
 use crate::ops::sampling::{Drawn, SamplingRequest};
 use crate::ops::{
     Activation, AttentionShape, Backend, BranchNorms, HeadNorms, LayerPages, Machine, Numbers,
@@ -324,7 +325,7 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         // The draw may change its rows.
-        let keeps = requests.iter().flatten().any(|request| request.keep_logits);
+        let keeps = requests.iter().flatten().any(SamplingRequest::reads_logits);
         let kept = keeps.then(|| self.read(logits, requests.len())).transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
@@ -336,8 +337,13 @@ impl Backend for Cuda {
         let mut drawn = drawer.draw(self, logits, requests)?;
         let rows = kept.iter().flat_map(|kept| kept.chunks_exact(logits.width));
         for ((drawn, request), row) in drawn.iter_mut().zip(requests).zip(rows) {
-            let wanted = request.as_ref().is_some_and(|request| request.keep_logits);
-            drawn.logits = wanted.then(|| row.to_vec());
+            let Some(request) = request else {
+                continue;
+            };
+            if !request.added.is_empty() {
+                drawn.token = draw_token(row, request);
+            }
+            drawn.logits = request.keep_logits.then(|| row.to_vec());
         }
         Ok(drawn)
     }

@@ -24,8 +24,15 @@ use crate::tokenizer::Tokenizer;
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
-const GREEDY: Sampling =
-    Sampling { temperature: 0.0, top_k: None, top_p: None, min_p: None, repetition_penalty: None };
+const GREEDY: Sampling = Sampling {
+    temperature: 0.0,
+    top_k: None,
+    top_p: None,
+    min_p: None,
+    repetition_penalty: None,
+    frequency_penalty: None,
+    presence_penalty: None,
+};
 
 fn limits(rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows: rows, positions }
@@ -148,8 +155,14 @@ fn logits_are_those_of_the_cpu_up_to_rounding() {
 
 #[test]
 fn an_engine_says_what_the_cpus_does() {
-    let options =
-        EngineOptions { pages: 24, max_batch: 4, prefill_rows: 48, context: 256, draft: 2 };
+    let options = EngineOptions {
+        pages: 24,
+        max_batch: 4,
+        prefill_rows: 48,
+        context: 256,
+        draft: 2,
+        known_logit_rows: 8,
+    };
     for family in FAMILIES {
         let model = Model::new(family);
         let path = model.directory.path().join("tokenizer.json");
@@ -201,6 +214,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
         sampling,
         allowed: vec![0x7fff_ff3f; 6].into(),
         seen: vec![3, 70, 71],
+        added: Vec::new(),
         random: philox(seed, 9),
         keep_logits: seed.is_multiple_of(2),
     };
@@ -210,6 +224,7 @@ fn draws_from_the_same_logits_are_the_cpus() {
         top_p: Some(0.9),
         min_p: Some(0.01),
         repetition_penalty: Some(1.3),
+        ..Sampling::default()
     };
     for seed in 0..20 {
         // The last row stays.

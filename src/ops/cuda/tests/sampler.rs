@@ -51,12 +51,14 @@ pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Sam
             top_p: [None, None, Some(0.95), Some(0.5), Some(0.0)][choose(5, 2)],
             min_p: [None, None, Some(0.05), Some(0.6)][choose(4, 3)],
             repetition_penalty: [None, Some(1.0), Some(1.3), Some(0.8)][choose(4, 4)],
+            ..Sampling::default()
         };
         SamplingRequest {
             sampling,
             // Most rows are masked by a grammar or not at all.
             allowed: masks[[0, 0, 0, 1, 1, 1, 2, 3, 4][choose(9, 5)]].clone(),
             seen: seen.collect(),
+            added: Vec::new(),
             random: philox(3, row),
             keep_logits: row % 8 == 0,
         }
