@@ -15,7 +15,7 @@ use super::sequence::Sequence;
 use super::stats::{EngineSnapshot, EngineStats};
 use super::{EngineError, EngineOptions};
 use crate::model::{CostModel, Decoder};
-use crate::ops::sampling::{SamplingRequest, TokenLogprobs, forbid, logprobs};
+use crate::ops::sampling::{Drawn, SamplingRequest, TokenLogprobs, forbid, logprobs};
 use crate::ops::{Backend, OpsError};
 use crate::tokenizer::Tokenizer;
 
@@ -208,12 +208,13 @@ impl<B: Backend> Core<B> {
         }
         let mut drawn = self.runner.draw(&ordered)?;
         let running = &self.scheduler.running;
-        let draws = heads.iter().map(|head| {
+        let counted = heads.iter().map(|head| {
             let count = running[head.sequence].request.logprobs;
-            let drawn = std::mem::take(&mut drawn[head.row]);
-            (*head, Draw::of(drawn, count, present))
+            (*head, std::mem::take(&mut drawn[head.row]), count)
         });
-        Ok(draws.collect())
+        let counted: Vec<(Head, Drawn, Option<usize>)> = counted.collect();
+        let draws = counted.into_par_iter();
+        Ok(draws.map(|(head, drawn, count)| (head, Draw::of(drawn, count, present))).collect())
     }
 
     /// Appends the drawn tokens. Gives the heads of sequences that may go on in this step.

@@ -17,6 +17,7 @@ mod runner;
 mod scheduler;
 mod sequence;
 mod stats;
+mod text;
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};

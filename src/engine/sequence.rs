@@ -7,6 +7,7 @@ use super::constraint::State;
 use super::events::{Event, Events};
 use super::prefix::EntryId;
 use super::request::{Completion, FinishReason, Request, Timings, TokenLogprobs, Usage};
+use super::text::{Part, Text};
 use crate::ops::PAGE;
 use crate::tokenizer::Tokenizer;
 
@@ -42,20 +43,10 @@ pub struct Sequence {
     pub cached_tokens: Option<usize>,
     pub forced_tokens: usize,
     pub preemptions: usize,
-    text: Vec<u8>,
-    /// Of each token of the completion, where its bytes end in `text`.
-    ends: Vec<usize>,
-    given: Given,
+    text: Text,
     logprobs: Vec<Option<TokenLogprobs>>,
     prompt_logprobs: Vec<Option<TokenLogprobs>>,
     events: Events,
-}
-
-/// What was already given as pieces.
-#[derive(Clone, Copy, Debug, Default)]
-struct Given {
-    bytes: usize,
-    tokens: usize,
 }
 
 /// How many tokens a sequence drafted for a step, and how many of them it then got.
@@ -96,9 +87,7 @@ impl Sequence {
             cached_tokens: None,
             forced_tokens: 0,
             preemptions: 0,
-            text: Vec::new(),
-            ends: Vec::new(),
-            given: Given::default(),
+            text: Text::default(),
             logprobs: Vec::new(),
             events,
         }
@@ -236,82 +225,40 @@ impl Sequence {
             }
         }
         let is_end = !forced && self.request.stop.ids.contains(&token);
-        let mut is_stopped = is_end;
-        if !is_end {
-            self.text.extend_from_slice(tokenizer.bytes(token));
-            if let Some(end) = self.find_stop(tokenizer.bytes(token).len()) {
-                self.text.truncate(end);
-                is_stopped = true;
-            }
-        }
-        self.ends.push(self.text.len());
-        if is_stopped {
+        self.text.push(if is_end { &[] } else { tokenizer.bytes(token) });
+        let may_stop = self.completion_tokens() >= self.request.min_tokens;
+        if is_end || may_stop && self.text.cut(&self.request.stop.strings) {
             return Some(FinishReason::Stop);
         }
         (self.completion_tokens() >= self.request.max_tokens).then_some(FinishReason::Length)
     }
 
-    /// Where the first stop string begins that the last `added` bytes completed.
-    fn find_stop(&self, added: usize) -> Option<usize> {
-        if self.completion_tokens() < self.request.min_tokens {
-            return None;
-        }
-        let starts =
-            self.request.stop.strings.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| {
-                let from = self.text.len().saturating_sub(added + stop.len() - 1);
-                let found = self.text[from..]
-                    .windows(stop.len())
-                    .position(|window| window == stop.as_bytes());
-                found.map(|at| from + at)
-            });
-        starts.min()
-    }
-
-    /// Gives the text that can no longer become part of a stop string or of a cut character.
+    /// Gives the text that can no longer become part of a stop string or of a cut character, with its tokens; at the end
+    /// all that is left.
     pub fn give_pieces(&mut self, is_last: bool) {
         if !self.request.pieces {
             return;
         }
-        let end = match is_last {
-            true => self.text.len(),
-            false => self.ready(),
+        let settled = self.settled();
+        let part = match is_last {
+            true => self.text.take_rest(),
+            false => self.text.take(&self.request.stop.strings, settled),
         };
-        let left = &self.ends[self.given.tokens..self.settled().max(self.given.tokens)];
-        let tokens = match is_last {
-            true => self.ends.len(),
-            false => self.given.tokens + left.partition_point(|token_end| *token_end <= end),
-        };
-        let from = std::mem::replace(&mut self.given, Given { bytes: end, tokens });
-        if from.bytes == end && !(is_last && from.tokens < tokens) {
-            self.given = from;
+        let Some(Part { text, tokens }) = part else {
             return;
-        }
-        let said = &self.tokens[self.prompt_tokens..];
-        self.events.send(Event::Piece {
-            text: String::from_utf8_lossy(&self.text[from.bytes..end]).into_owned(),
-            tokens: said[from.tokens..tokens].to_vec(),
-            logprobs: match self.request.logprobs {
-                Some(_) => self.logprobs[from.tokens..tokens].to_vec(),
-                None => Vec::new(),
-            },
-        });
-    }
-
-    /// Where the text that may be given ends: what may still become a stop string, or a character, is held back, and so are
-    /// tokens whose log-probabilities are still to come.
-    fn ready(&self) -> usize {
-        let stops = self.request.stop.strings.iter();
-        let held = stops.map(|stop| stop.len().saturating_sub(1)).max().unwrap_or(0);
-        let settled = self.settled().checked_sub(1).map_or(0, |last| self.ends[last]);
-        let given = self.given.bytes;
-        let end = self.text.len().saturating_sub(held).min(settled).max(given);
-        given + whole_characters(&self.text[given..end])
+        };
+        let logprobs = match self.request.logprobs {
+            Some(_) => self.logprobs[tokens.clone()].to_vec(),
+            None => Vec::new(),
+        };
+        let tokens = self.tokens[self.prompt_tokens..][tokens].to_vec();
+        self.events.send(Event::Piece { text, tokens, logprobs });
     }
 
     /// Tokens of the completion before the first whose log-probabilities are still to come.
     fn settled(&self) -> usize {
         let next = self.wanted.front().map(|row| (row + 1).saturating_sub(self.prompt_tokens));
-        next.unwrap_or(self.ends.len())
+        next.unwrap_or(self.completion_tokens())
     }
 
     /// Ends it with a completion.
@@ -319,7 +266,7 @@ impl Sequence {
         self.give_pieces(true);
         let completion = Completion {
             tokens: self.tokens[self.prompt_tokens..].to_vec(),
-            text: String::from_utf8_lossy(&self.text).into_owned(),
+            text: self.text.whole(),
             finish_reason,
             usage: Usage {
                 prompt_tokens: self.prompt_tokens,
@@ -355,31 +302,5 @@ impl Sequence {
     /// Ends it without a word to whoever asked.
     pub fn silence(&mut self) {
         self.events.silence();
-    }
-}
-
-/// Length of the longest part of `bytes` that does not end inside a character. Bytes that no continuation could
-/// mend are whole as they are.
-fn whole_characters(bytes: &[u8]) -> usize {
-    let tail = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
-    match std::str::from_utf8(tail) {
-        Err(error) if error.error_len().is_none() => bytes.len() - tail.len(),
-        _ => bytes.len(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::whole_characters;
-
-    #[test]
-    fn a_cut_character_waits_for_its_rest() {
-        let text = "aé€😀".as_bytes();
-        assert_eq!(whole_characters(text), text.len());
-        assert_eq!(whole_characters(&text[..text.len() - 1]), 6);
-        assert_eq!(whole_characters(&text[..2]), 1);
-        assert_eq!(whole_characters(b"a\xff"), 2);
-        // A broken byte before it does not let a cut character through.
-        assert_eq!(whole_characters(b"\xffa\xe2\x82"), 2);
     }
 }
