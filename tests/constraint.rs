@@ -266,6 +266,109 @@ fn dictated_text_that_is_cut_was_not_completed() {
 #[test]
 fn a_grammar_beyond_its_limits_is_not_taken_for_complete() {
     let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
-    let completion = ask(&engine, Grammar::Regex("a{300000}".to_owned()), 10).unwrap();
-    assert_eq!(completion.finish_reason, FinishReason::Constraint);
+    for (grammar, why) in [
+        (Grammar::Regex("a{300000}".to_owned()), "initial lexer"),
+        (Grammar::Regex("(a?){300}a{300}".to_owned()), "lexer"),
+        (json_schema(&optional_properties(500)), "lexer"),
+    ] {
+        let completion = ask(&engine, grammar, 10).unwrap();
+        assert_eq!(completion.finish_reason, FinishReason::Constraint);
+        let problem = completion.problem.unwrap();
+        assert!(problem.contains(why) && problem.len() < 300, "{problem}");
+    }
+    let whole = ask(&engine, Grammar::Regex("yes".to_owned()), 10).unwrap();
+    assert_eq!((whole.finish_reason, whole.problem), (FinishReason::Stop, None));
+}
+
+fn optional_properties(count: usize) -> Value {
+    let properties: serde_json::Map<String, Value> =
+        (0..count).map(|index| (format!("field{index}"), json!({"type": "string"}))).collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// Grammars that a stranger may send to keep a compiler busy, none of more than 64 KiB.
+fn hostile() -> Vec<(&'static str, Grammar)> {
+    let object = |index: usize| {
+        json!({"type": "object", "required": [format!("a{index}")], "additionalProperties": false,
+            "properties": {format!("a{index}"): {"type": "string", "maxLength": 20}, "b": {"enum": ["x", "y"]}}})
+    };
+    let objects = |count: usize| (0..count).map(object).collect::<Vec<Value>>();
+    let pairs: Vec<Value> = (0..24)
+        .map(|index| {
+            let of = |kind: &str| json!({"type": "object", "properties": {format!("p{index}"): {"type": kind}}});
+            json!({"anyOf": [of("string"), of("integer")]})
+        })
+        .collect();
+    let words: Vec<String> = (0..5000).map(|index| format!("word {index}")).collect();
+    let patterns = |count: usize| {
+        let each = (0..count).map(|index| (format!("^a{index}x+$"), json!({"type": "string"})));
+        json!({"type": "object", "patternProperties": serde_json::Map::from_iter(each)})
+    };
+    let regex = |text: &str| Grammar::Regex(text.to_owned());
+    vec![
+        ("one of 300 objects", json_schema(&json!({"oneOf": objects(300)}))),
+        ("any of 300 objects", json_schema(&json!({"anyOf": objects(300)}))),
+        ("2^24 combinations", json_schema(&json!({"allOf": pairs}))),
+        ("500 optional properties", json_schema(&optional_properties(500))),
+        ("a choice of 5000", json_schema(&json!({"enum": words}))),
+        ("200 patterns of properties", json_schema(&patterns(200))),
+        ("1500 patterns of properties", json_schema(&patterns(1500))),
+        (
+            "a long list",
+            json_schema(
+                &json!({"type": "array", "items": {"type": "string"}, "minItems": 100_000}),
+            ),
+        ),
+        (
+            "a long text",
+            json_schema(&json!({"type": "string", "minLength": 50_000, "maxLength": 100_000})),
+        ),
+        ("a regex of regexes", regex("(([a-z]{1,50}){1,50}[0-9]{1,50}){1,50}")),
+        ("many optional letters", regex("(a?){300}a{300}")),
+        ("a long repetition", regex("a{300000}")),
+        ("nested repetitions", regex("((((a{1,20}){1,20}){1,20}){1,20}){1,20}")),
+        ("anything and a letter", regex("(.*a){100}")),
+        ("letters in two ways", regex("(a|b|ab){1,500}c")),
+        ("a letter before", regex("[ab]*a[ab]{30}")),
+        ("words of letters", regex(r"(\w{1,200} ){1,200}")),
+        (
+            "a rule repeated",
+            Grammar::Lark("start: word{1,100000}\nword: \"a\" | \"b\" word".to_owned()),
+        ),
+        (
+            "ambiguous rules",
+            Grammar::Lark("start: start start | \"a\" | start start start".to_owned()),
+        ),
+    ]
+}
+
+#[test]
+#[ignore = "needs WARDROUND_DATA"]
+fn with_data_no_grammar_keeps_a_compiler_busy() {
+    let path = common::data().join("tokenizers/gemma3/tokenizer.json");
+    let tokenizer = Arc::new(Tokenizer::load(&path).unwrap());
+    let rows = tokenizer.pieces().len();
+    let compiler = Compiler::new(tokenizer, rows, &[1, 106]);
+    compiler.compile(&Grammar::Regex("yes|no".to_owned())).unwrap();
+    let mut slow = Vec::new();
+    for (name, grammar) in hostile() {
+        let start = Instant::now();
+        let compiled = compiler.compile(&grammar);
+        let took = start.elapsed();
+        let first = Instant::now();
+        let verdict = match compiled {
+            Err(error) => error.to_string().chars().take(80).collect(),
+            Ok(compiled) => {
+                let mut state = compiled.start();
+                state.force();
+                let allowed = state.allowed(&vec![u32::MAX; rows.div_ceil(32)]).is_some();
+                format!("a mask in {:?}: {allowed}", first.elapsed())
+            }
+        };
+        println!("{name}: {took:?}, {verdict}");
+        if took > Duration::from_secs(1) || first.elapsed() > Duration::from_secs(1) {
+            slow.push(name);
+        }
+    }
+    assert!(slow.is_empty(), "{slow:?}");
 }

@@ -114,6 +114,8 @@ fn completions_do_not_depend_on_their_neighbours() {
             seed: index,
             max_tokens: 12,
             logprobs: (index == 4).then_some(3),
+            prompt_logprobs: (index == 5).then_some(2),
+            logit_bias: if index == 6 { vec![(301, 2.0), (302, -1.5)] } else { Vec::new() },
             ..Request::default()
         })
         .collect();
@@ -122,15 +124,24 @@ fn completions_do_not_depend_on_their_neighbours() {
         let decoder = load_on(&gpu, &directory, WantedPrecision::default());
         common::start(decoder, common::tokenizer(&directory), options, &gpu)
     };
-    let strip = |completion: Completion| (completion.tokens, completion.text, completion.logprobs);
+    let strip = |completion: Completion| {
+        let Completion { tokens, text, logprobs, prompt_logprobs, .. } = completion;
+        (tokens, text, logprobs, prompt_logprobs)
+    };
     let alone: Vec<_> = requests
         .iter()
         .map(|request| strip(common::complete(&engine(OPTIONS), request.clone())))
         .collect();
     // The second has pages for two or three at once.
     for (pages, max_batch, prefill_rows) in [(512, 9, 256), (16, 5, 40)] {
-        let together =
-            engine(EngineOptions { pages, max_batch, prefill_rows, context: 400, draft: 3 });
+        let together = engine(EngineOptions {
+            pages,
+            max_batch,
+            prefill_rows,
+            context: 400,
+            draft: 3,
+            ..OPTIONS
+        });
         let tickets: Vec<Ticket> =
             requests.iter().map(|request| together.submit(request.clone()).unwrap()).collect();
         for (ticket, alone) in tickets.into_iter().zip(&alone) {

@@ -49,7 +49,7 @@ impl Case {
         qkv: &[f32],
         steps: &[usize],
     ) -> Vec<f32> {
-        let mut pages = ops.pages(self.page_shape(), sequences.pages()).unwrap();
+        let mut pages = ops.pages(self.page_shape(), kept::<B>(), sequences.pages()).unwrap();
         self.run_on(ops, &mut pages, sequences, (qkv, steps))
     }
 
@@ -165,7 +165,7 @@ fn what_is_no_number_stays_with_its_sequence() {
         let alone = case.run(&gpu, &sequences, &qkv, &steps);
         for left in [f32::NAN, f32::INFINITY, 3.4e38] {
             let overflown = vec![left; owners.rows() * case.width()];
-            let mut pages = gpu.pages(case.page_shape(), owners.pages()).unwrap();
+            let mut pages = gpu.pages(case.page_shape(), StoredType::Bf16, owners.pages()).unwrap();
             case.run_on(&gpu, &mut pages, &owners, (&overflown, &[owners.rows()]));
             let after = case.run_on(&gpu, &mut pages, &sequences, (&qkv, &steps));
             assert!(bits(&after) == bits(&alone), "{case:?}, after {left}");

@@ -33,6 +33,14 @@ const HALF_STEP: f32 = 1.0 / 256.0;
 /// Of stages whose steps attend to nothing.
 const SMALL_PAGES: PageShape = PageShape { layers: 1, kv_heads: 1, head_dim: 32 };
 
+/// How keys and values are kept here: on the CPU as they are.
+fn kept<B: Backend>() -> StoredType {
+    match B::MACHINE {
+        Machine::Cpu => StoredType::F32,
+        Machine::Cuda | Machine::Metal => StoredType::Bf16,
+    }
+}
+
 fn limits(rows: usize, logit_rows: usize, positions: usize) -> StepLimits {
     StepLimits { rows, logit_rows, positions }
 }

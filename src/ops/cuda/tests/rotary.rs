@@ -30,7 +30,7 @@ impl Case {
         let frequencies = (0..self.head_dim / 2).map(|pair| 0.8f32.powi(pair as i32));
         let positions = sequences.limits().positions;
         let rope = ops.rope(&frequencies.collect::<Vec<_>>(), positions).unwrap();
-        let mut pages = ops.pages(self.page_shape(), sequences.pages()).unwrap();
+        let mut pages = ops.pages(self.page_shape(), kept::<B>(), sequences.pages()).unwrap();
         let tables = sequences.tables();
         let mut all = Vec::new();
         for rows in [0..sequences.rows() - 9, sequences.rows() - 9..sequences.rows()] {
