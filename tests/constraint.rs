@@ -267,14 +267,14 @@ fn dictated_text_that_is_cut_was_not_completed() {
 fn a_grammar_beyond_its_limits_is_not_taken_for_complete() {
     let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
     for (grammar, why) in [
-        (Grammar::Regex("a{300000}".to_owned()), "initial lexer"),
-        (Grammar::Regex("(a?){300}a{300}".to_owned()), "lexer"),
-        (json_schema(&optional_properties(500)), "lexer"),
+        (Grammar::Regex("a{300000}".to_owned()), "too many expressions constructed"),
+        (Grammar::Regex("(a?){300}a{300}".to_owned()), "too many"),
+        (json_schema(&optional_properties(500)), "Current row has"),
     ] {
         let completion = ask(&engine, grammar, 10).unwrap();
         assert_eq!(completion.finish_reason, FinishReason::Constraint);
         let problem = completion.problem.unwrap();
-        assert!(problem.contains(why) && problem.len() < 300, "{problem}");
+        assert!(problem.contains(why) && !problem.contains('\n'), "{problem:?}");
     }
     let whole = ask(&engine, Grammar::Regex("yes".to_owned()), 10).unwrap();
     assert_eq!((whole.finish_reason, whole.problem), (FinishReason::Stop, None));
@@ -283,7 +283,7 @@ fn a_grammar_beyond_its_limits_is_not_taken_for_complete() {
 fn optional_properties(count: usize) -> Value {
     let properties: serde_json::Map<String, Value> =
         (0..count).map(|index| (format!("field{index}"), json!({"type": "string"}))).collect();
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+    json!({"type": "object", "properties": properties})
 }
 
 /// Grammars that a stranger may send to keep a compiler busy, none of more than 64 KiB.
@@ -311,7 +311,7 @@ fn hostile() -> Vec<(&'static str, Grammar)> {
         ("2^24 combinations", json_schema(&json!({"allOf": pairs}))),
         ("500 optional properties", json_schema(&optional_properties(500))),
         ("a choice of 5000", json_schema(&json!({"enum": words}))),
-        ("200 patterns of properties", json_schema(&patterns(200))),
+        ("60 patterns of properties", json_schema(&patterns(60))),
         ("1500 patterns of properties", json_schema(&patterns(1500))),
         (
             "a long list",

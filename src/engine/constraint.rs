@@ -11,6 +11,7 @@ use llguidance::{Matcher, ParserFactory};
 use serde_json::json;
 
 use super::EngineError;
+use super::schema::refuse_costly;
 use crate::record::Grammar;
 use crate::tokenizer::{Piece, Tokenizer};
 
@@ -58,14 +59,17 @@ type Slot = OnceLock<Result<CompiledGrammar, EngineError>>;
 /// A grammar compiled for one model.
 #[derive(Clone)]
 pub struct CompiledGrammar {
+    /// Behind `dictated`.
     matcher: Arc<Mutex<Matcher>>,
+    /// The tokens that every text of the grammar begins with.
+    dictated: Arc<[u32]>,
 }
 
 impl CompiledGrammar {
     /// A fresh state at the grammar's start. Nothing in it is shared: no other sequence's cache decides here.
     pub fn start(&self) -> State {
         let matcher = self.matcher.lock().unwrap_or_else(PoisonError::into_inner);
-        State { matcher: matcher.deep_clone() }
+        State { matcher: matcher.deep_clone(), dictated: self.dictated.to_vec() }
     }
 }
 
@@ -150,6 +154,7 @@ impl Compiler {
             Grammar::JsonObject => TopLevelGrammar::from_json_schema(json!({"type": "object"})),
             Grammar::JsonSchema(text) => {
                 let schema = serde_json::from_str::<serde_json::Value>(text).map_err(refuse)?;
+                refuse_costly(&schema)?;
                 TopLevelGrammar::from_json_schema(schema)
             }
             Grammar::Regex(text) => TopLevelGrammar::from_regex(text),
@@ -157,16 +162,24 @@ impl Compiler {
         };
         let factory = self.factory.get_or_init(|| self.build_factory());
         let factory = factory.as_ref().map_err(Clone::clone)?;
-        let matcher = Matcher::new(factory.create_parser(top));
+        let mut matcher = Matcher::new(factory.create_parser(top));
         match matcher.get_error() {
-            Some(problem) => Err(EngineError::Grammar(problem)),
-            None => Ok(CompiledGrammar { matcher: Arc::new(Mutex::new(matcher)) }),
+            Some(problem) => Err(EngineError::Grammar(in_short(&problem))),
+            None => Ok(CompiledGrammar {
+                dictated: matcher.consume_ff_tokens().into(),
+                matcher: Arc::new(Mutex::new(matcher)),
+            }),
         }
     }
 }
 
 fn refuse(error: impl ToString) -> EngineError {
     EngineError::Grammar(error.to_string())
+}
+
+/// A problem without the mark of what `verbose_errors` would add.
+fn in_short(problem: &str) -> String {
+    problem.trim_end().trim_end_matches("<non-verbose/>").trim_end().to_owned()
 }
 
 /// A token's bytes in the trie; a control token is its name behind a byte that occurs in no text.
@@ -181,12 +194,16 @@ fn word(piece: &Piece) -> Vec<u8> {
 /// The parser state of one sequence.
 pub struct State {
     matcher: Matcher,
+    /// What the matcher has taken already, and the sequence has not got yet.
+    dictated: Vec<u32>,
 }
 
 impl State {
     /// The tokens that the grammar dictates from here, taken.
     pub fn force(&mut self) -> Vec<u32> {
-        self.matcher.consume_ff_tokens()
+        let mut dictated = std::mem::take(&mut self.dictated);
+        dictated.extend(self.matcher.consume_ff_tokens());
+        dictated
     }
 
     /// Takes a sampled token; `false` when the grammar cannot (it is dead, or a limit was exceeded).
@@ -208,7 +225,7 @@ impl State {
 
     /// Why the grammar failed, if it did.
     pub fn problem(&self) -> Option<String> {
-        self.matcher.get_error()
+        self.matcher.get_error().map(|problem| in_short(&problem))
     }
 }
 

@@ -15,6 +15,7 @@ mod prefix;
 mod request;
 mod runner;
 mod scheduler;
+mod schema;
 mod sequence;
 mod stats;
 mod text;

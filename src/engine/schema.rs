@@ -1,0 +1,89 @@
+//! Schemas that would keep a compiler busy beyond what its fuel bounds.
+
+use serde_json::Value;
+
+use super::EngineError;
+
+/// Comparisons of two patterns that a compile may take: some 0.1 to 0.4 ms each.
+const MOST_COMPARISONS: u64 = 2000;
+
+/// What of a schema multiplies the comparisons of its `patternProperties`: every two patterns of an object are compared, in
+/// every combination of alternatives that the object is a part of.
+#[derive(Debug)]
+struct Extent {
+    patterns: u64,
+    /// The product of the sizes of all `anyOf` and `oneOf`.
+    alternatives: u64,
+    references: u64,
+}
+
+/// # Errors
+/// A schema whose patterns of properties may take longer than a second to compare.
+pub fn refuse_costly(schema: &Value) -> Result<(), EngineError> {
+    let mut extent = Extent { patterns: 0, alternatives: 1, references: 0 };
+    extent.add(schema);
+    let pairs = extent.patterns.saturating_mul(extent.patterns.saturating_sub(1)) / 2;
+    let comparisons =
+        pairs.saturating_mul(extent.alternatives).saturating_mul(1 + extent.references);
+    match comparisons > MOST_COMPARISONS {
+        true => Err(EngineError::Grammar(
+            "too many patternProperties for its alternatives and references".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
+impl Extent {
+    fn add(&mut self, schema: &Value) {
+        match schema {
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
+                match (name.as_str(), field) {
+                    ("patternProperties", Value::Object(patterns)) => {
+                        self.patterns += patterns.len() as u64;
+                    }
+                    ("anyOf" | "oneOf", Value::Array(items)) => {
+                        let items = items.len().max(1) as u64;
+                        self.alternatives = self.alternatives.saturating_mul(items);
+                    }
+                    ("$ref", _) => self.references += 1,
+                    _ => {}
+                }
+                self.add(field);
+            }),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patterns(count: usize) -> Value {
+        let each = (0..count).map(|index| (format!("^a{index}$"), json!({})));
+        json!({"patternProperties": serde_json::Map::from_iter(each)})
+    }
+
+    #[test]
+    fn comparisons_grow_with_pairs_alternatives_and_references() {
+        let two = |schema: Value| json!({"anyOf": [schema, {}]});
+        let with_reference = json!({"properties": {"a": patterns(60), "b": {"$ref": "#"}}});
+        for (schema, is_cheap) in [
+            (json!({"type": "object"}), true),
+            (patterns(60), true),
+            (patterns(70), false),
+            (two(patterns(40)), true),
+            (two(patterns(60)), false),
+            (two(two(two(two(patterns(12))))), true),
+            (with_reference, false),
+            (json!({"allOf": [patterns(40), patterns(40)]}), false),
+            // Alternatives alone are bounded by the compiler.
+            (json!({"allOf": vec![two(json!({})); 80]}), true),
+        ] {
+            assert_eq!(refuse_costly(&schema).is_ok(), is_cheap, "{schema}");
+        }
+    }
+}
