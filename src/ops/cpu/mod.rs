@@ -7,6 +7,7 @@ mod attention;
 mod backend;
 #[cfg(target_arch = "x86_64")]
 mod bf16;
+mod blocks;
 mod dots;
 mod floats;
 #[cfg(any(feature = "cuda", feature = "cuda-emulated"))]

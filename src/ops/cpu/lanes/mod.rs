@@ -147,6 +147,10 @@ pub trait Stored: Copy + Sync {
     /// # Safety
     /// `from` must be readable for a whole multiple of inputs.
     unsafe fn load_last<L: Lanes>(from: *const Self) -> L;
+    /// The values that [`Stored::widen`] needs room for, of `values`.
+    fn widened_values(values: usize) -> usize;
+    /// Where the first `inputs` inputs of a tile lie as f32, sixteen columns an input: where they are, or in `room`.
+    fn widen<L: Lanes>(tile: &[Self], inputs: usize, room: &mut [f32]) -> *const f32;
 }
 
 impl Stored for f32 {
@@ -161,6 +165,13 @@ impl Stored for f32 {
     unsafe fn load_last<L: Lanes>(from: *const f32) -> L {
         // SAFETY: the caller vouches for sixteen readable values.
         unsafe { L::load(from) }
+    }
+    fn widened_values(_values: usize) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn widen<L: Lanes>(tile: &[f32], inputs: usize, _room: &mut [f32]) -> *const f32 {
+        tile[..inputs * LANES].as_ptr()
     }
 }
 
@@ -178,6 +189,24 @@ impl Stored for u16 {
         // SAFETY: the caller vouches for 32 readable values.
         let [first, _] = unsafe { L::load_bf16(from) };
         first
+    }
+    fn widened_values(values: usize) -> usize {
+        values
+    }
+    #[inline(always)]
+    fn widen<L: Lanes>(tile: &[u16], inputs: usize, room: &mut [f32]) -> *const f32 {
+        // A tile holds whole pairs.
+        let inputs = inputs.next_multiple_of(2);
+        let (tile, room) = (&tile[..inputs * LANES], &mut room[..inputs * LANES]);
+        for at in (0..inputs * LANES).step_by(2 * LANES) {
+            // SAFETY: both hold the pair that begins here, as sliced above.
+            unsafe {
+                let [first, second] = L::load_bf16(tile.as_ptr().add(at));
+                first.store(room.as_mut_ptr().add(at));
+                second.store(room.as_mut_ptr().add(at + LANES));
+            }
+        }
+        room.as_ptr()
     }
 }
 

@@ -1,0 +1,116 @@
+//! `y = x · Wᵀ` with plain weights and many rows, in blocks that stay in the caches: bit for bit what row by row gives.
+
+use std::ops::Range;
+
+use super::floats::Product;
+use super::lanes::{LANES, Lanes, Stored};
+
+/// Rows and inputs of a block: 204 KiB of activations for the second-level cache, 16 KiB of a tile for the first.
+const ROWS: usize = 192;
+const INPUTS: usize = 256;
+/// What lies between two rows of a block: rows a power of two apart would push each other out of the first-level cache.
+const STRIDE: usize = INPUTS + 16;
+
+/// What the tiles of a block are multiplied with.
+struct Block<'a> {
+    /// `[rows][STRIDE]`
+    x: &'a [f32],
+    rows: Range<usize>,
+    inputs: Range<usize>,
+}
+
+/// The columns of `tiles`, for all rows. Sums wait in the output between two blocks of inputs.
+#[inline(always)]
+pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) {
+    let most = ROWS.min(product.rows);
+    let mut x = vec![0.0; most * STRIDE];
+    let mut widened = vec![0.0; W::widened_values(L::TILES * INPUTS * LANES)];
+    for first in (0..product.rows).step_by(ROWS) {
+        let rows = first..product.rows.min(first + ROWS);
+        for start in (0..product.inputs).step_by(INPUTS) {
+            let inputs = start..product.inputs.min(start + INPUTS);
+            for (row, to) in rows.clone().zip(x.chunks_mut(STRIDE)) {
+                to[..inputs.len()].copy_from_slice(&product.row(row)[inputs.clone()]);
+            }
+            let block = Block { x: &x, rows: rows.clone(), inputs };
+            let mut tile = tiles.start;
+            while tile < tiles.end {
+                if L::TILES == 2 && tiles.end - tile >= 2 {
+                    multiply_tiles::<L, W, 2, 12>(product, &block, tile, &mut widened);
+                    tile += 2;
+                } else if L::TILES == 2 {
+                    multiply_tiles::<L, W, 1, 12>(product, &block, tile, &mut widened);
+                    tile += 1;
+                } else {
+                    // Where sixteen lanes are two registers, six rows fill them.
+                    multiply_tiles::<L, W, 1, 6>(product, &block, tile, &mut widened);
+                    tile += 1;
+                }
+            }
+        }
+    }
+}
+
+/// `TILES` tiles for every row of a block, `MOST` rows at a time.
+#[inline(always)]
+fn multiply_tiles<L: Lanes, W: Stored, const TILES: usize, const MOST: usize>(
+    product: &Product<'_, W>,
+    block: &Block<'_>,
+    tile: usize,
+    widened: &mut [f32],
+) {
+    let Range { start, end } = block.inputs;
+    let mut weights = [std::ptr::null(); TILES];
+    let parts = widened.len() / TILES;
+    for (n, from) in weights.iter_mut().enumerate() {
+        let part = &mut widened[n * parts..(n + 1) * parts];
+        *from = W::widen::<L>(&product.tile(tile + n)[start * LANES..], end - start, part);
+    }
+    let place = |row| Place { weights, row, tile };
+    let mut row = block.rows.start;
+    while row + MOST <= block.rows.end {
+        multiply_rows::<L, W, TILES, MOST>(product, block, place(row));
+        row += MOST;
+    }
+    while row < block.rows.end {
+        multiply_rows::<L, W, TILES, 1>(product, block, place(row));
+        row += 1;
+    }
+}
+
+/// The first row, the first tile, and where the weights of each tile's inputs lie, sixteen columns an input.
+struct Place<const TILES: usize> {
+    weights: [*const f32; TILES],
+    row: usize,
+    tile: usize,
+}
+
+/// `ROWS` rows times `TILES` tiles.
+#[inline(always)]
+fn multiply_rows<L: Lanes, W: Stored, const TILES: usize, const COUNT: usize>(
+    product: &Product<'_, W>,
+    block: &Block<'_>,
+    place: Place<TILES>,
+) {
+    let Place { weights, row, tile } = place;
+    let x = &block.x[(row - block.rows.start) * STRIDE..][..COUNT * STRIDE];
+    let mut sums = [[L::splat(0.0); TILES]; COUNT];
+    if block.inputs.start > 0 {
+        product.load(row, tile, &mut sums);
+    }
+    for k in 0..block.inputs.len() {
+        let mut inputs = [L::splat(0.0); TILES];
+        for (weights, from) in inputs.iter_mut().zip(weights) {
+            // SAFETY: a tile's part holds sixteen weights of every input of the block.
+            *weights = unsafe { L::load(from.add(k * LANES)) };
+        }
+        for (m, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: the block holds `COUNT` rows, and `k` is below their stride.
+            let value = L::splat(unsafe { *x.get_unchecked(m * STRIDE + k) });
+            for (sum, weights) in sums.iter_mut().zip(inputs) {
+                *sum = value.fma(weights, *sum);
+            }
+        }
+    }
+    product.store(row, tile, &sums);
+}
