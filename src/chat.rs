@@ -20,10 +20,11 @@ use crate::tokenizer::{Mask, Tokenizer, TokenizerError};
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
-    bos_token: Option<String>,
-    eos_token: Option<String>,
+    pub bos_token: Option<String>,
+    pub eos_token: Option<String>,
     path: PathBuf,
-    source: String,
+    /// As it was read.
+    pub source: String,
     /// Over the template's text.
     pub sha256: String,
 }
@@ -33,6 +34,23 @@ pub struct ChatTemplate {
 pub struct Prompt {
     pub text: String,
     pub tokens: Vec<u32>,
+}
+
+/// How the model's turn begins.
+#[derive(Clone, Copy, Debug)]
+pub struct TurnOptions {
+    /// What templates know as `enable_thinking`.
+    pub thinking: bool,
+    /// Whether the template opens the turn, as it does unless the caller says otherwise.
+    pub opens_turn: bool,
+    /// Whether the text ends with the last message, so that the model goes on in it.
+    pub continues_last: bool,
+}
+
+impl Default for TurnOptions {
+    fn default() -> TurnOptions {
+        TurnOptions { thinking: false, opens_turn: true, continues_last: false }
+    }
 }
 
 /// The tags of a thinking section.
@@ -145,6 +163,20 @@ impl ChatTemplate {
         messages: &[Message],
         thinking: bool,
     ) -> Result<Prompt, ChatError> {
+        let turn = TurnOptions { thinking, ..TurnOptions::default() };
+        self.prompt_with(tokenizer, messages, turn)
+    }
+
+    /// As [`ChatTemplate::prompt`], and the model's turn begins as `turn` says.
+    ///
+    /// # Errors
+    /// See [`ChatTemplate::prompt`]; a last message to go on in that is empty, or that the template does not show.
+    pub fn prompt_with(
+        &self,
+        tokenizer: &Tokenizer,
+        messages: &[Message],
+        turn: TurnOptions,
+    ) -> Result<Prompt, ChatError> {
         let texts = messages.iter().flat_map(|message| [&message.role, &message.content]);
         let texts = texts.chain([&self.source]).map(String::as_str);
         let mask = Mask::new(tokenizer.control_edges(), texts).ok_or_else(|| {
@@ -152,20 +184,35 @@ impl ChatTemplate {
             ChatError::Render { path: self.path.clone(), problem }
         })?;
         let covered: Vec<Message> = messages.iter().map(|message| cover(message, &mask)).collect();
-        let text = self.render(&covered, thinking)?;
+        let mut text = self.render_with(&covered, turn)?;
+        if turn.continues_last {
+            let last = covered.last().map_or("", |message| message.content.trim());
+            let end = text.rfind(last).filter(|_| !last.is_empty()).map(|at| at + last.len());
+            let end = end.ok_or_else(|| ChatError::Render {
+                path: self.path.clone(),
+                problem:
+                    "the last message cannot be gone on in: it is empty, or not shown as it is"
+                        .to_owned(),
+            })?;
+            text.truncate(end);
+        }
         let tokens = tokenizer.encode_covered(&text, &mask)?;
         Ok(Prompt { text: mask.uncover(&text), tokens })
     }
 
     /// The text of `messages`, ready for the model's turn. `thinking` is what templates know as `enable_thinking`.
     pub fn render(&self, messages: &[Message], thinking: bool) -> Result<String, ChatError> {
+        self.render_with(messages, TurnOptions { thinking, ..TurnOptions::default() })
+    }
+
+    fn render_with(&self, messages: &[Message], turn: TurnOptions) -> Result<String, ChatError> {
         let refuse =
             |error: Error| ChatError::Render { path: self.path.clone(), problem: describe(&error) };
         let template = self.environment.get_template("chat").map_err(refuse)?;
         let context = context! {
             messages => Value::from(Serde(messages)),
-            add_generation_prompt => true,
-            enable_thinking => thinking,
+            add_generation_prompt => turn.opens_turn,
+            enable_thinking => turn.thinking,
             bos_token => self.bos_token.as_deref().unwrap_or_default(),
             eos_token => self.eos_token.as_deref().unwrap_or_default(),
         };

@@ -52,6 +52,8 @@ pub mod record;
 pub mod report;
 pub mod retrieval;
 pub mod scorers;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod synth;
 pub mod systems;
 pub mod text;

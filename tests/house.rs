@@ -13,8 +13,12 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "bench report analysis experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
+        "serve bench report analysis experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
+    ),
+    (
+        "serve",
+        "report analysis experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
     ),
     (
         "report",

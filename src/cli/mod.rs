@@ -14,6 +14,8 @@ mod flags;
 mod generate;
 mod inspect;
 mod interrupt;
+#[cfg(feature = "serve")]
+mod keys;
 mod keywords;
 mod logprobs;
 mod merge;
@@ -28,6 +30,8 @@ mod report;
 mod resume;
 mod run;
 mod score;
+#[cfg(feature = "serve")]
+mod serve;
 mod summary;
 mod synthetic;
 #[cfg(test)]
@@ -83,6 +87,12 @@ enum Verb {
     Corpus(Box<corpus::CorpusVerb>),
     /// List, download, verify or synthesise models
     Models(models::Models),
+    /// Serve models over HTTP, as OpenAI's interface
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Serve>),
+    /// Make, list or revoke the API keys of a server
+    #[cfg(feature = "serve")]
+    Keys(keys::KeysVerb),
     /// Generate one completion
     Generate(generate::Generate),
     /// Print next-token log-probabilities for a token sequence
@@ -110,6 +120,7 @@ Environment variables:
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
+  WARDROUND_<FLAG>              a flag of `serve`, such as WARDROUND_PORT (--port)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com
   HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub
@@ -146,6 +157,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Data(data) => data.run(),
         Verb::Corpus(corpus) => corpus.run(),
         Verb::Models(models) => models.run(),
+        #[cfg(feature = "serve")]
+        Verb::Serve(serve) => serve.run(),
+        #[cfg(feature = "serve")]
+        Verb::Keys(keys) => keys.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),
         Verb::Tokenize(tokenize) => tokenize.run(),

@@ -28,6 +28,8 @@ pub struct Hardware {
     pub draft: Option<usize>,
     pub context: Option<usize>,
     pub kv: KvBudget,
+    /// Whether engines have room for log-probabilities of prompts and of dictated tokens.
+    pub known_logprobs: bool,
     /// How members behind an endpoint are asked.
     pub remote: RemoteOptions,
 }
@@ -45,6 +47,7 @@ impl Default for Hardware {
             draft: None,
             context: None,
             kv: KvBudget::default(),
+            known_logprobs: false,
             remote: RemoteOptions::default(),
         }
     }

@@ -82,7 +82,7 @@ impl Models {
         let batch = BatchLimits {
             sequences: hardware.max_batch(),
             draft: hardware.draft(),
-            known_logprobs: false,
+            known_logprobs: hardware.known_logprobs,
         };
         let beside = beside(&devices)?;
         Ok(Models {
@@ -132,15 +132,22 @@ impl Models {
                 console::note(format!("note: {address} does not list the model"));
             }
         }
-        let local =
-            self.descriptions.into_iter().zip(self.memory).zip(self.devices.iter().cycle()).map(
-                |((description, memory), device)| {
-                    let backbone = Backbone::start(description, device, memory.options)?;
-                    Ok(Arc::new(backbone) as Source)
-                },
-            );
-        let remote = self.endpoints.into_iter().map(|endpoint| Ok(endpoint as Source));
-        local.chain(remote).collect()
+        let endpoints = self.endpoints.clone();
+        let local = self.start_backbones()?.into_iter().map(|backbone| backbone as Source);
+        Ok(local.chain(endpoints.into_iter().map(|endpoint| endpoint as Source)).collect())
+    }
+
+    /// Loads the weights and starts the engines, one a description; endpoints are left out.
+    ///
+    /// # Errors
+    /// A tensor that is missing or of another shape; an engine that cannot start.
+    pub fn start_backbones(self) -> Result<Vec<Arc<Backbone>>, Failure> {
+        let described = self.descriptions.into_iter().zip(self.memory);
+        let started =
+            described.zip(self.devices.iter().cycle()).map(|((description, memory), device)| {
+                Ok(Arc::new(Backbone::start(description, device, memory.options)?))
+            });
+        started.collect()
     }
 }
 

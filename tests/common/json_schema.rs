@@ -12,7 +12,8 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
         let at_least = |found: usize| found >= wanted.as_u64().unwrap() as usize;
         let at_most = |found: usize| found <= wanted.as_u64().unwrap() as usize;
         match keyword.as_str() {
-            "type" => wanted == type_of(value),
+            "type" => is_of_type(wanted.as_str().unwrap(), value),
+            "anyOf" => wanted.as_array().unwrap().iter().any(|schema| is_valid(schema, value)),
             "const" => wanted == value,
             "enum" => wanted.as_array().unwrap().contains(value),
             "minLength" => value.as_str().is_none_or(|text| at_least(text.chars().count())),
@@ -48,6 +49,11 @@ pub fn is_valid(schema: &Value, value: &Value) -> bool {
             other => panic!("keyword {other} is not known here"),
         }
     })
+}
+
+fn is_of_type(wanted: &str, value: &Value) -> bool {
+    let is_whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
+    wanted == type_of(value) || (wanted == "integer" && is_whole)
 }
 
 fn type_of(value: &Value) -> &'static str {

@@ -1,0 +1,56 @@
+//! `keys`: who may ask a server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::serve::keys::{Keys, Role};
+
+#[derive(Debug, Args)]
+pub struct KeysVerb {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a key, print it once, and add its sum to the file
+    Add {
+        /// The file of keys; made where there is none
+        file: PathBuf,
+        /// Whose key it is
+        name: String,
+        /// What it allows
+        #[arg(long, value_enum, default_value = "api")]
+        role: Role,
+    },
+    /// List names and roles
+    Ls {
+        /// The file of keys
+        file: PathBuf,
+    },
+    /// Take a key out of the file; a running server knows after SIGHUP
+    Revoke {
+        /// The file of keys
+        file: PathBuf,
+        /// Whose key it is
+        name: String,
+    },
+}
+
+impl KeysVerb {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.action {
+            Action::Add { file, name, role } => console::say(Keys::add(&file, &name, role)?)?,
+            Action::Ls { file } => {
+                for key in Keys::read(&file)?.list {
+                    console::say(format!("{} {}", key.name, key.role.name()))?;
+                }
+            }
+            Action::Revoke { file, name } => Keys::revoke(&file, &name)?,
+        }
+        Ok(())
+    }
+}

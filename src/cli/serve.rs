@@ -1,0 +1,323 @@
+//! `serve`: models over HTTP, as clients of OpenAI's interface ask for them.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::options::{HubFlags, MachineFlags};
+use crate::cli::exit::Failure;
+use crate::experiment::hardware::Hardware;
+use crate::experiment::models::Models;
+use crate::hub::HubOptions;
+use crate::panel::memory::BesidePanel;
+use crate::panel::remote::Address;
+use crate::serve::options::{Limits, Listen, TlsFiles};
+use crate::serve::{LoadedModel, ServeOptions, serve};
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The models: cards, hub ids or directories; NAME= gives one another name in the API
+    #[arg(required = true, value_name = "[NAME=]MODEL")]
+    models: Vec<String>,
+    #[command(flatten)]
+    listen: ListenFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
+    /// Random seed of requests that send none [default: a random one for each]
+    #[arg(long, value_name = "S", env = "WARDROUND_DEFAULT_SEED")]
+    default_seed: Option<u64>,
+    /// Refuse requests with fields that are not known, instead of listing them in the answer
+    #[arg(long, env = "WARDROUND_STRICT")]
+    strict: bool,
+    /// Share no cached prompt between API keys
+    #[arg(long, env = "WARDROUND_ISOLATE_KEYS", requires = "keys")]
+    isolate_keys: bool,
+    /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
+    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix, env = "WARDROUND_METRICS_PREFIX")]
+    metrics_prefix: String,
+    #[command(flatten)]
+    machine: MachineFlags,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+/// Where the server listens, and to whom.
+#[derive(Clone, Debug, Args)]
+struct ListenFlags {
+    /// IP address to listen on
+    #[arg(long, help_heading = "Network", value_name = "IP", default_value = "127.0.0.1", value_parser = host, env = "WARDROUND_HOST")]
+    host: IpAddr,
+    /// Port to listen on; 0 for any that is free
+    #[arg(long, help_heading = "Network", default_value_t = 8000, env = "WARDROUND_PORT")]
+    port: u16,
+    /// Listen on a Unix socket instead
+    #[arg(long, help_heading = "Network", value_name = "PATH", env = "WARDROUND_UNIX")]
+    unix: Option<PathBuf>,
+    /// File of API keys, as `wardround keys add` makes it
+    #[arg(long, help_heading = "Network", value_name = "FILE", env = "WARDROUND_KEYS")]
+    keys: Option<PathBuf>,
+    /// TLS certificate chain, PEM
+    #[arg(
+        long,
+        help_heading = "Network",
+        value_name = "FILE",
+        requires = "tls_key",
+        env = "WARDROUND_TLS_CERT"
+    )]
+    tls_cert: Option<PathBuf>,
+    /// TLS private key, PEM
+    #[arg(
+        long,
+        help_heading = "Network",
+        value_name = "FILE",
+        requires = "tls_cert",
+        env = "WARDROUND_TLS_KEY"
+    )]
+    tls_key: Option<PathBuf>,
+    /// Certificate authority of the clients, PEM: a client without its certificate is refused
+    #[arg(
+        long,
+        help_heading = "Network",
+        value_name = "FILE",
+        requires = "tls_cert",
+        env = "WARDROUND_TLS_CLIENT_CA"
+    )]
+    tls_client_ca: Option<PathBuf>,
+    /// Listen on other addresses than this machine's own without keys and TLS
+    #[arg(long, help_heading = "Network", env = "WARDROUND_INSECURE")]
+    insecure: bool,
+    /// Host name under which clients may ask, beside IP addresses and localhost; may be repeated
+    #[arg(
+        long,
+        help_heading = "Network",
+        value_name = "NAME",
+        env = "WARDROUND_ALLOW_HOST",
+        value_delimiter = ','
+    )]
+    allow_host: Vec<String>,
+    /// Origin of web pages elsewhere that may ask, such as https://chat.example; may be repeated
+    #[arg(
+        long,
+        help_heading = "Network",
+        value_name = "ORIGIN",
+        env = "WARDROUND_CORS_ORIGIN",
+        value_delimiter = ','
+    )]
+    cors_origin: Vec<String>,
+}
+
+/// How much the server takes on.
+#[derive(Clone, Copy, Debug, Args)]
+struct LimitFlags {
+    /// Sequences that wait or run, at most; a request counts its prompts times n
+    #[arg(
+        long,
+        help_heading = "Limits",
+        value_name = "N",
+        default_value_t = 512,
+        env = "WARDROUND_MAX_QUEUE"
+    )]
+    max_queue: u32,
+    /// Prompt tokens that are not yet computed, at most [default: 8 times the KV cache]
+    #[arg(
+        long,
+        help_heading = "Limits",
+        value_name = "TOKENS",
+        env = "WARDROUND_MAX_QUEUE_TOKENS"
+    )]
+    max_queue_tokens: Option<u64>,
+    /// Sequences of one API key, at most [default: half of --max-queue]
+    #[arg(long, help_heading = "Limits", value_name = "N", env = "WARDROUND_MAX_PER_KEY")]
+    max_per_key: Option<u32>,
+    /// Open connections, at most
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_MAX_CONNECTIONS")]
+    max_connections: u32,
+    /// Bytes of a request's body, at most
+    #[arg(long, help_heading = "Limits", value_name = "BYTES", default_value_t = 8 << 20, env = "WARDROUND_MAX_BODY")]
+    max_body: u64,
+    /// Seconds until a request's head must be there; idle connections end after it too
+    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_HEADER_TIMEOUT")]
+    header_timeout: u32,
+    /// Seconds until a request's body must be there
+    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_BODY_TIMEOUT")]
+    body_timeout: u32,
+    /// Seconds that a client may take no byte of an answer
+    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_STALL_TIMEOUT")]
+    stall_timeout: u32,
+    /// Seconds that running requests may go on after SIGTERM
+    #[arg(
+        long,
+        help_heading = "Limits",
+        value_name = "S",
+        default_value_t = 30,
+        env = "WARDROUND_DRAIN"
+    )]
+    drain: u32,
+}
+
+impl Serve {
+    pub fn run(self) -> Result<(), Failure> {
+        let named = self
+            .models
+            .iter()
+            .map(|text| NamedModel::parse(text))
+            .collect::<Result<Vec<_>, _>>()?;
+        refuse_equal_names(&named)?;
+        self.listen.refuse_open()?;
+        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
+        let hub = self.hub.options(true)?;
+        let options = ServeOptions {
+            listen: self.listen.listen(),
+            tls: self.listen.tls(),
+            keys: self.listen.keys,
+            allowed_hosts: self.listen.allow_host,
+            cors_origins: self.listen.cors_origin,
+            limits: self.limits.limits(),
+            default_seed: self.default_seed,
+            strict: self.strict,
+            isolate_keys: self.isolate_keys,
+            metrics_prefix: self.metrics_prefix,
+        };
+        serve(options, move || load(named, &hardware, &hub))
+    }
+}
+
+/// A model and its name in the API.
+struct NamedModel {
+    name: String,
+    model: String,
+}
+
+impl NamedModel {
+    fn parse(text: &str) -> Result<NamedModel, Failure> {
+        let (name, model) = match text.split_once('=') {
+            Some((name, model)) => (name.to_owned(), model.to_owned()),
+            None => {
+                let is_folder = Path::new(text).is_dir();
+                let last = Path::new(text).file_name().filter(|_| is_folder);
+                let name = last
+                    .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
+                (name, text.to_owned())
+            }
+        };
+        if Address::is_meant_by(&model) {
+            let hint = "point its clients at the endpoint itself";
+            return Err(Failure::usage(
+                format!("{model} is an endpoint, which is not served again"),
+                hint,
+            ));
+        }
+        if name.is_empty() || model.is_empty() {
+            return Err(Failure::usage(
+                format!("`{text}` lacks a name or a model"),
+                "write NAME=MODEL",
+            ));
+        }
+        Ok(NamedModel { name, model })
+    }
+}
+
+fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
+    for (index, model) in named.iter().enumerate() {
+        if named[..index].iter().any(|other| other.name == model.name) {
+            let message = format!("two models are named {}", model.name);
+            return Err(Failure::usage(message, "give one another name: NAME=MODEL"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads and loads the models; two names of one model share its engine.
+fn load(
+    named: Vec<NamedModel>,
+    hardware: &Hardware,
+    hub: &HubOptions,
+) -> Result<Vec<LoadedModel>, Failure> {
+    let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
+    let models = Models::describe(&names, hardware, hub, |_| Ok(BesidePanel::default()))?;
+    let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
+    let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
+    let kinds: Vec<String> = models
+        .descriptions
+        .iter()
+        .zip(models.devices.iter().cycle())
+        .map(|(description, device)| device.kind([description.precision]))
+        .collect();
+    let backbones = models.start_backbones()?;
+    let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
+        let index = index?;
+        Some(LoadedModel {
+            id: named.name,
+            backbone: backbones[index].clone(),
+            device_kind: kinds[index].clone(),
+            pages: pages[index],
+        })
+    });
+    Ok(loaded.collect())
+}
+
+impl ListenFlags {
+    fn listen(&self) -> Listen {
+        match &self.unix {
+            Some(path) => Listen::Unix { path: path.clone() },
+            None => Listen::Tcp { host: self.host, port: self.port },
+        }
+    }
+
+    fn tls(&self) -> Option<TlsFiles> {
+        Some(TlsFiles {
+            certificate: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
+            client_authority: self.tls_client_ca.clone(),
+        })
+    }
+
+    /// Without keys and TLS only this machine may ask, unless told otherwise.
+    fn refuse_open(&self) -> Result<(), Failure> {
+        let is_guarded = self.keys.is_some() && self.tls_cert.is_some();
+        if self.host.is_loopback() || self.unix.is_some() || is_guarded || self.insecure {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            format!(
+                "{} can be reached from other machines, and the server has not both keys and TLS",
+                self.host
+            ),
+            "give --keys, --tls-cert and --tls-key, listen on 127.0.0.1 behind a reverse proxy, or say --insecure",
+        ))
+    }
+}
+
+impl LimitFlags {
+    fn limits(&self) -> Limits {
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        Limits {
+            queued_sequences: self.max_queue as usize,
+            queued_tokens: self.max_queue_tokens.map(|tokens| tokens as usize),
+            sequences_per_key: self.max_per_key.map(|sequences| sequences as usize),
+            connections: self.max_connections as usize,
+            body_bytes: self.max_body as usize,
+            header_timeout: seconds(self.header_timeout),
+            body_timeout: seconds(self.body_timeout),
+            stall_timeout: seconds(self.stall_timeout),
+            drain_timeout: seconds(self.drain),
+            ..Limits::default()
+        }
+    }
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    let text = if text == "localhost" { "127.0.0.1" } else { text };
+    text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
+}
+
+fn metrics_prefix(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let begins = text.chars().next().is_none_or(|first| !first.is_ascii_digit());
+    match begins && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("expected letters, digits, `_` and `:`".to_owned()),
+    }
+}

@@ -1,0 +1,128 @@
+//! What every handler of the server shares: its set-up, what it serves, and how it stands.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+
+use super::admission::{Admission, KeyLoad};
+use super::error::{ApiError, Code};
+use super::failures::Failures;
+use super::keys::{Key, Keys};
+use super::metrics::Metrics;
+use super::models::Served;
+use super::options::ServeOptions;
+
+/// How far the server is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    Serving,
+    /// What runs may finish; nothing new is taken.
+    Draining,
+    /// What still runs is ended.
+    Cut,
+}
+
+/// The keys that hold now, and the load of each.
+#[derive(Debug, Default)]
+pub struct KeyRing {
+    keys: Keys,
+    loads: Vec<KeyLoad>,
+}
+
+impl KeyRing {
+    pub fn new(keys: Keys) -> KeyRing {
+        let loads = keys.list.iter().map(|_| KeyLoad::default()).collect();
+        KeyRing { keys, loads }
+    }
+
+    /// Who holds this key.
+    pub fn find(&self, given: &str) -> Option<Caller> {
+        let key = self.keys.find(given)?;
+        let index = self.keys.list.iter().position(|other| other == key)?;
+        Some(Caller { key: key.clone(), load: self.loads[index].clone() })
+    }
+}
+
+/// Who asks, where there are keys.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub key: Key,
+    pub load: KeyLoad,
+}
+
+/// What every handler shares.
+pub struct App {
+    pub options: ServeOptions,
+    pub phase: watch::Receiver<Phase>,
+    /// `None` where everyone may ask.
+    pub keys: watch::Receiver<Option<Arc<KeyRing>>>,
+    pub failures: Failures,
+    pub metrics: Metrics,
+    /// When the process started, in seconds since 1970.
+    pub created: u64,
+    served: OnceLock<Served>,
+    admission: OnceLock<Arc<Admission>>,
+}
+
+impl App {
+    pub fn new(
+        options: ServeOptions,
+        phase: watch::Receiver<Phase>,
+        keys: watch::Receiver<Option<Arc<KeyRing>>>,
+    ) -> App {
+        let metrics = Metrics::new(&options.metrics_prefix);
+        let created =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        App {
+            options,
+            phase,
+            keys,
+            failures: Failures::default(),
+            metrics,
+            created,
+            served: OnceLock::new(),
+            admission: OnceLock::new(),
+        }
+    }
+
+    /// From now on these answer.
+    pub fn begin(&self, served: Served) {
+        let admission = Admission::new(&self.options.limits, served.kv_tokens());
+        let _ = self.admission.set(Arc::new(admission));
+        let _ = self.served.set(served);
+    }
+
+    /// What is served.
+    ///
+    /// # Errors
+    /// While models are loading, when the server is on its way to its end, and when an engine died.
+    pub fn served(&self) -> Result<&Served, ApiError> {
+        if *self.phase.borrow() != Phase::Serving {
+            let message = "the server is shutting down";
+            return Err(ApiError::new(Code::Draining, message).retry_after(5));
+        }
+        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
+        let served = self.served.get().ok_or_else(loading)?;
+        match served.failure() {
+            None => Ok(served),
+            Some(error) => {
+                Err(ApiError::new(Code::EngineFailed, error.to_string()).retry_after(10))
+            }
+        }
+    }
+
+    /// What is served, however the server stands.
+    pub fn loaded(&self) -> Option<&Served> {
+        self.served.get()
+    }
+
+    /// The queue; there is one as soon as something is served.
+    ///
+    /// # Errors
+    /// While models are loading.
+    pub fn admission(&self) -> Result<&Arc<Admission>, ApiError> {
+        let loading = || ApiError::new(Code::Loading, "the models are loading").retry_after(5);
+        self.admission.get().ok_or_else(loading)
+    }
+}

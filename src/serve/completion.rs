@@ -1,0 +1,242 @@
+//! Completions of chats and of plain texts: from a body to an answer, whole or streamed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+
+use super::app::{App, Caller};
+use super::body;
+use super::error::{ApiError, Code};
+use super::generation::{Generation, Wanted};
+use super::guard;
+use super::models::ServedModel;
+use super::request::chat::ChatRequest;
+use super::request::completions::{CompletionRequest, TextPrompt};
+use super::request::decoding::Streaming;
+use super::response::answer::{Answer, Form, Heading, Step};
+use super::response::choice::ThinkEnd;
+use super::response::events::{Streamed, cut, respond};
+use crate::chat::TurnOptions;
+use crate::panel::PanelError;
+
+/// Fields of a request that had no effect.
+const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
+
+/// An answer that has begun.
+struct Begun {
+    generation: Generation,
+    answer: Answer,
+    stream: Option<Streaming>,
+}
+
+pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    answer(app, request, begin_chat).await
+}
+
+pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    answer(app, request, begin_completion).await
+}
+
+/// How an endpoint begins with a body.
+type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<Begun, ApiError>;
+
+async fn answer(app: Arc<App>, request: Request, begin: Begin) -> Result<Response, ApiError> {
+    app.served()?;
+    let caller = guard::caller(&request);
+    let (parts, body) = request.into_parts();
+    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    // Templates, tokenisers and grammars take time that other connections need.
+    let begun = {
+        let app = app.clone();
+        blocking(move || begin(&app, &bytes, caller.as_ref())).await?
+    };
+    let ignored = begun.answer.heading.ignored.join(",");
+    let mut response = match begun.stream {
+        None => Json(whole(&app, begun).await?).into_response(),
+        Some(options) => respond(Streamed {
+            phase: app.phase.clone(),
+            app,
+            generation: begun.generation,
+            answer: begun.answer,
+            options,
+            is_over: false,
+            has_begun: false,
+        }),
+    };
+    if let Some(ignored) = Some(ignored).filter(|ignored| !ignored.is_empty())
+        && let Ok(value) = HeaderValue::from_str(&ignored)
+    {
+        response.headers_mut().insert(IGNORED, value);
+    }
+    Ok(response)
+}
+
+/// Runs what takes long beside the connections. Dropped early, its result is dropped when it comes.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(ApiError::new(Code::Internal, "the request failed; the server goes on")),
+    }
+}
+
+/// Waits for the whole answer.
+async fn whole(app: &App, begun: Begun) -> Result<serde_json::Value, ApiError> {
+    let Begun { mut generation, mut answer, .. } = begun;
+    let mut phase = app.phase.clone();
+    while !answer.is_done() {
+        let told = tokio::select! {
+            told = generation.next() => told,
+            () = cut(&mut phase) => {
+                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
+            }
+        };
+        let Some(told) = told else {
+            return Err(ApiError::new(Code::Internal, "the completion was lost"));
+        };
+        let choice = told.choice;
+        match answer.take(told, &mut generation)? {
+            Step::Begun => {}
+            Step::Grown(delta) | Step::Done(delta) => answer.keep(choice, delta),
+        }
+    }
+    Ok(answer.whole())
+}
+
+fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+    let request = ChatRequest::read(body)?;
+    refuse_ignored(app, &request.ignored)?;
+    let model = app.served()?.find(request.model.as_deref())?.clone();
+    let description = &model.backbone.description;
+    let thinking = request.thinking.unwrap_or(model.thinks());
+    let turn = TurnOptions {
+        thinking,
+        opens_turn: request.opens_turn,
+        continues_last: request.continues_last,
+    };
+    let prompt = description.chat.prompt_with(&description.tokenizer, &request.messages, turn);
+    let prompt = prompt.map_err(PanelError::from)?;
+    let end = model.backbone.think_end.filter(|_| thinking);
+    let think_end = end.map(|id| ThinkEnd {
+        id,
+        tag: String::from_utf8_lossy(description.tokenizer.bytes(id)).into_owned(),
+    });
+    let heading = Heading {
+        form: Form::Chat { think_end },
+        logprobs: request.logprobs,
+        prompts: vec![prompt.tokens.clone()],
+        ..heading(&model, "chatcmpl", request.ignored)
+    };
+    let wanted = Wanted {
+        model,
+        prompts: vec![prompt.tokens],
+        logprobs: request.logprobs,
+        prompt_logprobs: request.decoding.prompt_logprobs,
+        decoding: request.decoding,
+        constrain_after: end,
+    };
+    begin(app, wanted, heading, caller)
+}
+
+fn begin_completion(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+    let request = CompletionRequest::read(body)?;
+    refuse_ignored(app, &request.ignored)?;
+    let model = app.served()?.find(request.model.as_deref())?.clone();
+    let tokenizer = &model.backbone.description.tokenizer;
+    let mut prompts = Vec::with_capacity(request.prompts.len());
+    let mut texts = Vec::new();
+    for prompt in request.prompts {
+        match prompt {
+            TextPrompt::Text(text) => {
+                let ids = tokenizer.encode_with(&text, request.add_special_tokens);
+                let ids = ids.map_err(PanelError::from)?;
+                if ids.is_empty() {
+                    return Err(ApiError::of(Code::InvalidValue, "prompt", "prompt has no token"));
+                }
+                prompts.push(ids);
+                texts.push(text);
+            }
+            TextPrompt::Ids(ids) => {
+                texts.push(tokenizer.decode_shown(&ids));
+                prompts.push(ids);
+            }
+        }
+    }
+    let heading = Heading {
+        form: Form::Text {
+            echoed: request.echo.then_some(texts),
+            tokens_as_ids: request.tokens_as_ids,
+        },
+        logprobs: request.logprobs,
+        prompts: prompts.clone(),
+        ..heading(&model, "cmpl", request.ignored)
+    };
+    let echoed = request.logprobs.filter(|_| request.echo);
+    let wanted = Wanted {
+        model,
+        prompts,
+        logprobs: request.logprobs,
+        prompt_logprobs: echoed.max(request.decoding.prompt_logprobs),
+        decoding: request.decoding,
+        constrain_after: None,
+    };
+    begin(app, wanted, heading, caller)
+}
+
+fn begin(
+    app: &App,
+    wanted: Wanted,
+    heading: Heading,
+    caller: Option<&Caller>,
+) -> Result<Begun, ApiError> {
+    let decoding = &wanted.decoding;
+    let (stream, token_ids) = (decoding.stream, decoding.return_token_ids);
+    let prompt_logprobs = decoding.prompt_logprobs;
+    let generation = Generation::begin(app, wanted, caller)?;
+    let heading = Heading {
+        seed: generation.seed,
+        digest: generation.digest.clone(),
+        token_ids,
+        prompt_logprobs,
+        ..heading
+    };
+    Ok(Begun { answer: Answer::new(heading, &generation), generation, stream })
+}
+
+/// A heading with what every answer has.
+fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Heading {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let count = COUNTER.fetch_add(1, Relaxed);
+    Heading {
+        id: format!("{prefix}-{:x}-{count:x}", created.as_micros()),
+        created: created.as_secs(),
+        model: model.clone(),
+        seed: 0,
+        digest: String::new(),
+        ignored,
+        token_ids: false,
+        prompts: Vec::new(),
+        logprobs: None,
+        prompt_logprobs: None,
+        form: Form::Chat { think_end: None },
+    }
+}
+
+/// Under `--strict` a field that nobody knows is an error.
+fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
+    match ignored.first().filter(|_| app.options.strict) {
+        None => Ok(()),
+        Some(name) => {
+            let name = crate::text::ellipsis(name, 60);
+            let message = format!("{name} is not known here, and the server is strict");
+            Err(ApiError::of(Code::UnsupportedParameter, &name, message))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From what a client asks to requests of an engine, and their events as they come.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::admission::Permit;
+use super::app::{App, Caller};
+use super::error::{ApiError, Code, too_long};
+use super::models::ServedModel;
+use super::request::decoding::{Decoding, SEED_BITS};
+use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
+use crate::panel::request::digest;
+
+/// What is to be generated, in tokens.
+pub struct Wanted {
+    pub model: Arc<ServedModel>,
+    /// Each is answered `decoding.n` times.
+    pub prompts: Vec<Vec<u32>>,
+    pub decoding: Decoding,
+    /// How many of the likeliest tokens to give beside each of the answer.
+    pub logprobs: Option<usize>,
+    /// The same for the tokens of the prompt.
+    pub prompt_logprobs: Option<usize>,
+    /// A token that must have come before a grammar holds.
+    pub constrain_after: Option<u32>,
+}
+
+/// Requests that an engine has. Dropping it cancels those that are not done.
+pub struct Generation {
+    pub model: Arc<ServedModel>,
+    /// By prompt, then by sample of it.
+    pub choices: Vec<ChoiceStart>,
+    pub seed: u64,
+    /// Over the digests of all choices: equal ones mean equal answers.
+    pub digest: String,
+    pub begun_at: Instant,
+    events: UnboundedReceiver<Told>,
+    permit: Permit,
+    _handles: Vec<RequestHandle>,
+}
+
+/// What one choice began with.
+pub struct ChoiceStart {
+    pub prompt_tokens: usize,
+}
+
+/// An event of a choice, and when the engine told it.
+pub struct Told {
+    pub choice: usize,
+    pub at: Instant,
+    pub event: Event,
+}
+
+impl Generation {
+    /// Hands everything that is wanted to the model's engine. It takes as long as compiling the grammar.
+    ///
+    /// # Errors
+    /// A prompt that leaves no room, a grammar that does not compile, a full queue, an engine that died.
+    pub fn begin(
+        app: &App,
+        wanted: Wanted,
+        caller: Option<&Caller>,
+    ) -> Result<Generation, ApiError> {
+        let Wanted { model, prompts, decoding, .. } = &wanted;
+        let lengths = prompts.iter().map(Vec::len);
+        let tokens: usize = lengths.sum::<usize>() * decoding.n;
+        let load = caller.map(|caller| caller.load.clone());
+        let seed = match decoding.seed.or(app.options.default_seed) {
+            Some(seed) => seed,
+            None => random_seed()?,
+        };
+        let salt = match caller.filter(|_| app.options.isolate_keys) {
+            Some(caller) => Some(caller.key.salt(decoding.salt)),
+            None => decoding.salt,
+        };
+        let mut requests = Vec::with_capacity(prompts.len() * decoding.n);
+        for prompt in prompts {
+            for sample in 0..decoding.n {
+                let mut request = wanted.request(prompt, Decoding::seed_of_choice(seed, sample))?;
+                request.salt = salt;
+                requests.push(request);
+            }
+        }
+        if let Some(constraint) = requests.first().and_then(|request| request.constraint.as_ref()) {
+            // The grammar is compiled before a place in the queue is taken.
+            model.backbone.engine.compile(&constraint.grammar)?;
+        }
+        let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
+        model.metrics.asked(decoding.n, most);
+        for name in &decoding.without_effect {
+            app.metrics.ignored(name);
+        }
+        let permit = app.admission()?.admit(requests.len(), tokens, load)?;
+        let identity = &model.backbone.identity;
+        let digests: Vec<String> =
+            requests.iter().map(|request| digest(identity, request)).collect();
+        let (sender, events) = unbounded_channel();
+        let choices =
+            requests.iter().map(|request| ChoiceStart { prompt_tokens: request.tokens.len() });
+        let choices = choices.collect();
+        let mut handles = Vec::with_capacity(requests.len());
+        for (choice, request) in requests.into_iter().enumerate() {
+            let sender = sender.clone();
+            let on_event = Box::new(move |event| {
+                // Nobody listens any more: the handle is gone too, and the engine will see.
+                let _ = sender.send(Told { choice, at: Instant::now(), event });
+            });
+            handles.push(model.backbone.engine.submit_with(request, on_event)?);
+        }
+        Ok(Generation {
+            model: wanted.model,
+            choices,
+            seed,
+            digest: match digests.as_slice() {
+                [one] => one.clone(),
+                several => crate::digest::sha256(several.join(" ")),
+            },
+            begun_at: Instant::now(),
+            events,
+            permit,
+            _handles: handles,
+        })
+    }
+
+    /// The next event, as a future that may be dropped without losing one.
+    pub async fn next(&mut self) -> Option<Told> {
+        self.events.recv().await
+    }
+
+    /// Tells the queue that a choice's prompt was computed, in this time.
+    pub fn prompt_computed(&mut self, choice: usize, prefill: Duration) {
+        let tokens = self.choices.get(choice).map_or(0, |choice| choice.prompt_tokens);
+        self.permit.computed(tokens, prefill);
+    }
+}
+
+impl Wanted {
+    fn request(&self, prompt: &[u32], seed: u64) -> Result<Request, ApiError> {
+        let Wanted { model, decoding, .. } = self;
+        let context = model.context();
+        let room = context.saturating_sub(prompt.len());
+        let asked = decoding.max_tokens.unwrap_or(room);
+        if room == 0 && asked > 0 {
+            return Err(too_long(prompt.len(), asked, context));
+        }
+        let generation = &model.backbone.description.generation;
+        let mut ids = decoding.stop.ids.clone();
+        if !decoding.ignore_eos {
+            ids.extend(&generation.eos_ids);
+        }
+        Ok(Request {
+            tokens: prompt.to_vec(),
+            sampling: decoding.sampling(generation.sampling.clone()),
+            seed,
+            constraint: decoding
+                .grammar
+                .clone()
+                .map(|grammar| Constraint { grammar, after: self.constrain_after }),
+            stop: Stop { ids, strings: decoding.stop.strings.clone() },
+            max_tokens: asked.min(room),
+            logit_bias: decoding.logit_bias.clone(),
+            min_tokens: decoding.min_tokens,
+            logprobs: self.logprobs,
+            forced_logprobs: self.logprobs.is_some(),
+            prompt_logprobs: self.prompt_logprobs,
+            pieces: true,
+            ..Request::default()
+        })
+    }
+}
+
+/// 53 random bits.
+fn random_seed() -> Result<u64, ApiError> {
+    let bits =
+        getrandom::u64().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    Ok(bits & SEED_BITS)
+}

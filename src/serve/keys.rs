@@ -1,0 +1,246 @@
+//! API keys: a file of names, roles and sums. The keys themselves are kept by whom they were given to.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use clap::ValueEnum;
+use fs_err::OpenOptions;
+use fs_err::os::unix::fs::OpenOptionsExt;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use thiserror::Error;
+
+use crate::diagnosis::{Blame, Diagnosis};
+use crate::digest;
+use crate::experiment::private_file;
+
+/// What every key begins with.
+const PREFIX: &str = "wr_";
+const MOST_NAME_CHARS: usize = 64;
+
+/// What the holder of a key may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Completions, systems and cases
+    Api,
+    /// The web page, and checks of notes and questions
+    Clinician,
+    /// Metrics alone
+    Metrics,
+    /// Everything
+    Admin,
+}
+
+impl Role {
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Api => "api",
+            Role::Clinician => "clinician",
+            Role::Metrics => "metrics",
+            Role::Admin => "admin",
+        }
+    }
+}
+
+/// One key of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub name: String,
+    pub role: Role,
+    sum: [u8; 32],
+}
+
+impl Key {
+    /// A salt for the prefix index that no other key has, whatever the request's own.
+    pub fn salt(&self, own: Option<[u8; 16]>) -> [u8; 16] {
+        let sum =
+            Sha256::digest([&self.sum[..], own.as_ref().map_or(&[], |own| &own[..])].concat());
+        let mut salt = [0; 16];
+        salt.copy_from_slice(&sum[..16]);
+        salt
+    }
+}
+
+/// The keys of a file, in its order.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    pub list: Vec<Key>,
+}
+
+#[derive(Debug, Error)]
+pub enum KeyError {
+    #[error("{path}, line {line}: {problem}")]
+    Line { path: PathBuf, line: usize, problem: &'static str },
+    #[error("`{name}` is no name of a key")]
+    Name { name: String },
+    #[error("{path} has a key named {name} already")]
+    Taken { path: PathBuf, name: String },
+    #[error("{path} has no key named {name}")]
+    Unknown { path: PathBuf, name: String },
+    #[error("no random numbers: {0}")]
+    Random(String),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Diagnosis for KeyError {
+    fn blame(&self) -> Blame {
+        match self {
+            KeyError::Io(error) => error.blame(),
+            KeyError::Random(_) => Blame::Machine,
+            _ => Blame::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            KeyError::Line { .. } => {
+                "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it"
+            }
+            KeyError::Name { .. } => "use up to 64 letters, digits, dots, dashes and underscores",
+            KeyError::Taken { .. } => "revoke it first, or choose another name",
+            KeyError::Unknown { .. } => "list them with `wardround keys ls`",
+            KeyError::Random(_) | KeyError::Io(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Keys {
+    /// # Errors
+    /// A file that cannot be read, or a line that is no key.
+    pub fn read(path: &Path) -> Result<Keys, KeyError> {
+        let text = fs_err::read_to_string(path)?;
+        let mut list = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let key = parse(line).map_err(|problem| KeyError::Line {
+                path: path.to_owned(),
+                line: index + 1,
+                problem,
+            })?;
+            list.push(key);
+        }
+        Ok(Keys { list })
+    }
+
+    /// Makes a key and appends its sum to the file, which is made where there is none, readable by its owner alone. The key
+    /// itself is given back, and kept nowhere.
+    ///
+    /// # Errors
+    /// A name that is taken or none; a file that cannot be written.
+    pub fn add(path: &Path, name: &str, role: Role) -> Result<String, KeyError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.len() > MOST_NAME_CHARS || !name.chars().all(is_plain) {
+            return Err(KeyError::Name { name: crate::text::ellipsis(name, MOST_NAME_CHARS) });
+        }
+        if path.exists() && Keys::read(path)?.list.iter().any(|key| key.name == name) {
+            return Err(KeyError::Taken { path: path.to_owned(), name: name.to_owned() });
+        }
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+        let key = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
+        let line = format!("{name} {} sha256:{}\n", role.name(), digest::sha256(&key));
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_all()?;
+        Ok(key)
+    }
+
+    /// Takes a key out of the file.
+    ///
+    /// # Errors
+    /// A name that the file does not have; a file that cannot be written.
+    pub fn revoke(path: &Path, name: &str) -> Result<(), KeyError> {
+        if !Keys::read(path)?.list.iter().any(|key| key.name == name) {
+            return Err(KeyError::Unknown { path: path.to_owned(), name: name.to_owned() });
+        }
+        let text = fs_err::read_to_string(path)?;
+        let is_kept = |line: &&str| line.split_whitespace().next() != Some(name);
+        let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+        Ok(private_file::write(path, kept.as_bytes())?)
+    }
+
+    /// The key that `given` is. Every one is compared in constant time.
+    pub fn find(&self, given: &str) -> Option<&Key> {
+        let sum: [u8; 32] = Sha256::digest(given).into();
+        let mut found = None;
+        for key in &self.list {
+            if bool::from(key.sum.ct_eq(&sum)) {
+                found = Some(key);
+            }
+        }
+        found
+    }
+}
+
+fn parse(line: &str) -> Result<Key, &'static str> {
+    let mut words = line.split_whitespace();
+    let (Some(name), Some(role), Some(sum), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err("it has not three words");
+    };
+    let role = Role::from_str(role, false)
+        .map_err(|_| "the role is none of api, clinician, metrics, admin")?;
+    let hex = sum.strip_prefix("sha256:").ok_or("the sum does not begin with sha256:")?;
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return Err("the sum has not 64 hexadecimal digits");
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let digits = &hex[2 * index..2 * index + 2];
+        *byte =
+            u8::from_str_radix(digits, 16).map_err(|_| "the sum has not 64 hexadecimal digits")?;
+    }
+    Ok(Key { name: name.to_owned(), role, sum: bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_found_and_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let first = Keys::add(&path, "ward", Role::Clinician).unwrap();
+        let second = Keys::add(&path, "lab.1", Role::Api).unwrap();
+        assert!(first.starts_with("wr_") && first.len() == 46 && first != second);
+        let keys = Keys::read(&path).unwrap();
+        assert_eq!(keys.find(&first).unwrap().name, "ward");
+        assert_eq!(keys.find(&second).unwrap().role, Role::Api);
+        assert!(keys.find("wr_").is_none() && keys.find("").is_none());
+        assert!(!fs_err::read_to_string(&path).unwrap().contains(&first));
+        Keys::revoke(&path, "ward").unwrap();
+        let keys = Keys::read(&path).unwrap();
+        assert!(keys.find(&first).is_none() && keys.find(&second).is_some());
+        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn names_and_lines_that_are_none_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        for name in ["", "a b", "a\nb", "ä"] {
+            assert!(matches!(Keys::add(&path, name, Role::Api), Err(KeyError::Name { .. })));
+        }
+        Keys::add(&path, "a", Role::Api).unwrap();
+        assert!(matches!(Keys::add(&path, "a", Role::Api), Err(KeyError::Taken { .. })));
+        assert!(matches!(Keys::revoke(&path, "b"), Err(KeyError::Unknown { .. })));
+        fs_err::write(&path, "# keys\n\na api sha256:12\n").unwrap();
+        let error = Keys::read(&path).unwrap_err();
+        assert!(
+            error.to_string().ends_with("line 3: the sum has not 64 hexadecimal digits"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Where connections come from: a TCP port, a Unix socket, or a socket that systemd hands over; with TLS or without.
+
+use std::fs::Permissions;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+use super::options::{Listen, TlsFiles};
+use crate::diagnosis::Failure;
+
+/// Silent peers are asked after this long whether they are still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Who may use a Unix socket: its owner and group.
+const SOCKET_MODE: u32 = 0o660;
+
+/// A bound socket.
+pub enum Listener {
+    Tcp(TcpListener),
+    Unix { listener: UnixListener, path: Option<PathBuf> },
+}
+
+/// A connection that was accepted.
+pub enum Accepted {
+    Tcp { stream: TcpStream, peer: IpAddr },
+    Unix(UnixStream),
+}
+
+impl Listener {
+    /// What systemd handed over, if it did; else a socket of our own. A socket file that a server left behind is replaced.
+    ///
+    /// # Errors
+    /// An address that is taken or not this machine's; a path where something else is.
+    pub fn bind(listen: &Listen) -> Result<Listener, Failure> {
+        let mut handed = listenfd::ListenFd::from_env();
+        if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
+            listener.set_nonblocking(true)?;
+            return Ok(Listener::Tcp(TcpListener::from_std(listener)?));
+        }
+        if let Ok(Some(listener)) = handed.take_unix_listener(0) {
+            listener.set_nonblocking(true)?;
+            let listener = UnixListener::from_std(listener)?;
+            return Ok(Listener::Unix { listener, path: None });
+        }
+        match listen {
+            Listen::Tcp { host, port } => {
+                let address = SocketAddr::new(*host, *port);
+                let bound = std::net::TcpListener::bind(address).and_then(|listener| {
+                    listener.set_nonblocking(true)?;
+                    TcpListener::from_std(listener)
+                });
+                let listener = bound.map_err(|error| {
+                    let hint = "choose another --port, or 0 for any that is free";
+                    Failure::usage(format!("cannot listen on {address}: {error}"), hint)
+                })?;
+                Ok(Listener::Tcp(listener))
+            }
+            Listen::Unix { path } => Ok(Listener::Unix {
+                listener: bind_unix(path).map_err(|error| {
+                    let hint = "a Unix socket needs a path of its own, up to some 100 bytes, in a directory that is there";
+                    Failure::usage(format!("cannot listen on {}: {error}", path.display()), hint)
+                })?,
+                path: Some(path.clone()),
+            }),
+        }
+    }
+
+    /// Where clients find it.
+    pub fn address(&self, is_tls: bool) -> io::Result<String> {
+        let scheme = if is_tls { "https" } else { "http" };
+        Ok(match self {
+            Listener::Tcp(listener) => format!("{scheme}://{}", listener.local_addr()?),
+            Listener::Unix { path: Some(path), .. } => {
+                format!("{scheme}+unix://{}", path.display())
+            }
+            Listener::Unix { path: None, .. } => {
+                format!("{scheme}+unix: a socket that was handed over")
+            }
+        })
+    }
+
+    /// The next connection. Dropping the future loses none.
+    pub async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                // Small events must not wait for more; what cannot be set costs speed alone.
+                let _ = stream.set_nodelay(true);
+                let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+                let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
+                Ok(Accepted::Tcp { stream, peer: peer.ip() })
+            }
+            Listener::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix { path: Some(path), .. } = self {
+            // A file that stays is replaced by the next server.
+            let _ = fs_err::remove_file(path);
+        }
+    }
+}
+
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = fs_err::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket {
+        fs_err::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs_err::set_permissions(path, Permissions::from_mode(SOCKET_MODE))?;
+    Ok(listener)
+}
+
+/// What speaks TLS with these files.
+///
+/// # Errors
+/// A file that cannot be read, or holds no certificate or key that fit.
+pub fn tls(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
+    let hint = "give PEM files: --tls-cert with the chain, --tls-key with its key";
+    let refuse = |path: &Path, problem: String| {
+        Failure::usage(format!("{}: {problem}", path.display()), hint)
+    };
+    let certificates = |path: &Path| -> Result<Vec<CertificateDer<'static>>, Failure> {
+        let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+        match found {
+            Ok(list) if Vec::is_empty(&list) => {
+                Err(refuse(path, "it holds no certificate".to_owned()))
+            }
+            Ok(list) => Ok(list),
+            Err(error) => Err(refuse(path, error.to_string())),
+        }
+    };
+    let chain = certificates(&files.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .map_err(|error| refuse(&files.key, error.to_string()))?;
+    let builder = ServerConfig::builder();
+    let builder = match &files.client_authority {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|error| refuse(path, error.to_string()))?;
+            }
+            let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
+            let verifier = verifier.map_err(|error| refuse(path, error.to_string()))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| refuse(&files.certificate, error.to_string()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

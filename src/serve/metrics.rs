@@ -1,0 +1,291 @@
+//! Metrics in Prometheus' text format, under the names that vLLM's dashboards know, behind a prefix.
+
+use std::fmt::Error;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use super::error::Code;
+use crate::engine::{Completion, EngineSnapshot};
+use crate::record::FinishReason;
+
+/// vLLM's bounds of buckets, in seconds and in numbers.
+const FIRST_TOKEN_S: [f64; 22] = [
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+    20.0, 40.0, 80.0, 160.0, 640.0, 2560.0,
+];
+const INTER_TOKEN_S: [f64; 19] = [
+    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0,
+    40.0, 80.0,
+];
+const REQUEST_S: [f64; 21] = [
+    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0,
+    480.0, 960.0, 1920.0, 7680.0,
+];
+const TOKENS: [f64; 16] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0, 20000.0,
+    50000.0, 100000.0,
+];
+const CHOICES: [f64; 5] = [1.0, 2.0, 5.0, 10.0, 20.0];
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Model {
+    model_name: String,
+    engine: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Finished {
+    model_name: String,
+    engine: &'static str,
+    finished_reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Rejection {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Parameter {
+    name: &'static str,
+}
+
+/// A gauge, a counter and a histogram by model.
+type Gauges = Family<Model, Gauge<f64, AtomicU64>>;
+type Counters = Family<Model, Counter>;
+type Histograms = Family<Model, Histogram, fn() -> Histogram>;
+
+/// Everything that is counted, for the whole server.
+pub struct Metrics {
+    registry: Registry,
+    families: Arc<Families>,
+    pub connections: Gauge,
+    pub cases: Gauge,
+    rejections: Family<Rejection, Counter>,
+    parameters: Family<Parameter, Counter>,
+}
+
+/// What is counted by model.
+struct Families {
+    running: Gauges,
+    waiting: Gauges,
+    kv_usage: Gauges,
+    prompt_tokens: Counters,
+    generated_tokens: Counters,
+    forced_tokens: Counters,
+    prefix_queries: Counters,
+    prefix_hits: Counters,
+    preemptions: Counters,
+    cancelled: Counters,
+    succeeded: Family<Finished, Counter>,
+    first_token: Histograms,
+    inter_token: Histograms,
+    request: Histograms,
+    queue: Histograms,
+    prefill: Histograms,
+    decode: Histograms,
+    prompt_lengths: Histograms,
+    generated_lengths: Histograms,
+    choices: Histograms,
+    max_tokens: Histograms,
+}
+
+/// What is counted of one model's requests.
+pub struct ModelMetrics {
+    labels: Model,
+    families: Arc<Families>,
+}
+
+fn histograms(make: fn() -> Histogram) -> Histograms {
+    Family::new_with_constructor(make)
+}
+
+impl Metrics {
+    /// `prefix` comes before every name, such as `wardround:`.
+    pub fn new(prefix: &str) -> Metrics {
+        let families = Families {
+            running: Gauges::default(),
+            waiting: Gauges::default(),
+            kv_usage: Gauges::default(),
+            prompt_tokens: Counters::default(),
+            generated_tokens: Counters::default(),
+            forced_tokens: Counters::default(),
+            prefix_queries: Counters::default(),
+            prefix_hits: Counters::default(),
+            preemptions: Counters::default(),
+            cancelled: Counters::default(),
+            succeeded: Family::default(),
+            first_token: histograms(|| Histogram::new(FIRST_TOKEN_S)),
+            inter_token: histograms(|| Histogram::new(INTER_TOKEN_S)),
+            request: histograms(|| Histogram::new(REQUEST_S)),
+            queue: histograms(|| Histogram::new(REQUEST_S)),
+            prefill: histograms(|| Histogram::new(REQUEST_S)),
+            decode: histograms(|| Histogram::new(REQUEST_S)),
+            prompt_lengths: histograms(|| Histogram::new(TOKENS)),
+            generated_lengths: histograms(|| Histogram::new(TOKENS)),
+            choices: histograms(|| Histogram::new(CHOICES)),
+            max_tokens: histograms(|| Histogram::new(TOKENS)),
+        };
+        let mut registry = Registry::default();
+        let f = &families;
+        let named = |name: &str| format!("{prefix}{name}");
+        for (name, help, family) in [
+            ("num_requests_running", "Sequences in the running batch", &f.running),
+            ("num_requests_waiting", "Sequences that wait for the batch", &f.waiting),
+            (
+                "kv_cache_usage_perc",
+                "Share of the KV cache's pages in use, from 0 to 1",
+                &f.kv_usage,
+            ),
+        ] {
+            registry.register(named(name), help, family.clone());
+        }
+        // The encoder adds `_total`.
+        for (name, help, family) in [
+            ("prompt_tokens", "Tokens of prompts", &f.prompt_tokens),
+            ("generation_tokens", "Tokens generated", &f.generated_tokens),
+            ("forced_tokens", "Generated tokens that a grammar dictated", &f.forced_tokens),
+            ("prefix_cache_queries", "Tokens looked up in the prefix index", &f.prefix_queries),
+            ("prefix_cache_hits", "Tokens found in the prefix index", &f.prefix_hits),
+            ("num_preemptions", "Sequences that gave their pages back", &f.preemptions),
+            ("requests_cancelled", "Sequences whose client went away", &f.cancelled),
+        ] {
+            registry.register(named(name), help, family.clone());
+        }
+        registry.register(named("request_success"), "Sequences that ended", f.succeeded.clone());
+        for (name, help, family) in [
+            ("time_to_first_token_seconds", "From a request to its first token", &f.first_token),
+            ("inter_token_latency_seconds", "From a token to the next", &f.inter_token),
+            ("e2e_request_latency_seconds", "From a request to its end", &f.request),
+            ("request_queue_time_seconds", "Until the batch took a sequence", &f.queue),
+            ("request_prefill_time_seconds", "From there to the first token", &f.prefill),
+            ("request_decode_time_seconds", "From there to the end", &f.decode),
+            ("request_prompt_tokens", "Tokens of a prompt", &f.prompt_lengths),
+            ("request_generation_tokens", "Tokens of a completion", &f.generated_lengths),
+            ("request_params_n", "Choices that a request asks for", &f.choices),
+            ("request_params_max_tokens", "Tokens that a request allows", &f.max_tokens),
+        ] {
+            registry.register(named(name), help, family.clone());
+        }
+        let metrics = Metrics {
+            families: Arc::new(families),
+            connections: Gauge::default(),
+            cases: Gauge::default(),
+            rejections: Family::default(),
+            parameters: Family::default(),
+            registry,
+        };
+        metrics.with_own(named)
+    }
+
+    fn with_own(mut self, named: impl Fn(&str) -> String) -> Metrics {
+        let registry = &mut self.registry;
+        registry.register(named("connections"), "Open connections", self.connections.clone());
+        registry.register(named("cases_running"), "Cases of systems at work", self.cases.clone());
+        let help = "Requests that were refused or failed";
+        registry.register(named("requests_rejected"), help, self.rejections.clone());
+        let help = "Known parameters without effect that requests named";
+        registry.register(named("ignored_parameters"), help, self.parameters.clone());
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register(named("build"), "The program", build);
+        self
+    }
+
+    /// The counters of a model.
+    pub fn of_model(&self, name: &str) -> ModelMetrics {
+        let labels = Model { model_name: name.to_owned(), engine: "0" };
+        ModelMetrics { labels, families: self.families.clone() }
+    }
+
+    /// Counts a request that got an error.
+    pub fn rejected(&self, code: Code) {
+        self.rejections.get_or_create(&Rejection { code: code.name() }).inc();
+    }
+
+    /// Counts a known parameter that had no effect.
+    pub fn ignored(&self, name: &'static str) {
+        self.parameters.get_or_create(&Parameter { name }).inc();
+    }
+
+    /// # Errors
+    /// None that the encoder has reason for.
+    pub fn text(&self) -> Result<String, Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+impl ModelMetrics {
+    pub fn first_token(&self, after: Duration) {
+        self.families.first_token.get_or_create(&self.labels).observe(after.as_secs_f64());
+    }
+
+    /// Some tokens came after the ones before.
+    pub fn inter_token(&self, after: Duration, tokens: usize) {
+        let each = after.as_secs_f64() / tokens.max(1) as f64;
+        let histogram = self.families.inter_token.get_or_create(&self.labels);
+        (0..tokens.max(1)).for_each(|_| histogram.observe(each));
+    }
+
+    /// Counts what a request asked for.
+    pub fn asked(&self, choices: usize, max_tokens: usize) {
+        let families = &self.families;
+        families.choices.get_or_create(&self.labels).observe(choices as f64);
+        families.max_tokens.get_or_create(&self.labels).observe(max_tokens as f64);
+    }
+
+    /// Counts a completion that ended.
+    pub fn finished(&self, completion: &Completion, after: Duration) {
+        let (families, labels, timings) = (&self.families, &self.labels, &completion.timings);
+        let Model { model_name, engine } = labels.clone();
+        let finished_reason = match completion.finish_reason {
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+            _ => "abort",
+        };
+        families.succeeded.get_or_create(&Finished { model_name, engine, finished_reason }).inc();
+        for (family, duration) in [
+            (&families.request, after),
+            (&families.queue, timings.queued),
+            (&families.prefill, timings.prefill),
+            (&families.decode, timings.decode),
+        ] {
+            family.get_or_create(labels).observe(duration.as_secs_f64());
+        }
+        let usage = &completion.usage;
+        families.prompt_lengths.get_or_create(labels).observe(usage.prompt_tokens as f64);
+        families.generated_lengths.get_or_create(labels).observe(usage.completion_tokens as f64);
+    }
+
+    /// Takes over how the engine stands.
+    pub fn engine(&self, snapshot: &EngineSnapshot) {
+        let (families, labels, stats) = (&self.families, &self.labels, &snapshot.stats);
+        families.running.get_or_create(labels).set(snapshot.running as f64);
+        families.waiting.get_or_create(labels).set(snapshot.waiting as f64);
+        let share = snapshot.pages_in_use as f64 / stats.pages.max(1) as f64;
+        families.kv_usage.get_or_create(labels).set(share);
+        for (family, count) in [
+            (&families.prompt_tokens, stats.counts.prompt_tokens),
+            (&families.generated_tokens, stats.sampled_tokens + stats.forced_tokens),
+            (&families.forced_tokens, stats.forced_tokens),
+            (&families.prefix_queries, stats.counts.prompt_tokens),
+            (&families.prefix_hits, stats.counts.cached_tokens),
+            (&families.preemptions, stats.counts.preemptions),
+            (&families.cancelled, stats.counts.cancelled),
+        ] {
+            family.get_or_create(labels).inner().store(count, Relaxed);
+        }
+    }
+}

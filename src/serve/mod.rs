@@ -1,0 +1,35 @@
+//! An OpenAI-compatible server on the engine of a run: equal requests get equal bytes.
+//!
+//! The way of a request:
+//!
+//! ```text
+//! listener → connection → guard → router → completion → request → generation → engine
+//! and back: events → response → connection
+//! ```
+//!
+//! tokio lives here alone; an engine is a thread that tells of its requests by closures.
+
+mod admission;
+mod app;
+mod body;
+mod completion;
+mod connection;
+mod error;
+mod failures;
+mod generation;
+mod guard;
+pub mod keys;
+mod listener;
+mod metrics;
+mod models;
+pub mod options;
+mod request;
+mod response;
+mod router;
+mod server;
+mod status;
+mod tokenize;
+
+pub use self::models::LoadedModel;
+pub use self::options::ServeOptions;
+pub use self::server::serve;

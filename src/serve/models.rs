@@ -1,0 +1,153 @@
+//! The models that answer, by the names that clients know them under.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::error::{ApiError, Code};
+use super::metrics::{Metrics, ModelMetrics};
+use super::request::fields::quoted;
+use crate::digest;
+use crate::engine::EngineError;
+use crate::ops::PAGE;
+use crate::panel::backbone::Backbone;
+
+/// What a server serves.
+pub struct Served {
+    pub models: Vec<Arc<ServedModel>>,
+}
+
+/// A model under its name.
+pub struct ServedModel {
+    pub id: String,
+    pub backbone: Arc<Backbone>,
+    /// Equal ones mean: equal requests get equal bytes.
+    pub fingerprint: String,
+    /// The device that computes, as plans name it.
+    pub device_kind: String,
+    /// Pages of its KV cache.
+    pub pages: usize,
+    pub metrics: ModelMetrics,
+}
+
+/// A model that was loaded, before it is served.
+pub struct LoadedModel {
+    pub id: String,
+    pub backbone: Arc<Backbone>,
+    pub device_kind: String,
+    pub pages: usize,
+}
+
+impl ServedModel {
+    pub fn new(loaded: LoadedModel, metrics: &Metrics) -> ServedModel {
+        let LoadedModel { id, backbone, device_kind, pages } = loaded;
+        let template = &backbone.description.chat.sha256;
+        let version = env!("CARGO_PKG_VERSION");
+        let sum = digest::sha256(format!("{} {template} {version}", backbone.identity));
+        ServedModel {
+            metrics: metrics.of_model(&id),
+            fingerprint: format!("wr_{}", &sum[..16]),
+            id,
+            backbone,
+            device_kind,
+            pages,
+        }
+    }
+
+    /// Tokens of a prompt and its completion together.
+    pub fn context(&self) -> usize {
+        self.backbone.description.context.min(self.pages * PAGE)
+    }
+
+    /// Whether it thinks where a request does not say.
+    pub fn thinks(&self) -> bool {
+        let card = self.backbone.description.checkpoint.card.as_ref();
+        card.and_then(|card| card.thinking).unwrap_or(false)
+    }
+
+    /// As the list of models shows it.
+    pub fn entry(&self, created: u64) -> Value {
+        let description = &self.backbone.description;
+        let sampling = &description.generation.sampling;
+        let root = description.checkpoint.repository.clone();
+        let folder = || {
+            let name = description.checkpoint.directory.file_name();
+            name.map(|name| name.to_string_lossy().into_owned())
+        };
+        json!({
+            "id": self.id,
+            "object": "model",
+            "created": created,
+            "owned_by": "wardround",
+            "root": root.or_else(folder),
+            "parent": null,
+            "max_model_len": self.context(),
+            "permission": [],
+            "wardround": {
+                "kind": "model",
+                "family": description.config.family.name(),
+                "weights_sha256": description.weights_sha256,
+                "tokenizer_sha256": description.tokenizer_sha256,
+                "template_sha256": description.chat.sha256,
+                "config_sha256": description.config_sha256,
+                "dtype": description.precision.stored.to_string(),
+                "quantisation": description.precision.quantisation.to_string(),
+                "kv_dtype": description.precision.kv.to_string(),
+                "device_kind": self.device_kind,
+                "sampling": {
+                    "temperature": sampling.temperature,
+                    "top_k": sampling.top_k,
+                    "top_p": sampling.top_p,
+                    "min_p": sampling.min_p,
+                    "repetition_penalty": sampling.repetition_penalty,
+                },
+                "fingerprint": self.fingerprint,
+                "synthetic": description.is_synthetic,
+            },
+        })
+    }
+}
+
+impl Served {
+    pub fn new(models: Vec<LoadedModel>, metrics: &Metrics) -> Served {
+        let models = models.into_iter();
+        Served { models: models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect() }
+    }
+
+    /// The model of this name; without a name, the only one.
+    ///
+    /// # Errors
+    /// A name that nothing has, or none where there are several models.
+    pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
+        let names = || {
+            let names: Vec<&str> = self.models.iter().map(|model| model.id.as_str()).collect();
+            names.join(", ")
+        };
+        match (name, self.models.as_slice()) {
+            (None, [only]) => Ok(only),
+            (None, _) => Err(ApiError::of(
+                Code::MissingParameter,
+                "model",
+                format!("model is missing; there are {}", names()),
+            )),
+            (Some(name), models) => {
+                let found = models.iter().find(|model| model.id == name);
+                found.ok_or_else(|| {
+                    let message =
+                        format!("there is no model {}; there are {}", quoted(name), names());
+                    ApiError::of(Code::ModelNotFound, "model", message)
+                })
+            }
+        }
+    }
+
+    /// Tokens that all KV caches hold.
+    pub fn kv_tokens(&self) -> usize {
+        self.models.iter().map(|model| model.pages * PAGE).sum()
+    }
+
+    /// Why an engine ended, if one did.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.models.iter().find_map(|model| model.backbone.engine.failure())
+    }
+}

@@ -1,0 +1,263 @@
+//! A chat: messages, and what is wanted of the answer.
+
+use serde_json::{Map, Value};
+
+use super::decoding::{Decoding, MOST_LOGPROBS};
+use super::fields::{Fields, quoted, wrong_type};
+use crate::record::Message;
+use crate::serve::error::{ApiError, Code};
+
+/// A request for a chat completion.
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    pub model: Option<String>,
+    pub messages: Vec<Message>,
+    pub decoding: Decoding,
+    /// How many of the likeliest tokens to give beside each of the answer; `None`: no log-probabilities.
+    pub logprobs: Option<usize>,
+    /// `None`: as the model's card says.
+    pub thinking: Option<bool>,
+    /// Whether the template opens the assistant's turn.
+    pub opens_turn: bool,
+    /// Whether the answer goes on in the last message.
+    pub continues_last: bool,
+    /// Fields that nobody knows.
+    pub ignored: Vec<String>,
+}
+
+impl ChatRequest {
+    /// # Errors
+    /// A field of another type or out of its range, or one that cannot be honoured.
+    pub fn read(body: &[u8]) -> Result<ChatRequest, ApiError> {
+        let mut fields = Fields::parse(body)?;
+        let model = fields.text("model")?;
+        let messages = messages(fields.take("messages"))?;
+        let decoding = Decoding::read(&mut fields)?;
+        let wanted = fields.flag("logprobs")?.unwrap_or(false);
+        let top = fields.count("top_logprobs", MOST_LOGPROBS)?;
+        if top.is_some_and(|top| top > 0) && !wanted {
+            let message = "top_logprobs is given without logprobs: true";
+            return Err(ApiError::of(Code::InvalidValue, "top_logprobs", message));
+        }
+        let thinking = thinking(&mut fields)?;
+        let opens_turn = fields.flag("add_generation_prompt")?;
+        let continues_last = fields.flag("continue_final_message")?.unwrap_or(false);
+        if continues_last && opens_turn == Some(true) {
+            return Err(ApiError::of(
+                Code::InvalidValue,
+                "continue_final_message",
+                "continue_final_message and add_generation_prompt are both true; give one",
+            ));
+        }
+        Ok(ChatRequest {
+            model,
+            messages,
+            decoding,
+            logprobs: wanted.then(|| top.unwrap_or(0)),
+            thinking: thinking.wanted,
+            opens_turn: opens_turn.unwrap_or(!continues_last),
+            continues_last,
+            ignored: fields.rest().into_iter().chain(thinking.ignored).collect(),
+        })
+    }
+}
+
+/// What the fields say of thinking.
+struct Thinking {
+    wanted: Option<bool>,
+    /// Template arguments that nobody knows.
+    ignored: Vec<String>,
+}
+
+/// The three ways in which clients switch thinking on and off; the one closest to the template wins.
+fn thinking(fields: &mut Fields) -> Result<Thinking, ApiError> {
+    const KWARGS: &str = "chat_template_kwargs";
+    let effort = fields.text("reasoning_effort")?;
+    let by_effort = effort.filter(|effort| effort == "none").map(|_| false);
+    let plain = fields.flag("enable_thinking")?;
+    let mut kwargs = match fields.take(KWARGS) {
+        None => Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(other) => return Err(wrong_type(KWARGS, &other, "an object")),
+    };
+    let inner = match kwargs.shift_remove("enable_thinking") {
+        None | Some(Value::Null) => None,
+        Some(Value::Bool(flag)) => Some(flag),
+        Some(other) => {
+            return Err(wrong_type(&format!("{KWARGS}.enable_thinking"), &other, "true or false"));
+        }
+    };
+    Ok(Thinking {
+        wanted: inner.or(plain).or(by_effort),
+        ignored: kwargs.into_iter().map(|(name, _)| format!("{KWARGS}.{name}")).collect(),
+    })
+}
+
+/// # Errors
+/// No message; one of another form, role or kind of content.
+pub fn messages(value: Option<Value>) -> Result<Vec<Message>, ApiError> {
+    let list = match value {
+        None => {
+            return Err(ApiError::of(Code::MissingParameter, "messages", "messages is missing"));
+        }
+        Some(Value::Array(list)) if list.is_empty() => {
+            let message = "messages is empty; at least one is needed";
+            return Err(ApiError::of(Code::InvalidValue, "messages", message));
+        }
+        Some(Value::Array(list)) => list,
+        Some(other) => return Err(wrong_type("messages", &other, "an array")),
+    };
+    let numbered = list.into_iter().enumerate();
+    numbered.map(|(index, value)| message(&format!("messages[{index}]"), value)).collect()
+}
+
+fn message(place: &str, value: Value) -> Result<Message, ApiError> {
+    let Value::Object(mut fields) = value else {
+        return Err(wrong_type(place, &value, "an object"));
+    };
+    let role = match fields.shift_remove("role") {
+        Some(Value::String(role)) => role,
+        Some(other) => return Err(wrong_type(&format!("{place}.role"), &other, "a string")),
+        None => {
+            let param = format!("{place}.role");
+            let message = format!("{param} is missing");
+            return Err(ApiError::of(Code::MissingParameter, &param, message));
+        }
+    };
+    let role = match role.as_str() {
+        "developer" => "system".to_owned(),
+        "system" | "user" | "assistant" | "tool" => role,
+        other => {
+            let param = format!("{place}.role");
+            let message = format!(
+                "{param} is {}; expected system, developer, user, assistant or tool",
+                quoted(other)
+            );
+            return Err(ApiError::of(Code::InvalidValue, &param, message));
+        }
+    };
+    if let Some(Value::Array(calls)) = fields.get("tool_calls")
+        && !calls.is_empty()
+    {
+        let param = format!("{place}.tool_calls");
+        let message = format!("{param}: tools are not supported");
+        return Err(ApiError::of(Code::UnsupportedParameter, &param, message));
+    }
+    let param = format!("{place}.content");
+    let content = match fields.shift_remove("content") {
+        Some(Value::String(text)) => text,
+        Some(Value::Array(parts)) => text_of_parts(&param, parts)?,
+        None | Some(Value::Null) if role == "assistant" => String::new(),
+        None | Some(Value::Null) => {
+            let message = format!("{param} is missing");
+            return Err(ApiError::of(Code::MissingParameter, &param, message));
+        }
+        Some(other) => return Err(wrong_type(&param, &other, "a string or an array of parts")),
+    };
+    Ok(Message::new(role, content))
+}
+
+/// The texts of the parts, on lines of their own.
+fn text_of_parts(place: &str, parts: Vec<Value>) -> Result<String, ApiError> {
+    let mut texts = Vec::with_capacity(parts.len());
+    for (index, part) in parts.into_iter().enumerate() {
+        let param = format!("{place}[{index}]");
+        let part = match part {
+            Value::Object(part) => part,
+            other => return Err(wrong_type(&param, &other, "an object")),
+        };
+        match part.get("type").and_then(Value::as_str) {
+            Some("text" | "input_text" | "output_text") => match part.get("text") {
+                Some(Value::String(text)) => texts.push(text.clone()),
+                other => {
+                    let other = other.unwrap_or(&Value::Null);
+                    return Err(wrong_type(&format!("{param}.text"), other, "a string"));
+                }
+            },
+            Some("image_url" | "input_image" | "input_audio" | "file" | "input_file") => {
+                let message = format!("{param}: the models here read text alone");
+                return Err(ApiError::of(Code::ImageUnsupported, &param, message));
+            }
+            _ => {
+                let param = format!("{param}.type");
+                let message = format!("{param} is not `text`");
+                return Err(ApiError::of(Code::InvalidValue, &param, message));
+            }
+        }
+    }
+    Ok(texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn chat(body: Value) -> Result<ChatRequest, ApiError> {
+        ChatRequest::read(body.to_string().as_bytes())
+    }
+
+    #[test]
+    fn contents_are_strings_parts_or_nothing() {
+        let read = chat(json!({"messages": [
+            {"role": "developer", "content": "a"},
+            {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
+            {"role": "assistant", "content": null, "tool_calls": []},
+        ]}));
+        let read: Vec<_> =
+            read.unwrap().messages.into_iter().map(|m| (m.role, m.content)).collect();
+        let text = |role: &str, content: &str| (role.to_owned(), content.to_owned());
+        assert_eq!(read, [text("system", "a"), text("user", "b\nc"), text("assistant", "")]);
+    }
+
+    #[test]
+    fn messages_that_cannot_be_read_are_refused_by_place() {
+        let user = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
+        let cases = [
+            (json!({}), "missing_parameter", "messages"),
+            (json!({"messages": []}), "invalid_value", "messages"),
+            (json!({"messages": "a"}), "invalid_type", "messages"),
+            (json!({"messages": ["a"]}), "invalid_type", "messages[0]"),
+            (json!({"messages": [{"content": "a"}]}), "missing_parameter", "messages[0].role"),
+            (
+                json!({"messages": [{"role": "nurse", "content": "a"}]}),
+                "invalid_value",
+                "messages[0].role",
+            ),
+            (user(Value::Null), "missing_parameter", "messages[0].content"),
+            (user(json!(["a"])), "invalid_type", "messages[0].content[0]"),
+            (user(json!([{"type": "image_url"}])), "image_unsupported", "messages[0].content[0]"),
+            (user(json!([{"type": "text"}])), "invalid_type", "messages[0].content[0].text"),
+        ];
+        for (body, code, param) in cases {
+            let error = chat(body.clone()).unwrap_err();
+            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(param)), "{body}");
+        }
+    }
+
+    #[test]
+    fn thinking_is_switched_in_every_way_and_unknown_fields_are_told() {
+        let with = |extra: Value| {
+            let mut body = json!({"messages": [{"role": "user", "content": "a"}]});
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            chat(body)
+        };
+        assert_eq!(with(json!({})).unwrap().thinking, None);
+        assert_eq!(with(json!({"enable_thinking": true})).unwrap().thinking, Some(true));
+        assert_eq!(with(json!({"reasoning_effort": "none"})).unwrap().thinking, Some(false));
+        let inner = with(
+            json!({"enable_thinking": true, "chat_template_kwargs": {"enable_thinking": false, "tone": 1}, "zeta": 1}),
+        );
+        let inner = inner.unwrap();
+        assert_eq!(inner.thinking, Some(false));
+        assert_eq!(inner.ignored, ["zeta", "chat_template_kwargs.tone"]);
+        assert!(with(json!({"top_logprobs": 3})).is_err());
+        assert_eq!(with(json!({"logprobs": true})).unwrap().logprobs, Some(0));
+        let goes_on = with(json!({"continue_final_message": true})).unwrap();
+        assert!(goes_on.continues_last && !goes_on.opens_turn);
+        assert!(
+            with(json!({"continue_final_message": true, "add_generation_prompt": true})).is_err()
+        );
+    }
+}

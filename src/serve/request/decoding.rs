@@ -1,0 +1,384 @@
+//! How a completion is drawn and what comes with it: the fields that chat and completions share.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::fields::{Fields, integer, number, wrong_type};
+use super::format;
+use crate::engine::{Sampling, Stop};
+use crate::record::Grammar;
+use crate::serve::error::{ApiError, Code};
+
+/// Completions of one prompt.
+const MOST_CHOICES: i64 = 16;
+const MOST_STOPS: usize = 16;
+const MOST_STOP_BYTES: usize = 256;
+const MOST_BIASED: usize = 1024;
+/// Tokens beside each chosen one whose log-probabilities may be asked for.
+pub const MOST_LOGPROBS: usize = 20;
+
+/// Accepted, and without any effect here.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "user",
+    "metadata",
+    "store",
+    "service_tier",
+    "parallel_tool_calls",
+    "prediction",
+    "request_id",
+    "tool_choice",
+];
+
+/// What is asked of a completion; `None` where the request does not say.
+#[derive(Clone, Debug, Default)]
+pub struct Decoding {
+    pub temperature: Option<f32>,
+    pub top_p: Option<f32>,
+    /// `Some(0)`: off.
+    pub top_k: Option<u32>,
+    pub min_p: Option<f32>,
+    pub repetition_penalty: Option<f32>,
+    pub frequency_penalty: f32,
+    pub presence_penalty: f32,
+    /// In the order of the ids.
+    pub logit_bias: Vec<(u32, f32)>,
+    pub min_tokens: usize,
+    pub seed: Option<u64>,
+    /// Completions of each prompt.
+    pub n: usize,
+    pub stop: Stop,
+    pub ignore_eos: bool,
+    pub max_tokens: Option<usize>,
+    pub prompt_logprobs: Option<usize>,
+    pub grammar: Option<Grammar>,
+    pub stream: Option<Streaming>,
+    pub return_token_ids: bool,
+    /// From `cache_salt`.
+    pub salt: Option<[u8; 16]>,
+    /// Known fields that were given and change nothing here.
+    pub without_effect: Vec<&'static str>,
+}
+
+/// How a stream is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streaming {
+    /// A last chunk with the usage.
+    pub include_usage: bool,
+    /// The usage so far in every chunk.
+    pub continuous_usage: bool,
+}
+
+impl Decoding {
+    /// # Errors
+    /// A value of another type or out of its range; a parameter that cannot be honoured.
+    pub fn read(fields: &mut Fields) -> Result<Decoding, ApiError> {
+        let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1);
+        refuse_unsupported(fields, n)?;
+        let given = WITHOUT_EFFECT.into_iter().filter(|name| fields.take(name).is_some());
+        let without_effect = given.collect();
+        let float = |value: Option<f64>| value.map(|value| value as f32);
+        let top_p = float(fields.number("top_p", 0.0..=1.0)?);
+        if top_p == Some(0.0) {
+            let message = "top_p is 0; expected a number above 0, up to 1";
+            return Err(ApiError::of(Code::InvalidValue, "top_p", message));
+        }
+        let penalty = float(fields.number("repetition_penalty", 0.0..=f64::MAX)?);
+        if penalty.is_some_and(|penalty| penalty <= 0.0 || !penalty.is_finite()) {
+            let message = "repetition_penalty is not a number above 0";
+            return Err(ApiError::of(Code::InvalidValue, "repetition_penalty", message));
+        }
+        // The newer name wins.
+        let limit = i64::from(u32::MAX);
+        let older = fields.integer("max_tokens", 0..=limit)?;
+        let max_tokens = fields.integer("max_completion_tokens", 0..=limit)?.or(older);
+        let top_k = fields.integer("top_k", -1..=limit)?.map(|k| k.max(0) as u32);
+        // Negative seeds count from the other end, as in two's complement.
+        let seed = fields.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64);
+        Ok(Decoding {
+            temperature: float(fields.number("temperature", 0.0..=f64::from(f32::MAX))?),
+            top_p,
+            top_k,
+            min_p: float(fields.number("min_p", 0.0..=1.0)?),
+            repetition_penalty: penalty,
+            frequency_penalty: float(fields.number("frequency_penalty", -2.0..=2.0)?)
+                .unwrap_or(0.0),
+            presence_penalty: float(fields.number("presence_penalty", -2.0..=2.0)?).unwrap_or(0.0),
+            logit_bias: logit_bias(fields.take("logit_bias"))?,
+            min_tokens: fields.count("min_tokens", u32::MAX as usize)?.unwrap_or(0),
+            seed,
+            n: n as usize,
+            stop: Stop { strings: stops(fields.take("stop"))?, ids: stop_ids(fields)? },
+            ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
+            max_tokens: max_tokens.map(|tokens| tokens as usize),
+            prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
+            grammar: format::read(fields)?,
+            stream: streaming(fields)?,
+            return_token_ids: fields.flag("return_token_ids")?.unwrap_or(false),
+            salt: fields.text("cache_salt")?.map(|salt| salt_of(&salt)),
+            without_effect,
+        })
+    }
+
+    /// The sampling over the model's own defaults.
+    pub fn sampling(&self, defaults: Sampling) -> Sampling {
+        let on = |value: Option<f32>, default: Option<f32>, off: f32| match value {
+            Some(value) => Some(value).filter(|value| *value != off),
+            None => default,
+        };
+        Sampling {
+            temperature: self.temperature.unwrap_or(defaults.temperature),
+            top_k: self.top_k.map_or(defaults.top_k, |k| Some(k).filter(|k| *k > 0)),
+            top_p: on(self.top_p, defaults.top_p, 1.0),
+            min_p: on(self.min_p, defaults.min_p, 0.0),
+            repetition_penalty: on(self.repetition_penalty, defaults.repetition_penalty, 1.0),
+            frequency_penalty: Some(self.frequency_penalty).filter(|penalty| *penalty != 0.0),
+            presence_penalty: Some(self.presence_penalty).filter(|penalty| *penalty != 0.0),
+        }
+    }
+
+    /// The seed of choice `index`, given the request's: the first choice is what the request would get with n = 1.
+    pub fn seed_of_choice(seed: u64, index: usize) -> u64 {
+        if index == 0 {
+            return seed;
+        }
+        let mut hasher = Sha256::new();
+        hasher.update(seed.to_le_bytes());
+        hasher.update((index as u64).to_le_bytes());
+        let sum = hasher.finalize();
+        let mut low = [0; 8];
+        low.copy_from_slice(&sum[..8]);
+        u64::from_le_bytes(low) & SEED_BITS
+    }
+}
+
+/// 53 bits: every JSON reader keeps them.
+pub const SEED_BITS: u64 = (1 << 53) - 1;
+
+fn salt_of(text: &str) -> [u8; 16] {
+    let sum = Sha256::digest(text);
+    let mut salt = [0; 16];
+    salt.copy_from_slice(&sum[..16]);
+    salt
+}
+
+/// A known parameter that cannot be honoured is refused, unless it asks for nothing.
+fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
+    let calls_no_tool = fields_text(fields, "tool_choice").as_deref() == Some("none");
+    let is_empty = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(flag) => !flag,
+        _ => false,
+    };
+    let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
+    let is_text = |value: &Value| *value == serde_json::json!(["text"]);
+    let neutral: [(&str, &dyn Fn(&Value) -> bool); 14] = [
+        ("tools", &|value| is_empty(value) || calls_no_tool),
+        ("functions", &is_empty),
+        ("function_call", &|value| *value == "none"),
+        ("audio", &is_empty),
+        ("suffix", &is_empty),
+        ("best_of", &is(n as f64)),
+        ("use_beam_search", &is_empty),
+        ("length_penalty", &is(1.0)),
+        ("truncate_prompt_tokens", &is_empty),
+        ("include_stop_str_in_output", &is_empty),
+        ("bad_words", &is_empty),
+        ("allowed_token_ids", &is_empty),
+        ("logits_processors", &is_empty),
+        ("modalities", &is_text),
+    ];
+    for (name, is_neutral) in neutral {
+        if fields.take(name).is_some_and(|value| !is_neutral(&value)) {
+            let message = format!("{name} is not supported; leave it out");
+            return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+        }
+    }
+    Ok(())
+}
+
+/// The text of a field that stays where it is only if it is a text.
+fn fields_text(fields: &mut Fields, name: &str) -> Option<String> {
+    fields.take(name).and_then(|value| value.as_str().map(str::to_owned))
+}
+
+fn logit_bias(value: Option<Value>) -> Result<Vec<(u32, f32)>, ApiError> {
+    const NAME: &str = "logit_bias";
+    let map = match value {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(map)) => map,
+        Some(other) => return Err(wrong_type(NAME, &other, "an object from token id to bias")),
+    };
+    if map.len() > MOST_BIASED {
+        let message =
+            format!("logit_bias has {} entries; at most {MOST_BIASED} are taken", map.len());
+        return Err(ApiError::of(Code::InvalidValue, NAME, message));
+    }
+    let mut biases = Vec::with_capacity(map.len());
+    for (id, bias) in map {
+        let id: u32 = id.parse().map_err(|_| {
+            ApiError::of(Code::InvalidValue, NAME, "logit_bias has a key that is no token id")
+        })?;
+        biases.push((id, number(NAME, &bias, &(-100.0..=100.0))? as f32));
+    }
+    biases.sort_by_key(|(id, _)| *id);
+    biases.dedup_by_key(|(id, _)| *id);
+    Ok(biases)
+}
+
+fn stops(value: Option<Value>) -> Result<Vec<String>, ApiError> {
+    let list = match value {
+        None => Vec::new(),
+        Some(Value::String(text)) => vec![Value::String(text)],
+        Some(Value::Array(list)) => list,
+        Some(other) => return Err(wrong_type("stop", &other, "a string or an array of strings")),
+    };
+    if list.len() > MOST_STOPS {
+        let message = format!("stop has {} strings; at most {MOST_STOPS} are taken", list.len());
+        return Err(ApiError::of(Code::InvalidValue, "stop", message));
+    }
+    let mut stops = Vec::new();
+    for value in list {
+        match value {
+            Value::String(text) if text.len() > MOST_STOP_BYTES => {
+                let message = format!(
+                    "stop has a string of {} bytes; at most {MOST_STOP_BYTES} are taken",
+                    text.len()
+                );
+                return Err(ApiError::of(Code::InvalidValue, "stop", message));
+            }
+            Value::String(text) if text.is_empty() => {}
+            Value::String(text) => stops.push(text),
+            other => return Err(wrong_type("stop", &other, "a string or an array of strings")),
+        }
+    }
+    Ok(stops)
+}
+
+fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
+    const NAME: &str = "stop_token_ids";
+    let list = match fields.take(NAME) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) if list.len() <= MOST_STOPS => list,
+        Some(other) => {
+            return Err(wrong_type(NAME, &other, &format!("at most {MOST_STOPS} token ids")));
+        }
+    };
+    let id = |value: &Value| Ok(integer(NAME, value, &(0..=i64::from(u32::MAX)))? as u32);
+    list.iter().map(id).collect()
+}
+
+fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
+    let is_wanted = fields.flag("stream")?.unwrap_or(false);
+    let options = match fields.take("stream_options") {
+        None => return Ok(is_wanted.then(Streaming::default)),
+        Some(Value::Object(options)) => options,
+        Some(other) => return Err(wrong_type("stream_options", &other, "an object")),
+    };
+    if !is_wanted {
+        let message = "stream_options is given without stream: true";
+        return Err(ApiError::of(Code::StreamOptions, "stream_options", message));
+    }
+    let flag = |name: &str| match options.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(wrong_type(&format!("stream_options.{name}"), other, "true or false")),
+    };
+    Ok(Some(Streaming {
+        include_usage: flag("include_usage")?,
+        continuous_usage: flag("continuous_usage_stats")?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn decoding(body: Value) -> Result<Decoding, ApiError> {
+        Decoding::read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn values_at_their_neutral_place_are_accepted_and_others_refused_by_name() {
+        let neutral = json!({"tools": [], "functions": null, "best_of": 2, "n": 2, "length_penalty": 1.0, "use_beam_search": false,
+            "modalities": ["text"], "bad_words": [], "include_stop_str_in_output": false, "logits_processors": null});
+        assert_eq!(decoding(neutral).unwrap().n, 2);
+        let tool = json!([{"type": "function"}]);
+        decoding(json!({"tools": tool, "tool_choice": "none"})).unwrap();
+        for (name, value) in [
+            ("tools", tool),
+            ("best_of", json!(3)),
+            ("suffix", json!("a")),
+            ("use_beam_search", json!(true)),
+            ("truncate_prompt_tokens", json!(5)),
+            ("modalities", json!(["audio"])),
+            ("allowed_token_ids", json!([1])),
+        ] {
+            let error = decoding(json!({name: value})).unwrap_err();
+            assert_eq!(
+                (error.code, error.param.as_deref()),
+                (Code::UnsupportedParameter, Some(name))
+            );
+        }
+    }
+
+    #[test]
+    fn limits_are_kept_by_name() {
+        for (name, value) in [
+            ("temperature", json!(-0.1)),
+            ("top_p", json!(0)),
+            ("top_p", json!(1.1)),
+            ("top_k", json!(-2)),
+            ("min_p", json!(2)),
+            ("repetition_penalty", json!(0)),
+            ("frequency_penalty", json!(2.5)),
+            ("n", json!(0)),
+            ("n", json!(17)),
+            ("max_tokens", json!(-1)),
+            ("stop", json!(vec!["a"; 17])),
+            ("stop", json!("a".repeat(257))),
+            ("logit_bias", json!({"x": 1})),
+            ("logit_bias", json!({"1": 101})),
+            ("prompt_logprobs", json!(21)),
+        ] {
+            let error = decoding(json!({name: value})).unwrap_err();
+            assert_eq!(error.param.as_deref(), Some(name));
+            assert_eq!(error.code, Code::InvalidValue, "{name}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn stops_seeds_and_limits_are_read_as_clients_write_them() {
+        let read = decoding(
+            json!({"stop": ["", "b"], "seed": -1, "max_tokens": 3, "max_completion_tokens": 5, "top_k": -1,
+            "logit_bias": {"7": -100, "3": 1.5}, "cache_salt": "a"}),
+        );
+        let read = read.unwrap();
+        assert_eq!(read.stop.strings, ["b"]);
+        assert_eq!((read.seed, read.max_tokens, read.top_k), (Some(u64::MAX), Some(5), Some(0)));
+        assert_eq!(read.logit_bias, [(3, 1.5), (7, -100.0)]);
+        assert_eq!(decoding(json!({"stop": null, "stop_token_ids": [1]})).unwrap().stop.ids, [1]);
+        assert!(read.salt.is_some());
+    }
+
+    #[test]
+    fn stream_options_need_a_stream() {
+        let error = decoding(json!({"stream_options": {"include_usage": true}})).unwrap_err();
+        assert_eq!(error.code, Code::StreamOptions);
+        let read =
+            decoding(json!({"stream": true, "stream_options": {"include_usage": true}})).unwrap();
+        assert_eq!(read.stream, Some(Streaming { include_usage: true, continuous_usage: false }));
+        assert_eq!(decoding(json!({"stream": false})).unwrap().stream, None);
+    }
+
+    #[test]
+    fn the_first_choice_has_the_requests_own_seed() {
+        assert_eq!(Decoding::seed_of_choice(7, 0), 7);
+        let others: Vec<u64> = (1..16).map(|index| Decoding::seed_of_choice(7, index)).collect();
+        assert!(others.iter().all(|seed| *seed <= SEED_BITS && *seed != 7));
+        assert!(others.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

@@ -1,0 +1,198 @@
+//! The fields of a JSON body: each is taken by the reader that knows it, and what is left over was not known.
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use crate::serve::error::{ApiError, Code};
+
+/// Characters of a client's own word that an error repeats.
+const QUOTED_CHARS: usize = 60;
+
+/// The fields that nobody has taken yet.
+#[derive(Debug)]
+pub struct Fields {
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// # Errors
+    /// A body that is no JSON object.
+    pub fn parse(body: &[u8]) -> Result<Fields, ApiError> {
+        let value: Value = serde_json::from_slice(body).map_err(|error| {
+            let message = format!("the body is not valid JSON: {error}");
+            ApiError::new(Code::InvalidJson, message)
+        })?;
+        match value {
+            Value::Object(map) => Ok(Fields { map }),
+            other => Err(ApiError::new(
+                Code::InvalidType,
+                format!("the body is {}; expected a JSON object", kind(&other)),
+            )),
+        }
+    }
+
+    /// The value of a field; `None` where it is absent or null.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.map.shift_remove(name).filter(|value| !value.is_null())
+    }
+
+    /// # Errors
+    /// A value that is neither true nor false.
+    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
+        let flag = self.take(name).map(|value| match value {
+            Value::Bool(flag) => Ok(flag),
+            other => Err(wrong_type(name, &other, "true or false")),
+        });
+        flag.transpose()
+    }
+
+    /// # Errors
+    /// A value that is no string.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        let text = self.take(name).map(|value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(wrong_type(name, &other, "a string")),
+        });
+        text.transpose()
+    }
+
+    /// # Errors
+    /// A value that is no number, or out of its range.
+    pub fn number(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<f64>,
+    ) -> Result<Option<f64>, ApiError> {
+        let number = self.take(name).map(|value| number(name, &value, &range));
+        number.transpose()
+    }
+
+    /// # Errors
+    /// A value that is no whole number, or out of its range.
+    pub fn integer(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<i64>,
+    ) -> Result<Option<i64>, ApiError> {
+        let integer = self.take(name).map(|value| integer(name, &value, &range));
+        integer.transpose()
+    }
+
+    /// A count from 0 to `most`.
+    ///
+    /// # Errors
+    /// A value that is no whole number, or out of its range.
+    pub fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
+        Ok(self.integer(name, 0..=most as i64)?.map(|count| count as usize))
+    }
+
+    /// The names of the fields that nobody took, as the client wrote them.
+    pub fn rest(self) -> Vec<String> {
+        self.map.into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+/// # Errors
+/// A value that is no number, or out of its range.
+pub fn number(name: &str, value: &Value, range: &RangeInclusive<f64>) -> Result<f64, ApiError> {
+    let number = value.as_f64().ok_or_else(|| wrong_type(name, value, "a number"))?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (start, end) = (range.start(), range.end());
+    let expected = match end.is_finite() {
+        true => format!("a number from {start} to {end}"),
+        false => format!("a number of at least {start}"),
+    };
+    Err(ApiError::of(Code::InvalidValue, name, format!("{name} is {number}; expected {expected}")))
+}
+
+/// # Errors
+/// A value that is no whole number, or out of its range.
+pub fn integer(name: &str, value: &Value, range: &RangeInclusive<i64>) -> Result<i64, ApiError> {
+    // Some clients write whole numbers as 16.0.
+    let float = || value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 2f64.powi(53));
+    let number = value.as_i64().or_else(|| float().map(|n| n as i64));
+    let is_large = value.is_u64() && number.is_none();
+    match number {
+        Some(number) if range.contains(&number) => Ok(number),
+        None if !is_large => Err(wrong_type(name, value, "a whole number")),
+        _ => Err(ApiError::of(
+            Code::InvalidValue,
+            name,
+            format!(
+                "{name} is {value}; expected a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        )),
+    }
+}
+
+/// The error for a value of another JSON type.
+pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
+    let message = format!("{name} is {}; expected {expected}", kind(value));
+    ApiError::of(Code::InvalidType, name, message)
+}
+
+/// What a value is, without repeating it.
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A client's own word, short enough to repeat.
+pub fn quoted(word: &str) -> String {
+    format!("`{}`", crate::text::ellipsis(word, QUOTED_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> Fields {
+        Fields::parse(text.as_bytes()).unwrap()
+    }
+
+    fn code<T: std::fmt::Debug>(result: Result<T, ApiError>) -> &'static str {
+        result.unwrap_err().code.name()
+    }
+
+    #[test]
+    fn bodies_that_are_no_objects_are_refused() {
+        assert_eq!(code(Fields::parse(b"")), "invalid_json");
+        assert_eq!(code(Fields::parse(b"{\"a\": NaN}")), "invalid_json");
+        assert_eq!(code(Fields::parse(b"{\"a\": \"\xff\"}")), "invalid_json");
+        assert_eq!(code(Fields::parse("[".repeat(200).as_bytes())), "invalid_json");
+        assert_eq!(code(Fields::parse(b"[]")), "invalid_type");
+    }
+
+    #[test]
+    fn numbers_are_read_by_type_and_range() {
+        let mut body = fields(
+            r#"{"a": 16.0, "b": 1.5, "c": "1", "d": 3, "e": null, "f": 18446744073709551615}"#,
+        );
+        assert_eq!(body.count("a", 20).unwrap(), Some(16));
+        assert_eq!(code(body.count("b", 20)), "invalid_type");
+        assert_eq!(code(body.number("c", 0.0..=1.0)), "invalid_type");
+        let error = body.number("d", 0.0..=1.0).unwrap_err();
+        assert_eq!(error.message, "d is 3; expected a number from 0 to 1");
+        assert_eq!(error.param.as_deref(), Some("d"));
+        assert_eq!(body.flag("e").unwrap(), None);
+        assert_eq!(code(body.count("f", 9)), "invalid_value");
+    }
+
+    #[test]
+    fn what_nobody_takes_is_left_over_and_the_last_of_two_wins() {
+        let mut body = fields(r#"{"a": 1, "zeta": 2, "a": 3}"#);
+        assert_eq!(body.count("a", 9).unwrap(), Some(3));
+        assert_eq!(body.rest(), ["zeta"]);
+    }
+}

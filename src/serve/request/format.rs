@@ -1,0 +1,189 @@
+//! What a completion must look like, in each of the forms that clients know: OpenAI's, vLLM's and llama.cpp's.
+
+use serde_json::{Value, json};
+
+use super::fields::{Fields, wrong_type};
+use crate::record::Grammar;
+use crate::serve::error::{ApiError, Code};
+
+const MOST_SCHEMA_BYTES: usize = 64 << 10;
+const MOST_REGEX_BYTES: usize = 4 << 10;
+
+/// The grammar that the fields ask for, if they ask for one.
+///
+/// # Errors
+/// More than one of them; a form that there is not; a grammar that is too long.
+pub fn read(fields: &mut Fields) -> Result<Option<Grammar>, ApiError> {
+    let mut found: Vec<(String, Grammar)> = Vec::new();
+    let mut add = |name: String, grammar: Option<Grammar>| {
+        found.extend(grammar.map(|grammar| (name, grammar)));
+    };
+    if let Some(format) = fields.take("response_format") {
+        add("response_format".to_owned(), response_format(&format)?);
+    }
+    if let Some(options) = fields.take("structured_outputs") {
+        let Value::Object(options) = options else {
+            return Err(wrong_type("structured_outputs", &options, "an object"));
+        };
+        for (kind, value) in options.into_iter().filter(|(_, value)| !value.is_null()) {
+            let name = format!("structured_outputs.{kind}");
+            add(name.clone(), guided(&kind, &name, value)?);
+        }
+    }
+    for kind in ["json", "regex", "choice", "grammar", "json_object"] {
+        let name = format!("guided_{kind}");
+        if let Some(value) = fields.take(&name) {
+            add(name.clone(), guided(kind, &name, value)?);
+        }
+    }
+    if let Some(schema) = fields.take("json_schema") {
+        add("json_schema".to_owned(), Some(json_schema("json_schema", &schema)?));
+    }
+    if fields.take("grammar").is_some() {
+        return Err(ApiError::of(
+            Code::UnsupportedParameter,
+            "grammar",
+            "grammar is in llama.cpp's GBNF, which is not supported; write it in Lark as structured_outputs.grammar",
+        ));
+    }
+    if let [(first, _), (second, _), ..] = found.as_slice() {
+        let message = format!("{first} and {second} both say what the text looks like; give one");
+        return Err(ApiError::of(Code::InvalidValue, second, message));
+    }
+    Ok(found.pop().map(|(_, grammar)| grammar))
+}
+
+fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
+    let Value::Object(fields) = format else {
+        return Err(wrong_type("response_format", format, "an object"));
+    };
+    let schema = fields.get("schema").filter(|schema| !schema.is_null());
+    match fields.get("type").and_then(Value::as_str) {
+        Some("text") => Ok(None),
+        Some("json_object") => match schema {
+            Some(schema) => json_schema("response_format.schema", schema).map(Some),
+            None => Ok(Some(Grammar::JsonObject)),
+        },
+        Some("json_schema") => {
+            let name = "response_format.json_schema";
+            let inner = fields.get("json_schema").and_then(|inner| inner.get("schema"));
+            let schema = inner.or(schema).ok_or_else(|| {
+                ApiError::of(Code::MissingParameter, name, format!("{name}.schema is missing"))
+            })?;
+            json_schema(name, schema).map(Some)
+        }
+        _ => Err(ApiError::of(
+            Code::InvalidValue,
+            "response_format.type",
+            "response_format.type is none of text, json_object, json_schema",
+        )),
+    }
+}
+
+/// One of vLLM's forms.
+fn guided(kind: &str, name: &str, value: Value) -> Result<Option<Grammar>, ApiError> {
+    let text = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        other => Err(wrong_type(name, &other, "a string")),
+    };
+    Ok(Some(match kind {
+        "json" => match value {
+            // vLLM takes a schema as text too.
+            Value::String(text) => {
+                let schema = serde_json::from_str(&text).map_err(|error| {
+                    ApiError::of(Code::InvalidSchema, name, format!("{name} is no JSON: {error}"))
+                })?;
+                json_schema(name, &schema)?
+            }
+            schema => json_schema(name, &schema)?,
+        },
+        "regex" => Grammar::Regex(bounded(name, text(value)?, MOST_REGEX_BYTES)?),
+        "grammar" => Grammar::Lark(bounded(name, text(value)?, MOST_SCHEMA_BYTES)?),
+        "choice" => {
+            let Value::Array(choices) = value else {
+                return Err(wrong_type(name, &value, "an array of strings"));
+            };
+            let choices: Vec<String> = choices.into_iter().map(text).collect::<Result<_, _>>()?;
+            if choices.is_empty() || choices.iter().any(String::is_empty) {
+                let message = format!("{name} has no choice, or an empty one");
+                return Err(ApiError::of(Code::InvalidValue, name, message));
+            }
+            let alternatives: Vec<String> =
+                choices.iter().map(|choice| json!(choice).to_string()).collect();
+            let lark = format!("start: {}", alternatives.join(" | "));
+            Grammar::Lark(bounded(name, lark, MOST_SCHEMA_BYTES)?)
+        }
+        "json_object" => match value {
+            Value::Bool(true) => Grammar::JsonObject,
+            Value::Bool(false) => return Ok(None),
+            other => return Err(wrong_type(name, &other, "true or false")),
+        },
+        _ => {
+            let message = format!(
+                "{name} is not supported; json, regex, choice, grammar and json_object are"
+            );
+            return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+        }
+    }))
+}
+
+fn json_schema(name: &str, schema: &Value) -> Result<Grammar, ApiError> {
+    if !schema.is_object() && !schema.is_boolean() {
+        return Err(wrong_type(name, schema, "a JSON schema"));
+    }
+    Ok(Grammar::JsonSchema(bounded(name, schema.to_string(), MOST_SCHEMA_BYTES)?))
+}
+
+fn bounded(name: &str, text: String, most: usize) -> Result<String, ApiError> {
+    if text.len() <= most {
+        return Ok(text);
+    }
+    let message = format!("{name} has {} bytes; at most {most} are taken", text.len());
+    Err(ApiError::of(Code::InvalidSchema, name, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grammar(body: Value) -> Result<Option<Grammar>, ApiError> {
+        read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let schema = json!({"type": "integer"});
+        let expected = Some(Grammar::JsonSchema(schema.to_string()));
+        for body in [
+            json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": null, "schema": schema}}}),
+            json!({"response_format": {"type": "json_object", "schema": schema}}),
+            json!({"structured_outputs": {"json": schema}}),
+            json!({"guided_json": schema.to_string()}),
+            json!({"json_schema": schema}),
+        ] {
+            assert_eq!(grammar(body.clone()).unwrap(), expected, "{body}");
+        }
+        assert_eq!(grammar(json!({"response_format": {"type": "text"}})).unwrap(), None);
+        let object = json!({"response_format": {"type": "json_object"}});
+        assert_eq!(grammar(object).unwrap(), Some(Grammar::JsonObject));
+        let choice = json!({"structured_outputs": {"choice": ["yes", "a \"no\""]}});
+        let lark = Grammar::Lark(r#"start: "yes" | "a \"no\"""#.to_owned());
+        assert_eq!(grammar(choice).unwrap(), Some(lark));
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused_by_name() {
+        let cases = [
+            (json!({"grammar": "root ::= \"a\""}), "unsupported_parameter", "grammar"),
+            (json!({"response_format": {"type": "xml"}}), "invalid_value", "response_format.type"),
+            (json!({"response_format": 1}), "invalid_type", "response_format"),
+            (json!({"guided_regex": "a", "json_schema": {}}), "invalid_value", "json_schema"),
+            (json!({"guided_regex": "a".repeat(5000)}), "invalid_schema", "guided_regex"),
+            (json!({"guided_choice": []}), "invalid_value", "guided_choice"),
+        ];
+        for (body, code, param) in cases {
+            let error = grammar(body.clone()).unwrap_err();
+            assert_eq!((error.code.name(), error.param.as_deref()), (code, Some(param)), "{body}");
+        }
+    }
+}

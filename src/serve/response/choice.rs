@@ -1,0 +1,205 @@
+//! One choice's text as it comes: what is thinking, what is the answer, and the tokens of each.
+
+use crate::engine::TokenLogprobs;
+
+/// What opens a section of thinking, in every model that has one.
+const OPEN: &str = "<think>";
+
+/// A token of an answer, with its log-probabilities where they were asked for.
+#[derive(Clone, Debug)]
+pub struct TokenEntry {
+    pub id: u32,
+    pub logprobs: Option<TokenLogprobs>,
+}
+
+/// What is new of a choice.
+#[derive(Clone, Debug, Default)]
+pub struct Delta {
+    pub reasoning: String,
+    pub content: String,
+    /// The tokens of the answer, without those of the thinking.
+    pub entries: Vec<TokenEntry>,
+    /// All tokens, those of the thinking included.
+    pub tokens: Vec<u32>,
+}
+
+/// How a model's thinking ends.
+#[derive(Clone, Debug)]
+pub struct ThinkEnd {
+    pub id: u32,
+    /// Its text; empty where the token has none.
+    pub tag: String,
+}
+
+/// Where a choice stands.
+#[derive(Debug)]
+enum Place {
+    /// Before anything was said: an opening tag may come.
+    Start(ThinkEnd),
+    Thinking(ThinkEnd),
+    /// Right behind the thinking: blank lines are left out.
+    Behind,
+    Answer,
+}
+
+/// Splits the pieces of one choice.
+#[derive(Debug)]
+pub struct ChoiceText {
+    place: Place,
+    /// Text of which it is not yet clear what it is.
+    held: String,
+    pub reasoning_tokens: usize,
+}
+
+impl ChoiceText {
+    /// `think_end`: what ends the thinking, where the choice begins with some.
+    pub fn new(think_end: Option<ThinkEnd>) -> ChoiceText {
+        let place = think_end.map_or(Place::Answer, Place::Start);
+        ChoiceText { place, held: String::new(), reasoning_tokens: 0 }
+    }
+
+    /// What a piece adds. One right after another gives the same in sum, however the text is cut.
+    pub fn take(
+        &mut self,
+        text: &str,
+        tokens: &[u32],
+        logprobs: Vec<Option<TokenLogprobs>>,
+    ) -> Delta {
+        let mut delta = Delta { tokens: tokens.to_vec(), ..Delta::default() };
+        let mut logprobs = logprobs.into_iter();
+        let mut has_ended = false;
+        for &id in tokens {
+            let logprobs = logprobs.next().flatten();
+            match &self.place {
+                Place::Start(end) | Place::Thinking(end) if !has_ended => {
+                    self.reasoning_tokens += 1;
+                    has_ended = end.id == id;
+                }
+                _ => delta.entries.push(TokenEntry { id, logprobs }),
+            }
+        }
+        self.held.push_str(text);
+        self.release(has_ended, &mut delta);
+        delta
+    }
+
+    /// What is left when the choice has ended.
+    pub fn finish(&mut self) -> Delta {
+        let mut delta = Delta::default();
+        match &self.place {
+            Place::Start(_) | Place::Thinking(_) => {
+                delta.reasoning = std::mem::take(&mut self.held)
+            }
+            Place::Behind | Place::Answer => delta.content = std::mem::take(&mut self.held),
+        }
+        delta
+    }
+
+    /// Gives the text that is clear. `has_ended`: the token that ends the thinking is among those that came.
+    fn release(&mut self, has_ended: bool, delta: &mut Delta) {
+        if let Place::Start(end) = &self.place {
+            let begins = self.held.trim_start();
+            if begins.len() < OPEN.len() && OPEN.starts_with(begins) && !has_ended {
+                return;
+            }
+            let rest =
+                begins.strip_prefix(OPEN).map(|rest| rest.strip_prefix('\n').unwrap_or(rest));
+            let is_cut = begins.len() == OPEN.len() && rest.is_some() && !has_ended;
+            if is_cut {
+                // A newline may still follow.
+                return;
+            }
+            if let Some(rest) = rest {
+                self.held = rest.to_owned();
+            }
+            self.place = Place::Thinking(end.clone());
+        }
+        if let Place::Thinking(end) = &self.place {
+            if !has_ended {
+                let kept = tag_prefix_at_end(&self.held, &end.tag);
+                let rest = self.held.split_off(self.held.len() - kept);
+                delta.reasoning = std::mem::replace(&mut self.held, rest);
+                return;
+            }
+            let at = self.held.find(&end.tag).filter(|_| !end.tag.is_empty());
+            let at = at.unwrap_or(self.held.len());
+            let behind = self.held.split_off(at);
+            delta.reasoning = std::mem::take(&mut self.held);
+            self.held = behind.strip_prefix(&end.tag).unwrap_or(&behind).to_owned();
+            self.place = Place::Behind;
+        }
+        if let Place::Behind = self.place {
+            let kept = self.held.trim_start_matches('\n').to_owned();
+            self.held = kept;
+            if self.held.is_empty() {
+                return;
+            }
+            self.place = Place::Answer;
+        }
+        delta.content = std::mem::take(&mut self.held);
+    }
+}
+
+/// Bytes at the end of `text` that may be the beginning of `tag`.
+fn tag_prefix_at_end(text: &str, tag: &str) -> usize {
+    let lengths = (1..=tag.len().min(text.len())).rev();
+    let is_prefix =
+        |length: &usize| tag.is_char_boundary(*length) && text.ends_with(&tag[..*length]);
+    lengths.into_iter().find(is_prefix).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: u32 = 9;
+
+    /// The sums of reasoning and content of these pieces; a piece has a token of its own, or that which ends the thinking.
+    fn split(pieces: &[(&str, u32)]) -> (String, String, usize) {
+        let end = ThinkEnd { id: END, tag: "</think>".to_owned() };
+        let mut choice = ChoiceText::new(Some(end));
+        let (mut reasoning, mut content, mut entries) = (String::new(), String::new(), 0);
+        for (text, token) in pieces {
+            let delta = choice.take(text, &[*token], vec![None]);
+            reasoning += &delta.reasoning;
+            content += &delta.content;
+            entries += delta.entries.len();
+        }
+        let rest = choice.finish();
+        (reasoning + &rest.reasoning, content + &rest.content, entries)
+    }
+
+    #[test]
+    fn thinking_is_split_from_the_answer_however_the_text_is_cut() {
+        let expected = ("why\n".to_owned(), "B".to_owned(), 2);
+        assert_eq!(
+            split(&[("<think>\nwhy\n", 1), ("</think>", END), ("\n\n", 2), ("B", 3)]),
+            expected
+        );
+        assert_eq!(
+            split(&[
+                ("<thi", 1),
+                ("nk>", 1),
+                ("\nwhy\n</th", 1),
+                ("ink>\n", END),
+                ("\n", 2),
+                ("B", 3)
+            ]),
+            expected
+        );
+        assert_eq!(split(&[("why\n</think>\n\nB", END)]).1, "B");
+        assert_eq!(split(&[("<think>why", 1)]), ("why".to_owned(), String::new(), 0));
+        // Written out in other tokens it is no end.
+        assert_eq!(split(&[("a </think> b", 1), ("</think>c", END)]).1, "c");
+    }
+
+    #[test]
+    fn without_thinking_everything_is_the_answer() {
+        let mut choice = ChoiceText::new(None);
+        let delta = choice.take("<think>a", &[1, 2], vec![]);
+        assert_eq!(
+            (delta.content.as_str(), delta.entries.len(), choice.reasoning_tokens),
+            ("<think>a", 2, 0)
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! Server-sent events: an answer as a stream of chunks, with signs of life in between.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::answer::{Answer, Step};
+use crate::serve::app::{App, Phase};
+use crate::serve::error::{ApiError, Code};
+use crate::serve::generation::Generation;
+use crate::serve::request::decoding::Streaming;
+
+/// Proxies close connections that are silent for longer.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// An event with an object.
+pub fn data(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+/// What a stream's events come from: a completion, or a case of a system.
+pub trait EventSource: Send + 'static {
+    /// The next event; `None` after the last one. Where the client is gone, the source is dropped.
+    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+}
+
+/// A response of events that come one after another.
+pub fn respond(source: impl EventSource) -> Response {
+    let events = stream::unfold(source, |mut source| async move {
+        let event = source.next().await?;
+        Some((Ok::<Bytes, Infallible>(Bytes::from(event)), source))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(events)).into_response()
+}
+
+/// A completion that is streamed.
+pub struct Streamed {
+    pub app: Arc<App>,
+    pub generation: Generation,
+    pub answer: Answer,
+    pub options: Streaming,
+    pub phase: watch::Receiver<Phase>,
+    pub is_over: bool,
+    pub has_begun: bool,
+}
+
+impl EventSource for Streamed {
+    async fn next(&mut self) -> Option<String> {
+        while !self.is_over {
+            let told = tokio::select! {
+                told = self.generation.next() => told,
+                () = cut(&mut self.phase) => {
+                    let message = "the server is shutting down";
+                    return Some(self.fail(&ApiError::new(Code::Draining, message)));
+                }
+                () = sleep(SILENCE) => {
+                    let sign = if self.has_begun { "working" } else { "queued" };
+                    return Some(format!(": {sign}\n\n"));
+                }
+            };
+            let Some(told) = told else {
+                return Some(self.fail(&ApiError::new(Code::Internal, "the completion was lost")));
+            };
+            let choice = told.choice;
+            let step = match self.answer.take(told, &mut self.generation) {
+                Ok(step) => step,
+                Err(error) => return Some(self.fail(&error)),
+            };
+            let events = self.events(choice, step);
+            if !events.is_empty() {
+                return Some(events);
+            }
+        }
+        None
+    }
+}
+
+impl Streamed {
+    fn events(&mut self, choice: usize, step: Step) -> String {
+        let mut chunks = Vec::new();
+        match step {
+            Step::Begun => {
+                self.has_begun = true;
+                chunks.extend(self.answer.opening(choice));
+            }
+            Step::Grown(delta) if self.answer.waits_for_end() => self.answer.keep(choice, delta),
+            Step::Grown(delta) => chunks.extend(self.answer.growth(choice, delta)),
+            Step::Done(delta) => {
+                match self.answer.waits_for_end() {
+                    true => self.answer.keep(choice, delta),
+                    false => chunks.extend(self.answer.growth(choice, delta)),
+                }
+                chunks.push(self.answer.closing(choice));
+            }
+        }
+        if self.options.continuous_usage {
+            for chunk in &mut chunks {
+                chunk["usage"] = self.answer.usage();
+            }
+        }
+        let mut text: String = chunks.iter().map(data).collect();
+        if self.answer.is_done() {
+            if self.options.include_usage {
+                text += &data(&self.answer.usage_chunk());
+            }
+            text += "data: [DONE]\n\n";
+            self.is_over = true;
+        }
+        text
+    }
+
+    /// The event that ends a stream which cannot go on: no end mark comes after it.
+    fn fail(&mut self, error: &ApiError) -> String {
+        self.is_over = true;
+        self.app.metrics.rejected(error.code);
+        data(&error.json())
+    }
+}
+
+/// Resolves once what still runs is to end.
+pub async fn cut(phase: &mut watch::Receiver<Phase>) {
+    if phase.wait_for(|phase| *phase == Phase::Cut).await.is_err() {
+        // Nobody will ever say so.
+        std::future::pending::<()>().await;
+    }
+}

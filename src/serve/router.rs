@@ -1,0 +1,64 @@
+//! Which path is answered by what.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tower::Layer;
+use tower_http::normalize_path::NormalizePathLayer;
+
+use super::app::App;
+use super::error::{ApiError, Code};
+use super::{completion, guard, status, tokenize};
+
+/// Every path, behind the guards. With a slash at its end a path is the same.
+pub fn router(app: &Arc<App>) -> Router {
+    let routes = Router::new()
+        .route("/health", get(status::health))
+        .route("/v1/health", get(status::health))
+        .route("/live", get(status::live))
+        .route("/version", get(status::version))
+        .route("/metrics", get(status::metrics))
+        .route("/openapi.json", get(status::openapi))
+        .route("/v1/models", get(status::models))
+        .route("/models", get(status::models))
+        .route("/v1/models/{*id}", get(status::model))
+        .route("/models/{*id}", get(status::model))
+        .route("/v1/chat/completions", post(completion::chat))
+        .route("/chat/completions", post(completion::chat))
+        .route("/v1/completions", post(completion::complete))
+        .route("/completions", post(completion::complete))
+        .route("/tokenize", post(tokenize::tokenize))
+        .route("/detokenize", post(tokenize::detokenize))
+        .route("/tokenizer_info", get(tokenize::info))
+        .route("/apply-template", post(tokenize::apply_template))
+        .fallback(unknown_url)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(app.clone());
+    let guarded = guard::around(routes, app);
+    Router::new().fallback_service(NormalizePathLayer::trim_trailing_slash().layer(guarded))
+}
+
+async fn unknown_url(State(_): State<Arc<App>>, request: Request) -> Response {
+    let path = super::request::fields::quoted(request.uri().path());
+    let message = format!("there is no {path}; /openapi.json lists what there is");
+    ApiError::new(Code::UnknownUrl, message).into_response()
+}
+
+async fn wrong_method(request: Request) -> Response {
+    let (path, method) = (request.uri().path(), request.method());
+    let is_post = ["completions", "tokenize", "detokenize", "apply-template", "check", "ask"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    let allow = if is_post { "POST" } else { "GET, HEAD" };
+    let message = format!(
+        "{} does not take {method}; it takes {allow}",
+        super::request::fields::quoted(path)
+    );
+    let mut response = ApiError::new(Code::MethodNotAllowed, message).into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    response
+}

@@ -1,0 +1,298 @@
+//! The life of a server: bind, load, answer, drain.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+
+use super::app::{App, KeyRing, Phase};
+use super::connection;
+use super::guard::Peer;
+use super::keys::Keys;
+use super::listener::{Accepted, Listener, tls};
+use super::models::{LoadedModel, Served};
+use super::options::ServeOptions;
+use super::router::router;
+use crate::console;
+use crate::diagnosis::{Blame, Failure};
+
+/// Threads for connections; the engines have their own.
+const WORKERS: usize = 2;
+/// Threads for templates, tokenisers, grammars.
+const BLOCKING: usize = 8;
+/// After errors of accepting, which say that the machine is short of something.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// For the last words to those that are cut off.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often it is looked whether an engine died.
+const WATCH: Duration = Duration::from_millis(500);
+
+/// What ended the answering.
+enum End {
+    Signal,
+    EngineDied(String),
+    LoadFailed(Failure),
+}
+
+/// Serves what `load` gives until a signal ends it. The socket is bound before anything is loaded.
+///
+/// # Errors
+/// An address that is taken, keys or certificates that cannot be read, models that cannot be loaded, an engine that died; requests
+/// that were cut off at the end.
+pub fn serve(
+    options: ServeOptions,
+    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING)
+        .thread_name("serve")
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(run(options, load));
+    // What still computes in a blocking thread is of no use to anyone.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn run(
+    options: ServeOptions,
+    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+) -> Result<(), Failure> {
+    let (key_sender, keys) = watch::channel(read_keys(&options)?);
+    let (tls_sender, acceptor) = watch::channel(read_tls(&options)?);
+    let (phase_sender, phase) = watch::channel(Phase::Serving);
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut ending = Ending::new()?;
+    let connections_limit = raise_open_files(options.limits.connections);
+    let listener = Listener::bind(&options.listen)?;
+    console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
+    let app = Arc::new(App::new(options, phase.clone(), keys));
+    let mut loaded = load_beside(&app, load)?;
+    let router = router(&app);
+    let mut connections = JoinSet::new();
+    let mut watch = interval(WATCH);
+    let mut is_loaded = false;
+    let end = loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) if connections.len() < connections_limit => {
+                    let (app, router) = (app.clone(), router.clone());
+                    let acceptor = acceptor.borrow().clone();
+                    connections.spawn(answer(app, router, accepted, acceptor));
+                }
+                Ok(accepted) => {
+                    tokio::spawn(turn_away(accepted));
+                }
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+            _ = watch.tick() => {
+                if let Some(error) = app.loaded().and_then(Served::failure) {
+                    break End::EngineDied(error.to_string());
+                }
+            }
+            result = &mut loaded, if !is_loaded => match result {
+                Ok(Ok(())) => {
+                    is_loaded = true;
+                    console::note("ready");
+                }
+                Ok(Err(failure)) => break End::LoadFailed(failure),
+                Err(_) => break End::LoadFailed(Failure::usage("loading the models failed", "see the message above")),
+            },
+            _ = hangup.recv() => reload(&app.options, &key_sender, &tls_sender),
+            () = ending.next() => break End::Signal,
+        }
+    };
+    drop(listener);
+    let outcome = match end {
+        End::LoadFailed(failure) => return Err(failure),
+        End::Signal => Ok(()),
+        End::EngineDied(reason) => Err(Failure::outcome(
+            reason,
+            Some("see the log; the service manager may restart it".to_owned()),
+        )),
+    };
+    let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
+    match (outcome, cut) {
+        (Ok(()), 0) => Ok(()),
+        (Ok(()), cut) => {
+            let message = format!("{cut} connections were cut off after --drain");
+            Err(Failure::outcome(message, None))
+        }
+        (Err(failure), _) => Err(failure),
+    }
+}
+
+/// Lets what runs finish, then ends it. Gives how many connections had to be cut off.
+async fn drain(
+    app: &App,
+    phase: &watch::Sender<Phase>,
+    mut connections: JoinSet<()>,
+    ending: &mut Ending,
+) -> Result<usize, Failure> {
+    let _ = phase.send(Phase::Draining);
+    console::note(format!("draining: {} connections", connections.len()));
+    let all = async { while connections.join_next().await.is_some() {} };
+    tokio::select! {
+        done = timeout(app.options.limits.drain_timeout, all) => if done.is_ok() {
+            return Ok(0);
+        },
+        () = ending.next() => return Err(InterruptedTwice.into()),
+    }
+    let cut = connections.len();
+    let _ = phase.send(Phase::Cut);
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(FAREWELL, all).await;
+    connections.abort_all();
+    Ok(cut)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted twice: what ran was dropped")]
+struct InterruptedTwice;
+
+impl crate::diagnosis::Diagnosis for InterruptedTwice {
+    fn blame(&self) -> Blame {
+        Blame::Interrupted
+    }
+}
+
+/// Loads on a thread of its own.
+fn load_beside(
+    app: &Arc<App>,
+    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
+    let (sender, receiver) = oneshot::channel();
+    let app = app.clone();
+    let work = move || {
+        let loaded = load().map(|models| app.begin(Served::new(models, &app.metrics)));
+        // Nobody waits any more where a signal came first.
+        let _ = sender.send(loaded);
+    };
+    std::thread::Builder::new().name("load".to_owned()).spawn(work)?;
+    Ok(receiver)
+}
+
+/// Serves one connection to its end.
+async fn answer(app: Arc<App>, router: Router, accepted: Accepted, acceptor: Option<TlsAcceptor>) {
+    app.metrics.connections.inc();
+    match accepted {
+        Accepted::Unix(stream) => speak(&app, router, stream, Peer(None), None).await,
+        Accepted::Tcp { stream, peer } => {
+            speak(&app, router, stream, Peer(Some(peer)), acceptor).await
+        }
+    }
+    app.metrics.connections.dec();
+}
+
+async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
+    app: &App,
+    router: Router,
+    stream: S,
+    peer: Peer,
+    acceptor: Option<TlsAcceptor>,
+) {
+    let (limits, phase) = (app.options.limits, app.phase.clone());
+    let service = router.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request
+    });
+    match acceptor {
+        None => connection::serve(stream, service, limits, phase).await,
+        Some(acceptor) => {
+            // A handshake that fails is the client's to know.
+            if let Ok(Ok(stream)) = timeout(limits.header_timeout, acceptor.accept(stream)).await {
+                connection::serve(stream, service, limits, phase).await;
+            }
+        }
+    }
+}
+
+/// Tells a client that there are too many connections; what it sends is not read.
+async fn turn_away(accepted: Accepted) {
+    let error =
+        super::error::ApiError::new(super::error::Code::TooManyConnections, "too many connections");
+    let body = error.json().to_string();
+    let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\nretry-after: 5\r\n";
+    let text = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let tell = async {
+        // Who does not listen has not lost anything.
+        let _ = match accepted {
+            Accepted::Tcp { mut stream, .. } => stream.write_all(text.as_bytes()).await,
+            Accepted::Unix(mut stream) => stream.write_all(text.as_bytes()).await,
+        };
+    };
+    let _ = timeout(FAREWELL, tell).await;
+}
+
+/// The soft limit on open files is raised to the hard one; connections leave some for models and logs.
+fn raise_open_files(wanted: usize) -> usize {
+    const KEPT: u64 = 128;
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(files) => wanted.min(files.saturating_sub(KEPT) as usize).max(1),
+        Err(_) => wanted,
+    }
+}
+
+fn read_keys(options: &ServeOptions) -> Result<Option<Arc<KeyRing>>, Failure> {
+    let keys = options.keys.as_deref().map(Keys::read).transpose()?;
+    Ok(keys.map(|keys| Arc::new(KeyRing::new(keys))))
+}
+
+fn read_tls(options: &ServeOptions) -> Result<Option<TlsAcceptor>, Failure> {
+    options.tls.as_ref().map(tls).transpose()
+}
+
+/// Reads keys and certificates again; where they cannot be read, the old ones stay.
+fn reload(
+    options: &ServeOptions,
+    keys: &watch::Sender<Option<Arc<KeyRing>>>,
+    tls: &watch::Sender<Option<TlsAcceptor>>,
+) {
+    match read_keys(options) {
+        Ok(read) => {
+            keys.send_replace(read);
+        }
+        Err(failure) => console::note(format!("the keys stay as they were: {failure}")),
+    }
+    match read_tls(options) {
+        Ok(read) => {
+            tls.send_replace(read);
+        }
+        Err(failure) => console::note(format!("the certificates stay as they were: {failure}")),
+    }
+    console::note("keys and certificates were read again");
+}
+
+/// The signals that end a server.
+struct Ending {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Ending {
+    fn new() -> std::io::Result<Ending> {
+        Ok(Ending {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The next of them.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a server says of itself: health, version, metrics, models.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::app::App;
+use super::error::{ApiError, Code};
+use super::models::ServedModel;
+
+/// The interface as OpenAPI describes it.
+const OPENAPI: &str = include_str!("openapi.json");
+/// A step of a large batch takes less; an engine that is busy for longer gives its last figures.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(1);
+
+pub async fn health(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
+    app.served()?;
+    Ok(Json(json!({"status": "ok"})))
+}
+
+pub async fn live() -> StatusCode {
+    StatusCode::OK
+}
+
+pub async fn version() -> Json<Value> {
+    Json(json!({"version": env!("CARGO_PKG_VERSION")}))
+}
+
+pub async fn openapi() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI)
+}
+
+pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
+    let served = app.served()?;
+    let data: Vec<Value> = served.models.iter().map(|model| model.entry(app.created)).collect();
+    Ok(Json(json!({"object": "list", "data": data})))
+}
+
+pub async fn model(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let served = app.served()?;
+    Ok(Json(served.find(Some(&id))?.entry(app.created)))
+}
+
+pub async fn metrics(State(app): State<Arc<App>>) -> Result<Response, ApiError> {
+    for model in app.loaded().iter().flat_map(|served| &served.models) {
+        refresh(model).await;
+    }
+    let text =
+        app.metrics.text().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// Takes over how a model's engine stands, if it says so in time.
+async fn refresh(model: &ServedModel) {
+    let (sender, receiver) = oneshot::channel();
+    let tell = Box::new(move |snapshot| {
+        // Whoever asked may have lost patience.
+        let _ = sender.send(snapshot);
+    });
+    if model.backbone.engine.request_snapshot(tell).is_err() {
+        return;
+    }
+    if let Ok(Ok(snapshot)) = timeout(SNAPSHOT_PATIENCE, receiver).await {
+        model.metrics.engine(&snapshot);
+    }
+}

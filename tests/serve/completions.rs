@@ -1,0 +1,183 @@
+//! Chats and completions: the same bytes in every way of asking.
+
+use serde_json::{Value, json};
+use wardround::model::Family;
+
+use crate::client::Server;
+
+fn hello(extra: Value) -> Value {
+    let mut body =
+        json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "seed": 7});
+    body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    body
+}
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn streamed_and_whole_answers_are_the_same_bytes_at_any_concurrency() {
+    let server = Server::start(&[]);
+    let whole = server.post(CHAT, &hello(json!({"logprobs": true, "top_logprobs": 3}))).json();
+    let text = whole["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(!text.is_empty());
+    let asked: Vec<Value> = std::thread::scope(|scope| {
+        let ask = |index: usize| {
+            let server = &server;
+            scope.spawn(move || {
+                let other = json!({"messages": [{"role": "user", "content": format!("{index}")}], "max_tokens": 9});
+                server.post(CHAT, &other);
+                server.post(CHAT, &hello(json!({"logprobs": true, "top_logprobs": 3}))).json()
+            })
+        };
+        let threads: Vec<_> = (0..16).map(ask).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for other in asked {
+        assert_eq!(other["choices"], whole["choices"]);
+        assert_eq!(other["wardround"]["request"], whole["wardround"]["request"]);
+    }
+    let stream = hello(
+        json!({"stream": true, "stream_options": {"include_usage": true}, "logprobs": true, "top_logprobs": 3}),
+    );
+    let (events, is_whole) = server.post(CHAT, &stream).events();
+    assert!(is_whole);
+    let content =
+        |event: &Value| event["choices"][0]["delta"]["content"].as_str().unwrap_or("").to_owned();
+    assert_eq!(events.iter().map(content).collect::<String>(), text);
+    let entries = events.iter().flat_map(|event| {
+        event["choices"][0]["logprobs"]["content"].as_array().cloned().unwrap_or_default()
+    });
+    let entries: Vec<Value> = entries.collect();
+    assert_eq!(Value::from(entries.clone()), whole["choices"][0]["logprobs"]["content"]);
+    let bytes: Vec<u8> = entries
+        .iter()
+        .flat_map(|entry| entry["bytes"].as_array().unwrap())
+        .map(|byte| byte.as_u64().unwrap() as u8)
+        .collect();
+    assert_eq!(bytes, text.as_bytes());
+    assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["choices"], &last["usage"]["completion_tokens"]),
+        (&json!([]), &whole["usage"]["completion_tokens"])
+    );
+    assert_eq!(events.iter().filter(|event| event.get("usage").is_some()).count(), 1);
+}
+
+#[test]
+fn choices_differ_and_the_first_is_that_of_one() {
+    let server = Server::start(&[]);
+    let several = server.post(CHAT, &hello(json!({"n": 4, "temperature": 1.0, "top_k": 0}))).json();
+    let one = server.post(CHAT, &hello(json!({"temperature": 1.0, "top_k": 0}))).json();
+    let text =
+        |answer: &Value, index: usize| answer["choices"][index]["message"]["content"].clone();
+    assert_eq!(text(&several, 0), text(&one, 0));
+    assert!((1..4).any(|index| text(&several, index) != text(&several, 0)));
+    // Without a seed, the same question is answered anew.
+    let anew = json!({"seed": null, "temperature": 1.0, "top_k": 0});
+    let (first, second) =
+        (server.post(CHAT, &hello(anew.clone())).json(), server.post(CHAT, &hello(anew)).json());
+    assert_ne!(first["wardround"]["seed"], second["wardround"]["seed"]);
+    // And the seed that was drawn gives the same answer again.
+    let again = json!({"seed": first["wardround"]["seed"], "temperature": 1.0, "top_k": 0});
+    assert_eq!(server.post(CHAT, &hello(again)).json()["choices"], first["choices"]);
+}
+
+#[test]
+fn what_lm_eval_reads_is_there_to_the_last_token() {
+    let server = Server::of(&[Family::Llama], &[]);
+    let ids: Vec<u32> = (5..25).collect();
+    let body = json!({"prompt": [ids], "echo": true, "logprobs": 1, "max_tokens": 1, "temperature": 0, "seed": 1234});
+    let answer = server.post("/v1/completions", &body).json();
+    let logprobs = &answer["choices"][0]["logprobs"];
+    let list = |name: &str| logprobs[name].as_array().unwrap().clone();
+    assert_eq!(
+        (list("tokens").len(), list("token_logprobs").len(), list("top_logprobs").len()),
+        (21, 21, 21)
+    );
+    assert_eq!(
+        (&list("token_logprobs")[0], &list("top_logprobs")[0]),
+        (&Value::Null, &Value::Null)
+    );
+    for (logprob, top) in list("token_logprobs").iter().zip(list("top_logprobs")).skip(1) {
+        let top: Vec<f64> =
+            top.as_object().unwrap().values().map(|value| value.as_f64().unwrap()).collect();
+        let logprob = logprob.as_f64().unwrap();
+        assert!(
+            top.contains(&logprob) && top.iter().all(|other| *other >= logprob || top.len() == 2)
+        );
+    }
+    // Alone, in a batch, and scored without generating: the same numbers.
+    let mut batch = body.clone();
+    batch["prompt"] = json!([[9, 9, 9], ids, ids]);
+    let batched = server.post("/v1/completions", &batch).json();
+    for index in [1, 2] {
+        assert_eq!(batched["choices"][index]["logprobs"], *logprobs);
+    }
+    let mut scored = body;
+    scored["max_tokens"] = json!(0);
+    let scored = server.post("/v1/completions", &scored).json();
+    let known = scored["choices"][0]["logprobs"]["token_logprobs"].as_array().unwrap().clone();
+    assert_eq!(known, list("token_logprobs")[..20]);
+    let mut streamed =
+        json!({"prompt": [ids], "echo": true, "logprobs": 1, "max_tokens": 4, "temperature": 0});
+    let whole = server.post("/v1/completions", &streamed).json();
+    streamed["stream"] = json!(true);
+    let (events, is_whole) = server.post("/v1/completions", &streamed).events();
+    assert!(is_whole);
+    let text: String =
+        events.iter().map(|event| event["choices"][0]["text"].as_str().unwrap()).collect();
+    assert_eq!(text, whole["choices"][0]["text"].as_str().unwrap());
+}
+
+#[test]
+fn grammars_hold_and_those_that_cannot_be_followed_are_said() {
+    let server = Server::start(&[]);
+    let schema = json!({"type": "object", "properties": {"answer": {"enum": ["A", "B"]}}, "required": ["answer"], "additionalProperties": false,
+        "x-guidance": {"whitespace_flexible": false}});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "a", "schema": schema}});
+    let answer =
+        server.post(CHAT, &hello(json!({"response_format": format, "max_tokens": 60}))).json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert!(["A", "B"].contains(&value["answer"].as_str().unwrap()), "{text}");
+    let choice = json!({"structured_outputs": {"choice": ["yes", "no"]}});
+    let answer = server.post(CHAT, &hello(choice)).json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(["yes", "no"].contains(&text), "{text}");
+    let properties: serde_json::Map<String, Value> =
+        (0..500).map(|index| (format!("p{index}"), json!({"type": "string"}))).collect();
+    let wide = json!({"response_format": {"type": "json_object", "schema": {"type": "object", "properties": properties}}});
+    let reply = server.post(CHAT, &hello(wide));
+    assert!(
+        reply.status == 200
+            || ["schema_too_complex", "invalid_schema"].contains(&reply.code().as_str()),
+        "{reply:?}"
+    );
+    let broken =
+        json!({"response_format": {"type": "json_object", "schema": {"type": "nonsense"}}});
+    let reply = server.post(CHAT, &hello(broken));
+    assert_eq!((reply.status, reply.code().as_str()), (400, "invalid_schema"));
+}
+
+#[test]
+fn tokens_go_there_and_back() {
+    let server = Server::of(&[Family::Gemma3], &[]);
+    let text = "The heart; a β blocker\n";
+    let with = server.post("/tokenize", &json!({"prompt": text, "return_token_strs": true})).json();
+    let without =
+        server.post("/tokenize", &json!({"prompt": text, "add_special_tokens": false})).json();
+    let (with_count, count) = (with["count"].as_u64().unwrap(), without["count"].as_u64().unwrap());
+    assert!(with_count == count || with_count == count + 1);
+    assert_eq!(with["token_strs"].as_array().unwrap().len() as u64, with_count);
+    let back = server.post("/detokenize", &json!({"tokens": without["tokens"]})).json();
+    assert_eq!(back["prompt"], text);
+    let chat = json!({"messages": [{"role": "user", "content": "Hi"}]});
+    let prompt =
+        server.post("/apply-template", &chat).json()["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("Hi"));
+    let tokens = server.post("/tokenize", &chat).json()["count"].as_u64().unwrap();
+    let answer = server.post(CHAT, &json!({"messages": chat["messages"], "max_tokens": 1})).json();
+    assert_eq!(answer["usage"]["prompt_tokens"].as_u64().unwrap(), tokens);
+    assert!(server.get("/tokenizer_info").json()["chat_template"].as_str().unwrap().len() > 10);
+}

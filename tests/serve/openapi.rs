@@ -1,0 +1,88 @@
+//! Every response is what the description says.
+
+use serde_json::{Value, json};
+
+use crate::client::{Reply, Server};
+use crate::common::json_schema::is_valid;
+
+/// A schema with its references filled in.
+fn resolved(schema: &Value, document: &Value) -> Value {
+    match schema {
+        Value::Object(map) => match map.get("$ref").and_then(Value::as_str) {
+            Some(reference) => {
+                let found = document.pointer(reference.trim_start_matches('#'));
+                resolved(found.unwrap_or_else(|| panic!("{reference}")), document)
+            }
+            None => {
+                map.iter().map(|(key, value)| (key.clone(), resolved(value, document))).collect()
+            }
+        },
+        Value::Array(list) => list.iter().map(|value| resolved(value, document)).collect(),
+        other => other.clone(),
+    }
+}
+
+fn check(document: &Value, name: &str, value: &Value) {
+    let schema = resolved(&document["components"]["schemas"][name], document);
+    assert!(is_valid(&schema, value), "no {name}: {value:#}");
+}
+
+#[test]
+fn responses_are_as_described() {
+    let server = Server::start(&[]);
+    let document = server.get("/openapi.json").json();
+    let check_one = |name: &str, reply: &Reply| check(&document, name, &reply.json());
+    for path in ["/health", "/v1/health"] {
+        check_one("Status", &server.get(path));
+    }
+    check_one("Version", &server.get("/version"));
+    check_one("ModelList", &server.get("/v1/models"));
+    check_one("Model", &server.get("/v1/models/qwen3"));
+    check_one("TokenizerInfo", &server.get("/tokenizer_info"));
+    check_one("Tokens", &server.post("/tokenize", &json!({"prompt": "a"})));
+    check_one("Text", &server.post("/detokenize", &json!({"tokens": [5]})));
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    check_one("Text", &server.post("/apply-template", &json!({"messages": messages})));
+    check_one("Error", &server.get("/nothing"));
+    check_one("Error", &server.post("/v1/chat/completions", &json!({})));
+    for extra in [
+        json!({}),
+        json!({"logprobs": true, "top_logprobs": 2, "prompt_logprobs": 1, "return_token_ids": true, "n": 2}),
+        json!({"enable_thinking": true}),
+    ] {
+        let mut body = json!({"messages": messages, "max_tokens": 6});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        check_one("ChatCompletion", &server.post("/v1/chat/completions", &body));
+        body["stream"] = json!(true);
+        body["stream_options"] = json!({"include_usage": true, "continuous_usage_stats": true});
+        let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
+        assert!(is_whole);
+        events.iter().for_each(|event| check(&document, "ChatChunk", event));
+    }
+    for extra in [
+        json!({}),
+        json!({"echo": true, "logprobs": 2}),
+        json!({"prompt_logprobs": 1, "return_token_ids": true}),
+    ] {
+        let mut body = json!({"prompt": ["Hello", "You"], "max_tokens": 4});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        check_one("TextCompletion", &server.post("/v1/completions", &body));
+        body["stream"] = json!(true);
+        let (events, _) = server.post("/v1/completions", &body).events();
+        events.iter().for_each(|event| check(&document, "TextCompletion", event));
+    }
+}
+
+#[test]
+fn every_path_that_is_described_is_there() {
+    let server = Server::start(&[]);
+    let document = server.get("/openapi.json").json();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{id}", "qwen3");
+        let reply = match operations.get("get") {
+            Some(_) => server.get(&path),
+            None => server.post(&path, &json!({})),
+        };
+        assert!(![404, 405].contains(&reply.status), "{path}: {reply:?}");
+    }
+}
