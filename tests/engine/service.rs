@@ -1,9 +1,11 @@
 //! The engine as a service: events, snapshots, cancellation, and an end for every request.
 
 use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use wardround::engine::{
-    Completion, Engine, EngineError, EngineOptions, Event, Request, RequestHandle, TokenLogprobs,
+    Completion, Constraint, Engine, EngineError, EngineOptions, Event, FinishReason, Grammar,
+    Request, RequestHandle, TokenLogprobs,
 };
 use wardround::model::{Config, Decoder, Family};
 use wardround::ops::{Cpu, PAGE, StoredType};
@@ -191,4 +193,48 @@ fn two_hundred_requests_that_are_dropped_leave_no_page_in_use_within_two_steps()
     // What is asked next has the engine for itself.
     let (told, end) = ask(&engine, Request { max_tokens: 3, ..request(1) }).wait();
     assert_eq!((end.unwrap().tokens.len(), told.admitted.len()), (3, 1));
+}
+
+#[test]
+fn a_grammar_that_is_being_compiled_holds_up_nobody() {
+    let engine = common::synthetic_engine(Family::Qwen3, OPTIONS);
+    let busy =
+        Request { tokens: tokens(1, 20), max_tokens: 3000, pieces: true, ..Request::default() };
+    let busy = ask(&engine, busy);
+    let pieces =
+        || busy.events.try_iter().filter(|event| matches!(event, Event::Piece { .. })).count();
+    while pieces() == 0 {}
+    // Some hundred milliseconds of a compiler's work, on this thread.
+    let long = Grammar::Regex("a{300000}".to_owned());
+    engine.compile(&Grammar::Regex("yes".to_owned())).unwrap();
+    pieces();
+    let started = Instant::now();
+    engine.compile(&long).unwrap();
+    let (took, meanwhile) = (started.elapsed(), pieces());
+    assert!(took < Duration::from_millis(100) || meanwhile > 0, "{meanwhile} pieces in {took:?}");
+    // It is known from now on, and a grammar that does not compile is refused before the engine hears of it.
+    let started = Instant::now();
+    engine.compile(&long).unwrap();
+    assert!(started.elapsed() < Duration::from_millis(100));
+    let constraint = Some(Constraint { grammar: Grammar::Regex("(".to_owned()), after: None });
+    let broken = Request { tokens: tokens(1, 20), max_tokens: 3, constraint, ..Request::default() };
+    let refusal = engine.submit(broken).unwrap_err();
+    assert!(matches!(refusal, EngineError::Grammar(_)), "{refusal}");
+}
+
+#[test]
+fn a_grammar_holds_from_the_token_it_waits_for() {
+    let engine = common::synthetic_engine(Family::Llama, OPTIONS);
+    let free = Request { tokens: tokens(3, 20), max_tokens: 40, seed: 5, ..Request::default() };
+    let said = common::complete(&engine, free.clone());
+    let after = said.tokens[6];
+    let until = said.tokens.iter().position(|token| *token == after).unwrap();
+    let grammar = Grammar::Regex("(yes|no), [a-z]{3}".to_owned());
+    let constraint = Some(Constraint { grammar, after: Some(after) });
+    let held = common::complete(&engine, Request { constraint, pieces: true, ..free });
+    assert_eq!(held.tokens[..=until], said.tokens[..=until]);
+    let tokenizer = common::tokenizer(&common::synthetic(Family::Llama));
+    let rest = tokenizer.decode(&held.tokens[until + 1..]);
+    assert!(rest.starts_with("yes, ") || rest.starts_with("no, "), "{rest}");
+    assert_eq!(held.finish_reason, FinishReason::Stop);
 }

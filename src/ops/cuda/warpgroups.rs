@@ -8,7 +8,7 @@ use super::kernels::{Epilogue, Product, Room};
 use super::{Buffer, Cuda, Matrix};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;
-use crate::ops::{Backend, Numbers, OpsError, Precision, Quantisation, StoredType};
+use crate::ops::{Backend, Numbers, OpsError, Precision, StoredType};
 
 /// Rows, outputs and inputs: every lane and both halves of a tile, sums of four chunks.
 const ROWS: usize = 256;
