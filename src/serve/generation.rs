@@ -152,7 +152,7 @@ impl Wanted {
         }
         Ok(Request {
             tokens: prompt.to_vec(),
-            sampling: decoding.sampling(generation.sampling.clone()),
+            sampling: decoding.sampling(generation.sampling),
             seed,
             constraint: decoding
                 .grammar

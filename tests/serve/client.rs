@@ -71,7 +71,7 @@ impl Server {
     }
 
     pub fn get(&self, path: &str) -> Reply {
-        self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Reply {
@@ -80,7 +80,7 @@ impl Server {
 
     pub fn post_with(&self, path: &str, headers: &str, body: &str) -> Reply {
         let length = body.len();
-        self.send(&format!(
+        self.send(format!(
             "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
         ))
     }

@@ -266,6 +266,10 @@ impl<W: Stored> Product<'_, W> {
 
     /// A row's columns of a tile in the output.
     #[inline(always)]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the output is not behind this reference, and each tile has one thread"
+    )]
     fn part(&self, row: usize, tile: usize) -> &mut [f32] {
         let column = tile * LANES;
         let columns = LANES.min(self.outputs - column);

@@ -173,7 +173,8 @@ fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
     };
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
     let is_text = |value: &Value| *value == serde_json::json!(["text"]);
-    let neutral: [(&str, &dyn Fn(&Value) -> bool); 14] = [
+    type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
+    let neutral: [(&str, IsNeutral<'_>); 14] = [
         ("tools", &|value| is_empty(value) || calls_no_tool),
         ("functions", &is_empty),
         ("function_call", &|value| *value == "none"),
