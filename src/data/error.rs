@@ -73,6 +73,11 @@ pub enum DataError {
 }
 
 impl DataError {
+    /// What is wrong, without the place where a file has it.
+    pub fn problem(&self) -> String {
+        self.row().map_or_else(|| self.to_string(), |row| row.problem)
+    }
+
     /// The row that is to blame, where one alone is.
     pub(super) fn row(&self) -> Option<SkippedRow> {
         let (DataError::Syntax { place, .. }

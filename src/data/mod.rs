@@ -242,6 +242,24 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     )
 }
 
+/// One question, as a line of the plain format has it.
+///
+/// # Errors
+///
+/// A field that is missing, unknown or of another form.
+pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
+    let path = Path::new("question");
+    let source = Source::new(path, line.to_string().into_bytes())?;
+    let draft = mcq::read(&source)?;
+    let dataset = checked(path.to_owned(), Format::Mcq, draft, BadRows::Refuse)?;
+    let question = dataset.items.into_iter().find_map(|item| match item {
+        Item::Question(question) => Some(question),
+        Item::Note(_) => None,
+    });
+    let (path, kind) = (path.to_owned(), ItemKind::Questions);
+    question.ok_or(DataError::Empty { path, kind, notices: Vec::new() })
+}
+
 /// Eight questions of our own, in the plain format, built into the binary.
 ///
 /// # Errors

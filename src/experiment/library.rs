@@ -144,7 +144,7 @@ impl Spec {
     ///
     /// # Errors
     /// A corpus where none is searched, none where one is; one that cannot be read.
-    pub(super) fn library(
+    pub fn library(
         &self,
         models: &Models,
         libraries: &mut Libraries,

@@ -4,10 +4,13 @@
 //! Spec → Run (its plan, items, models) → Driver::execute → run directory → Contents
 //! ```
 //!
+//! A [`case`] is one item worked on by a system whose models are loaded already, without a directory.
+//!
 //! A run directory holds a plan, the items' texts, two hash-chained logs and results; it is written append-only, checked, resumed,
 //! merged from shards, and replayed.
 
 mod appender;
+pub mod case;
 pub mod chain;
 pub mod clock;
 pub mod compare;
