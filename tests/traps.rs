@@ -345,6 +345,7 @@ fn trap_10_a_question_with_an_image_is_refused_by_a_local_member() {
         run_seed: 1,
         decoding: DecodingMode::Grammar,
         ignore_eos: false,
+        salt: None,
         thinking: false,
         max_tokens: 4096,
         stop: Arc::default(),

@@ -100,6 +100,7 @@ impl AskFlags {
             thinking: decoding.thinking,
             max_tokens: self.max_tokens,
             ignore_eos: false,
+            salt: None,
             stop: stop.clone(),
             retriever: None,
             on_call: Box::new(|_| {}),

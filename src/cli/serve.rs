@@ -1,20 +1,28 @@
 //! `serve`: models over HTTP, as clients of OpenAI's interface ask for them.
 
+mod systems;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use clap::Args;
 
+use self::systems::SystemFlags;
 use super::options::{HubFlags, MachineFlags};
 use crate::cli::exit::Failure;
+use crate::experiment::beside_panel;
 use crate::experiment::hardware::Hardware;
+use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
+use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::panel::memory::BesidePanel;
 use crate::panel::remote::Address;
+use crate::serve::audit::{AuditContent, AuditOptions};
 use crate::serve::options::{Limits, Listen, TlsFiles};
-use crate::serve::{LoadedModel, ServeOptions, serve};
+use crate::serve::{Loaded, LoadedModel, LoadedSystem, ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -37,6 +45,10 @@ pub struct Serve {
     /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
     #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix, env = "WARDROUND_METRICS_PREFIX")]
     metrics_prefix: String,
+    #[command(flatten)]
+    systems: SystemFlags,
+    #[command(flatten)]
+    audit: AuditFlags,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -97,6 +109,10 @@ struct ListenFlags {
         value_delimiter = ','
     )]
     allow_host: Vec<String>,
+    /// Header in which a reverse proxy on this machine names who is logged in there, such as x-remote-user; it counts as a key of role
+    /// clinician
+    #[arg(long, help_heading = "Network", value_name = "NAME", value_parser = header_name, env = "WARDROUND_TRUST_USER_HEADER")]
+    trust_user_header: Option<HeaderName>,
     /// Origin of web pages elsewhere that may ask, such as https://chat.example; may be repeated
     #[arg(
         long,
@@ -131,6 +147,9 @@ struct LimitFlags {
     /// Sequences of one API key, at most [default: half of --max-queue]
     #[arg(long, help_heading = "Limits", value_name = "N", env = "WARDROUND_MAX_PER_KEY")]
     max_per_key: Option<u32>,
+    /// Cases of systems at work at once
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_MAX_CASES")]
+    max_cases: u32,
     /// Open connections, at most
     #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_MAX_CONNECTIONS")]
     max_connections: u32,
@@ -157,6 +176,31 @@ struct LimitFlags {
     drain: u32,
 }
 
+/// What is logged of what was done.
+#[derive(Clone, Debug, Args)]
+struct AuditFlags {
+    /// Log cases, judgements and logins of the page in this directory
+    #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
+    audit: Option<PathBuf>,
+    /// What the log keeps of texts
+    #[arg(
+        long,
+        help_heading = "Audit",
+        value_enum,
+        default_value = "hash",
+        requires = "audit",
+        env = "WARDROUND_AUDIT_CONTENT"
+    )]
+    audit_content: AuditContent,
+}
+
+impl AuditFlags {
+    fn options(self) -> Option<AuditOptions> {
+        let content = self.audit_content;
+        Some(AuditOptions { directory: self.audit?, content })
+    }
+}
+
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
         let named = self
@@ -168,6 +212,9 @@ impl Serve {
         self.listen.refuse_open()?;
         let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
         let hub = self.hub.options(true)?;
+        let specs = self.systems.specs(&named, &hardware, &hub)?;
+        let hardware =
+            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
         let options = ServeOptions {
             listen: self.listen.listen(),
             tls: self.listen.tls(),
@@ -175,12 +222,14 @@ impl Serve {
             allowed_hosts: self.listen.allow_host,
             cors_origins: self.listen.cors_origin,
             limits: self.limits.limits(),
+            trusted_user_header: self.listen.trust_user_header,
             default_seed: self.default_seed,
             strict: self.strict,
             isolate_keys: self.isolate_keys,
+            audit: self.audit.options(),
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, move || load(named, &hardware, &hub))
+        serve(options, move || load(named, &specs, &hardware, &hub))
     }
 }
 
@@ -232,11 +281,20 @@ fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
 /// Reads and loads the models; two names of one model share its engine.
 fn load(
     named: Vec<NamedModel>,
+    specs: &[Spec],
     hardware: &Hardware,
     hub: &HubOptions,
-) -> Result<Vec<LoadedModel>, Failure> {
+) -> Result<Loaded, Failure> {
     let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
-    let models = Models::describe(&names, hardware, hub, |_| Ok(BesidePanel::default()))?;
+    let models = Models::describe(&names, hardware, hub, |devices| {
+        let searching = specs.iter().filter(|spec| spec.corpus.is_some());
+        searching
+            .map(|spec| beside_panel(&[spec], hardware, devices))
+            .try_fold(BesidePanel::default(), |all, beside| Ok(all.and(&beside?)))
+    })?;
+    let mut libraries = Libraries::default();
+    let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
+    let searched = searched.collect::<Result<Vec<_>, _>>()?;
     let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
     let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
     let kinds: Vec<String> = models
@@ -255,7 +313,19 @@ fn load(
             pages: pages[index],
         })
     });
-    Ok(loaded.collect())
+    let models: Vec<LoadedModel> = loaded.collect();
+    let backbone = |name: &str| {
+        let model = models.iter().find(|model| model.id == name)?;
+        Some(model.backbone.clone())
+    };
+    let systems = specs.iter().zip(searched).map(|(spec, library)| {
+        Ok(LoadedSystem {
+            seated: spec.seat(backbone, library.as_deref())?,
+            models: spec.slot_models()?.into_iter().cloned().collect(),
+        })
+    });
+    let systems = systems.collect::<Result<_, Failure>>()?;
+    Ok(Loaded { models, systems })
 }
 
 impl ListenFlags {
@@ -297,6 +367,7 @@ impl LimitFlags {
             queued_sequences: self.max_queue as usize,
             queued_tokens: self.max_queue_tokens.map(|tokens| tokens as usize),
             sequences_per_key: self.max_per_key.map(|sequences| sequences as usize),
+            cases: self.max_cases as usize,
             connections: self.max_connections as usize,
             body_bytes: self.max_body as usize,
             header_timeout: seconds(self.header_timeout),
@@ -311,6 +382,10 @@ impl LimitFlags {
 fn host(text: &str) -> Result<IpAddr, String> {
     let text = if text == "localhost" { "127.0.0.1" } else { text };
     text.parse().map_err(|_| "expected an IP address, such as 127.0.0.1 or 0.0.0.0".to_owned())
+}
+
+fn header_name(text: &str) -> Result<HeaderName, String> {
+    text.parse().map_err(|_| "expected the name of a header".to_owned())
 }
 
 fn metrics_prefix(text: &str) -> Result<String, String> {

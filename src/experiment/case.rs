@@ -90,6 +90,8 @@ pub struct CaseOptions {
     pub seed: u64,
     /// Counted from 1: other runs of an item have other seeds.
     pub run: u32,
+    /// Whose computed prompts the case may share; `None`: those of all that have none.
+    pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
 }
@@ -174,6 +176,7 @@ impl Seated {
             thinking: self.protocol.decoding.thinking,
             max_tokens: self.protocol.decoding.max_tokens,
             ignore_eos: false,
+            salt: options.salt,
             stop: options.stop,
             retriever: self.retriever.clone(),
             on_call: Box::new(on_call),
@@ -282,7 +285,7 @@ mod tests {
     }
 
     fn work(seated: &Seated, item: &Item, run: u32) -> Worked {
-        let options = CaseOptions { seed: 7, run, stop: Arc::default() };
+        let options = CaseOptions { seed: 7, run, salt: None, stop: Arc::default() };
         seated.work(item, options, |_| {}).unwrap()
     }
 
@@ -341,7 +344,7 @@ mod tests {
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let options = CaseOptions { seed: 1, run: 1, stop };
+        let options = CaseOptions { seed: 1, run: 1, salt: None, stop };
         let error = seated.work(&item, options, on_call).unwrap_err();
         assert!(matches!(error, PanelError::Interrupted), "{error}");
         assert!(told.load(Ordering::Relaxed) >= 1);

@@ -29,7 +29,7 @@ impl Opened<'_> {
     }
 
     /// The record's JSON, without the hash.
-    pub(super) fn without_hash(&self) -> Vec<u8> {
+    pub fn without_hash(&self) -> Vec<u8> {
         [b"{", self.fields, b"}"].concat()
     }
 }
@@ -41,14 +41,14 @@ pub(super) fn without_hash(json: &str) -> Option<&str> {
 }
 
 /// The line of a record's fields, without its newline, and the line's hash.
-pub(super) fn seal(fields: &str) -> (String, String) {
+pub fn seal(fields: &str) -> (String, String) {
     let open = format!("{SCHEMA_FIELD}{SCHEMA},{fields}");
     let hash = sha256(format!("{open}}}").as_bytes());
     (format!("{open}{HASH_FIELD}{hash}{END}"), hash)
 }
 
 /// Checks a line's schema and hash.
-pub(super) fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
+pub fn open(line: &[u8]) -> Result<Opened<'_>, Defect> {
     let schema = schema(line);
     if let Some((found, _)) = schema
         && found != SCHEMA

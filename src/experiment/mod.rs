@@ -41,5 +41,7 @@ pub mod texts;
 pub mod verify;
 pub mod versions;
 
+pub use self::room::beside_panel;
+
 #[cfg(test)]
 pub(crate) mod fixtures;

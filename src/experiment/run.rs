@@ -258,6 +258,7 @@ impl Run {
             thinking: self.protocol.decoding.thinking,
             max_tokens: self.protocol.decoding.max_tokens,
             ignore_eos: false,
+            salt: None,
             stop,
             retriever: self.library.as_ref().map(|library| library.open()).transpose()?,
             on_call: Box::new(on_call),

@@ -45,6 +45,8 @@ pub struct Panel {
     pub max_tokens: usize,
     /// Whether free completions run on to their `max_tokens`, as a measurement of equal work wants.
     pub ignore_eos: bool,
+    /// Whose computed prompts the calls may share: those of an equal salt. It has no part in what they answer.
+    pub salt: Option<[u8; 16]>,
     /// Set from outside to stop: calls in flight are dropped.
     pub stop: Arc<AtomicBool>,
     /// What answers searches; `None` where the system makes none.

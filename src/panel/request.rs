@@ -91,6 +91,7 @@ impl Panel {
                 strings: Vec::new(),
             },
             max_tokens: self.max_tokens.min(room),
+            salt: self.salt,
             ..Request::default()
         })
     }

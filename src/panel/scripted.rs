@@ -58,6 +58,7 @@ pub fn panel(agents: &[String], script: Script) -> (Panel, std::sync::mpsc::Rece
         thinking: false,
         max_tokens: 4096,
         ignore_eos: false,
+        salt: None,
         stop: Arc::default(),
         retriever: Some(Arc::new(crate::retrieval::scripted::Scripted::default())),
         on_call: Box::new(|_| {}),

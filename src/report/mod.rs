@@ -17,6 +17,7 @@ mod tests;
 
 use thiserror::Error;
 
+pub use escape::write_value as escape_value;
 pub use kit::content_policy;
 pub use run::{Scoring, render, tables};
 

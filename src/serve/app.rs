@@ -6,12 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 use super::admission::{Admission, KeyLoad};
+use super::audit::Audit;
+use super::case::pool::Cases;
 use super::error::{ApiError, Code};
 use super::failures::Failures;
 use super::keys::{Key, Keys};
 use super::metrics::Metrics;
 use super::models::Served;
 use super::options::ServeOptions;
+use crate::diagnosis::Failure;
 
 /// How far the server is on its way to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +45,12 @@ impl KeyRing {
         let index = self.keys.list.iter().position(|other| other == key)?;
         Some(Caller { key: key.clone(), load: self.loads[index].clone() })
     }
+
+    /// Who holds the key of this name.
+    pub fn named(&self, name: &str) -> Option<Caller> {
+        let index = self.keys.list.iter().position(|key| key.name == name)?;
+        Some(Caller { key: self.keys.list[index].clone(), load: self.loads[index].clone() })
+    }
 }
 
 /// Who asks, where there are keys.
@@ -59,6 +68,10 @@ pub struct App {
     pub keys: watch::Receiver<Option<Arc<KeyRing>>>,
     pub failures: Failures,
     pub metrics: Metrics,
+    pub audit: Audit,
+    pub cases: Cases,
+    /// What the tokens of the page's forms are made with.
+    pub page_secret: String,
     /// When the process started, in seconds since 1970.
     pub created: u64,
     served: OnceLock<Served>,
@@ -66,24 +79,33 @@ pub struct App {
 }
 
 impl App {
+    /// # Errors
+    /// An audit log that cannot be opened; a thread that cannot be started.
     pub fn new(
         options: ServeOptions,
         phase: watch::Receiver<Phase>,
         keys: watch::Receiver<Option<Arc<KeyRing>>>,
-    ) -> App {
+    ) -> Result<App, Failure> {
         let metrics = Metrics::new(&options.metrics_prefix);
+        let audit = options.audit.as_ref().map(Audit::open).transpose()?.unwrap_or_default();
         let created =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        App {
+        let page_secret = super::session::random_word().map_err(|error| {
+            Failure::usage(error.message, "the machine gives no random numbers")
+        })?;
+        Ok(App {
+            cases: Cases::start(options.limits.cases, &metrics.cases, &audit)?,
             options,
             phase,
             keys,
             failures: Failures::default(),
             metrics,
+            audit,
+            page_secret,
             created,
             served: OnceLock::new(),
             admission: OnceLock::new(),
-        }
+        })
     }
 
     /// From now on these answer.

@@ -5,22 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 
 use super::app::{App, Caller};
 use super::body;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
 use super::guard;
-use super::models::ServedModel;
+use super::models::{Served, ServedModel};
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
 use super::response::answer::{Answer, Form, Heading, Step};
 use super::response::choice::ThinkEnd;
 use super::response::events::{Streamed, cut, respond};
+use super::system::ServedSystem;
+use super::system_chat;
 use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
@@ -35,28 +39,59 @@ struct Begun {
 }
 
 pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    answer(app, request, begin_chat).await
+    app.served()?;
+    let caller = guard::caller(&request);
+    let (parts, body) = request.into_parts();
+    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    let system = named_system(app.served()?, &bytes);
+    match system {
+        Some(system) => {
+            let (response, ignored) = system_chat::answer(app, system, &bytes, caller).await?;
+            Ok(with_ignored(response, &ignored))
+        }
+        None => answer(app, bytes, caller, begin_chat).await,
+    }
+}
+
+/// The system that a request names as its model.
+fn named_system(served: &Served, body: &[u8]) -> Option<Arc<ServedSystem>> {
+    if served.systems.is_empty() {
+        return None;
+    }
+    let named: Named = serde_json::from_slice(body).ok()?;
+    served.system(&named.model).cloned()
+}
+
+/// The model of a request, looked at before the rest.
+#[derive(Deserialize)]
+struct Named {
+    model: String,
 }
 
 pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    answer(app, request, begin_completion).await
+    app.served()?;
+    let caller = guard::caller(&request);
+    let (parts, body) = request.into_parts();
+    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    answer(app, bytes, caller, begin_completion).await
 }
 
 /// How an endpoint begins with a body.
 type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<Begun, ApiError>;
 
-async fn answer(app: Arc<App>, request: Request, begin: Begin) -> Result<Response, ApiError> {
-    app.served()?;
-    let caller = guard::caller(&request);
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+async fn answer(
+    app: Arc<App>,
+    bytes: Bytes,
+    caller: Option<Caller>,
+    begin: Begin,
+) -> Result<Response, ApiError> {
     // Templates, tokenisers and grammars take time that other connections need.
     let begun = {
         let app = app.clone();
         blocking(move || begin(&app, &bytes, caller.as_ref())).await?
     };
-    let ignored = begun.answer.heading.ignored.join(",");
-    let mut response = match begun.stream {
+    let ignored = begun.answer.heading.ignored.clone();
+    let response = match begun.stream {
         None => Json(whole(&app, begun).await?).into_response(),
         Some(options) => respond(Streamed {
             phase: app.phase.clone(),
@@ -68,12 +103,17 @@ async fn answer(app: Arc<App>, request: Request, begin: Begin) -> Result<Respons
             has_begun: false,
         }),
     };
-    if let Some(ignored) = Some(ignored).filter(|ignored| !ignored.is_empty())
-        && let Ok(value) = HeaderValue::from_str(&ignored)
+    Ok(with_ignored(response, &ignored))
+}
+
+/// Names the fields that had no effect.
+fn with_ignored(mut response: Response, ignored: &[String]) -> Response {
+    if !ignored.is_empty()
+        && let Ok(value) = HeaderValue::from_str(&ignored.join(","))
     {
         response.headers_mut().insert(IGNORED, value);
     }
-    Ok(response)
+    response
 }
 
 /// Runs what takes long beside the connections. Dropped early, its result is dropped when it comes.
@@ -209,14 +249,20 @@ fn begin(
     Ok(Begun { answer: Answer::new(heading, &generation), generation, stream })
 }
 
-/// A heading with what every answer has.
-fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Heading {
+/// An id that no other answer has, and the time in seconds since 1970.
+pub fn new_id(prefix: &str) -> (String, u64) {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let count = COUNTER.fetch_add(1, Relaxed);
+    (format!("{prefix}-{:x}-{count:x}", created.as_micros()), created.as_secs())
+}
+
+/// A heading with what every answer has.
+fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Heading {
+    let (id, created) = new_id(prefix);
     Heading {
-        id: format!("{prefix}-{:x}-{count:x}", created.as_micros()),
-        created: created.as_secs(),
+        id,
+        created,
         model: model.clone(),
         seed: 0,
         digest: String::new(),
@@ -233,10 +279,13 @@ fn heading(model: &Arc<ServedModel>, prefix: &str, ignored: Vec<String>) -> Head
 fn refuse_ignored(app: &App, ignored: &[String]) -> Result<(), ApiError> {
     match ignored.first().filter(|_| app.options.strict) {
         None => Ok(()),
-        Some(name) => {
-            let name = crate::text::ellipsis(name, 60);
-            let message = format!("{name} is not known here, and the server is strict");
-            Err(ApiError::of(Code::UnsupportedParameter, &name, message))
-        }
+        Some(name) => Err(unknown_field(name)),
     }
+}
+
+/// A field that nobody knows, where it is no longer just listed.
+pub fn unknown_field(name: &str) -> ApiError {
+    let name = crate::text::ellipsis(name, 60);
+    let message = format!("{name} is not known here; leave it out");
+    ApiError::of(Code::UnsupportedParameter, &name, message)
 }

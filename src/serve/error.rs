@@ -26,11 +26,13 @@ pub enum Code {
     HostNotAllowed,
     OriginNotAllowed,
     ModelNotFound,
+    CaseNotFound,
     UnknownUrl,
     MethodNotAllowed,
     BodyTimeout,
     BodyTooLarge,
     UnsupportedMediaType,
+    NoInlineText,
     QueueFull,
     KeyLimit,
     TooManyFailures,
@@ -39,6 +41,7 @@ pub enum Code {
     Draining,
     EngineFailed,
     TooManyConnections,
+    AuditFailed,
 }
 
 /// How a [`Code`] goes over the wire.
@@ -76,6 +79,7 @@ impl Code {
             Code::HostNotAllowed => form(StatusCode::FORBIDDEN, PERMISSION, "host_not_allowed"),
             Code::OriginNotAllowed => form(StatusCode::FORBIDDEN, PERMISSION, "origin_not_allowed"),
             Code::ModelNotFound => form(StatusCode::NOT_FOUND, NOT_FOUND, "model_not_found"),
+            Code::CaseNotFound => form(StatusCode::NOT_FOUND, NOT_FOUND, "case_not_found"),
             Code::UnknownUrl => form(StatusCode::NOT_FOUND, NOT_FOUND, "unknown_url"),
             Code::MethodNotAllowed => {
                 form(StatusCode::METHOD_NOT_ALLOWED, NOT_FOUND, "method_not_allowed")
@@ -85,6 +89,7 @@ impl Code {
             Code::UnsupportedMediaType => {
                 form(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID, "unsupported_media_type")
             }
+            Code::NoInlineText => form(StatusCode::UNPROCESSABLE_ENTITY, INVALID, "no_inline_text"),
             Code::QueueFull => form(StatusCode::TOO_MANY_REQUESTS, RATE, "queue_full"),
             Code::KeyLimit => form(StatusCode::TOO_MANY_REQUESTS, RATE, "key_limit"),
             Code::TooManyFailures => form(StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
@@ -92,6 +97,7 @@ impl Code {
             Code::Loading => unavailable("loading"),
             Code::Draining => unavailable("draining"),
             Code::EngineFailed => unavailable("engine_failed"),
+            Code::AuditFailed => unavailable("audit_failed"),
             Code::TooManyConnections => unavailable("too_many_connections"),
         }
     }
@@ -131,6 +137,10 @@ impl ApiError {
     /// With the seconds after which another attempt may succeed.
     pub fn retry_after(self, seconds: u64) -> ApiError {
         ApiError { retry_after_s: Some(seconds.clamp(1, 60)), ..self }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.code.form().status
     }
 
     /// The error object, as in a body or an event.

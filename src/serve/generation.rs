@@ -172,7 +172,10 @@ impl Wanted {
 }
 
 /// 53 random bits.
-fn random_seed() -> Result<u64, ApiError> {
+///
+/// # Errors
+/// A machine without random numbers.
+pub fn random_seed() -> Result<u64, ApiError> {
     let bits =
         getrandom::u64().map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     Ok(bits & SEED_BITS)

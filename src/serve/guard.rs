@@ -11,10 +11,12 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use super::admission::KeyLoad;
 use super::app::{App, Caller};
 use super::error::{ApiError, Code, Rejected};
-use super::keys::Role;
+use super::keys::{Key, Role};
 use super::options::Listen;
+use super::page;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MOST_ID_BYTES: usize = 64;
@@ -84,7 +86,9 @@ async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next)
         return next.run(request).await;
     };
     let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-    if own.is_some_and(|(_, authority)| Some(authority) == host) {
+    // Browsers name no origin where the page says `no-referrer`, as ours does; its forms carry a token.
+    let is_form = origin == "null" && page::has_token(request.uri().path());
+    if is_form || own.is_some_and(|(_, authority)| Some(authority) == host) {
         return next.run(request).await;
     }
     if !app.options.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
@@ -132,14 +136,36 @@ fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
 
 /// Refuses whoever has no key for what it asks.
 async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let Some(needed) = needed(path) else {
+    // Owned: a request's body is not shared between threads.
+    let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
+    let needed = needed(&path);
+    if let Some(caller) = proxied(&app, &request)
+        && needed.is_none_or(|needed| may(caller.key.role, needed))
+    {
+        request.extensions_mut().insert(caller);
+        return next.run(request).await;
+    }
+    if path == "/"
+        && let Some(caller) = page::caller(&app, &headers).await
+    {
+        request.extensions_mut().insert(caller);
+    }
+    let Some(needed) = needed else {
         return next.run(request).await;
     };
     let Some(keys) = app.keys.borrow().clone() else {
         return next.run(request).await;
     };
-    let Some(caller) = given_key(request.headers()).and_then(|key| keys.find(key)) else {
+    let given = given_key(&headers);
+    let caller = match given {
+        // A session of the page is good for cases alone.
+        None if needed == Needed::Cases => page::caller(&app, &headers).await,
+        given => given.and_then(|key| keys.find(key)),
+    };
+    let Some(caller) = caller else {
+        if given.is_none() && page::is_of(&path) {
+            return page::to_login();
+        }
         let peer = request.extensions().get::<Peer>().and_then(|peer| peer.0);
         let error = match app.failures.count(peer) {
             true => ApiError::new(Code::TooManyFailures, "too many wrong keys from this address")
@@ -158,9 +184,21 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
     next.run(request).await
 }
 
+/// Who a reverse proxy says is asking, where one on this machine is trusted to say so.
+fn proxied(app: &App, request: &Request) -> Option<Caller> {
+    let name = app.options.trusted_user_header.as_ref()?;
+    let is_near = match request.extensions().get::<Peer>()?.0 {
+        None => true,
+        Some(address) => address.is_loopback(),
+    };
+    let user = request.headers().get(name).filter(|_| is_near)?.to_str().ok()?.trim();
+    let key = Key::of_user(user);
+    (!user.is_empty()).then(|| Caller { key, load: KeyLoad::default() })
+}
+
 /// What a path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needed {
+pub enum Needed {
     Metrics,
     /// What clinicians use too.
     Cases,
@@ -182,7 +220,7 @@ fn needed(path: &str) -> Option<Needed> {
     }
 }
 
-fn may(role: Role, needed: Needed) -> bool {
+pub fn may(role: Role, needed: Needed) -> bool {
     match (role, needed) {
         (Role::Admin, _) => true,
         (Role::Api, needed) => needed != Needed::Metrics,

@@ -11,7 +11,10 @@
 
 mod admission;
 mod app;
+pub mod audit;
 mod body;
+mod case;
+mod check;
 mod completion;
 mod connection;
 mod error;
@@ -23,13 +26,18 @@ mod listener;
 mod metrics;
 mod models;
 pub mod options;
+mod page;
 mod request;
 mod response;
 mod router;
 mod server;
+mod session;
 mod status;
+mod system;
+mod system_chat;
 mod tokenize;
 
-pub use self::models::LoadedModel;
+pub use self::models::{Loaded, LoadedModel};
 pub use self::options::ServeOptions;
 pub use self::server::serve;
+pub use self::system::LoadedSystem;

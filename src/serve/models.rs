@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::error::{ApiError, Code};
 use super::metrics::{Metrics, ModelMetrics};
 use super::request::fields::quoted;
+use super::system::{LoadedSystem, ServedSystem};
 use crate::digest;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
@@ -15,6 +16,13 @@ use crate::panel::backbone::Backbone;
 /// What a server serves.
 pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
+    pub systems: Vec<Arc<ServedSystem>>,
+}
+
+/// Everything that was loaded.
+pub struct Loaded {
+    pub models: Vec<LoadedModel>,
+    pub systems: Vec<LoadedSystem>,
 }
 
 /// A model under its name.
@@ -109,9 +117,13 @@ impl ServedModel {
 }
 
 impl Served {
-    pub fn new(models: Vec<LoadedModel>, metrics: &Metrics) -> Served {
-        let models = models.into_iter();
-        Served { models: models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect() }
+    pub fn new(loaded: Loaded, metrics: &Metrics) -> Served {
+        let models = loaded.models.into_iter();
+        let models = models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect();
+        let alone = Served { models, systems: Vec::new() };
+        let systems = loaded.systems.into_iter();
+        let systems = systems.map(|system| Arc::new(ServedSystem::new(system, &alone))).collect();
+        Served { systems, ..alone }
     }
 
     /// The model of this name; without a name, the only one.
@@ -120,7 +132,9 @@ impl Served {
     /// A name that nothing has, or none where there are several models.
     pub fn find(&self, name: Option<&str>) -> Result<&Arc<ServedModel>, ApiError> {
         let names = || {
-            let names: Vec<&str> = self.models.iter().map(|model| model.id.as_str()).collect();
+            let models = self.models.iter().map(|model| model.id.as_str());
+            let systems = self.systems.iter().map(|system| system.id.as_str());
+            let names: Vec<&str> = models.chain(systems).collect();
             names.join(", ")
         };
         match (name, self.models.as_slice()) {

@@ -4,6 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::HeaderName;
+
+use super::audit::AuditOptions;
+
 /// Everything that `wardround serve` can be told but for its models.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
@@ -18,10 +22,14 @@ pub struct ServeOptions {
     pub limits: Limits,
     /// The seed of requests that send none; else each gets a random one.
     pub default_seed: Option<u64>,
+    /// The header in which a reverse proxy on this machine names who is logged in there.
+    pub trusted_user_header: Option<HeaderName>,
     /// Whether a request with an unknown field is refused.
     pub strict: bool,
     /// Whether prompts of different keys never share pages of the prefix index.
     pub isolate_keys: bool,
+    /// Where it is logged what was done; `None`: nowhere.
+    pub audit: Option<AuditOptions>,
     /// Before the names of the metrics.
     pub metrics_prefix: String,
 }

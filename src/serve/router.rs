@@ -12,7 +12,7 @@ use tower_http::normalize_path::NormalizePathLayer;
 
 use super::app::App;
 use super::error::{ApiError, Code};
-use super::{completion, guard, status, tokenize};
+use super::{check, completion, guard, page, status, tokenize};
 
 /// Every path, behind the guards. With a slash at its end a path is the same.
 pub fn router(app: &Arc<App>) -> Router {
@@ -35,6 +35,11 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/detokenize", post(tokenize::detokenize))
         .route("/tokenizer_info", get(tokenize::info))
         .route("/apply-template", post(tokenize::apply_template))
+        .route("/v1/check", post(check::check))
+        .route("/v1/ask", post(check::ask))
+        .route("/v1/cases/{id}", get(check::case))
+        .route("/v1/cases/{id}/events", get(check::events))
+        .merge(page::routes())
         .fallback(unknown_url)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app.clone());

@@ -19,7 +19,7 @@ use super::connection;
 use super::guard::Peer;
 use super::keys::Keys;
 use super::listener::{Accepted, Listener, tls};
-use super::models::{LoadedModel, Served};
+use super::models::{Loaded, Served};
 use super::options::ServeOptions;
 use super::router::router;
 use crate::console;
@@ -33,6 +33,8 @@ const BLOCKING: usize = 8;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// For the last words to those that are cut off.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How often it is looked whether cases are still at work.
+const CASES_WATCH: Duration = Duration::from_millis(50);
 /// How often it is looked whether an engine died.
 const WATCH: Duration = Duration::from_millis(500);
 
@@ -50,7 +52,7 @@ enum End {
 /// that were cut off at the end.
 pub fn serve(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -66,7 +68,7 @@ pub fn serve(
 
 async fn run(
     options: ServeOptions,
-    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<(), Failure> {
     let (key_sender, keys) = watch::channel(read_keys(&options)?);
     let (tls_sender, acceptor) = watch::channel(read_tls(&options)?);
@@ -76,7 +78,7 @@ async fn run(
     let connections_limit = raise_open_files(options.limits.connections);
     let listener = Listener::bind(&options.listen)?;
     console::say(format!("listening on {}", listener.address(options.tls.is_some())?))?;
-    let app = Arc::new(App::new(options, phase.clone(), keys));
+    let app = Arc::new(App::new(options, phase.clone(), keys)?);
     let mut loaded = load_beside(&app, load)?;
     let router = router(&app);
     let mut connections = JoinSet::new();
@@ -123,10 +125,13 @@ async fn run(
         )),
     };
     let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
+    if let Err(error) = app.audit.event("stop", None) {
+        console::note(error.message);
+    }
     match (outcome, cut) {
         (Ok(()), 0) => Ok(()),
         (Ok(()), cut) => {
-            let message = format!("{cut} connections were cut off after --drain");
+            let message = format!("{cut} connections or cases were cut off after --drain");
             Err(Failure::outcome(message, None))
         }
         (Err(failure), _) => Err(failure),
@@ -142,14 +147,20 @@ async fn drain(
 ) -> Result<usize, Failure> {
     let _ = phase.send(Phase::Draining);
     console::note(format!("draining: {} connections", connections.len()));
-    let all = async { while connections.join_next().await.is_some() {} };
+    let all = async {
+        while connections.join_next().await.is_some() {}
+        // Cases that nobody waits for are finished too.
+        while app.cases.open() > 0 {
+            sleep(CASES_WATCH).await;
+        }
+    };
     tokio::select! {
         done = timeout(app.options.limits.drain_timeout, all) => if done.is_ok() {
             return Ok(0);
         },
         () = ending.next() => return Err(InterruptedTwice.into()),
     }
-    let cut = connections.len();
+    let cut = connections.len() + app.cases.open();
     let _ = phase.send(Phase::Cut);
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(FAREWELL, all).await;
@@ -170,7 +181,7 @@ impl crate::diagnosis::Diagnosis for InterruptedTwice {
 /// Loads on a thread of its own.
 fn load_beside(
     app: &Arc<App>,
-    load: impl FnOnce() -> Result<Vec<LoadedModel>, Failure> + Send + 'static,
+    load: impl FnOnce() -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
     let (sender, receiver) = oneshot::channel();
     let app = app.clone();

@@ -39,7 +39,9 @@ pub async fn openapi() -> impl IntoResponse {
 
 pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
     let served = app.served()?;
-    let data: Vec<Value> = served.models.iter().map(|model| model.entry(app.created)).collect();
+    let models = served.models.iter().map(|model| model.entry(app.created));
+    let systems = served.systems.iter().map(|system| system.entry(app.created));
+    let data: Vec<Value> = models.chain(systems).collect();
     Ok(Json(json!({"object": "list", "data": data})))
 }
 
@@ -48,6 +50,9 @@ pub async fn model(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let served = app.served()?;
+    if let Some(system) = served.system(&id) {
+        return Ok(Json(system.entry(app.created)));
+    }
     Ok(Json(served.find(Some(&id))?.entry(app.created)))
 }
 

@@ -4,7 +4,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod audit;
+mod case_client;
+mod cases;
 mod client;
 mod completions;
 mod limits;
 mod openapi;
+mod page;
+mod systems;

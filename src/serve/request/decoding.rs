@@ -10,7 +10,7 @@ use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
 /// Completions of one prompt.
-const MOST_CHOICES: i64 = 16;
+pub const MOST_CHOICES: i64 = 16;
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
@@ -18,7 +18,7 @@ const MOST_BIASED: usize = 1024;
 pub const MOST_LOGPROBS: usize = 20;
 
 /// Accepted, and without any effect here.
-const WITHOUT_EFFECT: [&str; 8] = [
+pub const WITHOUT_EFFECT: [&str; 8] = [
     "user",
     "metadata",
     "store",
@@ -270,7 +270,7 @@ fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     list.iter().map(id).collect()
 }
 
-fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
+pub fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
     let is_wanted = fields.flag("stream")?.unwrap_or(false);
     let options = match fields.take("stream_options") {
         None => return Ok(is_wanted.then(Streaming::default)),

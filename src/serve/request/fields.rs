@@ -37,6 +37,11 @@ impl Fields {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
+    /// Whether the body has a field that nobody took.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
     /// # Errors
     /// A value that is neither true nor false.
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiError> {

@@ -19,7 +19,7 @@ use crate::serve::generation::Generation;
 use crate::serve::request::decoding::Streaming;
 
 /// Proxies close connections that are silent for longer.
-const SILENCE: Duration = Duration::from_secs(10);
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// An event with an object.
 pub fn data(value: &Value) -> String {

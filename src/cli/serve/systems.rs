@@ -1,0 +1,152 @@
+//! The systems that `serve` gives: which, with which models, settings and corpora.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::NamedModel;
+use crate::cli::exit::Failure;
+use crate::cli::flags::{CorpusFlags, SetPairs};
+use crate::data::{Format, ItemKind};
+use crate::experiment::hardware::Hardware;
+use crate::experiment::library::CorpusSpec;
+use crate::experiment::spec::Spec;
+use crate::hub::HubOptions;
+use crate::systems::SystemConfig;
+
+#[derive(Clone, Debug, Args)]
+pub struct SystemFlags {
+    /// Serve a system under its name, such as medmad, with the models in their order or those after =; may be repeated
+    #[arg(
+        long,
+        help_heading = "Systems",
+        value_name = "SYSTEM[=A,B,C]",
+        env = "WARDROUND_SYSTEM",
+        value_delimiter = ' '
+    )]
+    system: Vec<String>,
+    /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
+    #[arg(long, help_heading = "Systems", value_name = "SYSTEM.KEY=VALUE")]
+    set: Vec<String>,
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, help_heading = "Systems", value_name = "DIR", env = "WARDROUND_PROMPTS")]
+    prompts: Option<PathBuf>,
+    #[command(flatten)]
+    corpus: CorpusFlags,
+}
+
+impl SystemFlags {
+    /// A spec of each system; the models of its panel are names of the API.
+    ///
+    /// # Errors
+    /// A system or a setting that there is not; a model that is not served; too few models; a corpus too many or too few.
+    pub fn specs(
+        &self,
+        named: &[NamedModel],
+        hardware: &Hardware,
+        hub: &HubOptions,
+    ) -> Result<Vec<Spec>, Failure> {
+        let corpus = self.corpus.spec()?.map(|corpus| CorpusSpec { dedup: true, ..corpus });
+        let mut specs: Vec<Spec> = Vec::with_capacity(self.system.len());
+        for text in &self.system {
+            let (name, members) = match text.split_once('=') {
+                Some((name, members)) => (name, Some(members)),
+                None => (text.as_str(), None),
+            };
+            let protocol = self.configure(name)?;
+            if specs.iter().any(|spec| spec.protocol.entry.name == protocol.entry.name) {
+                let hint = "serve it once; another server may serve it with other settings";
+                return Err(Failure::usage(format!("{name} is given twice"), hint));
+            }
+            let set = SetPairs::of(&self.pairs(name))?;
+            let panel = panel(&protocol, members, named)?;
+            let is_searching = protocol.search().is_some();
+            if is_searching && corpus.is_none() {
+                return Err(Failure::usage(
+                    format!("{name} searches a corpus, and none was given"),
+                    "give --corpus DIR, which `wardround corpus build` writes",
+                ));
+            }
+            let format = match protocol.entry.takes {
+                ItemKind::Questions => Format::Mcq,
+                ItemKind::Notes => Format::Notes,
+            };
+            specs.push(Spec {
+                panel,
+                slots: set.models,
+                slot_sampling: set.sampling,
+                prompts: self.prompts.clone(),
+                corpus: corpus.clone().filter(|_| is_searching),
+                hardware: hardware.clone(),
+                hub: hub.clone(),
+                ..Spec::new(protocol, "", format)?
+            });
+        }
+        if corpus.is_some() && specs.iter().all(|spec| spec.corpus.is_none()) {
+            let hint = "leave --corpus out, or serve medreflex or medreact";
+            return Err(Failure::usage("no system that is served searches a corpus", hint));
+        }
+        self.refuse_other_settings(&specs)?;
+        Ok(specs)
+    }
+
+    /// The settings that are given for a system, without its name.
+    fn pairs(&self, system: &str) -> Vec<String> {
+        let own = |pair: &String| Some(pair.strip_prefix(system)?.strip_prefix('.')?.to_owned());
+        self.set.iter().filter_map(own).collect()
+    }
+
+    fn configure(&self, name: &str) -> Result<SystemConfig, Failure> {
+        let mut settings = SetPairs::of(&self.pairs(name))?.settings;
+        let searches = SystemConfig::named(name)?.search().is_some();
+        if searches && !settings.iter().any(|pair| pair.starts_with("cite=")) {
+            // Whoever reads one note wants its sources.
+            settings.push("cite=on".to_owned());
+        }
+        Ok(SystemConfig::parse(name, &settings)?)
+    }
+
+    /// A setting of a system that is not served would be lost without a word.
+    fn refuse_other_settings(&self, specs: &[Spec]) -> Result<(), Failure> {
+        let is_served = |pair: &&String| {
+            let name = pair.split('.').next().unwrap_or_default();
+            specs.iter().any(|spec| spec.protocol.entry.name == name)
+        };
+        match self.set.iter().find(|pair| !is_served(pair)) {
+            None => Ok(()),
+            Some(pair) => Err(Failure::usage(
+                format!("--set {pair} names no system that is served"),
+                "write --set SYSTEM.KEY=VALUE, and --system SYSTEM",
+            )),
+        }
+    }
+}
+
+/// The names of a system's models, in panel order.
+fn panel(
+    protocol: &SystemConfig,
+    members: Option<&str>,
+    named: &[NamedModel],
+) -> Result<Vec<String>, Failure> {
+    let served: Vec<&str> = named.iter().map(|model| model.name.as_str()).collect();
+    let name = protocol.entry.name;
+    let wanted = protocol.models();
+    let members: Vec<String> = match members {
+        Some(members) => members.split(',').map(|member| member.trim().to_owned()).collect(),
+        // One model is enough for everyone; of more than are needed the first take part.
+        None => served.iter().take(protocol.default_models()).map(ToString::to_string).collect(),
+    };
+    if let Some(other) = members.iter().find(|member| !served.contains(&member.as_str())) {
+        return Err(Failure::usage(
+            format!("{name} is to have {other}, which is not served"),
+            &format!("the models here are {}", served.join(", ")),
+        ));
+    }
+    if members.len() != 1 && members.len() != wanted {
+        return Err(Failure::usage(
+            format!("{name} takes {wanted} models, and has {}", members.len()),
+            &format!("serve {wanted} models, or name one for all: --system {name}={}", served[0]),
+        ));
+    }
+    Ok(members)
+}

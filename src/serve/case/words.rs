@@ -1,0 +1,225 @@
+//! What came of a case, in words: a line a call, the outcome as a chat's answer, and the same as JSON.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::analysis::metrics::similarity::trajectory_text;
+use crate::analysis::notes::Finding;
+use crate::data::{Item, ItemKind};
+use crate::experiment::case::Worked;
+use crate::record::{AnswerLine, CallLine, ItemLine};
+use crate::text::ellipsis;
+
+/// Characters of an agent's reasons on a line.
+const SHOWN_CHARS: usize = 200;
+/// Characters of a sentence that an agent names.
+const NAMED_CHARS: usize = 80;
+const NOTICE: &str = "Decision support under evaluation, not for care. Language models are wrong at times, and sure of it.";
+
+/// What an agent said in one call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallWords {
+    /// `round 1`, or the stage of the work on a note.
+    pub place: String,
+    pub agent: String,
+    pub backbone: String,
+    /// A letter, whether there is an error, a sentence; `null` where the call is to say none of these.
+    pub says: Option<String>,
+    /// From 0 to 1.
+    pub confidence: Option<f64>,
+    /// On one line; the whole text where it gives no reasons.
+    pub reasons: String,
+}
+
+impl CallWords {
+    pub fn of(kind: ItemKind, call: &CallLine) -> CallWords {
+        let place = match kind {
+            ItemKind::Questions => format!("round {}", call.round),
+            ItemKind::Notes if call.round == 0 => call.purpose.clone(),
+            ItemKind::Notes => format!("{}, round {}", call.purpose, call.round),
+        };
+        let one_line = || call.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        CallWords {
+            place,
+            agent: call.agent.clone(),
+            backbone: call.backbone.clone(),
+            says: says(&call.record),
+            confidence: call.record["confidence"].as_f64(),
+            reasons: trajectory_text(&call.record).unwrap_or_else(one_line),
+        }
+    }
+
+    /// As `round 1 · ddx (gemma3-4b): B, 0.85 — the reasons`.
+    pub fn line(&self) -> String {
+        let CallWords { place, agent, backbone, says, confidence, reasons } = self;
+        let confidence = confidence.map(|share| format!("{share:.2}"));
+        let said: Vec<&str> =
+            [says.as_deref(), confidence.as_deref()].into_iter().flatten().collect();
+        let said = match said.is_empty() {
+            true => String::new(),
+            false => format!("{} — ", said.join(", ")),
+        };
+        format!("{place} · {agent} ({backbone}): {said}{}\n", ellipsis(reasons, SHOWN_CHARS))
+    }
+}
+
+/// What a call was to say, as its record has it.
+fn says(record: &Value) -> Option<String> {
+    if let Some(answer) = record["answer"].as_str() {
+        return (!answer.is_empty()).then(|| answer.to_owned());
+    }
+    let flag = record.get("flag").or_else(|| record.get("is_error")).and_then(Value::as_bool);
+    if let Some(flag) = flag {
+        let words = match (flag, record["sentence_id"].as_u64()) {
+            (true, Some(id)) => format!("an error in sentence {}", id + 1),
+            (true, None) => "an error".to_owned(),
+            (false, _) => "no error".to_owned(),
+        };
+        return Some(words);
+    }
+    let text = |name: &str| record[name].as_str().map(|text| ellipsis(text, NAMED_CHARS));
+    match text("result") {
+        Some(result) if result == crate::record::NO_SENTENCE => Some("no sentence".to_owned()),
+        Some(result) => Some(result),
+        None => text("correction"),
+    }
+}
+
+/// The lines of all calls, in the order of their keys.
+pub fn reasoning(kind: ItemKind, worked: &Worked) -> String {
+    let mut calls: Vec<&CallLine> = worked.calls.iter().collect();
+    calls.sort_by_cached_key(|call| call.key());
+    calls.into_iter().map(|call| CallWords::of(kind, call).line()).collect()
+}
+
+/// The outcome as the answer of a chat.
+pub fn content(item: &Item, worked: &Worked) -> String {
+    match &worked.line {
+        ItemLine::Note(line) => Finding::of(line, &worked.calls, &worked.searches).text(),
+        ItemLine::Answer(line) => answer_text(item, line),
+    }
+}
+
+fn answer_text(item: &Item, line: &AnswerLine) -> String {
+    let mut parts = Vec::new();
+    match option_of(item, line) {
+        Some(option) => {
+            parts.push(format!("ANSWER: {}", line.answer));
+            parts.push(format!("{option}\nTeam confidence: {:.2}", line.team_confidence));
+        }
+        None => parts.push("No answer: what the agents said could not be read.".to_owned()),
+    }
+    if !line.rationale.trim().is_empty() {
+        parts.push(line.rationale.trim().to_owned());
+    }
+    parts.push(NOTICE.to_owned());
+    parts.join("\n\n")
+}
+
+/// The text of the option that was answered.
+fn option_of<'a>(item: &'a Item, line: &AnswerLine) -> Option<&'a str> {
+    item.question()?.option(line.answer.chars().next()?)
+}
+
+/// The outcome as JSON: of a note as `check --json` gives it, of a question in the same spirit.
+pub fn outcome(item: &Item, worked: &Worked) -> Value {
+    match &worked.line {
+        ItemLine::Note(line) => json!(Finding::of(line, &worked.calls, &worked.searches)),
+        ItemLine::Answer(line) => {
+            let words = |call: &CallLine| CallWords::of(ItemKind::Questions, call);
+            json!({
+                "question": line.item,
+                "answer": Some(&line.answer).filter(|answer| !answer.is_empty()),
+                "option": option_of(item, line),
+                "team_confidence": line.team_confidence,
+                "rationale": line.rationale,
+                "tie": line.tie,
+                "agents": worked.calls.iter().map(words).collect::<Vec<_>>(),
+                "notice": NOTICE,
+            })
+        }
+    }
+}
+
+/// The line of `items.jsonl`, without its place in a chain.
+pub fn record(line: &ItemLine) -> Value {
+    let mut value = json!(line);
+    if let Some(fields) = value.as_object_mut() {
+        fields.shift_remove("prev");
+        fields.shift_remove("hash");
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::case::question;
+    use crate::record::Usage;
+
+    fn call(agent: &str, round: u32, record: Value, text: &str) -> CallLine {
+        let value = json!({
+            "seq": 0, "dataset": "serve", "run": 1, "item": "q", "agent": agent, "round": round, "purpose": "debate",
+            "sample": 0, "stage": "initial", "backbone": "gemma3-4b", "request": "", "messages": [],
+            "sampling": {"temperature": 0.0, "top_k": null, "top_p": null, "min_p": null, "repetition_penalty": null,
+                "max_tokens": 1, "constrained": false},
+            "seed": 1, "text": text, "tokens": [], "record": record, "parse": "ok",
+            "usage": {"prompt_tokens": 1, "cached_tokens": 0, "completion_tokens": 1, "forced_tokens": 0},
+            "finish_reason": "stop", "elapsed_ms": 1, "prev": "", "hash": "",
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn worked(line: AnswerLine) -> Worked {
+        let said = json!({"answer": "B", "confidence": 0.85, "cot": ["Look.", "Then  decide."]});
+        let calls = vec![call("sym", 0, json!({}), "I plan\nto ask."), call("ddx", 1, said, "{}")];
+        Worked { line: line.into(), calls, searches: Vec::new(), usage: Usage::default() }
+    }
+
+    #[test]
+    fn a_call_is_one_line_whatever_it_was_to_say() {
+        let text = reasoning(ItemKind::Questions, &worked(AnswerLine::default()));
+        assert_eq!(
+            text,
+            "round 1 · ddx (gemma3-4b): B, 0.85 — Look. Then decide.\nround 0 · sym (gemma3-4b): I plan to ask.\n"
+        );
+        let long = CallWords::of(
+            ItemKind::Notes,
+            &call("det1", 0, json!({"flag": true, "thought": "é".repeat(300)}), ""),
+        );
+        assert_eq!((long.place.as_str(), long.says.as_deref()), ("debate", Some("an error")));
+        assert!(long.line().ends_with("é…\n"));
+        assert_eq!(
+            says(&json!({"is_error": true, "sentence_id": 1})).as_deref(),
+            Some("an error in sentence 2")
+        );
+        assert_eq!(says(&json!({"result": "NAN"})).as_deref(), Some("no sentence"));
+        assert_eq!(says(&json!({"answer": ""})), None);
+    }
+
+    #[test]
+    fn the_answer_stands_on_the_first_line() {
+        let item = question("Which?", &json!(["one", "two"])).unwrap();
+        let line = AnswerLine {
+            answer: "B".into(),
+            team_confidence: 0.7,
+            rationale: "Since two.".into(),
+            ..AnswerLine::default()
+        };
+        let text = content(&item, &worked(line.clone()));
+        assert!(
+            text.starts_with(
+                "ANSWER: B\n\ntwo\nTeam confidence: 0.70\n\nSince two.\n\nDecision support"
+            ),
+            "{text}"
+        );
+        let nothing = content(&item, &worked(AnswerLine::default()));
+        assert!(nothing.starts_with("No answer:"), "{nothing}");
+        let json = outcome(&item, &worked(line.clone()));
+        assert_eq!((&json["option"], &json["agents"][1]["says"]), (&json!("two"), &json!("B")));
+        let bare = record(&line.into());
+        assert!(
+            bare.get("hash").is_none() && bare.get("prev").is_none() && bare["kind"] == "question"
+        );
+    }
+}

@@ -1,0 +1,341 @@
+//! Notes to check and questions to ask, each as one case; and cases that are asked for again.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use axum::Json;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::app::{App, Caller, Phase};
+use super::body;
+use super::case::desk::{Case, CaseHead, Message, Named};
+use super::case::pool::Job;
+use super::case::words::{self, CallWords};
+use super::case::{Ask, CaseEvent, Running, fhir, question};
+use super::error::{ApiError, Code};
+use super::guard;
+use super::request::fields::Fields;
+use super::response::events::{EventSource, SILENCE, cut, respond};
+use super::system_chat::{read_seed, run_seed, usage};
+use crate::data::ItemKind;
+use crate::experiment::case::Worked;
+use crate::experiment::clock;
+use crate::record::{ItemText, Language};
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+const ASYNC: &str = "respond-async";
+
+/// What a request that is no JSON says in its address.
+#[derive(Deserialize)]
+pub struct Chosen {
+    system: Option<String>,
+    seed: Option<u64>,
+    language: Option<String>,
+}
+
+/// `POST /v1/check`: a note as plain text, as JSON, or as FHIR.
+pub async fn check(
+    State(app): State<Arc<App>>,
+    Query(chosen): Query<Chosen>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (caller, headers, bytes) = take(&app, request).await?;
+    let ask = match body::media_type(&headers).as_str() {
+        "text/plain" => note_of(&app, &text(bytes)?, chosen)?,
+        "application/fhir+json" => note_of(&app, &fhir::note(&bytes)?, chosen)?,
+        "application/json" => {
+            let fields = Fields::parse(&bytes)?;
+            match fields.has("resourceType") {
+                true => note_of(&app, &fhir::note(&bytes)?, chosen)?,
+                false => note_of_json(&app, fields)?,
+            }
+        }
+        other => {
+            let message = format!(
+                "the content type is {}; expected text/plain, application/json or application/fhir+json",
+                super::request::fields::quoted(other)
+            );
+            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+        }
+    };
+    answer(app, ask, caller, &headers).await
+}
+
+/// `POST /v1/ask`: a question with options.
+pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
+    let caller = guard::caller(&request);
+    app.served()?;
+    let (parts, body) = request.into_parts();
+    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    let mut fields = Fields::parse(&bytes)?;
+    let system = fields.text("system")?;
+    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
+    let asked = required(fields.text("question")?, "question")?;
+    let options = required(fields.take("options"), "options")?;
+    refuse_others(fields)?;
+    let ask = Ask {
+        system: app.served()?.system_for(ItemKind::Questions, system.as_deref())?.clone(),
+        item: question::question(&asked, &options, "options")?,
+        seed: run_seed(&app, seed)?,
+        run: 1,
+    };
+    answer(app, ask, caller, &parts.headers).await
+}
+
+/// Who asks, the headers, and the whole body.
+async fn take(
+    app: &App,
+    request: Request,
+) -> Result<(Option<Caller>, HeaderMap, axum::body::Bytes), ApiError> {
+    app.served()?;
+    let caller = guard::caller(&request);
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
+    Ok((caller, parts.headers, bytes))
+}
+
+fn text(bytes: axum::body::Bytes) -> Result<String, ApiError> {
+    String::from_utf8(bytes.into())
+        .map_err(|_| ApiError::new(Code::InvalidValue, "the note is not UTF-8"))
+}
+
+fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
+    let language = chosen.language.as_deref().map(language).transpose()?;
+    Ok(Ask {
+        system: app.served()?.system_for(ItemKind::Notes, chosen.system.as_deref())?.clone(),
+        item: question::note(text, language, "text")?,
+        seed: run_seed(app, chosen.seed)?,
+        run: 1,
+    })
+}
+
+fn note_of_json(app: &App, mut fields: Fields) -> Result<Ask, ApiError> {
+    let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
+    let chosen =
+        Chosen { system: fields.text("system")?, seed, language: fields.text("language")? };
+    let text = required(fields.text("text")?, "text")?;
+    refuse_others(fields)?;
+    note_of(app, &text, chosen)
+}
+
+/// # Errors
+/// A word that is no language of notes.
+pub fn language(name: &str) -> Result<Language, ApiError> {
+    name.parse().map_err(|_| {
+        let message = "language is not one of english, chinese, arabic";
+        ApiError::of(Code::InvalidValue, "language", message)
+    })
+}
+
+fn required<T>(value: Option<T>, name: &str) -> Result<T, ApiError> {
+    value.ok_or_else(|| ApiError::of(Code::MissingParameter, name, format!("{name} is missing")))
+}
+
+/// These endpoints are ours: a field that is not known is a mistake.
+fn refuse_others(fields: Fields) -> Result<(), ApiError> {
+    match fields.rest().first() {
+        None => Ok(()),
+        Some(name) => Err(super::completion::unknown_field(name)),
+    }
+}
+
+/// Answers with the outcome, or at once with the place where it will be.
+async fn answer(
+    app: Arc<App>,
+    ask: Ask,
+    caller: Option<Caller>,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let preferences = headers.get_all(PREFER).into_iter().filter_map(|value| value.to_str().ok());
+    let mut preferences = preferences.flat_map(|value| value.split([',', ';']));
+    if preferences.any(|preference| preference.trim().eq_ignore_ascii_case(ASYNC)) {
+        let id = keep(&app, ask, caller.as_ref())?;
+        let place = HeaderValue::from_str(&format!("/v1/cases/{id}"))
+            .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+        let headers = [(header::LOCATION, place), (APPLIED, HeaderValue::from_static(ASYNC))];
+        let body = Json(json!({"id": id, "status": "queued"}));
+        return Ok((StatusCode::ACCEPTED, headers, body).into_response());
+    }
+    let mut running = Running::begin(&app, vec![ask.clone()], caller.as_ref())?;
+    let mut phase = app.phase.clone();
+    loop {
+        let event = tokio::select! {
+            event = running.next() => event,
+            () = cut(&mut phase) => {
+                return Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5));
+            }
+        };
+        match event {
+            Some((_, CaseEvent::Ended(outcome))) => {
+                let worked = Result::as_ref(&outcome).map_err(ApiError::clone)?;
+                return Ok(Json(whole(&ask, worked)).into_response());
+            }
+            Some(_) => {}
+            None => return Err(ApiError::new(Code::Internal, "the case was lost")),
+        }
+    }
+}
+
+/// Opens a case that is kept. Gives its id.
+///
+/// # Errors
+/// A full queue; an audit log that cannot be written.
+pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
+    let id = super::session::random_word()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let head = CaseHead {
+        id: id.clone(),
+        owner: owner(caller),
+        ask: ask.clone(),
+        created_at: clock::utc_now(),
+        stop: stop.clone(),
+    };
+    let desk = app.cases.desk();
+    desk.tell(Message::Open(Arc::new(head)));
+    let job = Job::new(ask, stop, desk.teller(id.clone()), caller).named(&id);
+    match app.cases.submit(app, job) {
+        Ok(()) => Ok(id),
+        Err(error) => {
+            desk.tell(Message::Close { id });
+            Err(error)
+        }
+    }
+}
+
+/// Whose cases a caller sees.
+pub fn owner(caller: Option<&Caller>) -> Option<String> {
+    caller.map(|caller| caller.key.name.clone())
+}
+
+/// The outcome with what made it.
+fn whole(ask: &Ask, worked: &Worked) -> Value {
+    let mut value = words::outcome(&ask.item, worked);
+    value["wardround"] = json!({
+        "system": ask.system.id,
+        "system_fingerprint": ask.system.fingerprint,
+        "synthetic": ask.system.is_synthetic,
+        "seed": ask.seed,
+        "item": ask.item.id(),
+        "usage": usage(std::iter::once(worked.usage)),
+        "record": words::record(&worked.line),
+    });
+    value
+}
+
+/// `GET /v1/cases/{id}`: everything of a case.
+pub async fn case(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    let owner = owner(guard::caller(&request).as_ref());
+    let case = app.cases.desk().look(Named { id, owner }).await?;
+    Ok(Json(export(&case)))
+}
+
+/// A case as JSON: what went in, what was said, what came of it.
+pub fn export(case: &Case) -> Value {
+    let Case { head, calls, outcome, .. } = case;
+    let ask = &head.ask;
+    let result = outcome.as_ref().map(|outcome| Result::as_ref(outcome));
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|call| {
+            let mut value = json!(**call);
+            for name in ["seq", "prev", "hash"] {
+                if let Some(fields) = value.as_object_mut() {
+                    fields.shift_remove(name);
+                }
+            }
+            value
+        })
+        .collect();
+    let worked = result.and_then(Result::ok);
+    json!({
+        "id": head.id,
+        "status": status(case),
+        "created_at": head.created_at,
+        "system": ask.system.id,
+        "system_fingerprint": ask.system.fingerprint,
+        "seats": ask.system.seats(),
+        "synthetic": ask.system.is_synthetic,
+        "seed": ask.seed,
+        "item": ItemText::from(&ask.item),
+        "outcome": worked.map(|worked| whole(ask, worked)),
+        "error": result.and_then(Result::err).map(|error| error.json()["error"].clone()),
+        "calls": calls,
+        "searches": worked.map(|worked| &worked.searches),
+    })
+}
+
+/// How far a case is.
+pub fn status(case: &Case) -> &'static str {
+    match &case.outcome {
+        None if case.has_begun => "running",
+        None => "queued",
+        Some(outcome) if outcome.is_ok() => "done",
+        Some(_) => "error",
+    }
+}
+
+/// `GET /v1/cases/{id}/events`: `call`, then `done` or `error`.
+pub async fn events(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let owner = owner(guard::caller(&request).as_ref());
+    let named = Named { id, owner };
+    let case = app.cases.desk().look(named.clone()).await?;
+    let (sender, events) = unbounded_channel();
+    app.cases.desk().follow(named, sender).await?;
+    let phase = app.phase.clone();
+    Ok(respond(Followed { ask: case.head.ask.clone(), events, phase, is_over: false }))
+}
+
+/// A case as a stream of events.
+struct Followed {
+    ask: Ask,
+    events: UnboundedReceiver<CaseEvent>,
+    phase: watch::Receiver<Phase>,
+    is_over: bool,
+}
+
+impl EventSource for Followed {
+    async fn next(&mut self) -> Option<String> {
+        while !self.is_over {
+            let event = tokio::select! {
+                event = self.events.recv() => event?,
+                () = cut(&mut self.phase) => return None,
+                () = sleep(SILENCE) => return Some(": working\n\n".to_owned()),
+            };
+            let (name, value) = match event {
+                CaseEvent::Begun => continue,
+                CaseEvent::Call(call) => {
+                    let words = CallWords::of(self.ask.system.takes(), &call);
+                    let mut value = json!(words);
+                    value["line"] = words.line().into();
+                    value["text"] = call.text.as_str().into();
+                    ("call", value)
+                }
+                CaseEvent::Ended(outcome) => {
+                    self.is_over = true;
+                    match outcome.as_ref() {
+                        Ok(worked) => ("done", whole(&self.ask, worked)),
+                        Err(error) => ("error", error.json()),
+                    }
+                }
+            };
+            return Some(format!("event: {name}\ndata: {value}\n\n"));
+        }
+        None
+    }
+}

@@ -1,0 +1,378 @@
+//! The page for clinicians: a note or a question goes in, the debate comes as it is led, and the outcome with who said what.
+//!
+//! Everything is rendered here and works without a script; the one script there is shows calls as they come. Nothing of a note is
+//! in an address.
+
+mod view;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Form, FromRequest, Path, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use self::view::{Shell, render};
+use super::app::{App, Caller};
+use super::audit::Feedback;
+use super::body;
+use super::case::desk::Named;
+use super::case::{Ask, question};
+use super::check::{export, keep, language, owner};
+use super::completion::blocking;
+use super::error::{ApiError, Code};
+use super::guard::{self, Needed, Peer};
+use super::session;
+use super::system_chat::run_seed;
+use crate::data::ItemKind;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
+                      frame-ancestors 'none'; base-uri 'none'";
+/// Characters of a comment.
+const MOST_COMMENT: usize = 4000;
+
+/// The paths of the page.
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(index))
+        .route("/login", get(login_form).post(login))
+        .route("/logout", post(logout))
+        .route("/cases", post(open_case))
+        .route("/cases/{id}", get(show_case))
+        .route("/cases/{id}/export", get(export_case))
+        .route("/cases/{id}/feedback", post(take_feedback))
+        .route("/page.css", get(|| async { asset("text/css; charset=utf-8", STYLE) }))
+        .route("/page.js", get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }))
+}
+
+/// Whether a path is one that people see, who are sent to log in where programs are told that a key is missing.
+pub fn is_of(path: &str) -> bool {
+    path == "/cases" || path.starts_with("/cases/")
+}
+
+/// Whether what is sent to a path is a form that carries a token.
+pub fn has_token(path: &str) -> bool {
+    is_of(path) || path == "/login" || path == "/logout"
+}
+
+/// Who is logged in.
+pub async fn caller(app: &App, headers: &HeaderMap) -> Option<Caller> {
+    let keys = app.keys.borrow().clone()?;
+    let word = session::word(headers)?;
+    let find = move |sessions: &mut session::Sessions| sessions.find(&word, Instant::now());
+    let name = app.cases.desk().sessions(find).await.flatten()?;
+    keys.named(&name)
+}
+
+/// What to do where nobody is logged in.
+pub fn to_login() -> Response {
+    see_other("/login")
+}
+
+fn see_other(place: &str) -> Response {
+    match HeaderValue::from_str(place) {
+        Ok(place) => (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn asset(kind: &'static str, text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+}
+
+/// A page with the headers that keep it to itself.
+fn html(status: StatusCode, text: String) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (HeaderName::from_static("x-frame-options"), HeaderValue::from_static("DENY")),
+    ];
+    (status, headers, text).into_response()
+}
+
+/// A page, or what went wrong as a page.
+fn page(app: &App, shell: &Shell, rendered: Result<Response, ApiError>) -> Response {
+    let error = match rendered {
+        Ok(response) => return response,
+        Err(error) => error,
+    };
+    app.metrics.rejected(error.code);
+    let values = json!({"message": error.message});
+    match render(app, shell, "error.html", values) {
+        Ok(text) => html(error.status(), text),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Whether somebody must log in first.
+fn is_closed(app: &App, caller: Option<&Caller>) -> bool {
+    app.keys.borrow().is_some() && caller.is_none()
+}
+
+async fn index(State(app): State<Arc<App>>, request: Request) -> Response {
+    let caller = guard::caller(&request);
+    if is_closed(&app, caller.as_ref()) {
+        return to_login();
+    }
+    let shell = Shell::new(&app, request.headers(), caller.as_ref());
+    let cases = app.cases.desk().list(owner(caller.as_ref())).await;
+    let rendered = view::index(&app, &shell, &cases).map(|text| html(StatusCode::OK, text));
+    page(&app, &shell, rendered)
+}
+
+async fn login_form(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let shell = Shell::new(&app, &headers, None);
+    let rendered = render(&app, &shell, "login.html", json!({"is_wrong": false}));
+    page(&app, &shell, rendered.map(|text| html(StatusCode::OK, text)))
+}
+
+#[derive(Deserialize)]
+struct LoginForm {
+    token: String,
+    key: String,
+}
+
+async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
+    let peer = request.extensions().get::<Peer>().and_then(|peer| peer.0);
+    let headers = request.headers().clone();
+    let shell = Shell::new(&app, &headers, None);
+    let form: LoginForm = match read(&app, request).await {
+        Ok(form) => form,
+        Err(error) => return page(&app, &shell, Err(error)),
+    };
+    if let Err(error) = shell.check(&form.token) {
+        return page(&app, &shell, Err(error));
+    }
+    let Some(keys) = app.keys.borrow().clone() else {
+        return see_other("/");
+    };
+    let found =
+        keys.find(form.key.trim()).filter(|caller| guard::may(caller.key.role, Needed::Cases));
+    let Some(caller) = found else {
+        let is_too_often = app.failures.count(peer);
+        let logged = log(&app, "login_failed", None).await;
+        if is_too_often {
+            let message = "too many wrong keys from this address; wait a minute";
+            let error = ApiError::new(Code::TooManyFailures, message).retry_after(60);
+            return page(&app, &shell, Err(error));
+        }
+        let rendered = render(&app, &shell, "login.html", json!({"is_wrong": true}));
+        let rendered = logged.and(rendered);
+        return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
+    };
+    let name = caller.key.name.clone();
+    let opened = open_session(&app, name).await;
+    let response = opened.map(|word| with_cookie(&app, Some(&word), see_other("/")));
+    page(&app, &shell, response)
+}
+
+async fn open_session(app: &Arc<App>, name: String) -> Result<String, ApiError> {
+    log(app, "login", Some(name.clone())).await?;
+    let word = session::random_word()?;
+    let own = word.clone();
+    let open = move |sessions: &mut session::Sessions| sessions.open(own, name, Instant::now());
+    let opened = app.cases.desk().sessions(open).await;
+    opened.ok_or_else(|| ApiError::new(Code::Internal, "no session could be opened"))?;
+    Ok(word)
+}
+
+/// Logs an event. It waits for the disk, so it is not for the threads of the connections.
+async fn log(app: &Arc<App>, event: &'static str, actor: Option<String>) -> Result<(), ApiError> {
+    if !app.audit.is_on() {
+        return Ok(());
+    }
+    let audit = app.audit.clone();
+    blocking(move || audit.event(event, actor.as_deref())).await
+}
+
+fn with_cookie(app: &App, word: Option<&str>, mut response: Response) -> Response {
+    if let Some(cookie) = session::cookie(word, app.options.tls.is_some()) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+#[derive(Deserialize)]
+struct LogoutForm {
+    token: String,
+}
+
+async fn logout(State(app): State<Arc<App>>, request: Request) -> Response {
+    let headers = request.headers().clone();
+    let shell = Shell::new(&app, &headers, None);
+    let form: Result<LogoutForm, ApiError> = read(&app, request).await;
+    if let Err(error) = form.and_then(|form| shell.check(&form.token)) {
+        return page(&app, &shell, Err(error));
+    }
+    if let Some(word) = session::word(&headers) {
+        let close = move |sessions: &mut session::Sessions| sessions.close(&word);
+        app.cases.desk().sessions(close).await;
+    }
+    with_cookie(&app, None, to_login())
+}
+
+/// The fields of a form.
+async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, ApiError> {
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
+    let request = Request::from_parts(parts, Body::from(bytes));
+    let Form(form) = Form::<T>::from_request(request, &()).await.map_err(|_| {
+        ApiError::new(Code::InvalidValue, "the form lacks a field; load the page again")
+    })?;
+    Ok(form)
+}
+
+#[derive(Deserialize)]
+struct CaseForm {
+    token: String,
+    system: String,
+    text: String,
+    #[serde(default)]
+    language: String,
+    #[serde(default)]
+    seed: String,
+}
+
+async fn open_case(State(app): State<Arc<App>>, request: Request) -> Response {
+    let caller = guard::caller(&request);
+    let headers = request.headers().clone();
+    let shell = Shell::new(&app, &headers, caller.as_ref());
+    let opened = match read::<CaseForm>(&app, request).await {
+        Ok(form) => open(&app, &shell, form, caller.as_ref()),
+        Err(error) => Err(error),
+    };
+    page(&app, &shell, opened.map(|id| see_other(&format!("/cases/{id}"))))
+}
+
+fn open(
+    app: &App,
+    shell: &Shell,
+    form: CaseForm,
+    caller: Option<&Caller>,
+) -> Result<String, ApiError> {
+    shell.check(&form.token)?;
+    let served = app.served()?;
+    let unknown = || ApiError::new(Code::ModelNotFound, "this system is not served any more");
+    let system = served.system(&form.system).ok_or_else(unknown)?.clone();
+    // Browsers send line ends as two characters.
+    let text = form.text.replace("\r\n", "\n");
+    let language = Some(form.language.as_str()).filter(|name| !name.is_empty());
+    let item = match system.takes() {
+        ItemKind::Notes => {
+            question::note(&text, language.map(self::language).transpose()?, "text")?
+        }
+        ItemKind::Questions => question::item(ItemKind::Questions, &text)?,
+    };
+    let seed = match form.seed.trim() {
+        "" => None,
+        seed => Some(seed.parse().map_err(|_| {
+            ApiError::new(Code::InvalidValue, "the seed is not a whole number from 0 on")
+        })?),
+    };
+    keep(app, Ask { system, item, seed: run_seed(app, seed)?, run: 1 }, caller)
+}
+
+async fn show_case(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let caller = guard::caller(&request);
+    let shell = Shell::new(&app, request.headers(), caller.as_ref());
+    let owner = owner(caller.as_ref());
+    let found = app.cases.desk().look(Named { id, owner }).await;
+    let rendered = found.and_then(|case| view::case(&app, &shell, &case));
+    page(&app, &shell, rendered.map(|text| html(StatusCode::OK, text)))
+}
+
+async fn export_case(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let caller = guard::caller(&request);
+    let shell = Shell::new(&app, request.headers(), caller.as_ref());
+    let exported = exported(&app, id, caller.as_ref()).await;
+    page(&app, &shell, exported)
+}
+
+async fn exported(
+    app: &Arc<App>,
+    id: String,
+    caller: Option<&Caller>,
+) -> Result<Response, ApiError> {
+    let owner = owner(caller);
+    let case = app.cases.desk().look(Named { id, owner: owner.clone() }).await?;
+    log(app, "export", owner).await?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (
+            header::CONTENT_DISPOSITION,
+            HeaderValue::from_static("attachment; filename=\"case.json\""),
+        ),
+    ];
+    Ok((headers, format!("{:#}\n", export(&case))).into_response())
+}
+
+#[derive(Deserialize)]
+struct FeedbackForm {
+    token: String,
+    #[serde(default)]
+    helpful: String,
+    #[serde(default)]
+    comment: String,
+}
+
+async fn take_feedback(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let caller = guard::caller(&request);
+    let headers = request.headers().clone();
+    let shell = Shell::new(&app, &headers, caller.as_ref());
+    let taken = match read::<FeedbackForm>(&app, request).await {
+        Ok(form) => feedback(&app, &shell, id.clone(), form, caller.as_ref()).await,
+        Err(error) => Err(error),
+    };
+    page(&app, &shell, taken.map(|()| see_other(&format!("/cases/{id}#feedback"))))
+}
+
+async fn feedback(
+    app: &Arc<App>,
+    shell: &Shell,
+    id: String,
+    form: FeedbackForm,
+    caller: Option<&Caller>,
+) -> Result<(), ApiError> {
+    shell.check(&form.token)?;
+    let owner = owner(caller);
+    app.cases.desk().look(Named { id: id.clone(), owner: owner.clone() }).await?;
+    let is_helpful = match form.helpful.as_str() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    };
+    let comment = form.comment.trim().replace("\r\n", "\n");
+    if comment.chars().count() > MOST_COMMENT {
+        let message = format!("the comment has more than {MOST_COMMENT} characters");
+        return Err(ApiError::new(Code::InvalidValue, message));
+    }
+    let (audit, case) = (app.audit.clone(), id.clone());
+    blocking(move || {
+        let feedback = Feedback { case: &case, is_helpful, comment: &comment };
+        audit.feedback(owner.as_deref(), &feedback)
+    })
+    .await?;
+    app.cases.desk().tell(super::case::desk::Message::Rated { id });
+    Ok(())
+}

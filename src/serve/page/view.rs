@@ -1,0 +1,183 @@
+//! What the templates of the page are given. Texts reach a page through the reports' escaping alone.
+
+use axum::http::HeaderMap;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde_json::{Value, json};
+
+use crate::data::ItemKind;
+use crate::record::{CallLine, ItemLine};
+use crate::report::escape_value;
+use crate::serve::app::{App, Caller};
+use crate::serve::case::desk::Case;
+use crate::serve::case::words::{self, CallWords};
+use crate::serve::check::status;
+use crate::serve::error::{ApiError, Code};
+use crate::serve::session;
+
+const TEMPLATES: [(&str, &str); 5] = [
+    ("shell.html", include_str!("shell.html")),
+    ("index.html", include_str!("index.html")),
+    ("case.html", include_str!("case.html")),
+    ("login.html", include_str!("login.html")),
+    ("error.html", include_str!("error.html")),
+];
+
+/// What every page knows of its reader.
+pub struct Shell {
+    /// What the forms of this reader must carry.
+    token: String,
+    /// Who is logged in; `None` also where there are no keys.
+    user: Option<String>,
+}
+
+impl Shell {
+    pub fn new(app: &App, headers: &HeaderMap, caller: Option<&Caller>) -> Shell {
+        let word = session::word(headers);
+        Shell {
+            token: session::form_token(word.as_deref(), &app.page_secret),
+            user: caller.map(|caller| caller.key.name.clone()),
+        }
+    }
+
+    /// # Errors
+    /// A form of another page, or one from before the last login.
+    pub fn check(&self, token: &str) -> Result<(), ApiError> {
+        match token == self.token {
+            true => Ok(()),
+            false => {
+                let message = "this form was not made for you, or is too old: load the page again";
+                Err(ApiError::new(Code::Forbidden, message))
+            }
+        }
+    }
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(escape_value);
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    Ok(environment)
+}
+
+/// A page of this template.
+///
+/// # Errors
+/// A template that cannot be filled in.
+pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result<String, ApiError> {
+    let models: Vec<Value> = app.loaded().map_or_else(Vec::new, |served| {
+        let models = served.models.iter().map(|model| {
+            json!({
+                "name": model.id, "fingerprint": model.fingerprint,
+                "synthetic": model.backbone.description.is_synthetic,
+            })
+        });
+        models.collect()
+    });
+    let is_synthetic = models.iter().any(|model| model["synthetic"] == true);
+    let mut all = json!({
+        "token": shell.token, "user": shell.user, "models": models, "is_synthetic": is_synthetic,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    if let (Value::Object(all), Value::Object(values)) = (&mut all, values) {
+        all.extend(values);
+    }
+    let rendered = environment().and_then(|environment| {
+        environment.get_template(template)?.render(minijinja::Value::from(Serde(all)))
+    });
+    rendered.map_err(|error| ApiError::new(Code::Internal, format!("the page: {error:#}")))
+}
+
+/// The page on which a note or a question goes in.
+///
+/// # Errors
+/// See [`render`].
+pub fn index(app: &App, shell: &Shell, cases: &[Case]) -> Result<String, ApiError> {
+    let of = |kind: ItemKind| -> Vec<&str> {
+        let systems = app.loaded().into_iter().flat_map(|served| &served.systems);
+        systems
+            .filter(move |system| system.takes() == kind)
+            .map(|system| system.id.as_str())
+            .collect()
+    };
+    let cases: Vec<Value> = cases
+        .iter()
+        .map(|case| {
+            json!({
+                "id": case.head.id, "created_at": case.head.created_at,
+                "system": case.head.ask.system.id, "status": status(case), "headline": headline(case),
+            })
+        })
+        .collect();
+    let values = json!({
+        "is_loading": app.loaded().is_none(), "note_systems": of(ItemKind::Notes),
+        "question_systems": of(ItemKind::Questions), "cases": cases,
+    });
+    render(app, shell, "index.html", values)
+}
+
+/// The outcome in a few words, none of them the note's.
+fn headline(case: &Case) -> String {
+    let Some(outcome) = &case.outcome else { return String::new() };
+    match outcome.as_ref() {
+        Err(error) => error.message.clone(),
+        Ok(worked) => match &worked.line {
+            ItemLine::Answer(line) if line.answer.is_empty() => "no answer".to_owned(),
+            ItemLine::Answer(line) => format!("answer {}", line.answer),
+            ItemLine::Note(line) => match (line.flag, line.sentence_id) {
+                (Some(true), Some(id)) => format!("an error in sentence {}", id + 1),
+                (Some(true), None) => "an error that no agent could place".to_owned(),
+                (Some(false), _) => "no error found".to_owned(),
+                (None, _) => "no answer that could be read".to_owned(),
+            },
+        },
+    }
+}
+
+/// The page of one case.
+///
+/// # Errors
+/// See [`render`].
+pub fn case(app: &App, shell: &Shell, case: &Case) -> Result<String, ApiError> {
+    let Case { head, calls, outcome, .. } = case;
+    let ask = &head.ask;
+    let kind = ask.system.takes();
+    let call = |call: &CallLine| json!({"line": CallWords::of(kind, call).line().trim_end(), "text": call.text});
+    let calls: Vec<Value> = calls.iter().map(|line| call(line)).collect();
+    let worked = outcome.as_ref().and_then(|outcome| Result::as_ref(outcome).ok());
+    let error = outcome.as_ref().and_then(|outcome| Result::as_ref(outcome).err());
+    let located = worked.and_then(|worked| worked.line.note()).and_then(|line| line.sentence_id);
+    let sentences: Vec<Value> = ask.item.note().map_or_else(Vec::new, |note| {
+        let sentences = note.sentences.iter().enumerate();
+        let sentence = |(index, text): (usize, &String)| {
+            json!({"text": text, "is_located": located == Some(index)})
+        };
+        sentences.map(sentence).collect()
+    });
+    let question = ask.item.question().map(|question| {
+        let answer = worked.and_then(|worked| worked.line.answer());
+        let answer = answer.and_then(|line| line.answer.chars().next());
+        let option = |choice: &crate::data::Choice| {
+            json!({
+                "letter": choice.letter, "text": choice.text, "is_answer": answer == Some(choice.letter),
+            })
+        };
+        let options: Vec<Value> = question.options.iter().map(option).collect();
+        json!({"text": question.question, "options": options})
+    });
+    let values = json!({
+        "id": head.id, "created_at": head.created_at, "system": ask.system.id, "seed": ask.seed.to_string(),
+        "fingerprint": ask.system.fingerprint, "seats": ask.system.seats(), "item": ask.item.id(),
+        "status": status(case), "is_over": outcome.is_some(), "headline": headline(case),
+        "error": error.map(|error| &error.message), "calls": calls, "sentences": sentences,
+        "question": question, "finding": worked.map(|worked| words::outcome(&ask.item, worked)),
+        "is_note": kind == ItemKind::Notes, "is_audited": app.audit.is_on(), "is_rated": case.is_rated,
+    });
+    render(app, shell, "case.html", values)
+}

@@ -1,0 +1,154 @@
+//! Sessions of the page: a key that was typed in once, and from then on a cookie.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::error::{ApiError, Code};
+
+const COOKIE: &str = "wr_session";
+/// A session ends after so long, or once nothing was asked for so long.
+const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// Sessions at a time; the one that was idle longest goes first.
+const MOST: usize = 1000;
+
+/// Who is logged in. The desk's thread owns them.
+#[derive(Default)]
+pub struct Sessions {
+    open: HashMap<String, Session>,
+}
+
+struct Session {
+    /// The name of its key, which may be revoked meanwhile.
+    key: String,
+    began_at: Instant,
+    used_at: Instant,
+}
+
+impl Sessions {
+    /// Opens a session under this word.
+    pub fn open(&mut self, word: String, key: String, now: Instant) {
+        self.sweep(now);
+        if self.open.len() >= MOST {
+            let idle = self.open.iter().min_by_key(|(_, session)| session.used_at);
+            if let Some(word) = idle.map(|(word, _)| word.clone()) {
+                self.open.remove(&word);
+            }
+        }
+        self.open.insert(word, Session { key, began_at: now, used_at: now });
+    }
+
+    /// The name of the key whose session has this word.
+    pub fn find(&mut self, word: &str, now: Instant) -> Option<String> {
+        let session = self.open.get_mut(word).filter(|session| session.is_open(now))?;
+        session.used_at = now;
+        Some(session.key.clone())
+    }
+
+    pub fn close(&mut self, word: &str) {
+        self.open.remove(word);
+    }
+
+    /// Forgets what is over.
+    pub fn sweep(&mut self, now: Instant) {
+        self.open.retain(|_, session| session.is_open(now));
+    }
+}
+
+impl Session {
+    fn is_open(&self, now: Instant) -> bool {
+        now - self.began_at < LONGEST && now - self.used_at < IDLE
+    }
+}
+
+/// 256 random bits in 43 characters.
+///
+/// # Errors
+/// A machine without random numbers.
+pub fn random_word() -> Result<String, ApiError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The word of the session's cookie.
+pub fn word(headers: &HeaderMap) -> Option<String> {
+    let cookies =
+        headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';'));
+    let word = pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))?;
+    Some(word.to_owned())
+}
+
+/// The header that sets the session's cookie; without a word it takes the cookie away.
+pub fn cookie(word: Option<&str>, is_tls: bool) -> Option<HeaderValue> {
+    let secure = if is_tls { "; Secure" } else { "" };
+    let (word, age) = match word {
+        Some(word) => (word, LONGEST.as_secs()),
+        None => ("", 0),
+    };
+    let text = format!("{COOKIE}={word}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}");
+    HeaderValue::from_str(&text).ok()
+}
+
+/// What a form of this session must carry, so that no other page can send it. It tells nothing of the session's word.
+pub fn form_token(word: Option<&str>, secret: &str) -> String {
+    crate::digest::sha256(format!("form {secret} {}", word.unwrap_or_default()))[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_by_idleness_age_and_logout() {
+        let start = Instant::now();
+        let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
+        let mut sessions = Sessions::default();
+        sessions.open("a".into(), "ward".into(), start);
+        assert_eq!(sessions.find("a", after(29)).as_deref(), Some("ward"));
+        assert_eq!(sessions.find("a", after(58)).as_deref(), Some("ward"));
+        assert_eq!(sessions.find("a", after(89)), None);
+        sessions.open("b".into(), "ward".into(), start);
+        for use_at in (25..720).step_by(25) {
+            assert!(sessions.find("b", after(use_at)).is_some(), "{use_at}");
+        }
+        assert_eq!(sessions.find("b", after(720)), None);
+        sessions.open("c".into(), "ward".into(), start);
+        sessions.close("c");
+        assert_eq!(sessions.find("c", start), None);
+        for number in 0..MOST + 1 {
+            sessions.open(
+                format!("{number}"),
+                "ward".into(),
+                start + Duration::from_millis(number as u64),
+            );
+        }
+        let late = start + Duration::from_secs(2);
+        assert!(sessions.find("0", late).is_none() && sessions.find("1000", late).is_some());
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others_and_is_strict() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::COOKIE,
+            HeaderValue::from_static("a=b; wr_session=xyz; wr_sessions=no"),
+        );
+        assert_eq!(word(&headers).as_deref(), Some("xyz"));
+        assert_eq!(word(&HeaderMap::new()), None);
+        let set = cookie(Some("xyz"), true).unwrap();
+        assert_eq!(
+            set.to_str().unwrap(),
+            "wr_session=xyz; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200; Secure"
+        );
+        assert!(cookie(None, false).unwrap().to_str().unwrap().contains("Max-Age=0"));
+        assert_ne!(form_token(Some("xyz"), "s"), form_token(Some("xyw"), "s"));
+        assert_eq!(random_word().unwrap().len(), 43);
+    }
+}

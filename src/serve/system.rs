@@ -1,0 +1,123 @@
+//! The systems that answer as models do: what each is, and who sits in it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::models::Served;
+use super::request::fields::quoted;
+use crate::data::ItemKind;
+use crate::digest;
+use crate::experiment::case::Seated;
+use crate::serve::error::{ApiError, Code};
+
+/// A system whose models are loaded, before it is served.
+pub struct LoadedSystem {
+    pub seated: Seated,
+    /// By seat, the names that the API has for the models.
+    pub models: Vec<String>,
+}
+
+/// A system under its name.
+pub struct ServedSystem {
+    pub id: String,
+    pub seated: Seated,
+    models: Vec<String>,
+    /// Equal ones mean: equal requests get equal bytes.
+    pub fingerprint: String,
+    pub is_synthetic: bool,
+}
+
+impl ServedSystem {
+    /// `served` has the models of every seat.
+    pub fn new(loaded: LoadedSystem, served: &Served) -> ServedSystem {
+        let LoadedSystem { seated, models } = loaded;
+        let own = |name: &String| served.models.iter().find(|model| model.id == *name);
+        let fingerprints = models.iter().filter_map(own).map(|model| model.fingerprint.as_str());
+        let fingerprints: Vec<&str> = fingerprints.collect();
+        let settings = &seated.protocol.table;
+        let whole = json!([fingerprints, seated.prompts_sha256, settings]);
+        let sum = digest::sha256(format!("{} {whole}", seated.protocol.name()));
+        let mut seats = seated.seats.iter();
+        ServedSystem {
+            id: seated.protocol.entry.name.to_owned(),
+            fingerprint: format!("wr_{}", &sum[..16]),
+            is_synthetic: seats.all(|seat| seat.backbone.description.is_synthetic),
+            seated,
+            models,
+        }
+    }
+
+    pub fn takes(&self) -> ItemKind {
+        self.seated.protocol.entry.takes
+    }
+
+    /// Each agent and its model.
+    pub fn seats(&self) -> Vec<Value> {
+        let seats = self.seated.seats.iter().zip(&self.models);
+        let seat = |(seat, model): (&crate::experiment::case::Seat, &String)| json!({"agent": seat.agent, "model": model});
+        seats.map(seat).collect()
+    }
+
+    /// As the list of models shows it.
+    pub fn entry(&self, created: u64) -> Value {
+        let contexts = self.seated.seats.iter().map(|seat| seat.backbone.description.context);
+        json!({
+            "id": self.id,
+            "object": "model",
+            "created": created,
+            "owned_by": "wardround",
+            "root": self.id,
+            "parent": null,
+            "max_model_len": contexts.min(),
+            "permission": [],
+            "wardround": {
+                "kind": "system",
+                "takes": self.takes().to_string(),
+                "seats": self.seats(),
+                "settings": self.seated.protocol.table,
+                "prompts_sha256": self.seated.prompts_sha256,
+                "fingerprint": self.fingerprint,
+                "synthetic": self.is_synthetic,
+            },
+        })
+    }
+}
+
+impl Served {
+    /// The system of this name.
+    pub fn system(&self, name: &str) -> Option<&Arc<ServedSystem>> {
+        self.systems.iter().find(|system| system.id == name)
+    }
+
+    /// The system of this name, or the first, that works on such items.
+    ///
+    /// # Errors
+    /// A name that no served system has; one that works on other items; none at all.
+    pub fn system_for(
+        &self,
+        kind: ItemKind,
+        name: Option<&str>,
+    ) -> Result<&Arc<ServedSystem>, ApiError> {
+        let fitting = || self.systems.iter().filter(move |system| system.takes() == kind);
+        let names: Vec<&str> = fitting().map(|system| system.id.as_str()).collect();
+        let refuse = |message| Err(ApiError::of(Code::ModelNotFound, "system", message));
+        match (name, fitting().next()) {
+            (_, None) => {
+                let example = if kind == ItemKind::Notes { "medguards" } else { "medmad" };
+                refuse(format!(
+                    "no system that takes {kind} is served; start the server with --system {example}"
+                ))
+            }
+            (None, Some(first)) => Ok(first),
+            (Some(name), Some(_)) => match fitting().find(|system| system.id == name) {
+                Some(system) => Ok(system),
+                None => refuse(format!(
+                    "no system {} takes {kind} here; there are {}",
+                    quoted(name),
+                    names.join(", ")
+                )),
+            },
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Chat completions whose model is a system: the last message is its question or note, its calls are the reasoning.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::app::{App, Caller, Phase};
+use super::case::words::{self, CallWords};
+use super::case::{Ask, CaseEvent, Running, question};
+use super::completion::new_id;
+use super::error::{ApiError, Code};
+use super::generation::random_seed;
+use super::request::chat::messages;
+use super::request::decoding::{MOST_CHOICES, Streaming, WITHOUT_EFFECT, streaming};
+use super::request::fields::{Fields, integer};
+use super::response::events::{EventSource, SILENCE, cut, data, respond};
+use super::system::ServedSystem;
+use crate::data::Item;
+use crate::digest::sha256;
+use crate::experiment::case::Worked;
+use crate::record::{ItemText, Usage};
+
+/// Known fields that a system has no use for: its settings say how its agents are asked. They are listed as ignored.
+const UNUSED: [&str; 21] = [
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "min_tokens",
+    "max_tokens",
+    "max_completion_tokens",
+    "stop",
+    "stop_token_ids",
+    "ignore_eos",
+    "chat_template_kwargs",
+    "enable_thinking",
+    "reasoning_effort",
+    "add_generation_prompt",
+    "cache_salt",
+    "modalities",
+    "best_of",
+];
+
+/// Known fields that a system cannot honour.
+const UNSUPPORTED: [&str; 16] = [
+    "response_format",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "json_schema",
+    "grammar",
+    "logprobs",
+    "top_logprobs",
+    "prompt_logprobs",
+    "tools",
+    "functions",
+    "continue_final_message",
+    "return_token_ids",
+    "audio",
+];
+
+/// A chat that a system answers.
+struct SystemChat {
+    item: Item,
+    seed: Option<u64>,
+    /// Runs of the item.
+    n: u32,
+    stream: Option<Streaming>,
+    /// Fields that had no effect.
+    ignored: Vec<String>,
+}
+
+impl SystemChat {
+    fn read(
+        mut fields: Fields,
+        system: &ServedSystem,
+        strict: bool,
+    ) -> Result<SystemChat, ApiError> {
+        fields.take("model");
+        let calls_no_tool = fields.take("tool_choice").is_some_and(|choice| choice == "none");
+        for name in UNSUPPORTED {
+            let value = fields.take(name);
+            let is_neutral = |value: &Value| {
+                let is_plain = name == "response_format" && value["type"] == "text";
+                is_plain || (name == "tools" && calls_no_tool) || is_empty(value)
+            };
+            if value.is_some_and(|value| !is_neutral(&value)) {
+                let message = format!("{name} is not supported by systems; leave it out");
+                return Err(ApiError::of(Code::UnsupportedParameter, name, message));
+            }
+        }
+        let stream = streaming(&mut fields)?;
+        let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1) as u32;
+        let seed = fields.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64);
+        let messages = messages(fields.take("messages"))?;
+        let mut ignored: Vec<String> =
+            (0..messages.len() - 1).map(|index| format!("messages[{index}]")).collect();
+        ignored.extend(
+            UNUSED.iter().filter(|name| fields.take(name).is_some()).map(ToString::to_string),
+        );
+        for name in WITHOUT_EFFECT {
+            fields.take(name);
+        }
+        let unknown = fields.rest();
+        if strict && let Some(name) = unknown.first() {
+            return Err(super::completion::unknown_field(name));
+        }
+        ignored.extend(unknown);
+        let last = messages.last().filter(|message| message.role == "user").ok_or_else(|| {
+            let message = "the last message is not the user's; a system is asked by it";
+            ApiError::of(Code::InvalidValue, "messages", message)
+        })?;
+        let item = question::item(system.takes(), &last.content)?;
+        Ok(SystemChat { item, seed, n, stream, ignored })
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_u64() == Some(0),
+        _ => false,
+    }
+}
+
+/// The seed of a run: what was asked for, else what the server was started with, else a random one.
+///
+/// # Errors
+/// A machine without random numbers.
+pub fn run_seed(app: &App, asked: Option<u64>) -> Result<u64, ApiError> {
+    asked.or(app.options.default_seed).map_or_else(random_seed, Ok)
+}
+
+/// The seed of a JSON value.
+///
+/// # Errors
+/// A value that is no whole number.
+pub fn read_seed(value: &Value) -> Result<u64, ApiError> {
+    Ok(integer("seed", value, &(i64::MIN..=i64::MAX))? as u64)
+}
+
+/// Begins the cases of a chat, and answers it whole or as a stream. Gives the ignored fields beside the answer.
+///
+/// # Errors
+/// A chat that is none for this system; a full queue; a case that failed.
+pub async fn answer(
+    app: Arc<App>,
+    system: Arc<ServedSystem>,
+    body: &[u8],
+    caller: Option<Caller>,
+) -> Result<(Response, Vec<String>), ApiError> {
+    let chat = SystemChat::read(Fields::parse(body)?, &system, app.options.strict)?;
+    let seed = run_seed(&app, chat.seed)?;
+    let ask = |run| Ask { system: system.clone(), item: chat.item.clone(), seed, run };
+    let asks = (1..=chat.n).map(ask).collect();
+    let running = Running::begin(&app, asks, caller.as_ref())?;
+    let (id, created) = new_id("chatcmpl");
+    let outcomes = vec![None; chat.n as usize];
+    let heading =
+        Heading { id, created, system, seed, item: chat.item, ignored: chat.ignored.clone() };
+    let phase = app.phase.clone();
+    let answering = Answering { app, heading, running, outcomes, phase };
+    let response = match chat.stream {
+        None => Json(answering.whole().await?).into_response(),
+        Some(options) => respond(Streamed { answering, options, is_over: false, has_begun: false }),
+    };
+    Ok((response, chat.ignored))
+}
+
+/// What an answer repeats of its request.
+struct Heading {
+    id: String,
+    created: u64,
+    system: Arc<ServedSystem>,
+    seed: u64,
+    item: Item,
+    ignored: Vec<String>,
+}
+
+/// An answer whose cases are at work.
+struct Answering {
+    app: Arc<App>,
+    heading: Heading,
+    running: Running,
+    /// By choice; `None` while it is at work.
+    outcomes: Vec<Option<Worked>>,
+    phase: watch::Receiver<Phase>,
+}
+
+impl Answering {
+    /// What happens next, and to which choice.
+    ///
+    /// # Errors
+    /// A case that failed; a server that ends.
+    async fn next(&mut self) -> Result<(usize, CaseEvent), ApiError> {
+        tokio::select! {
+            event = self.running.next() => {
+                let lost = || ApiError::new(Code::Internal, "the case was lost");
+                let (choice, event) = event.ok_or_else(lost)?;
+                if let CaseEvent::Ended(outcome) = &event {
+                    let worked = Result::as_ref(outcome).map_err(ApiError::clone)?;
+                    self.outcomes[choice] = Some(worked.clone());
+                }
+                Ok((choice, event))
+            }
+            () = cut(&mut self.phase) => {
+                Err(ApiError::new(Code::Draining, "the server is shutting down").retry_after(5))
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcomes.iter().all(Option::is_some)
+    }
+
+    async fn whole(mut self) -> Result<Value, ApiError> {
+        while !self.is_done() {
+            self.next().await?;
+        }
+        let Heading { system, item, .. } = &self.heading;
+        let choice = |(index, worked): (usize, &Worked)| {
+            json!({
+                "index": index,
+                "message": {
+                    "role": "assistant",
+                    "content": words::content(item, worked),
+                    "reasoning_content": words::reasoning(system.takes(), worked),
+                    "refusal": null,
+                },
+                "logprobs": null,
+                "finish_reason": "stop",
+            })
+        };
+        let worked = self.outcomes.iter().flatten().enumerate();
+        let choices: Vec<Value> = worked.map(choice).collect();
+        let mut answer = self.envelope("chat.completion", choices);
+        answer["usage"] = self.usage();
+        answer["wardround"] = self.own_fields();
+        Ok(answer)
+    }
+
+    fn envelope(&self, object: &str, choices: Vec<Value>) -> Value {
+        let Heading { id, created, system, .. } = &self.heading;
+        json!({
+            "id": id, "object": object, "created": created, "model": system.id,
+            "system_fingerprint": system.fingerprint, "choices": choices,
+        })
+    }
+
+    fn usage(&self) -> Value {
+        usage(self.outcomes.iter().flatten().map(|worked| worked.usage))
+    }
+
+    fn own_fields(&self) -> Value {
+        let Heading { seed, item, ignored, .. } = &self.heading;
+        // Everything that fixes the answer's bytes.
+        let fixed = json!([
+            self.heading.system.fingerprint,
+            ItemText::from(item),
+            seed,
+            self.outcomes.len()
+        ]);
+        let records: Vec<Value> =
+            self.outcomes.iter().flatten().map(|worked| words::record(&worked.line)).collect();
+        let mut own = json!({
+            "seed": seed, "request": sha256(fixed.to_string()), "item": item.id(), "ignored": ignored,
+        });
+        match records.len() {
+            1 => own["record"] = records.into_iter().next().unwrap_or_default(),
+            _ => own["records"] = records.into(),
+        }
+        own
+    }
+}
+
+/// Sums tokens, in OpenAI's form.
+pub fn usage(parts: impl Iterator<Item = Usage>) -> Value {
+    let (mut prompt, mut cached, mut completion) = (0, 0, 0);
+    for part in parts {
+        prompt += part.prompt_tokens;
+        cached += part.cached_tokens;
+        completion += part.completion_tokens;
+    }
+    json!({
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    })
+}
+
+/// An answer as a stream.
+struct Streamed {
+    answering: Answering,
+    options: Streaming,
+    is_over: bool,
+    has_begun: bool,
+}
+
+impl EventSource for Streamed {
+    async fn next(&mut self) -> Option<String> {
+        while !self.is_over {
+            let next = tokio::select! {
+                next = self.answering.next() => next,
+                () = sleep(SILENCE) => return Some(self.sign_of_life()),
+            };
+            let text = match next {
+                Ok((choice, event)) => self.events(choice, event),
+                Err(error) => {
+                    self.is_over = true;
+                    self.answering.app.metrics.rejected(error.code);
+                    data(&error.json())
+                }
+            };
+            return Some(text);
+        }
+        None
+    }
+}
+
+impl Streamed {
+    fn sign_of_life(&self) -> String {
+        format!(": {}\n\n", if self.has_begun { "working" } else { "queued" })
+    }
+
+    fn events(&mut self, choice: usize, event: CaseEvent) -> String {
+        let takes = self.answering.heading.system.takes();
+        let mut text = match event {
+            CaseEvent::Begun => {
+                self.has_begun = true;
+                self.delta(choice, json!({"role": "assistant", "content": ""}), None)
+            }
+            CaseEvent::Call(call) => {
+                let line = CallWords::of(takes, &call).line();
+                self.delta(choice, json!({"reasoning_content": line}), None)
+            }
+            CaseEvent::Ended(outcome) => {
+                // One that failed ended the stream before.
+                let content = outcome.as_ref().as_ref().map_or(String::new(), |worked| {
+                    words::content(&self.answering.heading.item, worked)
+                });
+                let last = self.delta(choice, json!({}), Some("stop"));
+                self.delta(choice, json!({"content": content}), None) + &last
+            }
+        };
+        if self.answering.is_done() {
+            if self.options.include_usage {
+                let mut chunk = self.answering.envelope("chat.completion.chunk", Vec::new());
+                chunk["usage"] = self.answering.usage();
+                chunk["wardround"] = self.answering.own_fields();
+                text += &data(&chunk);
+            }
+            text += "data: [DONE]\n\n";
+            self.is_over = true;
+        }
+        text
+    }
+
+    fn delta(&self, index: usize, delta: Value, finish_reason: Option<&str>) -> String {
+        let choice = json!({"index": index, "delta": delta, "logprobs": null, "finish_reason": finish_reason});
+        let mut chunk = self.answering.envelope("chat.completion.chunk", vec![choice]);
+        if self.options.continuous_usage {
+            chunk["usage"] = self.answering.usage();
+        }
+        data(&chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_all_calls_are_summed() {
+        let part =
+            Usage { prompt_tokens: 3, cached_tokens: 1, completion_tokens: 2, forced_tokens: 0 };
+        let sum = usage([part, part].into_iter());
+        assert_eq!(
+            (&sum["total_tokens"], &sum["prompt_tokens_details"]["cached_tokens"]),
+            (&json!(10), &json!(2))
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! Notes to check, questions to ask, and cases that are asked for again.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::case_client::{Answer, Ask, Server};
+use crate::systems::QUICK;
+
+const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
+
+fn post(server: &Server, kind: &str, body: &str, more: &[(&str, &str)]) -> Answer {
+    let headers = [&[("content-type", kind)], more].concat();
+    server.ask(&Ask { method: "POST", path: "/v1/check", headers: &headers, body })
+}
+
+/// The case once it has ended.
+fn ended(server: &Server, place: &str) -> Value {
+    let began = Instant::now();
+    loop {
+        let case = server.get(place).json();
+        if case["status"] != "queued" && case["status"] != "running" {
+            return case;
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "{case}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_note_is_checked_in_every_form_with_one_outcome() {
+    let server = Server::start(&format!("{QUICK} --default-seed 3"));
+    let plain = post(&server, "text/plain; charset=utf-8", NOTE, &[]);
+    assert_eq!(plain.status, 200, "{plain:?}");
+    let plain = plain.json();
+    assert!(plain.get("has_error").is_some() && plain["agents"].is_array());
+    assert_eq!(
+        (&plain["wardround"]["seed"], &plain["wardround"]["system"]),
+        (&json!(3), &json!("medguards"))
+    );
+    let asked =
+        post(&server, "application/json", &json!({"text": NOTE, "seed": 3}).to_string(), &[]);
+    // "Fever for two days. Malaria is treated with aspirin."
+    let data = "RmV2ZXIgZm9yIHR3byBkYXlzLiBNYWxhcmlhIGlzIHRyZWF0ZWQgd2l0aCBhc3BpcmluLg==";
+    let document = json!({"resourceType": "DocumentReference", "status": "current",
+        "content": [{"attachment": {"contentType": "text/plain", "data": data}}]});
+    let fhir = post(&server, "application/fhir+json", &document.to_string(), &[]);
+    let bundle =
+        json!({"resourceType": "Bundle", "type": "document", "entry": [{"resource": document}]});
+    let bundle = post(&server, "application/fhir+json; charset=utf-8", &bundle.to_string(), &[]);
+    for other in [asked, fhir, bundle] {
+        let (mut expected, mut other) = (plain.clone(), other.json());
+        // Prompts that were computed before are not computed again.
+        for value in [&mut expected, &mut other] {
+            value["wardround"]["usage"]["prompt_tokens_details"] = Value::Null;
+        }
+        assert_eq!(other, expected);
+    }
+    let url = json!({"resourceType": "DocumentReference", "content": [{"attachment": {"contentType": "text/plain", "url": "Binary/1"}}]});
+    let refused = post(&server, "application/fhir+json", &url.to_string(), &[]);
+    assert_eq!(refused.code(), (422, "no_inline_text".to_owned()));
+    assert_eq!(post(&server, "application/pdf", "x", &[]).code().0, 415);
+    assert_eq!(post(&server, "text/plain", " ", &[]).code(), (400, "invalid_value".to_owned()));
+    assert_eq!(
+        post(&server, "application/json", "{}", &[]).code(),
+        (400, "missing_parameter".to_owned())
+    );
+    let odd = json!({"text": NOTE, "txet": 1}).to_string();
+    assert_eq!(
+        post(&server, "application/json", &odd, &[]).code(),
+        (400, "unsupported_parameter".to_owned())
+    );
+    let other = json!({"text": NOTE, "system": "cot-sc"}).to_string();
+    assert_eq!(
+        post(&server, "application/json", &other, &[]).code(),
+        (404, "model_not_found".to_owned())
+    );
+    let language = json!({"text": NOTE, "language": "latin"}).to_string();
+    assert_eq!(
+        post(&server, "application/json", &language, &[]).code(),
+        (400, "invalid_value".to_owned())
+    );
+}
+
+#[test]
+fn a_case_is_asked_for_again_followed_and_seen_by_its_own_key_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str, role: &str| {
+        let arguments = ["keys", "add", "keys", name, "--role", role];
+        let made = crate::case_client::wardround(folder.path()).args(arguments).output().unwrap();
+        format!("Bearer {}", String::from_utf8(made.stdout).unwrap().trim())
+    };
+    let (ward, other, metrics) =
+        (key("ward", "clinician"), key("other", "api"), key("m", "metrics"));
+    let server = Server::start_in(folder, &format!("{QUICK} --keys keys"));
+    let get = |path: &str, key: &str| {
+        server.ask(&Ask { method: "GET", path, headers: &[("authorization", key)], body: "" })
+    };
+    let question = json!({"question": "Which?", "options": ["one", "two"], "seed": 1}).to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("prefer", "wait=1, respond-async"),
+        ("authorization", &ward),
+    ];
+    let taken =
+        server.ask(&Ask { method: "POST", path: "/v1/ask", headers: &headers, body: &question });
+    assert_eq!((taken.status, taken.header("preference-applied")), (202, "respond-async"));
+    let place = taken.header("location").to_owned();
+    let stream = get(&format!("{place}/events"), &ward);
+    let names: Vec<&str> =
+        stream.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert_eq!(names.last(), Some(&"done"), "{}", stream.body);
+    assert!(names[..names.len() - 1].iter().all(|name| *name == "call") && names.len() == 4);
+    let case = get(&place, &ward).json();
+    assert_eq!((&case["status"], &case["system"]), (&json!("done"), &json!("cot-sc")));
+    assert_eq!(case["calls"].as_array().unwrap().len(), names.len() - 1);
+    assert_eq!(case["outcome"]["wardround"]["record"]["calls"], names.len() - 1);
+    assert_eq!(case["item"]["question"], "Which?");
+    // Who comes late hears it all.
+    assert_eq!(get(&format!("{place}/events"), &ward).events().0.len(), names.len());
+    assert_eq!(get(&place, &other).code(), (404, "case_not_found".to_owned()));
+    assert_eq!(get(&format!("{place}/events"), &other).code().0, 404);
+    assert_eq!(get(&place, &metrics).code().0, 403);
+    assert_eq!(server.get(&place).code().0, 401);
+    assert_eq!(get("/v1/models", &ward).code().0, 403);
+}
+
+#[test]
+fn a_case_that_fails_says_why_and_a_silent_trial_leaves_a_log() {
+    let server = Server::start(&format!(
+        "{QUICK} --audit audit --audit-content full --context 256 --default-seed 1"
+    ));
+    let long = "Fever for two days. ".repeat(200);
+    let refused = post(&server, "text/plain", &long, &[]);
+    assert_eq!(refused.code(), (400, "context_length_exceeded".to_owned()));
+    let taken = post(&server, "text/plain", &long, &[("prefer", "respond-async")]);
+    let case = ended(&server, taken.header("location"));
+    assert_eq!(
+        (&case["status"], &case["error"]["code"]),
+        (&json!("error"), &json!("context_length_exceeded"))
+    );
+}

@@ -1,0 +1,155 @@
+//! Systems that answer as models do.
+
+use serde_json::{Value, json};
+
+use crate::case_client::{Ask, Server, wardround};
+
+/// Systems whose cases take a fraction of a second.
+pub const QUICK: &str = "--system cot-sc=qwen3 --system medguards=llama --set cot-sc.record_chars=16 --set cot-sc.max_tokens=24 \
+                         --set medguards.agents=1 --set medguards.max_tokens=12";
+const DEBATE: &str = "--system medmad --system medguards=llama --set medmad.record_chars=16 --set medmad.max_tokens=32 --set medmad.t_max=0";
+const QUESTION: &str = "Which vitamin is retinol?\nA) Vitamin A\nB) Vitamin D\nC) Vitamin K";
+const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
+
+fn chat(model: &str, content: &str) -> Value {
+    json!({"model": model, "messages": [{"role": "user", "content": content}], "seed": 5})
+}
+
+fn with(mut body: Value, more: Value) -> Value {
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[test]
+fn a_system_answers_as_a_model_streamed_and_whole_with_the_bytes_of_a_run() {
+    let server = Server::start(DEBATE);
+    let list = server.get("/v1/models").json();
+    let ids: Vec<&str> =
+        list["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["gemma3", "llama", "qwen3", "medmad", "medguards"]);
+    let entry = server.get("/v1/models/medguards").json();
+    assert_eq!(entry["wardround"]["kind"], "system");
+    assert_eq!(entry["wardround"]["seats"][0]["model"], "llama");
+    assert_eq!(entry["wardround"]["synthetic"], true);
+
+    let whole = server.post("/v1/chat/completions", &chat("medmad", QUESTION));
+    assert_eq!(whole.status, 200, "{whole:?}");
+    let whole = whole.json();
+    let again = server.post("/v1/chat/completions", &chat("medmad", QUESTION)).json();
+    assert_eq!(whole["choices"], again["choices"]);
+    assert_eq!(whole["wardround"]["record"], again["wardround"]["record"]);
+    let message = &whole["choices"][0]["message"];
+    let reasoning = message["reasoning_content"].as_str().unwrap();
+    assert!(reasoning.lines().all(|line| line.starts_with("round ")), "{reasoning}");
+    assert_eq!(whole["wardround"]["seed"], 5);
+    assert!(whole["wardround"]["record"].get("hash").is_none());
+
+    let body = with(
+        chat("medmad", QUESTION),
+        json!({"stream": true, "stream_options": {"include_usage": true}}),
+    );
+    let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
+    assert!(is_whole);
+    let sum = |name: &str| -> String {
+        events.iter().filter_map(|event| event["choices"][0]["delta"][name].as_str()).collect()
+    };
+    assert_eq!(sum("content"), message["content"].as_str().unwrap());
+    // Streamed, the lines come as calls finish.
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&sum("reasoning_content")), sorted(reasoning));
+    let last = events.last().unwrap();
+    assert_eq!(last["choices"], json!([]));
+    assert_eq!(last["wardround"]["record"], whole["wardround"]["record"]);
+    assert_eq!(last["usage"]["total_tokens"], whole["usage"]["total_tokens"]);
+
+    is_the_run(&server, &whole["wardround"]["record"]);
+}
+
+/// A run of the same question in a file named as documented gives the same line.
+fn is_the_run(server: &Server, record: &Value) {
+    let folder = server.folder.path();
+    let line = json!({"id": record["item"], "question": "Which vitamin is retinol?",
+        "options": {"A": "Vitamin A", "B": "Vitamin D", "C": "Vitamin K"}});
+    std::fs::write(folder.join("serve.jsonl"), line.to_string()).unwrap();
+    let arguments = "run medmad --data serve.jsonl --format mcq --panel gemma3,llama,qwen3 --seed 5 --set record_chars=16 \
+                     --set max_tokens=32 --set t_max=0 --out run --offline";
+    let done = wardround(folder).args(arguments.split_whitespace()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let items = std::fs::read_to_string(folder.join("run/items.jsonl")).unwrap();
+    let mut item: Value = serde_json::from_str(items.lines().next().unwrap()).unwrap();
+    for name in ["schema", "prev", "hash"] {
+        item.as_object_mut().unwrap().remove(name);
+    }
+    assert_eq!(item, *record);
+}
+
+#[test]
+fn what_a_system_cannot_honour_is_refused_and_what_it_ignores_is_listed() {
+    let server = Server::start(QUICK);
+    let refused = |more: Value| {
+        let answer = server.post("/v1/chat/completions", &with(chat("cot-sc", QUESTION), more));
+        (answer.status, answer.json()["error"]["param"].clone())
+    };
+    for (name, value) in [
+        ("response_format", json!({"type": "json_object"})),
+        ("logprobs", json!(true)),
+        ("tools", json!([{"type": "function"}])),
+        ("guided_choice", json!(["A"])),
+    ] {
+        assert_eq!(refused(json!({name: value})), (400, json!(name)));
+    }
+    assert_eq!(refused(json!({"n": 17})), (400, json!("n")));
+    assert_eq!(
+        refused(json!({"messages": [{"role": "user", "content": "Which?"}]})),
+        (400, json!("messages"))
+    );
+    assert_eq!(
+        refused(json!({"messages": [{"role": "assistant", "content": QUESTION}]})),
+        (400, json!("messages"))
+    );
+    let unknown = server.post("/v1/chat/completions", &chat("mdagents", QUESTION));
+    assert_eq!(unknown.code(), (404, "model_not_found".to_owned()));
+
+    let body = json!({"model": "cot-sc", "seed": 5, "n": 2, "temperature": 0.5, "user": "x", "zeta": 1, "tools": [],
+        "response_format": {"type": "text"},
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]});
+    let answer = server.post("/v1/chat/completions", &body);
+    assert_eq!(answer.header("x-wardround-ignored"), "messages[0],temperature,zeta");
+    let answer = answer.json();
+    let records = answer["wardround"]["records"].as_array().unwrap();
+    assert_eq!((&records[0]["run"], &records[1]["run"]), (&json!(1), &json!(2)));
+    assert_eq!(answer["choices"].as_array().unwrap().len(), 2);
+    // Choice 0 is what n = 1 gives.
+    let one = server.post("/v1/chat/completions", &chat("cot-sc", QUESTION)).json();
+    assert_eq!(one["choices"][0], answer["choices"][0]);
+}
+
+#[test]
+fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
+    let server = Server::start(&format!("{QUICK} --max-cases 1"));
+    let answer = server.post("/v1/chat/completions", &chat("medguards", NOTE)).json();
+    let content = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(
+        content.contains("What the agents said") && content.contains("not a diagnosis"),
+        "{content}"
+    );
+    assert_eq!(answer["wardround"]["record"]["kind"], "note");
+
+    // Ten cases of clients that go away; the next one need not wait for them to be worked through.
+    let body = with(chat("cot-sc", QUESTION), json!({"stream": true, "n": 16})).to_string();
+    let headers = [("content-type", "application/json")];
+    let ask = Ask { method: "POST", path: "/v1/chat/completions", headers: &headers, body: &body };
+    for _ in 0..10 {
+        let pending = server.send(&ask);
+        pending.peek(1);
+    }
+    let began = std::time::Instant::now();
+    assert_eq!(server.post("/v1/chat/completions", &chat("medguards", NOTE)).status, 200);
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.contains("wardround:cases_running 0"), "{metrics}");
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}
