@@ -77,8 +77,8 @@ async function open({ theme = "light", width = 1280, script = true } = {}) {
   const page = await context.newPage();
   const where = `${theme}, ${width}${script ? "" : ", no script"}`;
   page.on("console", (message) => {
-    // A wrong key is answered by 401, which the browser writes down.
-    if (["error", "warning"].includes(message.type()) && !/status of 401/.test(message.text())) {
+    // A wrong key is answered by 401 and a case that there is not by 404, which the browser writes down.
+    if (["error", "warning"].includes(message.type()) && !/status of 40[14]/.test(message.text())) {
       failures.push(`${where}: console: ${message.text()}`);
     }
   });
