@@ -374,7 +374,6 @@ impl LimitFlags {
             body_timeout: seconds(self.body_timeout),
             stall_timeout: seconds(self.stall_timeout),
             drain_timeout: seconds(self.drain),
-            ..Limits::default()
         }
     }
 }

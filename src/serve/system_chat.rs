@@ -312,22 +312,21 @@ struct Streamed {
 
 impl EventSource for Streamed {
     async fn next(&mut self) -> Option<String> {
-        while !self.is_over {
-            let next = tokio::select! {
-                next = self.answering.next() => next,
-                () = sleep(SILENCE) => return Some(self.sign_of_life()),
-            };
-            let text = match next {
-                Ok((choice, event)) => self.events(choice, event),
-                Err(error) => {
-                    self.is_over = true;
-                    self.answering.app.metrics.rejected(error.code);
-                    data(&error.json())
-                }
-            };
-            return Some(text);
+        if self.is_over {
+            return None;
         }
-        None
+        let next = tokio::select! {
+            next = self.answering.next() => next,
+            () = sleep(SILENCE) => return Some(self.sign_of_life()),
+        };
+        Some(match next {
+            Ok((choice, event)) => self.events(choice, event),
+            Err(error) => {
+                self.is_over = true;
+                self.answering.app.metrics.rejected(error.code);
+                data(&error.json())
+            }
+        })
     }
 }
 
