@@ -141,10 +141,10 @@ impl Wanted {
         let Wanted { model, decoding, .. } = self;
         let context = model.context();
         let room = context.saturating_sub(prompt.len());
-        let asked = decoding.max_tokens.unwrap_or(room);
-        if room == 0 && asked > 0 {
-            return Err(too_long(prompt.len(), asked, context));
+        if room == 0 && decoding.max_tokens != Some(0) {
+            return Err(too_long(prompt.len(), decoding.max_tokens.unwrap_or(1), context));
         }
+        let asked = decoding.max_tokens.unwrap_or(room);
         let generation = &model.backbone.description.generation;
         let mut ids = decoding.stop.ids.clone();
         if !decoding.ignore_eos {

@@ -65,6 +65,9 @@ fn prompts_beyond_the_context_are_refused_in_the_words_that_clients_look_for() {
     let prompt: Vec<u32> = vec![5; 1024];
     let reply = server.post("/v1/completions", &json!({"prompt": prompt, "max_tokens": 1}));
     assert_eq!((reply.status, reply.code().as_str()), (400, "context_length_exceeded"));
+    // Where nothing is said of the answer's length too.
+    let long = json!({"messages": [{"role": "user", "content": "x ".repeat(3000)}]});
+    assert_eq!(server.post(CHAT, &long).code(), "context_length_exceeded");
     let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("maximum context length is 1024 tokens"), "{message}");
     let reply = server

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Real clients against `wardround serve` with tiny models of the three families.
+#
+#     tests/acceptance/serve.sh OUT
+#
+# OUT gets the clients (openai 3.54.0, lm-eval 0.4.13, inspect_ai 0.3.285 in a venv; CLIENTS names one that is there), the models and the logs.
+# Takes the release binary where it is built, else the debug one; WARDROUND names another.
+set -euo pipefail
+
+if [ $# -lt 1 ]; then
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+wardround=${WARDROUND:-$target/release/wardround}
+[ -x "$wardround" ] || wardround=$target/debug/wardround
+clients=${CLIENTS:-$out/venv}
+if [ ! -x "$clients/bin/python" ]; then
+    python3 -m venv "$clients"
+    "$clients/bin/pip" install -q 'openai==3.54.0' 'lm-eval[api]==0.4.13' 'inspect_ai==0.3.285'
+fi
+
+# serve NAME FLAGS…: a server with the models after `--`; sets `url`.
+serve() {
+    "$wardround" serve "$@" --port 0 --offline --kv-tokens 65536 >"$out/address" 2>"$out/serve.log" &
+    server=$!
+    until [ -s "$out/address" ]; do sleep 0.1; done
+    url=$(sed 's/^listening on //' "$out/address")
+    until curl -fsS "$url/health" >/dev/null 2>&1; do sleep 0.1; done
+}
+stop() {
+    kill -TERM "$server"
+    wait "$server"
+    rm -f "$out/address"
+}
+trap 'kill -9 $server 2>/dev/null || true' EXIT
+
+for family in gemma3 llama qwen3; do
+    [ -d "$out/$family" ] || "$wardround" models synth "$family" "$out/$family" >/dev/null
+done
+serve "$out/gemma3" "$out/llama" "$out/qwen3"
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" openai "$url"
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect "$url" qwen3 "$out/inspect"
+stop
+for family in gemma3 llama qwen3; do
+    serve "$out/$family"
+    "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" lm-eval "$url" "$family" "$wardround" "$out/$family" 2>"$out/lm-eval-$family.log"
+    stop
+done

@@ -1,0 +1,101 @@
+"""What real clients get from a server: openai-python, lm-evaluation-harness, inspect_ai. See serve.sh."""
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+
+WORDS = "the patient has a fever and was given aspirin for pain in chest after two days of cough".split()
+
+
+def refused(call, code, param=None):
+    from openai import APIStatusError
+
+    try:
+        call()
+    except APIStatusError as error:
+        assert error.code == code and (param is None or error.param == param), error
+        return
+    raise AssertionError(f"{code} was not said")
+
+
+def with_openai(url):
+    from openai import AsyncOpenAI, OpenAI
+
+    client = OpenAI(base_url=url + "/v1", api_key="none")
+    schema = {"type": "object", "properties": {"answer": {"enum": ["A", "B"]}}, "required": ["answer"], "additionalProperties": False,
+              "x-guidance": {"whitespace_flexible": False}}
+    for model in [model.id for model in client.models.list()]:
+        ask = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "seed": 5}
+        chat = client.chat.completions.create
+        whole = chat(**ask, logprobs=True, top_logprobs=3)
+        text = whole.choices[0].message.content
+        said = bytes(byte for entry in whole.choices[0].logprobs.content for byte in entry.bytes)
+        assert said.decode(errors="replace") == text
+        parts = list(chat(**ask, stream=True, stream_options={"include_usage": True}))
+        assert "".join(part.choices[0].delta.content or "" for part in parts if part.choices) == text
+        assert parts[-1].usage == whole.usage or parts[-1].usage.completion_tokens == whole.usage.completion_tokens
+        several = chat(**ask, n=3).choices
+        assert len(several) == 3 and several[0].message.content == text
+        record = chat(**{**ask, "max_tokens": 80}, response_format={"type": "json_schema", "json_schema": {"name": "a", "strict": True, "schema": schema}})
+        assert json.loads(record.choices[0].message.content)["answer"] in "AB"
+        echoed = client.completions.create(model=model, prompt="Once", max_tokens=5, logprobs=2, echo=True, seed=1)
+        assert echoed.choices[0].text.startswith("Once") and len(echoed.choices[0].logprobs.tokens) == echoed.usage.total_tokens
+        first, second = (chat(**{**ask, "seed": None}) for _ in range(2))
+        assert first.wardround["seed"] != second.wardround["seed"]
+        refused(lambda: chat(model=model, messages=[{"role": "user", "content": "x " * 60000}]), "context_length_exceeded")
+        refused(lambda: chat(**ask, tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}]), "unsupported_parameter", "tools")
+
+        async def many():
+            others = AsyncOpenAI(base_url=url + "/v1", api_key="none")
+            answers = await asyncio.gather(*[others.chat.completions.create(**ask) for _ in range(64)])
+            return {answer.choices[0].message.content for answer in answers}
+
+        assert asyncio.run(many()) == {text}
+        print(f"openai {model}: chat, stream, n, schema, completions, seeds, errors, 64 at once")
+    refused(lambda: client.chat.completions.create(model="nope", messages=[{"role": "user", "content": "a"}]), "model_not_found")
+
+
+def with_lm_eval(url, model, wardround, folder):
+    os.environ["OPENAI_API_KEY"] = ""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.openai_completions import LocalCompletionsAPI
+
+    random.seed(1)
+    text = lambda count: " ".join(random.choice(WORDS) for _ in range(count))  # noqa: E731
+    pairs = [(text(20 + number % 13), " " + text(1 + number % 5)) for number in range(200)]
+
+    def score(**options):
+        lm = LocalCompletionsAPI(base_url=url + "/v1/completions", model=model, tokenizer_backend="remote", max_length=2048, **options)
+        encoded = [lm._encode_pair(*pair) for pair in pairs]
+        return lm.loglikelihood([Instance("loglikelihood", {}, pair, number) for number, pair in enumerate(pairs)], disable_tqdm=True), encoded
+
+    alone, encoded = score(batch_size=1, num_concurrent=1)
+    assert alone == score(batch_size=8, num_concurrent=1)[0] == score(batch_size=1, num_concurrent=16)[0]
+    for (total, _), (context, continuation) in list(zip(alone, encoded))[:10]:
+        ids = context + continuation
+        shown = subprocess.run([wardround, "logprobs", "--model", folder, "--tokens", ",".join(map(str, ids)), "--offline"], check=True, capture_output=True, text=True)
+        own = json.loads(shown.stdout)["next"][len(context) - 1 : len(ids) - 1]
+        own = [one["logprob"] if isinstance(one, dict) else one for one in own]
+        assert sum(own) == total, (sum(own), total)
+    print(f"lm-eval {model}: 200 log-likelihoods, equal at batch 1, batch 8 and concurrency 16; 10 equal to `wardround logprobs`; sum {sum(one[0] for one in alone)}")
+
+
+def with_inspect(url, model, logs):
+    os.environ.update(WARDROUND_BASE_URL=url + "/v1", WARDROUND_API_KEY="none", INSPECT_LOG_DIR=logs, INSPECT_DISPLAY="none")
+    from inspect_ai import Task, eval as run
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import choice
+    from inspect_ai.solver import multiple_choice
+
+    samples = [Sample(input=f"Question {number}?", choices=["one", "two", "three"], target="A") for number in range(4)]
+    task = Task(dataset=samples, solver=multiple_choice(), scorer=choice())
+    (log,) = run(task, model=f"openai-api/wardround/{model}", max_tokens=20, seed=1)
+    assert log.status == "success", log.error
+    print(f"inspect {model}: {len(log.samples)} samples, {log.stats.model_usage}")
+
+
+if __name__ == "__main__":
+    {"openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])
