@@ -77,8 +77,7 @@ def with_lm_eval(url, model, wardround, folder):
     for (total, _), (context, continuation) in list(zip(alone, encoded))[:10]:
         ids = context + continuation
         shown = subprocess.run([wardround, "logprobs", "--model", folder, "--tokens", ",".join(map(str, ids)), "--offline"], check=True, capture_output=True, text=True)
-        own = json.loads(shown.stdout)["next"][len(context) - 1 : len(ids) - 1]
-        own = [one["logprob"] if isinstance(one, dict) else one for one in own]
+        own = [one["logprob"] for one in json.loads(shown.stdout)["next"][len(context) - 1 :]]
         assert sum(own) == total, (sum(own), total)
     print(f"lm-eval {model}: 200 log-likelihoods, equal at batch 1, batch 8 and concurrency 16; 10 equal to `wardround logprobs`; sum {sum(one[0] for one in alone)}")
 
