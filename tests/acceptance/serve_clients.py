@@ -49,8 +49,8 @@ def with_openai(url):
         refused(lambda: chat(**ask, tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}]), "unsupported_parameter", "tools")
 
         async def many():
-            others = AsyncOpenAI(base_url=url + "/v1", api_key="none")
-            answers = await asyncio.gather(*[others.chat.completions.create(**ask) for _ in range(64)])
+            async with AsyncOpenAI(base_url=url + "/v1", api_key="none") as others:
+                answers = await asyncio.gather(*[others.chat.completions.create(**ask) for _ in range(64)])
             return {answer.choices[0].message.content for answer in answers}
 
         assert asyncio.run(many()) == {text}
