@@ -16,7 +16,7 @@ use super::error::{ApiError, Code};
 use super::generation::random_seed;
 use super::request::chat::messages;
 use super::request::decoding::{MOST_CHOICES, Streaming, WITHOUT_EFFECT, streaming};
-use super::request::fields::{Fields, integer};
+use super::request::fields::{Fields, asks_for_nothing, integer};
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::data::Item;
@@ -92,7 +92,8 @@ impl SystemChat {
             let value = fields.take(name);
             let is_neutral = |value: &Value| {
                 let is_plain = name == "response_format" && value["type"] == "text";
-                is_plain || (name == "tools" && calls_no_tool) || is_empty(value)
+                let is_none = name == "top_logprobs" && value == &json!(0);
+                is_plain || is_none || (name == "tools" && calls_no_tool) || asks_for_nothing(value)
             };
             if value.is_some_and(|value| !is_neutral(&value)) {
                 let message = format!("{name} is not supported by systems; leave it out");
@@ -122,16 +123,6 @@ impl SystemChat {
         })?;
         let item = question::item(system.takes(), &last.content)?;
         Ok(SystemChat { item, seed, n, stream, ignored })
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        Value::Bool(flag) => !flag,
-        Value::Number(number) => number.as_u64() == Some(0),
-        _ => false,
     }
 }
 

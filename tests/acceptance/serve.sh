@@ -45,6 +45,11 @@ serve "$out/gemma3" "$out/llama" "$out/qwen3"
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" openai "$url"
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect "$url" qwen3 "$out/inspect"
 stop
+ulimit -n 8192
+serve "$out/qwen3" --max-queue 1000 --max-batch 64
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" streams "$url"
+grep -E 'VmRSS|VmHWM' "/proc/$server/status" || true
+stop
 for family in gemma3 llama qwen3; do
     serve "$out/$family"
     "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" lm-eval "$url" "$family" "$wardround" "$out/$family" 2>"$out/lm-eval-$family.log"

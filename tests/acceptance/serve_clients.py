@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 WORDS = "the patient has a fever and was given aspirin for pain in chest after two days of cough".split()
 
@@ -96,5 +97,28 @@ def with_inspect(url, model, logs):
     print(f"inspect {model}: {len(log.samples)} samples, {log.stats.model_usage}")
 
 
+def with_streams(url, count="1000"):
+    """So many streams of 32 tokens at once; standard library only."""
+    port = int(url.rsplit(":", 1)[1])
+    body = json.dumps({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32, "ignore_eos": True, "seed": 3, "stream": True})
+    head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
+
+    async def stream():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
+        lines = (await reader.read(-1)).decode().splitlines()
+        writer.close()
+        chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        return "data: [DONE]" in lines, "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+
+    async def all_at_once():
+        return await asyncio.gather(*[stream() for _ in range(int(count))])
+
+    started = time.monotonic()
+    ended = asyncio.run(all_at_once())
+    assert all(done for done, _ in ended) and len({text for _, text in ended}) == 1
+    print(f"{count} streams at once: all whole, all equal, {time.monotonic() - started:.1f} s")
+
+
 if __name__ == "__main__":
-    {"openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])
+    {"streams": with_streams, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])

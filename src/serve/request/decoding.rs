@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, integer, number, wrong_type};
+use super::fields::{Fields, asks_for_nothing, integer, number, wrong_type};
 use super::format;
 use crate::engine::{Sampling, Stop};
 use crate::record::Grammar;
@@ -164,30 +164,23 @@ fn salt_of(text: &str) -> [u8; 16] {
 /// A known parameter that cannot be honoured is refused, unless it asks for nothing.
 fn refuse_unsupported(fields: &mut Fields, n: i64) -> Result<(), ApiError> {
     let calls_no_tool = fields_text(fields, "tool_choice").as_deref() == Some("none");
-    let is_empty = |value: &Value| match value {
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        Value::String(text) => text.is_empty(),
-        Value::Bool(flag) => !flag,
-        _ => false,
-    };
     let is = |number: f64| move |value: &Value| value.as_f64() == Some(number);
     let is_text = |value: &Value| *value == serde_json::json!(["text"]);
     type IsNeutral<'a> = &'a dyn Fn(&Value) -> bool;
     let neutral: [(&str, IsNeutral<'_>); 14] = [
-        ("tools", &|value| is_empty(value) || calls_no_tool),
-        ("functions", &is_empty),
+        ("tools", &|value| asks_for_nothing(value) || calls_no_tool),
+        ("functions", &asks_for_nothing),
         ("function_call", &|value| *value == "none"),
-        ("audio", &is_empty),
-        ("suffix", &is_empty),
+        ("audio", &asks_for_nothing),
+        ("suffix", &asks_for_nothing),
         ("best_of", &is(n as f64)),
-        ("use_beam_search", &is_empty),
+        ("use_beam_search", &asks_for_nothing),
         ("length_penalty", &is(1.0)),
-        ("truncate_prompt_tokens", &is_empty),
-        ("include_stop_str_in_output", &is_empty),
-        ("bad_words", &is_empty),
-        ("allowed_token_ids", &is_empty),
-        ("logits_processors", &is_empty),
+        ("truncate_prompt_tokens", &asks_for_nothing),
+        ("include_stop_str_in_output", &asks_for_nothing),
+        ("bad_words", &asks_for_nothing),
+        ("allowed_token_ids", &asks_for_nothing),
+        ("logits_processors", &asks_for_nothing),
         ("modalities", &is_text),
     ];
     for (name, is_neutral) in neutral {

@@ -141,6 +141,17 @@ pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
     ApiError::of(Code::InvalidType, name, message)
 }
 
+/// Whether a value asks for nothing: an empty list, object or text, or false.
+pub fn asks_for_nothing(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(flag) => !flag,
+        Value::Null | Value::Number(_) => false,
+    }
+}
+
 /// What a value is, without repeating it.
 pub fn kind(value: &Value) -> &'static str {
     match value {

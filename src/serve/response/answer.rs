@@ -55,6 +55,8 @@ struct Choice {
     tokens: Vec<u32>,
     /// Characters of the text so far, as `text_offset` counts.
     offset: usize,
+    /// Whether its prompt was given back, where that was asked for.
+    is_echoed: bool,
     done: Option<Box<Completion>>,
     admitted_at: Option<Instant>,
     last_at: Option<Instant>,
@@ -82,6 +84,7 @@ impl Answer {
             entries: Vec::new(),
             tokens: Vec::new(),
             offset: 0,
+            is_echoed: false,
             done: None,
             admitted_at: None,
             last_at: None,
@@ -200,9 +203,12 @@ impl Answer {
                 value["logprobs"] = self.heading.logprobs.map_or(Value::Null, chat);
             }
             Form::Text { echoed, tokens_as_ids } => {
-                let (prompt, is_first) = (index / self.samples, self.choices[index].offset == 0);
+                let prompt = index / self.samples;
                 let choice = &mut self.choices[index];
-                let echo = echoed.as_ref().filter(|_| is_first).map(|texts| texts[prompt].as_str());
+                let echo = echoed
+                    .as_ref()
+                    .filter(|_| !choice.is_echoed)
+                    .map(|texts| texts[prompt].as_str());
                 value["text"] = format!("{}{content}", echo.unwrap_or_default()).into();
                 let mut lists = Lists::default();
                 let mut writer = ListWriter {
@@ -222,7 +228,7 @@ impl Answer {
                 for entry in &entries {
                     writer.add(&mut lists, entry.id, entry.logprobs.as_ref());
                 }
-                choice.offset = writer.offset;
+                (choice.offset, choice.is_echoed) = (writer.offset, true);
                 value["logprobs"] = self.heading.logprobs.map_or(Value::Null, |_| lists.json());
                 if self.heading.prompt_logprobs.is_some() && field == "message" {
                     value["prompt_logprobs"] = self.prompt_logprobs(index);
