@@ -21,6 +21,7 @@ use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, fhir, question};
 use super::error::{ApiError, Code};
 use super::guard;
+use super::request::address::Address;
 use super::request::fields::Fields;
 use super::response::events::{EventSource, SILENCE, cut, respond};
 use super::system_chat::{read_seed, run_seed, usage};
@@ -44,7 +45,7 @@ pub struct Chosen {
 /// `POST /v1/check`: a note as plain text, as JSON, or as FHIR.
 pub async fn check(
     State(app): State<Arc<App>>,
-    Query(chosen): Query<Chosen>,
+    Address(Query(chosen)): Address<Query<Chosen>>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let (caller, headers, bytes) = take(&app, request).await?;
@@ -233,7 +234,7 @@ fn whole(ask: &Ask, worked: &Worked) -> Value {
 /// `GET /v1/cases/{id}`: everything of a case.
 pub async fn case(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
     let owner = owner(guard::caller(&request).as_ref());
@@ -289,7 +290,7 @@ pub fn status(case: &Case) -> &'static str {
 /// `GET /v1/cases/{id}/events`: `call`, then `done` or `error`.
 pub async fn events(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let owner = owner(guard::caller(&request).as_ref());

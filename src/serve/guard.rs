@@ -72,8 +72,12 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 /// Refuses names under which a web page may have brought a browser here, and pages of other origins.
 async fn check_origin(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let host = text(header::HOST);
+    if headers.get_all(header::HOST).iter().count() > 1 {
+        let message = "the request has more than one Host header";
+        return ApiError::of(Code::InvalidValue, "host", message).into_response();
+    }
+    // What is no text is no name either.
+    let host = headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let is_tcp = matches!(app.options.listen, Listen::Tcp { .. });
     if let Some(host) =
         host.filter(|host| is_tcp && !is_allowed_host(host, &app.options.allowed_hosts))

@@ -6,13 +6,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
+use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
 use super::error::Code;
@@ -99,6 +100,35 @@ struct Families {
     generated_lengths: Histograms,
     choices: Histograms,
     max_tokens: Histograms,
+    step_tokens: Family<Model, StepTokens>,
+}
+
+/// Tokens of each step, which the engine counts in buckets of powers of two.
+#[derive(Clone, Debug, Default)]
+struct StepTokens {
+    sum: Arc<AtomicU64>,
+    buckets: Arc<[AtomicU64; 16]>,
+}
+
+impl TypedMetric for StepTokens {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+impl EncodeMetric for StepTokens {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), Error> {
+        let counts = self.buckets.iter().map(|count| count.load(Relaxed));
+        let mut buckets: Vec<(f64, u64)> =
+            (0..).map(|power| 2_f64.powi(power)).zip(counts).collect();
+        if let Some((bound, _)) = buckets.last_mut() {
+            *bound = f64::INFINITY;
+        }
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        encoder.encode_histogram::<NoLabelSet>(self.sum.load(Relaxed) as f64, count, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
 }
 
 /// What is counted of one model's requests.
@@ -136,6 +166,7 @@ impl Metrics {
             generated_lengths: histograms(|| Histogram::new(TOKENS)),
             choices: histograms(|| Histogram::new(CHOICES)),
             max_tokens: histograms(|| Histogram::new(TOKENS)),
+            step_tokens: Family::default(),
         };
         let mut registry = Registry::default();
         let f = &families;
@@ -163,6 +194,8 @@ impl Metrics {
         ] {
             registry.register(named(name), help, family.clone());
         }
+        let help = "Tokens of prompts and completions that a step computes";
+        registry.register(named("iteration_tokens_total"), help, f.step_tokens.clone());
         registry.register(named("request_success"), "Sequences that ended", f.succeeded.clone());
         for (name, help, family) in [
             ("time_to_first_token_seconds", "From a request to its first token", &f.first_token),
@@ -286,6 +319,11 @@ impl ModelMetrics {
             (&families.cancelled, stats.counts.cancelled),
         ] {
             family.get_or_create(labels).inner().store(count, Relaxed);
+        }
+        let step_tokens = families.step_tokens.get_or_create(labels);
+        step_tokens.sum.store(stats.prefill.rows + stats.decode.rows, Relaxed);
+        for (bucket, count) in step_tokens.buckets.iter().zip(stats.steps_by_rows) {
+            bucket.store(count, Relaxed);
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::app::App;
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
+use super::request::address::Address;
 
 /// The interface as OpenAPI describes it.
 const OPENAPI: &str = include_str!("openapi.json");
@@ -47,7 +48,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
 
 pub async fn model(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
 ) -> Result<Json<Value>, ApiError> {
     let served = app.served()?;
     if let Some(system) = served.system(&id) {

@@ -12,6 +12,7 @@ use super::body;
 use super::completion::blocking;
 use super::error::{ApiError, Code};
 use super::models::ServedModel;
+use super::request::address::Address;
 use super::request::chat::messages;
 use super::request::completions::ids;
 use super::request::fields::{Fields, wrong_type};
@@ -98,7 +99,7 @@ pub async fn apply_template(
 
 pub async fn info(
     State(app): State<Arc<App>>,
-    Query(named): Query<Named>,
+    Address(Query(named)): Address<Query<Named>>,
 ) -> Result<Json<Value>, ApiError> {
     let model = app.served()?.find(named.model.as_deref())?;
     let description = &model.backbone.description;

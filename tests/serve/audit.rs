@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::case_client::{Server, wardround};
+use crate::client::{Server, wardround};
 use crate::systems::QUICK;
 
 const QUESTION: &str = "Is the canary yellow?";

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::case_client::{Answer, Ask, Server};
+use crate::client::{Answer, Ask, Server, add_key};
 use crate::systems::QUICK;
 
 const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
@@ -85,11 +85,7 @@ fn a_note_is_checked_in_every_form_with_one_outcome() {
 #[test]
 fn a_case_is_asked_for_again_followed_and_seen_by_its_own_key_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let key = |name: &str, role: &str| {
-        let arguments = ["keys", "add", "keys", name, "--role", role];
-        let made = crate::case_client::wardround(folder.path()).args(arguments).output().unwrap();
-        format!("Bearer {}", String::from_utf8(made.stdout).unwrap().trim())
-    };
+    let key = |name: &str, role: &str| format!("Bearer {}", add_key(folder.path(), name, role));
     let (ward, other, metrics) =
         (key("ward", "clinician"), key("other", "api"), key("m", "metrics"));
     let server = Server::start_in(folder, &format!("{QUICK} --keys keys"));

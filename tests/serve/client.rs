@@ -1,8 +1,10 @@
-//! A server of tiny models in a process of its own, and an HTTP client of a few lines.
-#![expect(clippy::disallowed_methods, reason = "the server under test is on this machine")]
+//! A server of tiny models in a process of its own, and an HTTP client of a few lines that opens a connection a request.
+#![allow(clippy::disallowed_methods, reason = "the server under test is on this machine")]
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,100 +13,171 @@ use wardround::model::Family;
 
 use crate::common;
 
-/// A running server; it ends with this.
+/// What the tests' models may take, and no more.
+const MACHINE: &str = "--port 0 --offline --threads 2 --kv-tokens 32768";
+/// Beyond it a server hangs.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A server that is killed when the test ends.
 pub struct Server {
+    /// Where it runs; what it says is in `stderr`.
+    pub folder: tempfile::TempDir,
     pub process: Child,
     pub address: String,
 }
 
-/// What a server answered.
+/// A response, whole.
 #[derive(Debug)]
-pub struct Reply {
+pub struct Answer {
     pub status: u16,
-    pub head: String,
+    pub headers: HashMap<String, String>,
     pub body: String,
 }
 
+/// A request, without its connection's own headers.
+#[derive(Default)]
+pub struct Ask<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub headers: &'a [(&'a str, &'a str)],
+    pub body: &'a str,
+}
+
+/// The binary in a folder, without the user's environment.
+pub fn wardround(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    command.current_dir(folder);
+    for (name, _) in std::env::vars() {
+        if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A new key of this role, in the folder's file `keys`.
+pub fn add_key(folder: &Path, name: &str, role: &str) -> String {
+    let arguments = ["keys", "add", "keys", name, "--role", role];
+    let made = wardround(folder).args(arguments).output().unwrap();
+    String::from_utf8(made.stdout).unwrap().trim().to_owned()
+}
+
 impl Server {
-    /// With the tiny Qwen3 alone, and these flags.
-    pub fn start(flags: &[&str]) -> Server {
-        Server::of(&[Family::Qwen3], flags)
+    /// Serves gemma3, llama and qwen3 with these flags, once they are loaded.
+    pub fn start(flags: &str) -> Server {
+        Server::start_in(tempfile::tempdir().unwrap(), flags)
     }
 
-    /// With tiny models named after their families.
-    pub fn of(families: &[Family], flags: &[&str]) -> Server {
-        let models = families.iter().map(|family| common::synthetic(*family));
-        let models: Vec<String> = models
-            .zip(families)
-            .map(|(path, family)| format!("{}={}", family.name(), path.display()))
-            .collect();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_wardround"))
-            .arg("serve")
-            .args(models)
-            .args([
-                "--offline",
-                "--port",
-                "0",
-                "--threads",
-                "2",
-                "--kv-tokens",
-                "32768",
-                "--context",
-                "1024",
-            ])
-            .args(flags)
+    pub fn start_in(folder: tempfile::TempDir, flags: &str) -> Server {
+        Server::of(&[Family::Gemma3, Family::Llama, Family::Qwen3], folder, flags)
+    }
+
+    /// Serves one model, of 1,024 tokens of context unless the flags say otherwise.
+    pub fn one(family: Family, flags: &str) -> Server {
+        let context = if flags.contains("--context") { "" } else { "--context 1024" };
+        Server::of(&[family], tempfile::tempdir().unwrap(), &format!("{context} {flags}"))
+    }
+
+    /// Serves the models of `families` under their names, which are links in the folder.
+    fn of(families: &[Family], folder: tempfile::TempDir, flags: &str) -> Server {
+        let mut arguments = "serve".to_owned();
+        for family in families {
+            let link = folder.path().join(family.name());
+            if !link.exists() {
+                std::os::unix::fs::symlink(common::synthetic(*family), link).unwrap();
+            }
+            arguments += &format!(" {}", family.name());
+        }
+        arguments += &format!(" {MACHINE} {flags}");
+        let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
+        let mut process = wardround(folder.path())
+            .args(arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit("//").next().unwrap().to_owned();
-        let server = Server { process, address };
-        let started = Instant::now();
+        let mut first = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let address = first.trim().rsplit("//").next().unwrap().to_owned();
+        let server = Server { folder, process, address };
+        assert!(!server.address.is_empty(), "{}", server.said());
+        let began = Instant::now();
         while server.get("/health").status != 200 {
-            assert!(started.elapsed() < Duration::from_secs(120), "the server does not come up");
+            assert!(began.elapsed() < PATIENCE, "the models do not load: {}", server.said());
             std::thread::sleep(Duration::from_millis(20));
         }
         server
     }
 
-    pub fn get(&self, path: &str) -> Reply {
-        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
+    /// Everything on stderr so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("stderr")).unwrap()
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Reply {
-        self.post_with(path, "content-type: application/json\r\n", &body.to_string())
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask(&Ask { method: "GET", path, ..Ask::default() })
     }
 
-    pub fn post_with(&self, path: &str, headers: &str, body: &str) -> Reply {
-        let length = body.len();
-        self.send(format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
-        ))
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, "application/json", &body.to_string())
     }
 
-    /// The answer to these bytes.
-    pub fn send(&self, request: impl AsRef<[u8]>) -> Reply {
+    pub fn post_text(&self, path: &str, kind: &str, body: &str) -> Answer {
+        self.ask(&Ask { method: "POST", path, headers: &[("content-type", kind)], body })
+    }
+
+    pub fn ask(&self, ask: &Ask) -> Answer {
+        self.send(ask).read()
+    }
+
+    /// Sends a chat whose answer is streamed.
+    pub fn stream(&self, mut body: Value) -> Pending {
+        body["stream"] = Value::Bool(true);
+        let headers = [("content-type", "application/json")];
+        let (path, body) = ("/v1/chat/completions", body.to_string());
+        self.send(&Ask { method: "POST", path, headers: &headers, body: &body })
+    }
+
+    /// Sends a request whose answer is read later, or never.
+    pub fn send(&self, ask: &Ask) -> Pending {
+        let Ask { method, path, headers, body } = ask;
+        let mut text =
+            format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        for (name, value) in *headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("content-length: {}\r\n\r\n{body}", body.len());
         let mut stream = self.connect();
         // The server may have said no before it took everything.
-        let _ = stream.write_all(request.as_ref());
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        Reply::of(&bytes)
+        let _ = stream.write_all(text.as_bytes());
+        Pending { stream }
     }
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(600))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
+    }
+
+    /// A number of the metrics, summed over models.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").body;
+        let lines = text.lines().filter_map(|line| line.strip_prefix(&format!("wardround:{name}")));
+        let own = lines.filter(|rest| rest.starts_with(['{', ' ']));
+        own.filter_map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
     /// Sends the process a signal.
     pub fn signal(&self, name: &str) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Ends the server by SIGTERM. Gives its exit code and what it said.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        self.signal("-TERM");
+        (self.process.wait().unwrap().code(), self.said())
     }
 }
 
@@ -115,50 +188,73 @@ impl Drop for Server {
     }
 }
 
-impl Reply {
-    fn of(bytes: &[u8]) -> Reply {
-        let text = String::from_utf8_lossy(bytes);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-        let body = if is_chunked { unchunked(body) } else { body.to_owned() };
-        Reply { status, head: head.to_owned(), body }
+/// A request that was sent; dropping it closes the connection.
+pub struct Pending {
+    pub stream: TcpStream,
+}
+
+impl Pending {
+    /// Waits until some of the answer is there.
+    pub fn wait(&self) {
+        assert_eq!(self.stream.peek(&mut [0]).unwrap(), 1);
+    }
+
+    pub fn read(mut self) -> Answer {
+        let mut bytes = Vec::new();
+        let _ = self.stream.read_to_end(&mut bytes);
+        Answer::of(&bytes).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes)))
+    }
+}
+
+impl Answer {
+    /// What these bytes say first; `None` where they are no response.
+    pub fn of(bytes: &[u8]) -> Option<Answer> {
+        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
+        let head = str::from_utf8(&bytes[..end]).ok()?;
+        let mut lines = head.lines();
+        let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+        let headers: HashMap<String, String> = lines
+            .filter_map(|line| line.split_once(": "))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
+        let body = &bytes[end + 4..];
+        let is_chunked = headers.get("transfer-encoding").is_some_and(|kind| kind == "chunked");
+        let body = if is_chunked { unchunk(body) } else { body.to_vec() };
+        Some(Answer { status, headers, body: String::from_utf8(body).ok()? })
     }
 
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub fn code(&self) -> String {
-        self.json()["error"]["code"].as_str().unwrap().to_owned()
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
     }
 
-    pub fn header(&self, name: &str) -> Option<String> {
-        self.head.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-        })
+    /// The code of an error, after its status.
+    pub fn code(&self) -> (u16, String) {
+        (self.status, self.json()["error"]["code"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// The objects of an event stream; whether it ended as it should.
+    /// The objects of a stream, and whether it ended with its mark.
     pub fn events(&self) -> (Vec<Value>, bool) {
-        let data: Vec<&str> =
-            self.body.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-        let is_whole = data.last() == Some(&"[DONE]");
-        let objects = data.iter().filter(|data| **data != "[DONE]");
-        (objects.map(|data| serde_json::from_str(data).unwrap()).collect(), is_whole)
+        let lines = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let (ends, events): (Vec<&str>, Vec<&str>) = lines.partition(|line| *line == "[DONE]");
+        (events.iter().map(|event| serde_json::from_str(event).unwrap()).collect(), ends.len() == 1)
     }
 }
 
-fn unchunked(mut body: &str) -> String {
-    let mut text = String::new();
-    while let Some((length, rest)) = body.split_once("\r\n") {
-        let length = usize::from_str_radix(length.trim(), 16).unwrap_or(0);
-        if length == 0 || rest.len() < length {
+/// The content of whole chunks.
+fn unchunk(mut bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(end) = bytes.windows(2).position(|window| window == b"\r\n") {
+        let size = usize::from_str_radix(str::from_utf8(&bytes[..end]).unwrap(), 16).unwrap();
+        let Some(chunk) = bytes.get(end + 2..end + 2 + size).filter(|chunk| !chunk.is_empty())
+        else {
             break;
-        }
-        text += &rest[..length];
-        body = rest[length..].strip_prefix("\r\n").unwrap_or("");
+        };
+        whole.extend_from_slice(chunk);
+        bytes = bytes.get(end + 4 + size..).unwrap_or_default();
     }
-    text
+    whole
 }

@@ -3,13 +3,18 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../hostile/damage.rs"]
+#[allow(dead_code)]
+mod damage;
 
 mod audit;
-mod case_client;
 mod cases;
 mod client;
 mod completions;
+mod ends;
+mod hostile;
 mod limits;
+mod metrics;
 mod openapi;
 mod page;
 mod systems;

@@ -1,8 +1,9 @@
 //! Every response is what the description says.
 
 use serde_json::{Value, json};
+use wardround::model::Family;
 
-use crate::client::{Reply, Server};
+use crate::client::{Answer, Server};
 use crate::common::json_schema::is_valid;
 
 /// A schema with its references filled in.
@@ -29,9 +30,9 @@ fn check(document: &Value, name: &str, value: &Value) {
 
 #[test]
 fn responses_are_as_described() {
-    let server = Server::start(&[]);
+    let server = Server::one(Family::Qwen3, "");
     let document = server.get("/openapi.json").json();
-    let check_one = |name: &str, reply: &Reply| check(&document, name, &reply.json());
+    let check_one = |name: &str, reply: &Answer| check(&document, name, &reply.json());
     for path in ["/health", "/v1/health"] {
         check_one("Status", &server.get(path));
     }
@@ -75,7 +76,7 @@ fn responses_are_as_described() {
 
 #[test]
 fn every_path_that_is_described_is_there() {
-    let server = Server::start(&[]);
+    let server = Server::one(Family::Qwen3, "");
     let document = server.get("/openapi.json").json();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.replace("{id}", "qwen3");

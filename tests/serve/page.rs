@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::case_client::{Answer, Ask, Server, wardround};
+use crate::client::{Answer, Ask, Server, add_key};
 use crate::systems::QUICK;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; \
@@ -94,13 +94,7 @@ fn without_keys_a_note_goes_in_and_its_case_comes_out_escaped() {
 #[test]
 fn with_keys_a_session_is_a_cookie_for_cases_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let key = |name: &str, role: &str| {
-        let made = wardround(folder.path())
-            .args(["keys", "add", "keys", name, "--role", role])
-            .output()
-            .unwrap();
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    };
+    let key = |name: &str, role: &str| add_key(folder.path(), name, role);
     let (ward, metrics) = (key("ward", "clinician"), key("m", "metrics"));
     let server = Server::start_in(folder, &format!("{QUICK} --keys keys --audit audit"));
     for path in ["/", "/cases/abc", "/cases"] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::case_client::{Ask, Server, wardround};
+use crate::client::{Ask, Server, wardround};
 
 /// Systems whose cases take a fraction of a second.
 pub const QUICK: &str = "--system cot-sc=qwen3 --system medguards=llama --set cot-sc.record_chars=16 --set cot-sc.max_tokens=24 \
@@ -145,7 +145,7 @@ fn a_note_system_checks_the_message_and_a_gone_client_stops_its_case() {
     let ask = Ask { method: "POST", path: "/v1/chat/completions", headers: &headers, body: &body };
     for _ in 0..10 {
         let pending = server.send(&ask);
-        pending.peek(1);
+        pending.wait();
     }
     let began = std::time::Instant::now();
     assert_eq!(server.post("/v1/chat/completions", &chat("medguards", NOTE)).status, 200);

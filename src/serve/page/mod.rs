@@ -28,6 +28,7 @@ use super::check::{export, keep, language, owner};
 use super::completion::blocking;
 use super::error::{ApiError, Code};
 use super::guard::{self, Needed, Peer};
+use super::request::address::Address;
 use super::session;
 use super::system_chat::run_seed;
 use crate::data::ItemKind;
@@ -283,7 +284,7 @@ fn open(
 
 async fn show_case(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
     let caller = guard::caller(&request);
@@ -296,7 +297,7 @@ async fn show_case(
 
 async fn export_case(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
     let caller = guard::caller(&request);
@@ -334,7 +335,7 @@ struct FeedbackForm {
 
 async fn take_feedback(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
     let caller = guard::caller(&request);

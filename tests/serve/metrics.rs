@@ -1,0 +1,54 @@
+//! What dashboards made for vLLM read.
+
+use serde_json::json;
+use wardround::model::Family;
+
+use crate::client::Server;
+
+#[test]
+fn dashboards_for_vllm_find_their_names_and_the_numbers_add_up() {
+    let server = Server::one(Family::Qwen3, "--metrics-prefix vllm:");
+    let body = json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5, "ignore_eos": true});
+    let usage = server.post("/v1/chat/completions", &body).json()["usage"].clone();
+    assert_eq!(server.post("/v1/chat/completions", &json!({})).status, 400);
+    let text = server.get("/metrics").body;
+    let value = |line: &str| -> f64 {
+        let found = text.lines().find_map(|given| given.strip_prefix(line)?.strip_prefix(' '));
+        found.unwrap_or_else(|| panic!("{line} is not in {text}")).parse().unwrap()
+    };
+    const LABELS: &str = r#"{model_name="qwen3",engine="0"}"#;
+    let of_model = |name: &str| value(&format!("vllm:{name}{LABELS}"));
+    for name in [
+        "num_requests_running",
+        "num_requests_waiting",
+        "kv_cache_usage_perc",
+        "num_preemptions_total",
+    ] {
+        assert_eq!(of_model(name), 0.0, "{name}");
+    }
+    let tokens = |name: &str| usage[name].as_f64().unwrap();
+    assert_eq!(of_model("prompt_tokens_total"), tokens("prompt_tokens"));
+    assert_eq!(of_model("generation_tokens_total"), 5.0);
+    // The last token of an answer is not computed again.
+    assert_eq!(of_model("iteration_tokens_total_sum"), tokens("total_tokens") - 1.0);
+    let all = r#"{le="+Inf",model_name="qwen3",engine="0"}"#;
+    let steps = value(&format!("vllm:iteration_tokens_total_bucket{all}"));
+    assert!(steps == of_model("iteration_tokens_total_count") && steps >= 5.0);
+    for name in [
+        "time_to_first_token_seconds",
+        "inter_token_latency_seconds",
+        "e2e_request_latency_seconds",
+        "request_queue_time_seconds",
+        "request_prefill_time_seconds",
+        "request_decode_time_seconds",
+        "request_prompt_tokens",
+        "request_generation_tokens",
+        "request_params_n",
+        "request_params_max_tokens",
+    ] {
+        assert!(of_model(&format!("{name}_count")) > 0.0, "{name}");
+    }
+    let finished = r#"{model_name="qwen3",engine="0",finished_reason="length"}"#;
+    assert_eq!(value(&format!("vllm:request_success_total{finished}")), 1.0);
+    assert_eq!(value(r#"vllm:requests_rejected_total{code="missing_parameter"}"#), 1.0);
+}
