@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,6 +20,7 @@ use super::case::desk::{Case, CaseHead, Message, Named};
 use super::case::pool::Job;
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, fhir, question};
+use super::completion::blocking;
 use super::error::{ApiError, Code};
 use super::guard;
 use super::request::address::Address;
@@ -48,15 +50,27 @@ pub async fn check(
     Address(Query(chosen)): Address<Query<Chosen>>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (caller, headers, bytes) = take(&app, request).await?;
-    let ask = match body::media_type(&headers).as_str() {
-        "text/plain" => note_of(&app, &text(bytes)?, chosen)?,
-        "application/fhir+json" => note_of(&app, &fhir::note(&bytes)?, chosen)?,
+    app.served()?;
+    let caller = guard::caller(&request);
+    let (parts, body) = request.into_parts();
+    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
+    let kind = body::media_type(&parts.headers);
+    let ask = {
+        let app = app.clone();
+        blocking(move || read_note(&app, &kind, bytes, chosen)).await?
+    };
+    answer(app, ask, caller, &parts.headers).await
+}
+
+fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
+    match kind {
+        "text/plain" => note_of(app, &text(bytes)?, chosen),
+        "application/fhir+json" => note_of(app, &fhir::note(&bytes)?, chosen),
         "application/json" => {
             let fields = Fields::parse(&bytes)?;
             match fields.has("resourceType") {
-                true => note_of(&app, &fhir::note(&bytes)?, chosen)?,
-                false => note_of_json(&app, fields)?,
+                true => note_of(app, &fhir::note(&bytes)?, chosen),
+                false => note_of_json(app, fields),
             }
         }
         other => {
@@ -64,10 +78,9 @@ pub async fn check(
                 "the content type is {}; expected text/plain, application/json or application/fhir+json",
                 super::request::fields::quoted(other)
             );
-            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+            Err(ApiError::new(Code::UnsupportedMediaType, message))
         }
-    };
-    answer(app, ask, caller, &headers).await
+    }
 }
 
 /// `POST /v1/ask`: a question with options.
@@ -76,34 +89,29 @@ pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Respon
     app.served()?;
     let (parts, body) = request.into_parts();
     let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let mut fields = Fields::parse(&bytes)?;
+    let ask = {
+        let app = app.clone();
+        blocking(move || read_question(&app, &bytes)).await?
+    };
+    answer(app, ask, caller, &parts.headers).await
+}
+
+fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
+    let mut fields = Fields::parse(body)?;
     let system = fields.text("system")?;
     let seed = fields.take("seed").map(|seed| read_seed(&seed)).transpose()?;
     let asked = required(fields.text("question")?, "question")?;
     let options = required(fields.take("options"), "options")?;
     refuse_others(fields)?;
-    let ask = Ask {
+    Ok(Ask {
         system: app.served()?.system_for(ItemKind::Questions, system.as_deref())?.clone(),
         item: question::question(&asked, &options, "options")?,
-        seed: run_seed(&app, seed)?,
+        seed: run_seed(app, seed)?,
         run: 1,
-    };
-    answer(app, ask, caller, &parts.headers).await
+    })
 }
 
-/// Who asks, the headers, and the whole body.
-async fn take(
-    app: &App,
-    request: Request,
-) -> Result<(Option<Caller>, HeaderMap, axum::body::Bytes), ApiError> {
-    app.served()?;
-    let caller = guard::caller(&request);
-    let (parts, body) = request.into_parts();
-    let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
-    Ok((caller, parts.headers, bytes))
-}
-
-fn text(bytes: axum::body::Bytes) -> Result<String, ApiError> {
+fn text(bytes: Bytes) -> Result<String, ApiError> {
     String::from_utf8(bytes.into())
         .map_err(|_| ApiError::new(Code::InvalidValue, "the note is not UTF-8"))
 }

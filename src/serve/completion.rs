@@ -16,7 +16,7 @@ use super::body;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
 use super::guard;
-use super::models::{Served, ServedModel};
+use super::models::ServedModel;
 use super::request::chat::ChatRequest;
 use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
@@ -43,10 +43,10 @@ pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Respo
     let caller = guard::caller(&request);
     let (parts, body) = request.into_parts();
     let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let system = named_system(app.served()?, &bytes);
+    let system = named_system(&app, bytes.clone()).await?;
     match system {
         Some(system) => {
-            let (response, ignored) = system_chat::answer(app, system, &bytes, caller).await?;
+            let (response, ignored) = system_chat::answer(app, system, bytes, caller).await?;
             Ok(with_ignored(response, &ignored))
         }
         None => answer(app, bytes, caller, begin_chat).await,
@@ -54,12 +54,17 @@ pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Respo
 }
 
 /// The system that a request names as its model.
-fn named_system(served: &Served, body: &[u8]) -> Option<Arc<ServedSystem>> {
-    if served.systems.is_empty() {
-        return None;
+async fn named_system(app: &Arc<App>, body: Bytes) -> Result<Option<Arc<ServedSystem>>, ApiError> {
+    if app.served()?.systems.is_empty() {
+        return Ok(None);
     }
-    let named: Named = serde_json::from_slice(body).ok()?;
-    served.system(&named.model).cloned()
+    let app = app.clone();
+    blocking(move || {
+        let named: Option<Named> = serde_json::from_slice(&body).ok();
+        let served = app.served()?;
+        Ok(named.and_then(|named| served.system(&named.model).cloned()))
+    })
+    .await
 }
 
 /// The model of a request, looked at before the rest.

@@ -10,6 +10,7 @@ use super::app::{App, Caller};
 use super::error::{ApiError, Code, too_long};
 use super::models::ServedModel;
 use super::request::decoding::{Decoding, SEED_BITS};
+use super::request::format::Format;
 use crate::engine::{Constraint, Event, Request, RequestHandle, Stop};
 use crate::panel::request::digest;
 
@@ -83,9 +84,10 @@ impl Generation {
                 requests.push(request);
             }
         }
-        if let Some(constraint) = requests.first().and_then(|request| request.constraint.as_ref()) {
+        if let Some(Format { field, grammar }) = &decoding.format {
             // The grammar is compiled before a place in the queue is taken.
-            model.backbone.engine.compile(&constraint.grammar)?;
+            let compiled = model.backbone.engine.compile(grammar);
+            compiled.map_err(|error| ApiError { param: Some(field.clone()), ..error.into() })?;
         }
         let most = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
         model.metrics.asked(decoding.n, most);
@@ -155,9 +157,9 @@ impl Wanted {
             sampling: decoding.sampling(generation.sampling),
             seed,
             constraint: decoding
-                .grammar
+                .format
                 .clone()
-                .map(|grammar| Constraint { grammar, after: self.constrain_after }),
+                .map(|format| Constraint { grammar: format.grammar, after: self.constrain_after }),
             stop: Stop { ids, strings: decoding.stop.strings.clone() },
             max_tokens: asked.min(room),
             logit_bias: decoding.logit_bias.clone(),

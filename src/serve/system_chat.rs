@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -11,12 +12,12 @@ use tokio::time::sleep;
 use super::app::{App, Caller, Phase};
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
-use super::completion::new_id;
+use super::completion::{blocking, new_id};
 use super::error::{ApiError, Code};
 use super::generation::random_seed;
-use super::request::chat::messages;
-use super::request::decoding::{MOST_CHOICES, Streaming, WITHOUT_EFFECT, streaming};
-use super::request::fields::{Fields, asks_for_nothing, integer};
+use super::request::chat::ChatRequest;
+use super::request::decoding::{Decoding, Streaming, WITHOUT_EFFECT};
+use super::request::fields::integer;
 use super::response::events::{EventSource, SILENCE, cut, data, respond};
 use super::system::ServedSystem;
 use crate::data::Item;
@@ -24,50 +25,8 @@ use crate::digest::sha256;
 use crate::experiment::case::Worked;
 use crate::record::{ItemText, Usage};
 
-/// Known fields that a system has no use for: its settings say how its agents are asked. They are listed as ignored.
-const UNUSED: [&str; 21] = [
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "min_tokens",
-    "max_tokens",
-    "max_completion_tokens",
-    "stop",
-    "stop_token_ids",
-    "ignore_eos",
-    "chat_template_kwargs",
-    "enable_thinking",
-    "reasoning_effort",
-    "add_generation_prompt",
-    "cache_salt",
-    "modalities",
-    "best_of",
-];
-
-/// Known fields that a system cannot honour.
-const UNSUPPORTED: [&str; 16] = [
-    "response_format",
-    "structured_outputs",
-    "guided_json",
-    "guided_regex",
-    "guided_choice",
-    "guided_grammar",
-    "json_schema",
-    "grammar",
-    "logprobs",
-    "top_logprobs",
-    "prompt_logprobs",
-    "tools",
-    "functions",
-    "continue_final_message",
-    "return_token_ids",
-    "audio",
-];
+/// What has an effect on a system. The other known fields are listed as ignored: its settings say how its agents are asked.
+const HONOURED: [&str; 6] = ["model", "messages", "stream", "stream_options", "n", "seed"];
 
 /// A chat that a system answers.
 struct SystemChat {
@@ -81,48 +40,40 @@ struct SystemChat {
 }
 
 impl SystemChat {
-    fn read(
-        mut fields: Fields,
-        system: &ServedSystem,
-        strict: bool,
-    ) -> Result<SystemChat, ApiError> {
-        fields.take("model");
-        let calls_no_tool = fields.take("tool_choice").is_some_and(|choice| choice == "none");
-        for name in UNSUPPORTED {
-            let value = fields.take(name);
-            let is_neutral = |value: &Value| {
-                let is_plain = name == "response_format" && value["type"] == "text";
-                let is_none = name == "top_logprobs" && value == &json!(0);
-                is_plain || is_none || (name == "tools" && calls_no_tool) || asks_for_nothing(value)
-            };
-            if value.is_some_and(|value| !is_neutral(&value)) {
-                let message = format!("{name} is not supported by systems; leave it out");
-                return Err(ApiError::of(Code::UnsupportedParameter, name, message));
-            }
+    fn read(body: &[u8], system: &ServedSystem, strict: bool) -> Result<SystemChat, ApiError> {
+        let chat = ChatRequest::read(body)?;
+        let decoding = chat.decoding;
+        let refused = [
+            (
+                decoding.format.as_ref().map_or("", |format| &format.field),
+                decoding.format.is_some(),
+            ),
+            ("logprobs", chat.logprobs.is_some()),
+            ("prompt_logprobs", decoding.prompt_logprobs.is_some()),
+            ("return_token_ids", decoding.return_token_ids),
+            ("continue_final_message", chat.continues_last),
+        ];
+        if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
+            let message = format!("{name} is not supported by systems; leave it out");
+            return Err(ApiError::of(Code::UnsupportedParameter, name, message));
         }
-        let stream = streaming(&mut fields)?;
-        let n = fields.integer("n", 1..=MOST_CHOICES)?.unwrap_or(1) as u32;
-        let seed = fields.integer("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64);
-        let messages = messages(fields.take("messages"))?;
-        let mut ignored: Vec<String> =
-            (0..messages.len() - 1).map(|index| format!("messages[{index}]")).collect();
-        ignored.extend(
-            UNUSED.iter().filter(|name| fields.take(name).is_some()).map(ToString::to_string),
-        );
-        for name in WITHOUT_EFFECT {
-            fields.take(name);
-        }
-        let unknown = fields.rest();
-        if strict && let Some(name) = unknown.first() {
+        if strict && let Some(name) = chat.ignored.first() {
             return Err(super::completion::unknown_field(name));
         }
-        ignored.extend(unknown);
-        let last = messages.last().filter(|message| message.role == "user").ok_or_else(|| {
+        let earlier = (0..chat.messages.len() - 1).map(|index| format!("messages[{index}]"));
+        let has_effect = |name: &String| {
+            HONOURED.contains(&name.as_str()) || WITHOUT_EFFECT.contains(&name.as_str())
+        };
+        let without = chat.given.into_iter().filter(|name| !has_effect(name));
+        let ignored = earlier.chain(without).chain(chat.ignored).collect();
+        let last = chat.messages.last().filter(|message| message.role == "user");
+        let last = last.ok_or_else(|| {
             let message = "the last message is not the user's; a system is asked by it";
             ApiError::of(Code::InvalidValue, "messages", message)
         })?;
         let item = question::item(system.takes(), &last.content)?;
-        Ok(SystemChat { item, seed, n, stream, ignored })
+        let Decoding { seed, n, stream, .. } = decoding;
+        Ok(SystemChat { item, seed, n: n as u32, stream, ignored })
     }
 }
 
@@ -149,10 +100,11 @@ pub fn read_seed(value: &Value) -> Result<u64, ApiError> {
 pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
-    body: &[u8],
+    body: Bytes,
     caller: Option<Caller>,
 ) -> Result<(Response, Vec<String>), ApiError> {
-    let chat = SystemChat::read(Fields::parse(body)?, &system, app.options.strict)?;
+    let (asked, is_strict) = (system.clone(), app.options.strict);
+    let chat = blocking(move || SystemChat::read(&body, &asked, is_strict)).await?;
     let seed = run_seed(&app, chat.seed)?;
     let ask = |run| Ask { system: system.clone(), item: chat.item.clone(), seed, run };
     let asks = (1..=chat.n).map(ask).collect();

@@ -46,9 +46,13 @@ serve "$out/gemma3" "$out/llama" "$out/qwen3"
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect "$url" qwen3 "$out/inspect"
 stop
 ulimit -n 8192
-serve "$out/qwen3" --max-queue 1000 --max-batch 64
+serve "$out/qwen3" --max-queue 1000 --max-batch 128
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" streams "$url"
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" gone "$url"
 grep -E 'VmRSS|VmHWM' "/proc/$server/status" || true
+stop
+serve "$out/qwen3" --header-timeout 3
+"$clients/bin/python" "$root/tests/acceptance/serve_clients.py" slow "$url"
 stop
 for family in gemma3 llama qwen3; do
     serve "$out/$family"

@@ -99,7 +99,7 @@ def with_inspect(url, model, logs):
 
 def with_streams(url, count="1000"):
     """So many streams of 32 tokens at once; standard library only."""
-    port = int(url.rsplit(":", 1)[1])
+    port = port_of(url)
     body = json.dumps({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32, "ignore_eos": True, "seed": 3, "stream": True})
     head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n"
 
@@ -120,5 +120,87 @@ def with_streams(url, count="1000"):
     print(f"{count} streams at once: all whole, all equal, {time.monotonic() - started:.1f} s")
 
 
+def port_of(url):
+    return int(url.rsplit(":", 1)[1])
+
+
+async def asked(url, path, patience):
+    """Status and body of a GET."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(url))
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+    head, _, body = (await asyncio.wait_for(reader.read(-1), patience)).decode().partition("\r\n\r\n")
+    writer.close()
+    return int(head.split(" ")[1]), body
+
+
+def with_gone(url, count="100"):
+    """So many streams whose clients go away in the middle: within a second nothing runs and no page is held."""
+    body = json.dumps({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 3000, "ignore_eos": True, "stream": True})
+    head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    request = f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()
+
+    async def figures():
+        _, text = await asked(url, "/metrics", 5)
+        lines = [line.removeprefix("wardround:") for line in text.splitlines() if line.startswith("wardround:")]
+        of = lambda name: sum(float(line.split(" ")[-1]) for line in lines if line.startswith(name + "{"))  # noqa: E731
+        return of("num_requests_running"), of("num_requests_waiting"), of("kv_cache_usage_perc")
+
+    async def come_and_go():
+        streams = [await asyncio.open_connection("127.0.0.1", port_of(url)) for _ in range(int(count))]
+        for _, writer in streams:
+            writer.write(request)
+        await asyncio.gather(*[reader.readuntil(b"data: ") for reader, _ in streams])
+        running = (await figures())[0]
+        assert running > 0
+        started = time.monotonic()
+        for _, writer in streams:
+            writer.transport.abort()
+        while any(await figures()):
+            assert time.monotonic() - started < 1, await figures()
+        print(f"{count} clients gone in the middle, {running:.0f} running: nothing runs and no page is held after {time.monotonic() - started:.2f} s")
+
+    asyncio.run(come_and_go())
+
+
+def with_slow(url, trickling="200", silent="50", limit="8"):
+    """Slow and silent connections are closed within the limit, and honest ones are answered within two seconds throughout."""
+    started = time.monotonic()
+
+    async def one(is_silent):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(url))
+        while time.monotonic() - started < 60:
+            try:
+                if not is_silent:
+                    writer.write(b"x")
+                    await writer.drain()
+                if await asyncio.wait_for(reader.read(1000), 0.25) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        return time.monotonic() - started
+
+    async def honest(done):
+        slowest = 0
+        while not done.is_set():
+            before = time.monotonic()
+            assert (await asked(url, "/health", 2))[0] == 200
+            slowest = max(slowest, time.monotonic() - before)
+            await asyncio.sleep(0.05)
+        return slowest
+
+    async def all_at_once():
+        done = asyncio.Event()
+        watching = asyncio.create_task(honest(done))
+        ends = await asyncio.gather(*[one(index < int(silent)) for index in range(int(trickling) + int(silent))])
+        done.set()
+        slowest = await watching
+        assert max(ends) < float(limit), max(ends)
+        print(f"{trickling} trickling and {silent} silent connections: the last closed after {max(ends):.1f} s, /health in {slowest * 1000:.0f} ms at most")
+
+    asyncio.run(all_at_once())
+
+
 if __name__ == "__main__":
-    {"streams": with_streams, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])
+    {"streams": with_streams, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])

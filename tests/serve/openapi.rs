@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use wardround::model::Family;
 
-use crate::client::{Answer, Server};
+use crate::client::{Answer, Ask, Server};
 use crate::common::json_schema::is_valid;
+use crate::systems::QUICK;
 
 /// A schema with its references filled in.
 fn resolved(schema: &Value, document: &Value) -> Value {
@@ -72,6 +73,44 @@ fn responses_are_as_described() {
         let (events, _) = server.post("/v1/completions", &body).events();
         events.iter().for_each(|event| check(&document, "TextCompletion", event));
     }
+}
+
+#[test]
+fn responses_of_systems_are_as_described() {
+    let server = Server::start(&format!("{QUICK} --default-seed 1"));
+    let document = server.get("/openapi.json").json();
+    let check_one = |name: &str, answer: &Answer| check(&document, name, &answer.json());
+    check_one("ModelList", &server.get("/v1/models"));
+    check_one("Model", &server.get("/v1/models/medguards"));
+    for (model, text) in
+        [("cot-sc", "Which?\nA) one\nB) two"), ("medguards", "Malaria is treated with aspirin.")]
+    {
+        let mut body =
+            json!({"model": model, "messages": [{"role": "user", "content": text}], "n": 2});
+        check_one("ChatCompletion", &server.post("/v1/chat/completions", &body));
+        body["stream"] = json!(true);
+        body["stream_options"] = json!({"include_usage": true, "continuous_usage_stats": true});
+        let (events, is_whole) = server.post("/v1/chat/completions", &body).events();
+        assert!(is_whole);
+        events.iter().for_each(|event| check(&document, "ChatChunk", event));
+    }
+    let note = json!({"text": "Fever. Malaria is treated with aspirin."});
+    check_one("Finding", &server.post("/v1/check", &note));
+    let question = json!({"question": "Which?", "options": ["one", "two"]});
+    check_one("AskOutcome", &server.post("/v1/ask", &question));
+    for (path, body) in [("/v1/check", &note), ("/v1/ask", &question)] {
+        let headers = [("content-type", "application/json"), ("prefer", "respond-async")];
+        let body = body.to_string();
+        let taken = server.ask(&Ask { method: "POST", path, headers: &headers, body: &body });
+        check_one("CaseTaken", &taken);
+        let place = taken.header("location");
+        check_one("Case", &server.get(place));
+        assert!(server.get(&format!("{place}/events")).body.contains("event: done"));
+        check_one("Case", &server.get(place));
+    }
+    check_one("Error", &server.get("/v1/cases/none"));
+    check_one("Error", &server.post("/v1/check", &json!({"resourceType": "Bundle"})));
+    check_one("Error", &server.post_text("/v1/ask", "text/plain", "a"));
 }
 
 #[test]

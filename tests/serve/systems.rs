@@ -99,6 +99,11 @@ fn what_a_system_cannot_honour_is_refused_and_what_it_ignores_is_listed() {
         ("logprobs", json!(true)),
         ("tools", json!([{"type": "function"}])),
         ("guided_choice", json!(["A"])),
+        ("prompt_logprobs", json!(1)),
+        ("return_token_ids", json!(true)),
+        ("continue_final_message", json!(true)),
+        ("suffix", json!("a")),
+        ("temperature", json!("hot")),
     ] {
         assert_eq!(refused(json!({name: value})), (400, json!(name)));
     }

@@ -21,6 +21,8 @@ pub struct ChatRequest {
     pub opens_turn: bool,
     /// Whether the answer goes on in the last message.
     pub continues_last: bool,
+    /// Known fields that ask for something.
+    pub given: Vec<String>,
     /// Fields that nobody knows.
     pub ignored: Vec<String>,
 }
@@ -57,6 +59,7 @@ impl ChatRequest {
             thinking: thinking.wanted,
             opens_turn: opens_turn.unwrap_or(!continues_last),
             continues_last,
+            given: fields.given(),
             ignored: fields.rest().into_iter().chain(thinking.ignored).collect(),
         })
     }

@@ -4,13 +4,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::fields::{Fields, asks_for_nothing, integer, number, wrong_type};
-use super::format;
+use super::format::{self, Format};
 use crate::engine::{Sampling, Stop};
-use crate::record::Grammar;
 use crate::serve::error::{ApiError, Code};
 
 /// Completions of one prompt.
-pub const MOST_CHOICES: i64 = 16;
+const MOST_CHOICES: i64 = 16;
 const MOST_STOPS: usize = 16;
 const MOST_STOP_BYTES: usize = 256;
 const MOST_BIASED: usize = 1024;
@@ -50,7 +49,7 @@ pub struct Decoding {
     pub ignore_eos: bool,
     pub max_tokens: Option<usize>,
     pub prompt_logprobs: Option<usize>,
-    pub grammar: Option<Grammar>,
+    pub format: Option<Format>,
     pub stream: Option<Streaming>,
     pub return_token_ids: bool,
     /// From `cache_salt`.
@@ -111,7 +110,7 @@ impl Decoding {
             ignore_eos: fields.flag("ignore_eos")?.unwrap_or(false),
             max_tokens: max_tokens.map(|tokens| tokens as usize),
             prompt_logprobs: fields.count("prompt_logprobs", MOST_LOGPROBS)?,
-            grammar: format::read(fields)?,
+            format: format::read(fields)?,
             stream: streaming(fields)?,
             return_token_ids: fields.flag("return_token_ids")?.unwrap_or(false),
             salt: fields.text("cache_salt")?.map(|salt| salt_of(&salt)),
@@ -263,7 +262,7 @@ fn stop_ids(fields: &mut Fields) -> Result<Vec<u32>, ApiError> {
     list.iter().map(id).collect()
 }
 
-pub fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
+fn streaming(fields: &mut Fields) -> Result<Option<Streaming>, ApiError> {
     let is_wanted = fields.flag("stream")?.unwrap_or(false);
     let options = match fields.take("stream_options") {
         None => return Ok(is_wanted.then(Streaming::default)),

@@ -13,6 +13,7 @@ const QUOTED_CHARS: usize = 60;
 #[derive(Debug)]
 pub struct Fields {
     map: Map<String, Value>,
+    given: Vec<String>,
 }
 
 impl Fields {
@@ -24,7 +25,7 @@ impl Fields {
             ApiError::new(Code::InvalidJson, message)
         })?;
         match value {
-            Value::Object(map) => Ok(Fields { map }),
+            Value::Object(map) => Ok(Fields { map, given: Vec::new() }),
             other => Err(ApiError::new(
                 Code::InvalidType,
                 format!("the body is {}; expected a JSON object", kind(&other)),
@@ -34,7 +35,16 @@ impl Fields {
 
     /// The value of a field; `None` where it is absent or null.
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.map.shift_remove(name).filter(|value| !value.is_null())
+        let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
+        if !asks_for_nothing(&value) {
+            self.given.push(name.to_owned());
+        }
+        Some(value)
+    }
+
+    /// The fields that were taken, but for those that ask for nothing.
+    pub fn given(&self) -> Vec<String> {
+        self.given.clone()
     }
 
     /// Whether the body has a field that nobody took.
@@ -141,11 +151,11 @@ pub fn wrong_type(name: &str, value: &Value, expected: &str) -> ApiError {
     ApiError::of(Code::InvalidType, name, message)
 }
 
-/// Whether a value asks for nothing: an empty list, object or text, or false.
+/// Whether a value asks for nothing: an empty list, object or text, false, or plain text.
 pub fn asks_for_nothing(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
+        Value::Object(map) => map.values().all(|value| value == "text"),
         Value::String(text) => text.is_empty(),
         Value::Bool(flag) => !flag,
         Value::Null | Value::Number(_) => false,

@@ -9,14 +9,22 @@ use crate::serve::error::{ApiError, Code};
 const MOST_SCHEMA_BYTES: usize = 64 << 10;
 const MOST_REGEX_BYTES: usize = 4 << 10;
 
-/// The grammar that the fields ask for, if they ask for one.
+/// What a completion must look like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Format {
+    /// The field that says so, such as `structured_outputs.regex`.
+    pub field: String,
+    pub grammar: Grammar,
+}
+
+/// The format that the fields ask for, if they ask for one.
 ///
 /// # Errors
 /// More than one of them; a form that there is not; a grammar that is too long.
-pub fn read(fields: &mut Fields) -> Result<Option<Grammar>, ApiError> {
-    let mut found: Vec<(String, Grammar)> = Vec::new();
-    let mut add = |name: String, grammar: Option<Grammar>| {
-        found.extend(grammar.map(|grammar| (name, grammar)));
+pub fn read(fields: &mut Fields) -> Result<Option<Format>, ApiError> {
+    let mut found: Vec<Format> = Vec::new();
+    let mut add = |field: String, grammar: Option<Grammar>| {
+        found.extend(grammar.map(|grammar| Format { field, grammar }));
     };
     if let Some(format) = fields.take("response_format") {
         add("response_format".to_owned(), response_format(&format)?);
@@ -46,11 +54,11 @@ pub fn read(fields: &mut Fields) -> Result<Option<Grammar>, ApiError> {
             "grammar is in llama.cpp's GBNF, which is not supported; write it in Lark as structured_outputs.grammar",
         ));
     }
-    if let [(first, _), (second, _), ..] = found.as_slice() {
+    if let [Format { field: first, .. }, Format { field: second, .. }, ..] = found.as_slice() {
         let message = format!("{first} and {second} both say what the text looks like; give one");
         return Err(ApiError::of(Code::InvalidValue, second, message));
     }
-    Ok(found.pop().map(|(_, grammar)| grammar))
+    Ok(found.pop())
 }
 
 fn response_format(format: &Value) -> Result<Option<Grammar>, ApiError> {
@@ -147,7 +155,8 @@ mod tests {
     use super::*;
 
     fn grammar(body: Value) -> Result<Option<Grammar>, ApiError> {
-        read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())
+        let read = read(&mut Fields::parse(body.to_string().as_bytes()).unwrap())?;
+        Ok(read.map(|format| format.grammar))
     }
 
     #[test]
