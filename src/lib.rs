@@ -31,6 +31,7 @@
 //! ```
 
 pub mod analysis;
+pub mod audit;
 pub mod bench;
 pub mod chat;
 pub mod cli;

@@ -13,12 +13,12 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bench report analysis experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
+        "serve bench report analysis audit experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
     ),
     (
         "serve",
-        "report analysis experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
+        "report analysis audit experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
     ),
     (
         "report",
@@ -31,8 +31,9 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "analysis",
-        "experiment systems panel encoder scorers data prompts text random diagnosis digest record",
+        "audit experiment systems panel encoder scorers data prompts text random diagnosis digest record",
     ),
+    ("audit", "experiment diagnosis digest record console"),
     (
         "experiment",
         "systems panel retrieval corpus encoder engine model ops synth hub data prompts chat tokenizer text random diagnosis \

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use clap::Args;
+use serde_json::{Map, json};
 
+use super::audit::flags::{AuditFlags, begin, user};
 use super::flags::{CorpusFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
+use crate::audit::Event;
+use crate::audit::event::Texts;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::data::{self, Format};
@@ -46,6 +50,8 @@ pub struct Check {
     #[command(flatten)]
     corpus: CorpusFlags,
     #[command(flatten)]
+    audit: AuditFlags,
+    #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
     hub: HubFlags,
@@ -55,6 +61,8 @@ impl Check {
     pub fn run(self) -> Result<(), Failure> {
         let (json, gate, out) = (self.json, self.gate, self.out.clone());
         let path = self.note.clone().filter(|path| path != Path::new("-"));
+        let options = self.audit.clone().options();
+        let trail = options.map(|options| begin(&options, "check")).transpose()?;
         let spec = self.spec(path.as_deref())?;
         let note = match &path {
             Some(path) => data::note(path, fs_err::read(path)?)?,
@@ -76,16 +84,38 @@ impl Check {
         if run.plan.synthetic {
             console::note("note: synthetic weights answer noise: this says nothing about the note");
         }
+        let (seed, system, synthetic) =
+            (run.plan.seed, run.plan.system.clone(), run.plan.synthetic);
+        let text = run.texts.first().map(|text| json!(text));
         let Asked { record, calls, searches } = match &out {
             Some(out) => keep(run, models, out)?,
             None => ask(run, models)?,
         };
+        if let Some(trail) = &trail {
+            let finding = json!(Finding::of(&record, &calls, &searches));
+            let event = Event::new("case")
+                .with("actor", user())
+                .with("system", system)
+                .with("seed", seed)
+                .with("status", if record.error.is_some() { "internal" } else { "done" })
+                .with_texts(Texts {
+                    input: text.unwrap_or_default(),
+                    output: finding,
+                    more: Map::from_iter([
+                        ("line".to_owned(), json!(ItemLine::Note(record.clone()))),
+                        ("searches".to_owned(), json!(searches)),
+                        ("synthetic".to_owned(), json!(synthetic)),
+                    ]),
+                });
+            trail.write(event)?;
+            trail.finish(Event::new("stop").with("actor", user()))?;
+        }
         if let Some(error) = record.error {
             return Err(Failure::outcome(format!("{}: {error}", record.item), None));
         }
         let finding = Finding::of(&record, &calls, &searches);
         match json {
-            true => console::say(format!("{:#}", serde_json::json!(finding)))?,
+            true => console::say(format!("{:#}", json!(finding)))?,
             false => console::write(&finding.text())?,
         }
         match (gate, finding.has_error) {

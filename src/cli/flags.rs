@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags, SamplingFlags};
 use super::progress::Terminal;
@@ -126,7 +127,8 @@ impl PanelFlags {
 }
 
 /// What a system that searches is given to search.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CorpusFlags {
     /// The corpora to search, as `corpus build` wrote them; several must have one encoder
     #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]

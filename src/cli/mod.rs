@@ -1,6 +1,7 @@
 //! The verbs. stdout is data, stderr is progress; what a machine sets has an environment variable, what a run asks for has none.
 
 mod asking;
+mod audit;
 mod bench;
 mod check;
 mod compare;
@@ -69,7 +70,7 @@ enum Verb {
     Check(Box<check::Check>),
     /// Write the report of a run again, or print its tables
     Report(report::Report),
-    /// Check a run's hash chains, plan and results
+    /// Check a run's hash chains, plan and results, or an audit trail
     Verify(verify::Verify),
     /// Repeat a run's model calls and compare the output
     Replay(replay::Replay),
@@ -93,6 +94,8 @@ enum Verb {
     /// Make, list or revoke the API keys of a server
     #[cfg(feature = "serve")]
     Keys(keys::KeysVerb),
+    /// Read an audit trail, or delete texts that it keeps
+    Audit(audit::AuditVerb),
     /// Generate one completion
     Generate(generate::Generate),
     /// Print next-token log-probabilities for a token sequence
@@ -120,6 +123,11 @@ Environment variables:
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
   WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
+  WARDROUND_AUDIT               directory of the audit trail of `serve`, `check` and `run` (--audit)
+  WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)
+  WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
+  WARDROUND_AUDIT_NO_ADDRESS    keep no addresses in it (--audit-no-address)
+  WARDROUND_AUDIT_RESERVE       space to leave free on its disk (--audit-reserve)
   WARDROUND_<FLAG>              a flag of `serve`, such as WARDROUND_PORT (--port)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com
@@ -161,6 +169,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Serve(serve) => serve.run(),
         #[cfg(feature = "serve")]
         Verb::Keys(keys) => keys.run(),
+        Verb::Audit(audit) => audit.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),
         Verb::Tokenize(tokenize) => tokenize.run(),

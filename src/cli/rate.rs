@@ -9,7 +9,7 @@ use crate::analysis::rating::draw::{self, Selection};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::rating::key::{self, Key};
 use crate::analysis::rating::scores::{Rated, pairs};
-use crate::analysis::rating::{RatingError, rater, runs, tables};
+use crate::analysis::rating::{RatingError, rater, runs, tables, trial};
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
@@ -33,7 +33,8 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct Export {
-    /// Finished run directories over the same notes, or the same questions
+    /// Finished run directories over the same notes, or the same questions; or the directory of one audit trail, whose kept cases are
+    /// rated
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// New directory for rate.html (for the raters) and rate-key.json (which they must not see)
@@ -83,10 +84,12 @@ impl Rate {
 impl Export {
     fn run(self) -> Result<(), Failure> {
         refuse_taken(&self.out)?;
-        let runs = runs::read(&self.runs)?;
         let selection =
             Selection { n_items: self.notes as usize, seed: self.seed, show_gold: self.show_gold };
-        let (sheet, key) = draw::draw(&runs, &selection)?;
+        let (sheet, key) = match self.runs.as_slice() {
+            [directory] if trial::is_trail(directory) => trial::draw(directory, &selection)?,
+            directories => draw::draw(&runs::read(directories)?, &selection)?,
+        };
         let page = rating::render(&sheet)?;
         private_file::create_directory(&self.out)?;
         key.write(&self.out.join(key::FILE))?;

@@ -1,12 +1,16 @@
 //! `replay`: generate a run's calls again, and say where they differ.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
+#[cfg(feature = "serve")]
+use super::serve::{Asked as AskedToLoad, systems::SystemFlags};
 use super::summary::count;
 use super::{interrupt, run};
+#[cfg(feature = "serve")]
+use crate::audit::kept;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
@@ -14,8 +18,12 @@ use crate::experiment::replay::{Asked, replay};
 
 #[derive(Debug, Args)]
 pub struct Replay {
-    /// The run directory
-    directory: PathBuf,
+    /// The run directory; with --audit the numbers of lines
+    #[arg(required = true, value_name = "RUN")]
+    what: Vec<String>,
+    /// Repeat requests and cases of the audit trail in this directory, whose texts it keeps
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["items", "data", "allow_version"])]
+    audit: Option<PathBuf>,
     /// Replay these items only
     #[arg(long, value_delimiter = ',', value_name = "ID,ID")]
     items: Vec<String>,
@@ -34,9 +42,77 @@ pub struct Replay {
     execution: ExecutionFlags,
 }
 
+#[cfg(not(feature = "serve"))]
+impl Replay {
+    fn audit(&self) -> Result<(), Failure> {
+        let hint = "build with the feature `serve`";
+        Err(Failure::usage("what a server answered is not repeated without one", hint))
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Replay {
+    /// Lines of an audit trail, on the models that it names.
+    fn audit(&self) -> Result<(), Failure> {
+        let directory = self.audit.clone().unwrap_or_default();
+        let mut lines = Vec::with_capacity(self.what.len());
+        let mut first = u64::MAX;
+        for text in &self.what {
+            let seq = text.parse().map_err(|_| {
+                let hint = "`wardround audit show` lists them";
+                Failure::usage(format!("{text} is no number of a line"), hint)
+            })?;
+            first = first.min(seq);
+            lines.push(kept::one(&directory, seq)?);
+        }
+        let arguments = kept::configuration(&directory, first)?.fields["arguments"].clone();
+        let unread = |error: serde_json::Error| Failure::mismatch(error.to_string());
+        let mut systems: SystemFlags =
+            serde_json::from_value(arguments["systems"].clone()).map_err(unread)?;
+        let models = match self.panel.is_empty() {
+            true => serde_json::from_value(arguments["models"].clone()).map_err(unread)?,
+            false => self.panel.clone(),
+        };
+        let moved = &self.corpus;
+        if !moved.corpus.is_empty() {
+            systems.corpus.corpus = moved.corpus.clone();
+        }
+        systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
+        let asked =
+            AskedToLoad { models: &models, systems: &systems, machine: &self.execution.machine };
+        let loaded = asked.loader(self.execution.hub_options()?)?()?;
+        let repeated = crate::serve::replay::replay(loaded, lines)?;
+        let differences =
+            repeated.iter().filter_map(|line| Some((line.seq, line.difference.as_ref()?)));
+        let differences: Vec<_> = differences.collect();
+        for (seq, difference) in &differences {
+            console::say(format!("line {seq}: {difference}"))?;
+        }
+        console::say(format!(
+            "{} replayed, {}",
+            count(repeated.len(), "line"),
+            count(differences.len(), "difference")
+        ))?;
+        match differences.is_empty() {
+            true => Ok(()),
+            false => {
+                let message = format!("the replay differs from {}", directory.display());
+                Err(Failure::outcome(message, None))
+            }
+        }
+    }
+}
+
 impl Replay {
     pub fn run(self) -> Result<(), Failure> {
-        let contents = Contents::read(&self.directory)?;
+        if self.audit.is_some() {
+            return self.audit();
+        }
+        let [directory] = self.what.as_slice() else {
+            let hint = "replay one after another; numbers of lines go with --audit DIR";
+            return Err(Failure::usage("several run directories were given", hint));
+        };
+        let contents = Contents::read(Path::new(directory))?;
         let mut spec = run::again(&contents.plan, &self.execution, self.panel, self.corpus)?;
         if let Some(data) = self.data {
             spec.data = data;
@@ -58,10 +134,7 @@ impl Replay {
         ))?;
         match replayed.differences.is_empty() {
             true => Ok(()),
-            false => Err(Failure::outcome(
-                format!("the replay differs from {}", self.directory.display()),
-                None,
-            )),
+            false => Err(Failure::outcome(format!("the replay differs from {directory}"), None)),
         }
     }
 }

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
+use super::audit::flags::{AuditDirectory, begin, user};
 use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
 use super::options::SubsetFlags;
 use super::{interrupt, summary};
+use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::driver::carry_out;
@@ -62,6 +64,8 @@ pub struct Run {
     /// The run directory [default: a new one, named after the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    audit: AuditDirectory,
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
@@ -89,7 +93,7 @@ impl Run {
                 &format!("`wardround resume {}`", out.display()),
             ));
         }
-        let execution = self.start.execution.clone();
+        let (execution, audit) = (self.start.execution.clone(), self.audit.clone());
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let promised = match &self.plan {
@@ -129,8 +133,24 @@ impl Run {
             return summary::announce(&run, &models);
         }
         let out = out.unwrap_or_else(|| run.default_directory());
+        let trail = audit.options().map(|options| begin(&options, "run")).transpose()?;
+        let told = Event::new("run")
+            .with("actor", user())
+            .with("directory", out.display().to_string())
+            .with("system", run.plan.system.as_str())
+            .with("data_sha256", run.plan.dataset.sha256.as_str());
         let observer = execution.observer();
-        summary::finish(&carry_out(run, models, &out, observer, interrupt::watch())?)
+        let executed = carry_out(run, models, &out, observer, interrupt::watch());
+        if let Some(trail) = &trail {
+            let plan = executed.as_ref().ok().map(|run| run.contents.plan_sha256.clone());
+            let items = executed.as_ref().ok().map(|run| run.contents.items.records.len());
+            let calls = executed.as_ref().ok().map(|run| run.contents.calls.head.clone());
+            let told = told.with("plan", plan).with("items", items).with("calls_head", calls);
+            let status = if executed.is_ok() { "done" } else { "failed" };
+            trail.write(told.with("status", status))?;
+            trail.finish(Event::new("stop").with("actor", user()))?;
+        }
+        summary::finish(&executed?)
     }
 
     fn spec(self) -> Result<Spec, Failure> {

@@ -1,6 +1,6 @@
 //! `serve`: models over HTTP, as clients of OpenAI's interface ask for them.
 
-mod systems;
+pub mod systems;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 use clap::Args;
+use serde_json::json;
 
 use self::systems::SystemFlags;
+use super::audit::flags::AuditFlags;
 use super::options::{HubFlags, MachineFlags};
 use crate::cli::exit::Failure;
 use crate::experiment::beside_panel;
@@ -20,7 +22,6 @@ use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::panel::memory::BesidePanel;
 use crate::panel::remote::Address;
-use crate::serve::audit::{AuditContent, AuditOptions};
 use crate::serve::options::{Limits, Listen, TlsFiles};
 use crate::serve::{Loaded, LoadedModel, LoadedSystem, ServeOptions, serve};
 
@@ -176,46 +177,14 @@ struct LimitFlags {
     drain: u32,
 }
 
-/// What is logged of what was done.
-#[derive(Clone, Debug, Args)]
-struct AuditFlags {
-    /// Log cases, judgements and logins of the page in this directory
-    #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
-    audit: Option<PathBuf>,
-    /// What the log keeps of texts
-    #[arg(
-        long,
-        help_heading = "Audit",
-        value_enum,
-        default_value = "hash",
-        requires = "audit",
-        env = "WARDROUND_AUDIT_CONTENT"
-    )]
-    audit_content: AuditContent,
-}
-
-impl AuditFlags {
-    fn options(self) -> Option<AuditOptions> {
-        let content = self.audit_content;
-        Some(AuditOptions { directory: self.audit?, content })
-    }
-}
-
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
-        let named = self
-            .models
-            .iter()
-            .map(|text| NamedModel::parse(text))
-            .collect::<Result<Vec<_>, _>>()?;
-        refuse_equal_names(&named)?;
+        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
+        let load = asked.loader(self.hub.options(true)?)?;
         self.listen.refuse_open()?;
-        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
-        let hub = self.hub.options(true)?;
-        let specs = self.systems.specs(&named, &hardware, &hub)?;
-        let hardware =
-            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
+        let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions {
+            arguments,
             listen: self.listen.listen(),
             tls: self.listen.tls(),
             keys: self.listen.keys,
@@ -229,12 +198,39 @@ impl Serve {
             audit: self.audit.options(),
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, move || load(named, &specs, &hardware, &hub))
+        serve(options, load)
+    }
+}
+
+/// What is to be loaded.
+pub struct Asked<'a> {
+    pub models: &'a [String],
+    pub systems: &'a SystemFlags,
+    pub machine: &'a MachineFlags,
+}
+
+impl Asked<'_> {
+    /// Checks what is asked for; what it gives loads it.
+    ///
+    /// # Errors
+    /// Models of one name; a system that there is not, or that lacks a model or a corpus.
+    pub fn loader(
+        &self,
+        hub: HubOptions,
+    ) -> Result<impl FnOnce() -> Result<Loaded, Failure> + Send + 'static, Failure> {
+        let named = self.models.iter().map(|text| NamedModel::parse(text));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        refuse_equal_names(&named)?;
+        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
+        let specs = self.systems.specs(&named, &hardware, &hub)?;
+        let hardware =
+            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
+        Ok(move || load(named, &specs, &hardware, &hub))
     }
 }
 
 /// A model and its name in the API.
-struct NamedModel {
+pub struct NamedModel {
     name: String,
     model: String,
 }

@@ -46,6 +46,10 @@ impl KeyRing {
         Some(Caller { key: key.clone(), load: self.loads[index].clone() })
     }
 
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.list.iter().map(|key| key.name.as_str())
+    }
+
     /// Who holds the key of this name.
     pub fn named(&self, name: &str) -> Option<Caller> {
         let index = self.keys.list.iter().position(|key| key.name == name)?;
@@ -112,6 +116,7 @@ impl App {
     pub fn begin(&self, served: Served) {
         let admission = Admission::new(&self.options.limits, served.kv_tokens());
         let _ = self.admission.set(Arc::new(admission));
+        self.audit.served(&served, &self.options.arguments);
         let _ = self.served.set(served);
     }
 

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::app::{App, Caller, Phase};
+use super::audit::Who;
 use super::body;
 use super::case::desk::{Case, CaseHead, Message, Named};
 use super::case::pool::Job;
@@ -51,7 +52,7 @@ pub async fn check(
     request: Request,
 ) -> Result<Response, ApiError> {
     app.served()?;
-    let caller = guard::caller(&request);
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
     let (parts, body) = request.into_parts();
     let bytes = body::read(&parts.headers, body, &app.options.limits).await?;
     let kind = body::media_type(&parts.headers);
@@ -59,7 +60,7 @@ pub async fn check(
         let app = app.clone();
         blocking(move || read_note(&app, &kind, bytes, chosen)).await?
     };
-    answer(app, ask, caller, &parts.headers).await
+    answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
 fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask, ApiError> {
@@ -85,7 +86,7 @@ fn read_note(app: &App, kind: &str, bytes: Bytes, chosen: Chosen) -> Result<Ask,
 
 /// `POST /v1/ask`: a question with options.
 pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    let caller = guard::caller(&request);
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
     app.served()?;
     let (parts, body) = request.into_parts();
     let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
@@ -93,7 +94,7 @@ pub async fn ask(State(app): State<Arc<App>>, request: Request) -> Result<Respon
         let app = app.clone();
         blocking(move || read_question(&app, &bytes)).await?
     };
-    answer(app, ask, caller, &parts.headers).await
+    answer(app, Ask { who, ..ask }, caller, &parts.headers).await
 }
 
 fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
@@ -108,6 +109,7 @@ fn read_question(app: &App, body: &[u8]) -> Result<Ask, ApiError> {
         item: question::question(&asked, &options, "options")?,
         seed: run_seed(app, seed)?,
         run: 1,
+        who: Who::default(),
     })
 }
 
@@ -123,6 +125,7 @@ fn note_of(app: &App, text: &str, chosen: Chosen) -> Result<Ask, ApiError> {
         item: question::note(text, language, "text")?,
         seed: run_seed(app, chosen.seed)?,
         run: 1,
+        who: Who::default(),
     })
 }
 

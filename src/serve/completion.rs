@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::app::{App, Caller};
+use super::audit::{Pending, Who};
 use super::body;
 use super::error::{ApiError, Code};
 use super::generation::{Generation, Wanted};
@@ -28,29 +29,48 @@ use super::system_chat;
 use crate::chat::TurnOptions;
 use crate::panel::PanelError;
 
+const CHAT: &str = "/v1/chat/completions";
+pub const TEXT: &str = "/v1/completions";
 /// Fields of a request that had no effect.
 const IGNORED: HeaderName = HeaderName::from_static("x-wardround-ignored");
 
 /// An answer that has begun.
-struct Begun {
-    generation: Generation,
-    answer: Answer,
+pub struct Begun {
+    pub generation: Generation,
+    pub answer: Answer,
     stream: Option<Streaming>,
 }
 
+/// What was sent, and by whom.
+struct Sent {
+    bytes: Bytes,
+    caller: Option<Caller>,
+    who: Who,
+    path: &'static str,
+}
+
 pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    app.served()?;
-    let caller = guard::caller(&request);
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    let system = named_system(&app, bytes.clone()).await?;
+    let sent = read(&app, CHAT, request).await?;
+    let system = named_system(&app, sent.bytes.clone()).await?;
     match system {
         Some(system) => {
-            let (response, ignored) = system_chat::answer(app, system, bytes, caller).await?;
+            let Sent { bytes, caller, who, .. } = sent;
+            let sender = system_chat::Sender { caller, who };
+            let (response, ignored) = system_chat::answer(app, system, bytes, sender).await?;
             Ok(with_ignored(response, &ignored))
         }
-        None => answer(app, bytes, caller, begin_chat).await,
+        None => answer(app, sent, begin_chat).await,
     }
+}
+
+/// Reads a request whole, once it is clear that it could be answered.
+async fn read(app: &App, path: &'static str, request: Request) -> Result<Sent, ApiError> {
+    app.served()?;
+    app.audit.check()?;
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
+    let (parts, body) = request.into_parts();
+    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
+    Ok(Sent { bytes, caller, who, path })
 }
 
 /// The system that a request names as its model.
@@ -74,35 +94,31 @@ struct Named {
 }
 
 pub async fn complete(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
-    app.served()?;
-    let caller = guard::caller(&request);
-    let (parts, body) = request.into_parts();
-    let bytes = body::read_json(&parts.headers, body, &app.options.limits).await?;
-    answer(app, bytes, caller, begin_completion).await
+    let sent = read(&app, TEXT, request).await?;
+    answer(app, sent, begin_completion).await
 }
 
 /// How an endpoint begins with a body.
 type Begin = fn(&App, &[u8], Option<&Caller>) -> Result<Begun, ApiError>;
 
-async fn answer(
-    app: Arc<App>,
-    bytes: Bytes,
-    caller: Option<Caller>,
-    begin: Begin,
-) -> Result<Response, ApiError> {
+async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, ApiError> {
+    let Sent { bytes, caller, who, path } = sent;
+    let (body, audited) = (bytes.clone(), app.audit.clone());
     // Templates, tokenisers and grammars take time that other connections need.
     let begun = {
         let app = app.clone();
         blocking(move || begin(&app, &bytes, caller.as_ref())).await?
     };
+    let pending = Pending::new(&audited, who, path, &body);
     let ignored = begun.answer.heading.ignored.clone();
     let response = match begun.stream {
-        None => Json(whole(&app, begun).await?).into_response(),
+        None => Json(whole(&app, begun, pending).await?).into_response(),
         Some(options) => respond(Streamed {
             phase: app.phase.clone(),
             app,
             generation: begun.generation,
             answer: begun.answer,
+            pending,
             options,
             is_over: false,
             has_begun: false,
@@ -131,9 +147,28 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Waits for the whole answer.
-async fn whole(app: &App, begun: Begun) -> Result<serde_json::Value, ApiError> {
+/// Waits for the whole answer, and until it is in the audit trail.
+async fn whole(
+    app: &App,
+    begun: Begun,
+    mut pending: Pending,
+) -> Result<serde_json::Value, ApiError> {
     let Begun { mut generation, mut answer, .. } = begun;
+    let finished = finish(app, &mut generation, &mut answer).await;
+    match &finished {
+        Ok(()) => pending.done(&answer).await?,
+        Err(error) => pending.failed(error, &answer),
+    }
+    finished?;
+    Ok(answer.whole())
+}
+
+/// Waits until every choice has ended.
+pub async fn finish(
+    app: &App,
+    generation: &mut Generation,
+    answer: &mut Answer,
+) -> Result<(), ApiError> {
     let mut phase = app.phase.clone();
     while !answer.is_done() {
         let told = tokio::select! {
@@ -146,15 +181,15 @@ async fn whole(app: &App, begun: Begun) -> Result<serde_json::Value, ApiError> {
             return Err(ApiError::new(Code::Internal, "the completion was lost"));
         };
         let choice = told.choice;
-        match answer.take(told, &mut generation)? {
+        match answer.take(told, generation)? {
             Step::Begun => {}
             Step::Grown(delta) | Step::Done(delta) => answer.keep(choice, delta),
         }
     }
-    Ok(answer.whole())
+    Ok(())
 }
 
-fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+pub fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
     let request = ChatRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();
@@ -189,7 +224,11 @@ fn begin_chat(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, 
     begin(app, wanted, heading, caller)
 }
 
-fn begin_completion(app: &App, body: &[u8], caller: Option<&Caller>) -> Result<Begun, ApiError> {
+pub fn begin_completion(
+    app: &App,
+    body: &[u8],
+    caller: Option<&Caller>,
+) -> Result<Begun, ApiError> {
     let request = CompletionRequest::read(body)?;
     refuse_ignored(app, &request.ignored)?;
     let model = app.served()?.find(request.model.as_deref())?.clone();

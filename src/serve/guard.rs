@@ -13,6 +13,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admission::KeyLoad;
 use super::app::{App, Caller};
+use super::audit::Who;
 use super::error::{ApiError, Code, Rejected};
 use super::keys::{Key, Role};
 use super::options::Listen;
@@ -170,14 +171,15 @@ async fn check_key(State(app): State<Arc<App>>, mut request: Request, next: Next
         if given.is_none() && page::is_of(&path) {
             return page::to_login();
         }
-        let peer = request.extensions().get::<Peer>().and_then(|peer| peer.0);
-        let error = match app.failures.count(peer) {
+        let error = match app.failures.count(peer(&request)) {
             true => ApiError::new(Code::TooManyFailures, "too many wrong keys from this address")
                 .retry_after(60),
-            false => ApiError::new(
-                Code::InvalidApiKey,
-                "this needs an API key: send it as `Authorization: Bearer KEY`",
-            ),
+            false => {
+                // Not of every one: whoever tries keys must not fill the disk.
+                app.audit.note(Who::of(&request).event("login_failed"));
+                let message = "this needs an API key: send it as `Authorization: Bearer KEY`";
+                ApiError::new(Code::InvalidApiKey, message)
+            }
         };
         return error.into_response();
     };
@@ -241,6 +243,11 @@ fn given_key(headers: &HeaderMap) -> Option<&str> {
         scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
     });
     bearer.filter(|key| !key.is_empty()).or_else(|| text(HeaderName::from_static("x-api-key")))
+}
+
+/// Where a request comes from; `None`: a Unix socket.
+pub fn peer(request: &Request) -> Option<IpAddr> {
+    request.extensions().get::<Peer>().and_then(|peer| peer.0)
 }
 
 /// Who asks, where there are keys.

@@ -27,6 +27,7 @@ mod metrics;
 mod models;
 pub mod options;
 mod page;
+pub mod replay;
 mod request;
 mod response;
 mod router;

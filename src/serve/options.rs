@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use axum::http::HeaderName;
 
-use super::audit::AuditOptions;
+use serde_json::Value;
+
+use crate::audit::AuditOptions;
 
 /// Everything that `wardround serve` can be told but for its models.
 #[derive(Clone, Debug)]
@@ -30,8 +32,31 @@ pub struct ServeOptions {
     pub isolate_keys: bool,
     /// Where it is logged what was done; `None`: nowhere.
     pub audit: Option<AuditOptions>,
+    /// How models and systems were asked for, which the audit trail repeats.
+    pub arguments: Value,
     /// Before the names of the metrics.
     pub metrics_prefix: String,
+}
+
+impl ServeOptions {
+    /// For a program that asks itself, and listens to nobody.
+    pub fn alone() -> ServeOptions {
+        ServeOptions {
+            listen: Listen::Unix { path: PathBuf::new() },
+            keys: None,
+            tls: None,
+            allowed_hosts: Vec::new(),
+            cors_origins: Vec::new(),
+            limits: Limits::default(),
+            default_seed: None,
+            trusted_user_header: None,
+            strict: false,
+            isolate_keys: false,
+            audit: None,
+            arguments: Value::Null,
+            metrics_prefix: "wardround:".to_owned(),
+        }
+    }
 }
 
 /// What the server listens on, unless the environment hands it a socket.

@@ -111,7 +111,10 @@ async fn run(
                 Ok(Err(failure)) => break End::LoadFailed(failure),
                 Err(_) => break End::LoadFailed(Failure::usage("loading the models failed", "see the message above")),
             },
-            _ = hangup.recv() => reload(&app.options, &key_sender, &tls_sender),
+            _ = hangup.recv() => {
+                reload(&app.options, &key_sender, &tls_sender);
+                app.audit.keys(app.keys.borrow().as_deref());
+            }
             () = ending.next() => break End::Signal,
         }
     };
@@ -125,7 +128,7 @@ async fn run(
         )),
     };
     let cut = drain(&app, &phase_sender, connections, &mut ending).await?;
-    if let Err(error) = app.audit.event("stop", None) {
+    if let Err(error) = app.audit.stop() {
         console::note(error.message);
     }
     match (outcome, cut) {

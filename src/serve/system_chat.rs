@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::app::{App, Caller, Phase};
+use super::audit::Who;
 use super::case::words::{self, CallWords};
 use super::case::{Ask, CaseEvent, Running, question};
 use super::completion::{blocking, new_id};
@@ -93,6 +94,12 @@ pub fn read_seed(value: &Value) -> Result<u64, ApiError> {
     Ok(integer("seed", value, &(i64::MIN..=i64::MAX))? as u64)
 }
 
+/// Who sent a chat.
+pub struct Sender {
+    pub caller: Option<Caller>,
+    pub who: Who,
+}
+
 /// Begins the cases of a chat, and answers it whole or as a stream. Gives the ignored fields beside the answer.
 ///
 /// # Errors
@@ -101,12 +108,16 @@ pub async fn answer(
     app: Arc<App>,
     system: Arc<ServedSystem>,
     body: Bytes,
-    caller: Option<Caller>,
+    sender: Sender,
 ) -> Result<(Response, Vec<String>), ApiError> {
     let (asked, is_strict) = (system.clone(), app.options.strict);
     let chat = blocking(move || SystemChat::read(&body, &asked, is_strict)).await?;
     let seed = run_seed(&app, chat.seed)?;
-    let ask = |run| Ask { system: system.clone(), item: chat.item.clone(), seed, run };
+    let Sender { caller, who } = sender;
+    let ask = |run| {
+        let (system, item, who) = (system.clone(), chat.item.clone(), who.clone());
+        Ask { system, item, seed, run, who }
+    };
     let asks = (1..=chat.n).map(ask).collect();
     let running = Running::begin(&app, asks, caller.as_ref())?;
     let (id, created) = new_id("chatcmpl");

@@ -1,19 +1,43 @@
-//! The audit log: chained, without texts unless asked, and nothing is served without it.
+//! The audit trail: chained, without texts unless asked, and nothing is served without it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Server, wardround};
+use crate::client::{Ask, Server, wardround};
 use crate::systems::QUICK;
 
 const QUESTION: &str = "Is the canary yellow?";
 
+fn lines_in(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("audit/trail.jsonl")).unwrap();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
 fn lines(server: &Server) -> Vec<Value> {
-    let text = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines_in(server.folder.path())
+}
+
+/// The lines of an event.
+fn of<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["event"] == event).collect()
 }
 
 fn asked() -> Value {
     json!({"question": QUESTION, "options": ["yes", "no"], "seed": 9})
+}
+
+fn chat(stream: bool) -> Value {
+    let messages = json!([{"role": "user", "content": "Where does the canary sing?"}]);
+    json!({"model": "gemma3", "messages": messages, "max_tokens": 6, "seed": 4, "temperature": 1, "stream": stream})
+}
+
+/// Runs a verb. Gives its exit code and what it said.
+fn run(folder: &Path, arguments: &str) -> (Option<i32>, String) {
+    let done = wardround(folder).args(arguments.split(' ')).output().unwrap();
+    let said = [done.stdout, done.stderr].concat();
+    (done.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
 #[test]
@@ -23,19 +47,18 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);
     let log = lines(&server);
     let events: Vec<&str> = log.iter().map(|line| line["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["start", "case", "case"]);
-    assert_eq!(log[1]["input"], log[2]["input"]);
-    assert_eq!(log[1]["output"], log[2]["output"]);
+    assert_eq!(events, ["start", "config", "case", "case"]);
+    assert_eq!(log[2]["input"], log[3]["input"]);
+    assert_eq!(log[2]["output"], log[3]["output"]);
     assert_eq!(
-        (&log[1]["system"], &log[1]["seed"], &log[1]["status"]),
-        (&json!("cot-sc"), &json!(9), &json!("done"))
+        (&log[2]["system"], &log[2]["seed"], &log[2]["status"], &log[2]["from"]),
+        (&json!("cot-sc"), &json!(9), &json!("done"), &json!("127.0.0.1"))
     );
     let folder = server.folder.path().join("audit");
     assert!(!folder.join("content").exists());
     for line in &log {
         assert!(!line.to_string().contains("canary"), "{line}");
     }
-    use std::os::unix::fs::PermissionsExt;
     for (path, mode) in
         [(folder.clone(), 0o700), (folder.join("trail.jsonl"), 0o600), (folder.join("key"), 0o600)]
     {
@@ -54,21 +77,91 @@ fn a_case_is_logged_by_sums_alone_and_the_chain_goes_on_after_a_restart() {
     let (code, said) = server.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains("canary"));
+    // The head that the end tells proves that nothing is cut off.
+    let head = said.lines().find(|line| line.starts_with("audit head 5 ")).unwrap();
+    std::fs::write(copy.path().join("journal"), head).unwrap();
+    let (code, said) = run(copy.path(), "verify --audit audit --heads journal");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("its end was cut off"), "{said}");
 
-    let server = Server::start_in(copy, &format!("{QUICK} --audit audit --audit-content full"));
+    let flags = format!("{QUICK} --audit audit --audit-content full --audit-no-address");
+    let server = Server::start_in(copy, &flags);
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);
     let log = lines(&server);
-    assert_eq!(log.len(), 5);
-    assert_eq!(log[3]["prev"], log[2]["hash"]);
-    assert_eq!(log[4]["input"], log[1]["input"]);
-    let id = log[4]["content"].as_str().unwrap();
+    assert_eq!(log.len(), 7);
+    assert_eq!(log[4]["prev"], log[3]["hash"]);
+    assert_eq!(log[6]["input"], log[2]["input"]);
+    assert!(log[6].get("from").is_none());
+    let id = log[6]["content"].as_str().unwrap();
     let path = server.folder.path().join("audit/content").join(&id[..2]).join(format!("{id}.json"));
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(kept["input"]["question"], QUESTION);
 }
 
 #[test]
-fn a_log_that_was_changed_is_not_continued() {
+fn every_completion_has_its_line_however_it_was_sent_and_its_text_can_be_deleted() {
+    let server = Server::start("--audit audit --audit-content full");
+    let whole = server.post("/v1/chat/completions", &chat(false)).json();
+    let (events, is_whole) = server.post("/v1/chat/completions", &chat(true)).events();
+    assert!(is_whole && events.len() > 2);
+    let prompt =
+        json!({"model": "llama", "prompt": ["one canary", "two"], "max_tokens": 3, "n": 2});
+    assert_eq!(server.post("/v1/completions", &prompt).status, 200);
+    // What nothing was generated for has no line.
+    assert_eq!(server.post("/v1/chat/completions", &json!({"model": "gemma3"})).status, 400);
+    assert_eq!(server.post("/v1/chat/completions", &json!({"model": "other"})).status, 400);
+    let log = lines(&server);
+    let requests = of(&log, "request");
+    assert_eq!(requests.len(), 3);
+    assert_eq!(
+        (&requests[0]["path"], &requests[0]["model"], &requests[0]["status"], &requests[0]["seed"]),
+        (&json!("/v1/chat/completions"), &json!("gemma3"), &json!("done"), &json!(4))
+    );
+    assert_eq!(requests[0]["output"], requests[1]["output"]);
+    assert_eq!(requests[0]["request"], requests[1]["request"]);
+    assert_ne!(requests[0]["request"], whole["wardround"]["request"]);
+    assert_eq!(requests[0]["usage"], whole["usage"]);
+    assert_eq!(requests[2]["finish"], json!(["length", "length", "length", "length"]));
+    // A client that goes away leaves a line too.
+    let long = json!({"model": "gemma3", "prompt": "x", "max_tokens": 3000, "ignore_eos": true, "stream": true});
+    let headers = [("content-type", "application/json")];
+    let body = long.to_string();
+    let pending = server.send(&Ask {
+        method: "POST",
+        path: "/v1/completions",
+        headers: &headers,
+        body: &body,
+    });
+    pending.wait();
+    drop(pending);
+    let began = std::time::Instant::now();
+    while of(&lines(&server), "request").len() < 4 {
+        assert!(began.elapsed().as_secs() < 60, "the line does not come");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(of(&lines(&server), "request")[3]["status"], "cancelled");
+
+    let folder = server.folder.path();
+    let digest = whole["wardround"]["request"].as_str().unwrap();
+    let (code, said) = run(folder, &format!("audit show audit --request {digest}"));
+    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    let (code, said) = run(folder, "verify --audit audit");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("4 kept, 0 deleted"), "{said}");
+    // Beside a server that goes on.
+    let id = requests[2]["content"].as_str().unwrap();
+    let (code, said) = run(folder, &format!("audit forget audit {id} --why asked"));
+    assert_eq!((code, said.contains("1 text deleted")), (Some(0), true), "{said}");
+    assert_eq!(server.post("/v1/chat/completions", &chat(false)).status, 200);
+    let (code, said) = run(folder, "audit export audit --format csv --event request");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.lines().filter(|line| line.contains(",request,")).count(), 5, "{said}");
+    let (code, said) = run(folder, "verify --audit audit");
+    assert_eq!((code, said.contains("4 kept, 1 deleted")), (Some(0), true), "{said}");
+}
+
+#[test]
+fn a_trail_that_was_changed_is_not_continued() {
     let server = Server::start(&format!("{QUICK} --audit audit"));
     assert_eq!(server.post("/v1/ask", &asked()).status, 200);
     let folder = server.folder.path();
@@ -78,15 +171,192 @@ fn a_log_that_was_changed_is_not_continued() {
     for (changed, said) in [
         (text.replace("cot-sc", "mdagents"), "line 2"),
         (text.lines().nth(1).unwrap().to_owned() + "\n", "does not follow"),
-        (text.trim_end().to_owned(), "cut off"),
+        (text.clone() + "more", "no beginning of a line"),
     ] {
         std::fs::write(folder.join("other/trail.jsonl"), changed).unwrap();
-        let done = wardround(folder)
-            .args("serve gemma3 --port 0 --offline --audit other".split(' '))
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(done.status.code(), Some(3), "{stderr}");
+        let (code, stderr) = run(folder, "serve gemma3 --port 0 --offline --audit other");
+        assert_eq!(code, Some(3), "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
+    }
+}
+
+#[test]
+fn no_answer_goes_without_its_line_whenever_the_server_is_killed() {
+    let mut folder = tempfile::tempdir().unwrap();
+    let mut answered = 0;
+    for round in 0..3 {
+        let server = Server::start_in(folder, "--audit audit");
+        // Four clients ask until the server is gone.
+        let before = of(&lines(&server), "request").len();
+        let count = |server: &Server| of(&lines(server), "request").len() - before;
+        answered += std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..4).map(|_| scope.spawn(|| answers(&server))).collect();
+            // Not before there are some, and then at any point.
+            while count(&server) < 4 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(37 * round));
+            server.signal("-KILL");
+            clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>()
+        });
+        folder = server.kill();
+        let done = lines_in(folder.path());
+        let done = of(&done, "request").iter().filter(|line| line["status"] == "done").count();
+        assert!(done >= answered, "{answered} answers, {done} lines");
+        let (code, said) = run(folder.path(), "verify --audit audit");
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert!(answered > 0);
+}
+
+/// Whole answers until the server is gone.
+fn answers(server: &Server) -> usize {
+    let headers = [("content-type", "application/json")];
+    let body = chat(true).to_string();
+    let ask = Ask { method: "POST", path: "/v1/chat/completions", headers: &headers, body: &body };
+    std::iter::from_fn(|| server.try_ask(&ask).filter(|answer| answer.events().1)).count()
+}
+
+#[test]
+fn nothing_is_served_while_the_trail_cannot_be_written_and_again_once_it_can() {
+    let server = Server::start("--audit audit --audit-content full");
+    let ask = |server: &Server| server.post("/v1/chat/completions", &chat(false));
+    assert_eq!(ask(&server).status, 200);
+    // What stands where texts go stands for a disk that is full.
+    let (content, aside) =
+        (server.folder.path().join("audit/content"), server.folder.path().join("aside"));
+    std::fs::rename(&content, &aside).unwrap();
+    std::fs::write(&content, "").unwrap();
+    let refused = ask(&server);
+    assert_eq!(refused.code(), (503, "audit_failed".to_owned()));
+    assert!(!refused.body.contains("choices"));
+    assert_eq!(ask(&server).header("retry-after"), "60");
+    let (events, is_whole) = server.post("/v1/chat/completions", &chat(true)).events();
+    assert!(!is_whole && events.is_empty());
+    std::fs::remove_file(&content).unwrap();
+    std::fs::rename(&aside, &content).unwrap();
+    let began = std::time::Instant::now();
+    while ask(&server).status != 200 {
+        assert!(began.elapsed().as_secs() < 20, "it stays refused");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(of(&lines(&server), "error").len(), 1);
+    let (code, said) = run(server.folder.path(), "verify --audit audit");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn what_the_trail_keeps_is_repeated_to_the_byte_and_rated() {
+    let flags = format!("{QUICK} --audit audit --audit-content full");
+    let server = Server::start(&flags);
+    let headers = [("content-type", "text/plain")];
+    for note in ["Fever for two days. Malaria is treated with aspirin.", "He is well. She is not."]
+    {
+        let ask = Ask { method: "POST", path: "/v1/check", headers: &headers, body: note };
+        assert_eq!(server.ask(&ask).status, 200);
+    }
+    assert_eq!(server.post("/v1/ask", &asked()).status, 200);
+    let random =
+        json!({"model": "qwen3", "prompt": "x", "max_tokens": 5, "n": 2, "temperature": 1});
+    assert_eq!(server.post("/v1/completions", &random).status, 200);
+    for stream in [true, false] {
+        assert_eq!(server.post("/v1/chat/completions", &chat(stream)).status, 200);
+    }
+    let log = lines(&server);
+    let folder = server.kill();
+    let path = folder.path();
+    let (code, said) = run(path, "replay --audit audit 3 4 5 6 7 8 --offline");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("6 lines replayed, 0 differences"), "{said}");
+    let (code, said) = run(path, "replay --audit audit 1");
+    assert_eq!((code, said.contains("has no text")), (Some(2), true), "{said}");
+
+    // A silent trial: notes alone are rated, or questions alone; here each system has its own.
+    let (code, said) = run(path, "rate export audit --notes 2 --out rated");
+    assert_eq!((code, said.contains("worked on by every system")), (Some(2), true), "{said}");
+    std::fs::rename(path.join("audit"), path.join("aside")).unwrap();
+    std::fs::create_dir(path.join("audit")).unwrap();
+    let text = std::fs::read_to_string(path.join("aside/trail.jsonl")).unwrap();
+    let notes: Vec<&str> = text.lines().take(4).collect();
+    std::fs::write(path.join("audit/trail.jsonl"), notes.join("\n") + "\n").unwrap();
+    std::fs::rename(path.join("aside/content"), path.join("audit/content")).unwrap();
+    let (code, said) = run(path, "rate export audit --notes 2 --out rated");
+    assert_eq!(code, Some(0), "{said}");
+    let page = std::fs::read_to_string(path.join("rated/rate.html")).unwrap();
+    let key: Value =
+        serde_json::from_str(&std::fs::read_to_string(path.join("rated/rate-key.json")).unwrap())
+            .unwrap();
+    assert!(page.contains("Malaria is treated") && page.contains("She is not."));
+    assert!(!page.contains("medguards") && !page.contains("wr_"));
+    assert_eq!(
+        (&key["runs"][0]["system"], &key["runs"][0]["plan_sha256"], &key["runs"][0]["synthetic"]),
+        (&json!("medguards"), &log[2]["fingerprint"], &json!(true))
+    );
+
+    // Another text is told.
+    let id = log[2]["content"].as_str().unwrap();
+    let kept = path.join("audit/content").join(&id[..2]).join(format!("{id}.json"));
+    let text = std::fs::read_to_string(&kept).unwrap();
+    std::fs::write(&kept, text.replace("aspirin", "quinine")).unwrap();
+    let (code, said) = run(path, "replay --audit audit 3 --offline");
+    assert_eq!((code, said.contains("line 3: the text is another one")), (Some(1), true), "{said}");
+}
+
+/// No text of a prompt, a note or a key is in what the process leaves behind, whatever goes wrong.
+#[test]
+fn a_canary_is_found_nowhere() {
+    const CANARY: &str = "tweetzalcoatl";
+    let folder = tempfile::tempdir().unwrap();
+    let made = run(folder.path(), "keys add keys ward --role admin");
+    let key = made.1.trim().lines().next().unwrap().to_owned();
+    let server = Server::start_in(folder, &format!("{QUICK} --keys keys --audit audit"));
+    let bearer = format!("Bearer {key}");
+    let post = |path: &str, kind: &str, body: &str| {
+        let headers = [("authorization", bearer.as_str()), ("content-type", kind)];
+        server.ask(&Ask { method: "POST", path, headers: &headers, body })
+    };
+    let json = "application/json";
+    let messages = |text: &str| json!([{"role": "user", "content": text}]);
+    for round in 0..10 {
+        let text = format!("{CANARY} {round}");
+        let chat = json!({"model": "gemma3", "messages": messages(&text), "max_tokens": 2});
+        assert_eq!(post("/v1/chat/completions", json, &chat.to_string()).status, 200);
+        let odd = json!({"model": CANARY, "messages": messages(&text)}).to_string();
+        let long = json!({"model": "gemma3", "prompt": CANARY.repeat(9000)}).to_string();
+        let schema = json!({"model": "gemma3", "messages": messages(&text), "structured_outputs": {"regex": format!("({CANARY}")}});
+        for (path, kind, body) in [
+            ("/v1/chat/completions", json, odd.as_str()),
+            ("/v1/chat/completions", json, CANARY),
+            ("/v1/completions", json, &long),
+            ("/v1/chat/completions", json, &schema.to_string()),
+            ("/v1/check", "text/plain", " "),
+            ("/v1/check", CANARY, CANARY),
+            ("/v1/ask", json, &json!({CANARY: CANARY}).to_string()),
+            (&format!("/{CANARY}"), json, "{}"),
+        ] {
+            assert!(post(path, kind, body).status >= 400, "{path} {kind}");
+        }
+    }
+    assert_eq!(post("/v1/check", "text/plain", &format!("{CANARY} was given. Well.")).status, 200);
+    let wrong = format!("Bearer {CANARY}");
+    let headers = [("authorization", wrong.as_str())];
+    let refused =
+        server.ask(&Ask { method: "GET", path: "/v1/models", headers: &headers, body: "" });
+    assert_eq!(refused.status, 401);
+    let headers = [("authorization", bearer.as_str())];
+    let metrics = server.ask(&Ask { method: "GET", path: "/metrics", headers: &headers, body: "" });
+    assert_eq!(metrics.status, 200);
+    let log = lines(&server);
+    assert_eq!((of(&log, "login_failed").len(), of(&log, "request").len()), (1, 10));
+    let trail = std::fs::read_to_string(server.folder.path().join("audit/trail.jsonl")).unwrap();
+    server.signal("-SEGV");
+    let said = server.said();
+    let folder = server.kill();
+    for (place, text) in [("metrics", &metrics.body), ("the trail", &trail), ("stderr", &said)] {
+        assert!(!text.contains(CANARY) && !text.contains(&key), "{place}");
+    }
+    let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
+    for name in files {
+        assert!(!name.to_string_lossy().contains("core"), "{name:?}");
     }
 }

@@ -139,19 +139,32 @@ impl Server {
         self.send(&Ask { method: "POST", path, headers: &headers, body: &body })
     }
 
+    /// What comes of a request; `None` where the server is gone.
+    pub fn try_ask(&self, ask: &Ask) -> Option<Answer> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.write_all(self.text(ask).as_bytes()).ok()?;
+        let mut bytes = Vec::new();
+        // What came before the end counts.
+        let _ = stream.read_to_end(&mut bytes);
+        Answer::of(&bytes)
+    }
+
     /// Sends a request whose answer is read later, or never.
     pub fn send(&self, ask: &Ask) -> Pending {
+        let mut stream = self.connect();
+        // The server may have said no before it took everything.
+        let _ = stream.write_all(self.text(ask).as_bytes());
+        Pending { stream }
+    }
+
+    fn text(&self, ask: &Ask) -> String {
         let Ask { method, path, headers, body } = ask;
         let mut text =
             format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
         for (name, value) in *headers {
             text += &format!("{name}: {value}\r\n");
         }
-        text += &format!("content-length: {}\r\n\r\n{body}", body.len());
-        let mut stream = self.connect();
-        // The server may have said no before it took everything.
-        let _ = stream.write_all(text.as_bytes());
-        Pending { stream }
+        text + &format!("content-length: {}\r\n\r\n{body}", body.len())
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -172,6 +185,13 @@ impl Server {
     pub fn signal(&self, name: &str) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Kills the server where it stands. Gives its folder.
+    pub fn kill(mut self) -> tempfile::TempDir {
+        self.signal("-KILL");
+        self.process.wait().unwrap();
+        std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap())
     }
 
     /// Ends the server by SIGTERM. Gives its exit code and what it said.

@@ -15,7 +15,7 @@ use wardround::experiment::models::Models;
 use wardround::hub::{Environment, HubOptions};
 use wardround::model::Family;
 use wardround::panel::memory::{BesidePanel, KvBudget};
-use wardround::serve::options::{Limits, Listen};
+use wardround::serve::options::Listen;
 use wardround::serve::{Loaded, LoadedModel, ServeOptions, serve};
 
 use crate::client::{Answer, Server};
@@ -185,20 +185,8 @@ fn loaded() -> Loaded {
 fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let options = ServeOptions {
-        listen: Listen::Unix { path: path.clone() },
-        keys: None,
-        tls: None,
-        allowed_hosts: Vec::new(),
-        cors_origins: Vec::new(),
-        limits: Limits::default(),
-        default_seed: None,
-        trusted_user_header: None,
-        strict: false,
-        isolate_keys: false,
-        audit: None,
-        metrics_prefix: "wardround:".to_owned(),
-    };
+    let options =
+        ServeOptions { listen: Listen::Unix { path: path.clone() }, ..ServeOptions::alone() };
     let (sender, engines) = channel();
     let load = move || {
         let loaded = loaded();

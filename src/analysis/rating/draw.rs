@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use super::RatingError;
 use super::key::{KIND, Key, KeyEntry};
-use super::runs::{Repetition, key_run};
+use super::runs::{Rated, Source, source};
 use super::sheet::{Entry, NoteShown, QuestionShown, Sheet, Shown};
-use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::random::sample;
@@ -31,17 +30,21 @@ pub struct Selection {
 /// # Errors
 /// Runs over different files, or without an item that all of them finished.
 pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), RatingError> {
-    let Selection { n_items, seed, show_gold } = *selection;
-    let shared = questions::shared(runs, true)?;
-    // Runs over one file have the same texts.
-    let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);
     let outcomes: Vec<Outcomes<'_>> = runs.iter().map(Outcomes::of).collect();
-    let rated: Vec<Repetition<'_>> = outcomes.iter().map(Repetition::first).collect();
-    let is_finished = |id: &&String| rated.iter().all(|run| run.finished.contains_key(id.as_str()));
-    let finished = shared.iter().filter(is_finished);
-    let finished = finished.filter_map(|id| texts.get(id));
+    draw_from(source(runs, &outcomes)?, selection)
+}
+
+/// Draws as [`draw`] does.
+///
+/// # Errors
+/// No item that all runs finished.
+pub fn draw_from(source: Source<'_>, selection: &Selection) -> Result<(Sheet, Key), RatingError> {
+    let Selection { n_items, seed, show_gold } = *selection;
+    let Source { items, runs, dataset, dataset_sha256 } = source;
+    let is_finished =
+        |item: &&ItemText| runs.iter().all(|run| run.finished.contains_key(item.item()));
     let (first, others): (Vec<&ItemText>, Vec<&ItemText>) =
-        finished.partition(|item| is_first_choice(item, &rated));
+        items.into_iter().filter(is_finished).partition(|item| is_first_choice(item, &runs));
     let mut drawn = pick(&first, n_items, seed);
     drawn.extend(pick(&others, n_items - drawn.len(), seed));
     if drawn.is_empty() {
@@ -51,12 +54,11 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
     let pairs: Vec<(&ItemText, usize)> =
         drawn.iter().flat_map(|item| (0..runs.len()).map(move |run| (*item, run))).collect();
     let digits = pairs.len().to_string().len();
-    let searches: Vec<_> = runs.iter().map(Contents::searches_by_key).collect();
     let (mut entries, mut key_entries) = (Vec::new(), Vec::new());
     for (item, run) in pick(&pairs, pairs.len(), seed.wrapping_add(1)) {
         let code = format!("E{:0digits$}", entries.len() + 1);
-        let line = rated[run].finished[item.item()];
-        let cited = cited(line, &searches[run]);
+        let line = runs[run].finished[item.item()];
+        let cited = cited(line, &runs[run].searches);
         let Some(shown) = shown(item, line, &cited, show_gold) else {
             continue;
         };
@@ -68,28 +70,27 @@ pub fn draw(runs: &[Contents], selection: &Selection) -> Result<(Sheet, Key), Ra
         });
         entries.push(Entry { code, shown });
     }
-    let synthetic = runs.iter().any(|run| run.plan.synthetic);
+    let synthetic = runs.iter().any(|run| run.key.synthetic);
     let sheet = Sheet::new(synthetic, entries).map_err(std::io::Error::from)?;
-    let keys = outcomes.iter().zip(&rated);
     let key = Key {
         kind: KIND.to_owned(),
         sheet: sheet.sheet.clone(),
         seed,
         gold_shown: show_gold,
-        dataset: dataset.name.clone(),
-        dataset_sha256: dataset.sha256.clone(),
-        runs: keys.map(|(run, first)| key_run(run, first.run)).collect(),
+        dataset,
+        dataset_sha256,
+        runs: runs.into_iter().map(|run| run.key).collect(),
         entries: key_entries,
     };
     Ok((sheet, key))
 }
 
 /// A note with an error in it, as far as one can tell; any question.
-fn is_first_choice(item: &ItemText, runs: &[Repetition<'_>]) -> bool {
+fn is_first_choice(item: &ItemText, runs: &[Rated<'_>]) -> bool {
     let ItemText::Note(note) = item else {
         return true;
     };
-    let flags = |run: &Repetition<'_>| match run.finished.get(note.item.as_str()) {
+    let flags = |run: &Rated<'_>| match run.finished.get(note.item.as_str()) {
         Some(ItemLine::Note(line)) => line.flag == Some(true),
         _ => false,
     };

@@ -16,6 +16,7 @@ pub mod runs;
 pub mod scores;
 pub mod sheet;
 pub mod tables;
+pub mod trial;
 
 pub use error::RatingError;
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use super::RatingError;
 use super::key::KeyRun;
+use crate::analysis::comparison::questions;
 use crate::analysis::outcomes::Outcomes;
 use crate::experiment::contents::Contents;
 use crate::experiment::verify::read_finished;
-use crate::record::ItemLine;
+use crate::record::{ItemLine, ItemText, SearchKey, SearchLine};
 
 /// Reads the runs, which must have finished.
 ///
@@ -26,28 +27,53 @@ pub fn read(directories: &[PathBuf]) -> Result<Vec<Contents>, RatingError> {
     Ok(runs)
 }
 
-/// What one repetition of a run made of the items.
-pub struct Repetition<'a> {
-    pub run: u32,
-    /// Outcomes that are no errors, by item.
-    pub finished: BTreeMap<&'a str, &'a ItemLine>,
+/// What is drawn from.
+pub struct Source<'a> {
+    pub items: Vec<&'a ItemText>,
+    pub runs: Vec<Rated<'a>>,
+    pub dataset: String,
+    pub dataset_sha256: String,
 }
 
-impl<'a> Repetition<'a> {
-    /// The first.
-    pub fn first(outcomes: &'a Outcomes<'_>) -> Repetition<'a> {
+/// What one run made of the items.
+pub struct Rated<'a> {
+    pub key: KeyRun,
+    /// Outcomes that are no errors, by item.
+    pub finished: BTreeMap<&'a str, &'a ItemLine>,
+    pub searches: BTreeMap<SearchKey, &'a SearchLine>,
+}
+
+/// The runs as they are drawn from; of several repetitions the first.
+///
+/// # Errors
+/// Runs over different files.
+pub fn source<'a>(
+    runs: &'a [Contents],
+    outcomes: &'a [Outcomes<'a>],
+) -> Result<Source<'a>, RatingError> {
+    let shared = questions::shared(runs, true)?;
+    // Runs over one file have the same texts.
+    let (texts, dataset) = (&runs[0].texts, &runs[0].plan.dataset);
+    let rated = outcomes.iter().map(|outcomes| {
         let first = outcomes.all().into_iter().next().unwrap_or_default();
         let lines = || first.iter().flatten();
         let finished = lines().filter(|line| line.error().is_none());
-        Repetition {
-            run: lines().next().map_or(0, |line| line.run()),
+        Rated {
+            key: key_run(outcomes, lines().next().map_or(0, |line| line.run())),
             finished: finished.map(|line| (line.item(), *line)).collect(),
+            searches: outcomes.contents().searches_by_key(),
         }
-    }
+    });
+    Ok(Source {
+        items: shared.iter().filter_map(|id| texts.get(id)).collect(),
+        runs: rated.collect(),
+        dataset: dataset.name.clone(),
+        dataset_sha256: dataset.sha256.clone(),
+    })
 }
 
 /// What a key says of a run.
-pub fn key_run(outcomes: &Outcomes<'_>, run: u32) -> KeyRun {
+fn key_run(outcomes: &Outcomes<'_>, run: u32) -> KeyRun {
     let contents = outcomes.contents();
     KeyRun {
         path: outcomes.name(),

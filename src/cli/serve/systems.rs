@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::NamedModel;
 use crate::cli::exit::Failure;
@@ -14,7 +15,8 @@ use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::systems::SystemConfig;
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SystemFlags {
     /// Serve a system under its name, such as medmad, with the models in their order or those after =; may be repeated
     #[arg(
@@ -32,7 +34,7 @@ pub struct SystemFlags {
     #[arg(long, help_heading = "Systems", value_name = "DIR", env = "WARDROUND_PROMPTS")]
     prompts: Option<PathBuf>,
     #[command(flatten)]
-    corpus: CorpusFlags,
+    pub corpus: CorpusFlags,
 }
 
 impl SystemFlags {

@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::pool::Job;
 use super::app::{App, Caller};
+use super::audit::Who;
 use super::error::ApiError;
 use super::system::ServedSystem;
 use crate::data::Item;
@@ -29,6 +30,7 @@ pub struct Ask {
     pub item: Item,
     pub seed: u64,
     pub run: u32,
+    pub who: Who,
 }
 
 /// What happens to a case.

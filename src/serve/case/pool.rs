@@ -130,7 +130,6 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
         let record = CaseRecord {
             id: job.id.as_deref(),
             ask: &job.ask,
-            caller: job.caller.as_ref(),
             outcome: &outcome,
             elapsed_ms: began.elapsed().as_millis() as u64,
         };
@@ -144,7 +143,7 @@ fn work(waiting: &Receiver<Job>, running: &Gauge, audit: &Audit) {
 }
 
 fn worked(job: &Job) -> Result<Worked, ApiError> {
-    let Ask { system, item, seed, run } = &job.ask;
+    let Ask { system, item, seed, run, .. } = &job.ask;
     let options = CaseOptions { seed: *seed, run: *run, salt: job.salt, stop: job.stop.clone() };
     let tell = job.tell.clone();
     let on_call = move |call: &CallLine| tell(CaseEvent::Call(Arc::new(call.clone())));

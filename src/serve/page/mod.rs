@@ -20,14 +20,13 @@ use serde_json::json;
 
 use self::view::{Shell, render};
 use super::app::{App, Caller};
-use super::audit::Feedback;
+use super::audit::{Feedback, Who};
 use super::body;
 use super::case::desk::Named;
 use super::case::{Ask, question};
 use super::check::{export, keep, language, owner};
-use super::completion::blocking;
 use super::error::{ApiError, Code};
-use super::guard::{self, Needed, Peer};
+use super::guard::{self, Needed};
 use super::request::address::Address;
 use super::session;
 use super::system_chat::run_seed;
@@ -143,7 +142,7 @@ struct LoginForm {
 }
 
 async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
-    let peer = request.extensions().get::<Peer>().and_then(|peer| peer.0);
+    let (peer, who) = (guard::peer(&request), Who::of(&request));
     let headers = request.headers().clone();
     let shell = Shell::new(&app, &headers, None);
     let form: LoginForm = match read(&app, request).await {
@@ -160,7 +159,7 @@ async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
         keys.find(form.key.trim()).filter(|caller| guard::may(caller.key.role, Needed::Cases));
     let Some(caller) = found else {
         let is_too_often = app.failures.count(peer);
-        let logged = log(&app, "login_failed", None).await;
+        let logged = app.audit.tell(who.event("login_failed")).await;
         if is_too_often {
             let message = "too many wrong keys from this address; wait a minute";
             let error = ApiError::new(Code::TooManyFailures, message).retry_after(60);
@@ -171,28 +170,19 @@ async fn login(State(app): State<Arc<App>>, request: Request) -> Response {
         return page(&app, &shell, rendered.map(|text| html(StatusCode::UNAUTHORIZED, text)));
     };
     let name = caller.key.name.clone();
-    let opened = open_session(&app, name).await;
+    let opened = open_session(&app, name, &who.with_actor(&caller)).await;
     let response = opened.map(|word| with_cookie(&app, Some(&word), see_other("/")));
     page(&app, &shell, response)
 }
 
-async fn open_session(app: &Arc<App>, name: String) -> Result<String, ApiError> {
-    log(app, "login", Some(name.clone())).await?;
+async fn open_session(app: &Arc<App>, name: String, who: &Who) -> Result<String, ApiError> {
+    app.audit.tell(who.event("login")).await?;
     let word = session::random_word()?;
     let own = word.clone();
     let open = move |sessions: &mut session::Sessions| sessions.open(own, name, Instant::now());
     let opened = app.cases.desk().sessions(open).await;
     opened.ok_or_else(|| ApiError::new(Code::Internal, "no session could be opened"))?;
     Ok(word)
-}
-
-/// Logs an event. It waits for the disk, so it is not for the threads of the connections.
-async fn log(app: &Arc<App>, event: &'static str, actor: Option<String>) -> Result<(), ApiError> {
-    if !app.audit.is_on() {
-        return Ok(());
-    }
-    let audit = app.audit.clone();
-    blocking(move || audit.event(event, actor.as_deref())).await
 }
 
 fn with_cookie(app: &App, word: Option<&str>, mut response: Response) -> Response {
@@ -244,22 +234,18 @@ struct CaseForm {
 }
 
 async fn open_case(State(app): State<Arc<App>>, request: Request) -> Response {
-    let caller = guard::caller(&request);
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
     let headers = request.headers().clone();
     let shell = Shell::new(&app, &headers, caller.as_ref());
     let opened = match read::<CaseForm>(&app, request).await {
-        Ok(form) => open(&app, &shell, form, caller.as_ref()),
+        Ok(form) => read_case(&app, &shell, form)
+            .and_then(|ask| keep(&app, Ask { who, ..ask }, caller.as_ref())),
         Err(error) => Err(error),
     };
     page(&app, &shell, opened.map(|id| see_other(&format!("/cases/{id}"))))
 }
 
-fn open(
-    app: &App,
-    shell: &Shell,
-    form: CaseForm,
-    caller: Option<&Caller>,
-) -> Result<String, ApiError> {
+fn read_case(app: &App, shell: &Shell, form: CaseForm) -> Result<Ask, ApiError> {
     shell.check(&form.token)?;
     let served = app.served()?;
     let unknown = || ApiError::new(Code::ModelNotFound, "this system is not served any more");
@@ -279,7 +265,7 @@ fn open(
             ApiError::new(Code::InvalidValue, "the seed is not a whole number from 0 on")
         })?),
     };
-    keep(app, Ask { system, item, seed: run_seed(app, seed)?, run: 1 }, caller)
+    Ok(Ask { system, item, seed: run_seed(app, seed)?, run: 1, who: Who::default() })
 }
 
 async fn show_case(
@@ -302,7 +288,8 @@ async fn export_case(
 ) -> Response {
     let caller = guard::caller(&request);
     let shell = Shell::new(&app, request.headers(), caller.as_ref());
-    let exported = exported(&app, id, caller.as_ref()).await;
+    let who = Who::of(&request);
+    let exported = exported(&app, id, caller.as_ref(), &who).await;
     page(&app, &shell, exported)
 }
 
@@ -310,10 +297,10 @@ async fn exported(
     app: &Arc<App>,
     id: String,
     caller: Option<&Caller>,
+    who: &Who,
 ) -> Result<Response, ApiError> {
-    let owner = owner(caller);
-    let case = app.cases.desk().look(Named { id, owner: owner.clone() }).await?;
-    log(app, "export", owner).await?;
+    let case = app.cases.desk().look(Named { id, owner: owner(caller) }).await?;
+    app.audit.tell(who.event("export").with("case", case.head.id.as_str())).await?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (
@@ -338,26 +325,33 @@ async fn take_feedback(
     Address(Path(id)): Address<Path<String>>,
     request: Request,
 ) -> Response {
-    let caller = guard::caller(&request);
+    let (caller, who) = (guard::caller(&request), Who::of(&request));
     let headers = request.headers().clone();
     let shell = Shell::new(&app, &headers, caller.as_ref());
+    let judged = Judged { id: id.clone(), who, owner: owner(caller.as_ref()) };
     let taken = match read::<FeedbackForm>(&app, request).await {
-        Ok(form) => feedback(&app, &shell, id.clone(), form, caller.as_ref()).await,
+        Ok(form) => feedback(&app, &shell, form, judged).await,
         Err(error) => Err(error),
     };
     page(&app, &shell, taken.map(|()| see_other(&format!("/cases/{id}#feedback"))))
 }
 
+/// A case that somebody judges.
+struct Judged {
+    id: String,
+    owner: Option<String>,
+    who: Who,
+}
+
 async fn feedback(
     app: &Arc<App>,
     shell: &Shell,
-    id: String,
     form: FeedbackForm,
-    caller: Option<&Caller>,
+    judged: Judged,
 ) -> Result<(), ApiError> {
     shell.check(&form.token)?;
-    let owner = owner(caller);
-    app.cases.desk().look(Named { id: id.clone(), owner: owner.clone() }).await?;
+    let Judged { id, owner, who } = judged;
+    app.cases.desk().look(Named { id: id.clone(), owner }).await?;
     let is_helpful = match form.helpful.as_str() {
         "yes" => Some(true),
         "no" => Some(false),
@@ -368,12 +362,8 @@ async fn feedback(
         let message = format!("the comment has more than {MOST_COMMENT} characters");
         return Err(ApiError::new(Code::InvalidValue, message));
     }
-    let (audit, case) = (app.audit.clone(), id.clone());
-    blocking(move || {
-        let feedback = Feedback { case: &case, is_helpful, comment: &comment };
-        audit.feedback(owner.as_deref(), &feedback)
-    })
-    .await?;
+    let feedback = Feedback { case: &id, is_helpful, comment: &comment };
+    app.audit.feedback(&who, &feedback).await?;
     app.cases.desk().tell(super::case::desk::Message::Rated { id });
     Ok(())
 }

@@ -334,6 +334,17 @@ impl Answer {
         json!({"seed": seed, "request": digest, "ignored": ignored})
     }
 
+    /// What came of every choice, as the audit trail has it: the same however it was sent.
+    pub fn outputs(&self) -> Value {
+        let done = self.choices.iter().map(|choice| choice.done.as_ref());
+        done.map(|done| done.map(|done| json!({"text": done.text, "tokens": done.tokens})))
+            .collect()
+    }
+
+    pub fn finish_reasons(&self) -> Value {
+        (0..self.choices.len()).map(|index| self.finish_reason(index)).collect()
+    }
+
     fn finish_reason(&self, index: usize) -> Value {
         match self.choices[index].done.as_ref().map(|done| done.finish_reason) {
             Some(FinishReason::Length) => "length".into(),

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
+use crate::serve::audit::Pending;
 use crate::serve::error::{ApiError, Code};
 use crate::serve::generation::Generation;
 use crate::serve::request::decoding::Streaming;
@@ -50,6 +51,8 @@ pub struct Streamed {
     pub app: Arc<App>,
     pub generation: Generation,
     pub answer: Answer,
+    /// Its line of the audit trail, which is written before the last event.
+    pub pending: Pending,
     pub options: Streaming,
     pub phase: watch::Receiver<Phase>,
     pub is_over: bool,
@@ -79,6 +82,11 @@ impl EventSource for Streamed {
                 Err(error) => return Some(self.fail(&error)),
             };
             let events = self.events(choice, step);
+            if self.is_over
+                && let Err(error) = self.pending.done(&self.answer).await
+            {
+                return Some(self.fail(&error));
+            }
             if !events.is_empty() {
                 return Some(events);
             }
@@ -124,6 +132,7 @@ impl Streamed {
     /// The event that ends a stream which cannot go on: no end mark comes after it.
     fn fail(&mut self, error: &ApiError) -> String {
         self.is_over = true;
+        self.pending.failed(error, &self.answer);
         self.app.metrics.rejected(error.code);
         data(&error.json())
     }

@@ -1,0 +1,116 @@
+//! A silent trial: the cases that an audit trail keeps, as runs that can be rated.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, from_value};
+
+use super::RatingError;
+use super::draw::{Selection, draw_from};
+use super::key::{Key, KeyRun};
+use super::runs::{Rated, Source};
+use super::sheet::Sheet;
+use crate::audit::kept::{self, Kept};
+use crate::diagnosis::Failure;
+use crate::record::{ItemLine, ItemText, SearchLine};
+
+/// One case of a trail.
+struct Case {
+    system: String,
+    models: Vec<String>,
+    /// Of the system, its models and its settings.
+    fingerprint: String,
+    synthetic: bool,
+    text: ItemText,
+    line: ItemLine,
+    searches: Vec<SearchLine>,
+}
+
+/// Whether a directory is that of an audit trail.
+pub fn is_trail(directory: &Path) -> bool {
+    crate::audit::files::all(directory).is_ok()
+}
+
+/// Draws from the cases whose texts are kept, as from runs: a system is a run. Of a text that was sent again the first case is
+/// rated. Where several systems worked, what all of them worked on is rated.
+///
+/// # Errors
+/// A trail that cannot be read, or was changed; nothing that can be rated.
+pub fn draw(directory: &Path, selection: &Selection) -> Result<(Sheet, Key), Failure> {
+    let cases: Vec<Case> = kept::cases(directory)?.into_iter().filter_map(case).collect();
+    if cases.is_empty() {
+        return Err(Failure::usage(
+            format!("the audit trail {} keeps no text of a finished case", directory.display()),
+            "cases are kept with --audit-content full, until they are deleted",
+        ));
+    }
+    let mut items: BTreeMap<&str, &ItemText> = BTreeMap::new();
+    let mut runs: Vec<Rated<'_>> = Vec::new();
+    for case in &cases {
+        items.entry(case.text.item()).or_insert(&case.text);
+        let is_own = |run: &Rated<'_>| run.key.plan_sha256 == case.fingerprint;
+        let place = runs.iter().position(is_own).unwrap_or_else(|| {
+            runs.push(case.begin(directory));
+            runs.len() - 1
+        });
+        let run = &mut runs[place];
+        if let std::collections::btree_map::Entry::Vacant(entry) =
+            run.finished.entry(case.text.item())
+        {
+            entry.insert(&case.line);
+            run.searches.extend(case.searches.iter().map(|search| (search.key(), search)));
+        }
+    }
+    let source = Source {
+        items: items.into_values().collect(),
+        runs,
+        dataset: "audit".to_owned(),
+        dataset_sha256: String::new(),
+    };
+    draw_from(source, selection).map_err(|error| match error {
+        RatingError::NothingToRate => Failure::usage(
+            "no text was worked on by every system of the trail",
+            "let one system work in a trail of its own",
+        ),
+        error => error.into(),
+    })
+}
+
+impl Case {
+    fn begin(&self, directory: &Path) -> Rated<'_> {
+        Rated {
+            key: KeyRun {
+                path: directory.display().to_string(),
+                system: self.system.clone(),
+                models: self.models.clone(),
+                plan_sha256: self.fingerprint.clone(),
+                run: self.line.run(),
+                synthetic: self.synthetic,
+            },
+            finished: BTreeMap::new(),
+            searches: BTreeMap::new(),
+        }
+    }
+}
+
+/// The case of a line and its texts; `None` where they are none of ours.
+fn case(kept: Kept) -> Option<Case> {
+    let Kept { line, mut texts } = kept;
+    let mut outcome = texts["line"].take();
+    for name in ["prev", "hash"] {
+        outcome.as_object_mut()?.insert(name.to_owned(), Value::from(""));
+    }
+    let seats = texts["seats"].as_array().into_iter().flatten();
+    let mut models: Vec<String> =
+        seats.filter_map(|seat| Some(seat["model"].as_str()?.to_owned())).collect();
+    models.dedup();
+    Some(Case {
+        system: line.text("system").to_owned(),
+        models,
+        fingerprint: line.text("fingerprint").to_owned(),
+        synthetic: texts["synthetic"] == true,
+        text: from_value(texts["input"].take()).ok()?,
+        line: from_value(outcome).ok()?,
+        searches: from_value(texts["searches"].take()).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,160 @@
+//! The files of a trail's lines: `trail.jsonl`, and what was too long for it, `trail.0001.jsonl` and on, in one chain.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::diagnosis::Failure;
+use crate::experiment::line;
+
+const CURRENT: &str = "trail.jsonl";
+/// What the first line of a trail is chained to.
+pub const ANCHOR: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// Bytes that the last line of a file is looked for in, at first.
+const LAST_LINE: u64 = 64 << 10;
+
+/// The file that lines are appended to.
+pub fn current(directory: &Path) -> PathBuf {
+    directory.join(CURRENT)
+}
+
+/// A file that is full, counted from 1.
+pub fn part(directory: &Path, number: usize) -> PathBuf {
+    directory.join(format!("trail.{number:04}.jsonl"))
+}
+
+/// How many files are full.
+pub fn parts(directory: &Path) -> usize {
+    (1..).take_while(|number| part(directory, *number).is_file()).count()
+}
+
+/// All files, the oldest first.
+///
+/// # Errors
+/// A directory without a trail.
+pub fn all(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files: Vec<PathBuf> =
+        (1..=parts(directory)).map(|number| part(directory, number)).collect();
+    files.extend(Some(current(directory)).filter(|path| path.is_file()));
+    match files.is_empty() {
+        false => Ok(files),
+        true => Err(Failure::mismatch(format!("{} holds no audit trail", directory.display()))),
+    }
+}
+
+/// What a line says of its place, and all that it says.
+pub struct Line {
+    pub fields: Value,
+    pub hash: String,
+    /// As it lies on the disk, without its newline.
+    pub text: String,
+}
+
+impl Line {
+    pub fn seq(&self) -> u64 {
+        self.fields["seq"].as_u64().unwrap_or(0)
+    }
+
+    pub fn prev(&self) -> &str {
+        self.text("prev")
+    }
+
+    /// A field; empty where it has none of this name.
+    pub fn text(&self, name: &str) -> &str {
+        self.fields[name].as_str().unwrap_or_default()
+    }
+
+    /// Reads one whose hash is right. `line` is without its newline.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open(line: &[u8]) -> Result<Line, String> {
+        let opened = line::open(line).map_err(|defect| defect.to_string())?;
+        let fields =
+            serde_json::from_slice(&opened.without_hash()).map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(line).into_owned();
+        Ok(Line { fields, hash: opened.hash, text })
+    }
+}
+
+/// Where a trail ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    pub seq: u64,
+    pub hash: String,
+    /// Bytes of the current file's whole lines.
+    pub bytes: u64,
+    /// Bytes behind them: of a line that was being written when its process was killed.
+    pub torn_bytes: u64,
+}
+
+/// Reads where a trail ends, and checks the current file's chain.
+///
+/// # Errors
+/// A line that was changed, or does not follow the one before.
+pub fn end(directory: &Path) -> Result<End, Failure> {
+    let path = current(directory);
+    let before = match parts(directory) {
+        0 => None,
+        number => Some(last_line(&part(directory, number))?),
+    };
+    let mut end = End {
+        seq: before.as_ref().map_or(0, Line::seq),
+        hash: before.map_or_else(|| ANCHOR.to_owned(), |line| line.hash),
+        bytes: 0,
+        torn_bytes: 0,
+    };
+    let text = match fs_err::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    for (index, piece) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let broken =
+            |why: &str| Failure::mismatch(format!("{}, line {}: {why}", path.display(), index + 1));
+        let Some(whole) = piece.strip_suffix(b"\n") else {
+            if Line::open(piece).is_ok() || is_beginning(piece) {
+                end.torn_bytes = piece.len() as u64;
+                break;
+            }
+            return Err(broken("the last line is no beginning of a line"));
+        };
+        let line = Line::open(whole).map_err(|why| broken(&why))?;
+        if line.seq() != end.seq + 1 || line.prev() != end.hash {
+            return Err(broken("it does not follow the line before"));
+        }
+        end.seq += 1;
+        end.hash = line.hash;
+        end.bytes += piece.len() as u64;
+    }
+    Ok(end)
+}
+
+/// Whether the bytes are the beginning of a JSON object that goes on.
+pub(super) fn is_beginning(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"{")
+        && matches!(serde_json::from_slice::<Value>(bytes), Err(error) if error.is_eof())
+}
+
+fn last_line(path: &Path) -> Result<Line, Failure> {
+    let mut file = fs_err::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut size = LAST_LINE;
+    loop {
+        let from = length.saturating_sub(size);
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        match text.iter().rposition(|byte| *byte == b'\n') {
+            None if from > 0 => size *= 8,
+            place => {
+                let last = &text[place.map_or(0, |place| place + 1)..];
+                return Line::open(last).map_err(|why| {
+                    Failure::mismatch(format!("{}, the last line: {why}", path.display()))
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Deleting kept texts: a chained line says which, who asked and why, then the files go. The rest of the trail stays.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::files::Line;
+use super::read::{self, Filter};
+use super::trail::Trail;
+use super::{Event, content};
+use crate::diagnosis::Failure;
+
+/// Texts that one line names at most.
+const NAMED: usize = 1000;
+const DAY: u64 = 24 * 60 * 60;
+/// A file that no line names may be about to be named for so long.
+const FRESH: Duration = Duration::from_secs(10 * 60);
+
+/// Which texts are to go.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// Those of these lines: by number, by id of the text or of the case.
+    Ids(Vec<String>),
+    /// Those from before a time, as in `2026-03-01`, in UTC.
+    Before(String),
+    OlderThan {
+        days: u32,
+    },
+    /// Those of a key or user.
+    Actor(String),
+}
+
+/// What is to be deleted, who asks, and why.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub selection: Selection,
+    pub why: String,
+    pub actor: Option<String>,
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    pub texts: usize,
+    /// Files that belonged to no line: their process was killed before it wrote one.
+    pub strays: usize,
+}
+
+impl Selection {
+    fn wants(&self, line: &Line) -> bool {
+        match self {
+            Selection::Ids(ids) => {
+                let seq = line.seq().to_string();
+                let names = [seq.as_str(), line.text("content"), line.text("case")];
+                ids.iter().any(|id| names.contains(&id.as_str()))
+            }
+            Selection::Before(time) => line.text("at_utc") < time.as_str(),
+            Selection::OlderThan { days } => {
+                let age = Duration::from_secs(u64::from(*days) * DAY);
+                let limit = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+                line.text("at_utc") < humantime::format_rfc3339_seconds(limit).to_string().as_str()
+            }
+            Selection::Actor(actor) => line.text("actor") == actor,
+        }
+    }
+
+    /// As the line says it.
+    fn words(&self) -> String {
+        match self {
+            Selection::Ids(ids) => format!("{} ids", ids.len()),
+            Selection::Before(time) => format!("before {time}"),
+            Selection::OlderThan { days } => format!("older than {days} days"),
+            Selection::Actor(actor) => format!("of {actor}"),
+        }
+    }
+}
+
+/// Deletes the texts that are asked for, and files that belong to no line.
+///
+/// # Errors
+/// A trail that cannot be read or written; a file that cannot be deleted, which the next attempt deletes.
+pub fn forget(trail: &Trail, request: &Request) -> Result<Forgotten, Failure> {
+    let directory = trail.options().directory.as_path();
+    let (mut wanted, mut named, mut forgotten) = (Vec::new(), HashSet::new(), HashSet::new());
+    read::lines(directory, &Filter::default(), |line| {
+        let id = line.text("content");
+        if !id.is_empty() {
+            named.insert(id.to_owned());
+            if request.selection.wants(&line) {
+                wanted.push(id.to_owned());
+            }
+        }
+        forgotten.extend(ids(&line));
+        Ok(())
+    })?;
+    wanted.retain(|id| !forgotten.contains(id));
+    for ids in wanted.chunks(NAMED) {
+        let event = Event::new("forget")
+            .with("actor", request.actor.as_deref())
+            .with("selection", request.selection.words())
+            .with("why", request.why.as_str())
+            .with("count", ids.len())
+            .with("forgotten", json!(ids));
+        trail.write(event)?;
+    }
+    for id in &wanted {
+        content::remove(directory, id)?;
+    }
+    // Said to be gone before, and still there: that attempt was cut short.
+    for id in &forgotten {
+        content::remove(directory, id)?;
+    }
+    Ok(Forgotten { texts: wanted.len(), strays: remove_strays(directory, &named)? })
+}
+
+/// The ids that a `forget` line names.
+pub(super) fn ids(line: &Line) -> impl Iterator<Item = String> + '_ {
+    let ids = line.fields["forgotten"].as_array().into_iter().flatten();
+    ids.filter_map(|id| Some(id.as_str()?.to_owned()))
+}
+
+fn remove_strays(directory: &Path, named: &HashSet<String>) -> Result<usize, Failure> {
+    let mut removed = 0;
+    for path in content::list(directory)? {
+        let is_named = content::id(&path).is_some_and(|id| named.contains(id));
+        let age = fs_err::metadata(&path)?.modified()?.elapsed().unwrap_or_default();
+        if !is_named && age >= FRESH {
+            content::erase(&path)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}

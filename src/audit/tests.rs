@@ -1,0 +1,271 @@
+//! Trails that were changed in every way, and trails whose processes were killed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use super::event::Texts;
+use super::forget::{Request, Selection, forget};
+use super::verify::{Verified, verify};
+use super::{AuditContent, AuditOptions, Event, Head, Trail, content, files, head, kept};
+use crate::experiment::line;
+
+fn options(folder: &Path, content: AuditContent) -> AuditOptions {
+    AuditOptions { content, ..AuditOptions::new(folder.join("audit")) }
+}
+
+fn case(text: &str) -> Event {
+    let texts = Texts { input: json!({"text": text}), output: json!(text.len()), more: Map::new() };
+    Event::new("case").with("actor", "ward").with("from", "10.0.0.7").with_texts(texts)
+}
+
+/// A trail with so many cases.
+fn written(folder: &Path, content: AuditContent, cases: usize) -> AuditOptions {
+    let options = options(folder, content);
+    let trail = Trail::open(&options).unwrap();
+    for number in 0..cases {
+        trail.write(case(&format!("note {number}"))).unwrap();
+    }
+    trail.finish(Event::new("stop")).unwrap();
+    options
+}
+
+fn lines(directory: &Path) -> Vec<String> {
+    let text = fs_err::read_to_string(files::current(directory)).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn write(directory: &Path, lines: &[String]) {
+    fs_err::write(files::current(directory), lines.join("\n") + "\n").unwrap();
+}
+
+fn check(options: &AuditOptions, heads: &[Head]) -> Verified {
+    verify(&options.directory, heads).unwrap()
+}
+
+/// Lines from `from` on with right hashes again, as somebody would write them who covers an edit up.
+fn reseal(lines: &mut [String], from: usize) {
+    for index in from..lines.len() {
+        let mut fields: Map<String, Value> = serde_json::from_str(&lines[index]).unwrap();
+        fields.shift_remove("schema");
+        fields.shift_remove("hash");
+        if index > 0 {
+            let before: Value = serde_json::from_str(&lines[index - 1]).unwrap();
+            fields.insert("prev".into(), before["hash"].clone());
+        }
+        fields.insert("seq".into(), (index as u64 + 1).into());
+        let json = Value::Object(fields).to_string();
+        lines[index] = line::seal(&json[1..json.len() - 1]).0;
+    }
+}
+
+#[test]
+fn every_edit_of_a_line_every_cut_and_every_swap_is_found() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Hash, 6);
+    let directory = &options.directory;
+    let whole = lines(directory);
+    assert_eq!(check(&options, &[]).problem_count, 0);
+    for index in 0..whole.len() {
+        let mut changed = whole.clone();
+        for place in (0..whole[index].len()).step_by(7) {
+            let mut bytes = whole[index].clone().into_bytes();
+            bytes[place] = if bytes[place] == b'0' { b'1' } else { b'0' };
+            changed[index] = String::from_utf8(bytes).unwrap();
+            write(directory, &changed);
+            assert!(check(&options, &[]).problem_count > 0, "line {index}, byte {place}");
+        }
+        // Cut out, the last one too: the head beside the trail tells.
+        let mut changed = whole.clone();
+        changed.remove(index);
+        write(directory, &changed);
+        assert!(check(&options, &[]).problem_count > 0, "without line {index}");
+        let mut changed = whole.clone();
+        changed.insert(index, whole[index].clone());
+        write(directory, &changed);
+        assert!(check(&options, &[]).problem_count > 0, "line {index} twice");
+        for other in 0..index {
+            let mut changed = whole.clone();
+            changed.swap(index, other);
+            write(directory, &changed);
+            assert!(check(&options, &[]).problem_count > 0, "{index} and {other} swapped");
+        }
+    }
+    write(directory, &whole);
+    assert_eq!(check(&options, &[]).problems, [""; 0]);
+}
+
+#[test]
+fn what_hashes_cannot_tell_heads_that_were_kept_elsewhere_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Hash, 6);
+    let directory = &options.directory;
+    let journal = head::read(&directory.join(head::FILE)).unwrap();
+    let whole = lines(directory);
+    for from in 0..whole.len() {
+        let mut forked = whole.clone();
+        forked[from] = forked[from].replace("\"event\":", "\"event\":\"x\",\"was\":");
+        reseal(&mut forked, from);
+        write(directory, &forked);
+        let last: Value = serde_json::from_str(forked.last().unwrap()).unwrap();
+        // Whoever writes the trail again writes the head beside it again too.
+        let hash = last["hash"].as_str().unwrap().to_owned();
+        Head { seq: whole.len() as u64, hash }.write(directory).unwrap();
+        assert_eq!(check(&options, &[]).problems, [""; 0], "{from}");
+        let found = check(&options, &journal);
+        assert!(found.problems[0].contains("written again"), "{found:?}");
+        // Cut off.
+        write(directory, &whole[..from.max(1)]);
+        fs_err::remove_file(directory.join(head::FILE)).unwrap();
+        assert_eq!(check(&options, &[]).problem_count, 0);
+        let found = check(&options, &journal);
+        assert!(found.problems[0].contains("cut off"), "{found:?}");
+    }
+}
+
+#[test]
+fn texts_are_kept_as_asked_and_forgetting_them_keeps_the_chain() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Full, 4);
+    let directory = &options.directory;
+    let found = check(&options, &[]);
+    assert_eq!((found.texts.kept, found.texts.forgotten, found.problem_count), (4, 0, 0));
+    let trail = Trail::open(&options).unwrap();
+    let request = |selection| Request {
+        selection,
+        why: "the patient asked".to_owned(),
+        actor: Some("records".to_owned()),
+    };
+    let second = files::Line::open(lines(directory)[1].as_bytes()).unwrap();
+    let ids = Selection::Ids(vec!["1".to_owned(), second.text("content").to_owned()]);
+    assert_eq!(forget(&trail, &request(ids)).unwrap().texts, 2);
+    let found = check(&options, &[]);
+    assert_eq!((found.texts.kept, found.texts.forgotten, found.problem_count), (2, 2, 0));
+    assert!(kept::one(directory, 1).is_err_and(|error| error.to_string().contains("deleted")));
+    assert_eq!(kept::one(directory, 3).unwrap().texts["input"]["text"], "note 2");
+    let said: Value = serde_json::from_str(lines(directory).last().unwrap()).unwrap();
+    assert_eq!(
+        (&said["actor"], &said["why"], &said["count"]),
+        (&json!("records"), &json!("the patient asked"), &json!(2))
+    );
+    // Again is no error; a text that changed, or went without a line, is found.
+    let ids = Selection::Ids(vec!["1".to_owned()]);
+    assert_eq!(forget(&trail, &request(ids)).unwrap().texts, 0);
+    let third = kept::one(directory, 3).unwrap().line.text("content").to_owned();
+    let path = content::list(directory).unwrap();
+    let path = path.iter().find(|path| content::id(path) == Some(&third)).unwrap();
+    let text = fs_err::read_to_string(path).unwrap();
+    fs_err::write(path, text.replace("note 2", "note 9")).unwrap();
+    assert!(check(&options, &[]).problems[0].contains("was changed"));
+    fs_err::remove_file(path).unwrap();
+    assert!(check(&options, &[]).problems[0].contains("is missing"));
+    assert_eq!(forget(&trail, &request(Selection::Actor("ward".to_owned()))).unwrap().texts, 2);
+    assert_eq!(check(&options, &[]).problem_count, 0);
+    assert_eq!(content::list(directory).unwrap(), [Path::new(""); 0]);
+}
+
+#[test]
+fn no_more_is_kept_than_was_asked_for() {
+    for (kind, has_sums) in [(AuditContent::Hash, true), (AuditContent::None, false)] {
+        let scratch = tempfile::tempdir().unwrap();
+        let options = AuditOptions { addresses: false, ..options(scratch.path(), kind) };
+        let trail = Trail::open(&options).unwrap();
+        let event = case("a canary")
+            .with_sum("request", "sum")
+            .with_detail("record", json!({"flag": true}));
+        trail.write(event).unwrap();
+        let line = lines(&options.directory).remove(0);
+        assert!(!line.contains("canary") && !line.contains("10.0.0.7"), "{line}");
+        for name in ["input", "output", "request", "record"] {
+            assert_eq!(line.contains(&format!("\"{name}\"")), has_sums, "{name}: {line}");
+        }
+        assert!(content::list(&options.directory).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn many_threads_and_several_writers_make_one_chain_of_private_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let options = options(scratch.path(), AuditContent::Full);
+    // Two writers stand for two processes: each has files and a lock of its own.
+    let trails = [Trail::open(&options).unwrap(), Trail::open(&options).unwrap()];
+    let told = Arc::new(AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (trail, told) = (&trails[thread % 2], told.clone());
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let told = told.clone();
+                    let text = format!("{thread} {number}");
+                    trail.send(case(&text), move |is_written| {
+                        told.fetch_add(usize::from(is_written), Ordering::Relaxed);
+                    });
+                }
+                trail.write(Event::new("login")).unwrap();
+            });
+        }
+    });
+    assert_eq!(told.load(Ordering::Relaxed), 80);
+    let found = check(&options, &[]);
+    assert_eq!((found.lines, found.texts.kept, found.problem_count), (88, 80, 0), "{found:?}");
+    let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
+    let directory = &options.directory;
+    assert_eq!((mode(directory), mode(&directory.join("content"))), (0o700, 0o700));
+    for file in [files::current(directory), directory.join("key"), directory.join("lock")] {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    for file in content::list(directory).unwrap() {
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    }
+}
+
+#[test]
+fn a_line_that_was_cut_short_is_cut_off_and_said() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Hash, 2);
+    let path = files::current(&options.directory);
+    let whole = fs_err::read_to_string(&path).unwrap();
+    let last = whole.lines().last().unwrap().len();
+    fs_err::write(&path, &whole[..whole.len() - last / 2]).unwrap();
+    fs_err::remove_file(options.directory.join(head::FILE)).unwrap();
+    assert!(check(&options, &[]).notes[0].contains("cut short"));
+    let trail = Trail::open(&options).unwrap();
+    trail.finish(Event::new("stop")).unwrap();
+    let found = check(&options, &[]);
+    assert_eq!((found.lines, found.problem_count), (4, 0));
+    assert!(lines(&options.directory)[2].contains("\"cut_bytes\""));
+    // What is no beginning of a line was written by somebody else.
+    fs_err::write(&path, whole.clone() + "more").unwrap();
+    assert!(Trail::open(&options).is_err_and(|error| error.to_string().contains("line 4")));
+    fs_err::write(&path, whole.replace("ward", "yard")).unwrap();
+    assert!(Trail::open(&options).is_err());
+}
+
+#[test]
+fn a_full_disk_is_told_to_whoever_waits_and_ends_when_there_is_room() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = written(scratch.path(), AuditContent::Full, 1);
+    let none = AuditOptions { reserve_bytes: u64::MAX, ..options.clone() };
+    let error = Trail::open(&none).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("--audit-reserve"), "{error}");
+    let trail = Trail::open(&options).unwrap();
+    // A directory that nobody can write to stands for the full disk: the text has nowhere to go.
+    let folder = options.directory.join("content");
+    let aside = options.directory.join("aside");
+    fs_err::rename(&folder, &aside).unwrap();
+    fs_err::write(&folder, "in the way").unwrap();
+    assert!(trail.write(case("lost")).is_err());
+    assert!(trail.is_failing());
+    fs_err::remove_file(&folder).unwrap();
+    fs_err::rename(&aside, &folder).unwrap();
+    while trail.is_failing() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    trail.write(case("kept")).unwrap();
+    let found = check(&options, &[]);
+    assert_eq!((found.problem_count, found.texts.kept), (0, 2), "{found:?}");
+    assert!(lines(&options.directory).iter().any(|line| line.contains("\"since_utc\"")));
+}

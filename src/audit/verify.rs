@@ -1,0 +1,223 @@
+//! Whether a trail still says what it said: every line's hash and place, the heads that were told, and the texts that are kept.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::files::{self, ANCHOR, Line};
+use super::key::Key;
+use super::read::{self, RawLine};
+use super::{Head, content, forget, head};
+use crate::diagnosis::Failure;
+
+/// Problems that are told; the rest are counted.
+pub const MOST_PROBLEMS: usize = 50;
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    pub lines: u64,
+    pub files: usize,
+    /// The last line.
+    pub head: Option<Head>,
+    /// Heads that were compared.
+    pub heads: usize,
+    pub texts: Texts,
+    /// What is no problem and yet worth a word.
+    pub notes: Vec<String>,
+    /// At most [`MOST_PROBLEMS`].
+    pub problems: Vec<String>,
+    pub problem_count: usize,
+}
+
+/// The texts of a trail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    pub kept: usize,
+    pub forgotten: usize,
+}
+
+/// A text as its line has it.
+struct KeptText {
+    place: String,
+    input: Option<String>,
+    output: Option<String>,
+}
+
+/// Checks the trail of a directory against itself, against the head beside it, and against `heads` that were kept elsewhere.
+///
+/// # Errors
+/// A directory without a trail; files that cannot be read. What is wrong with the trail is in the result.
+pub fn verify(directory: &Path, heads: &[Head]) -> Result<Verified, Failure> {
+    let mut expected: BTreeMap<u64, HashSet<&str>> = BTreeMap::new();
+    let beside = beside(directory)?;
+    for head in heads.iter().chain(&beside) {
+        expected.entry(head.seq).or_default().insert(&head.hash);
+    }
+    let found = Verified {
+        files: files::all(directory)?.len(),
+        heads: expected.values().map(HashSet::len).sum(),
+        ..Verified::default()
+    };
+    let mut check = Check {
+        found,
+        prev: Some(ANCHOR.to_owned()),
+        seq: 0,
+        texts: HashMap::new(),
+        forgotten: HashSet::new(),
+        expected,
+        last: None,
+    };
+    read::raw(directory, |raw| {
+        check.take(raw);
+        Ok(())
+    })?;
+    check.compare_missing_heads();
+    check.compare_texts(directory)?;
+    check.found.head = check.last;
+    Ok(check.found)
+}
+
+/// The head beside the trail.
+fn beside(directory: &Path) -> Result<Vec<Head>, Failure> {
+    let path = directory.join(head::FILE);
+    match fs_err::exists(&path)? {
+        true => head::read(&path),
+        false => Ok(Vec::new()),
+    }
+}
+
+struct Check<'a> {
+    found: Verified,
+    /// The hash that the next line must name; `None` behind a line that could not be read.
+    prev: Option<String>,
+    seq: u64,
+    texts: HashMap<String, KeptText>,
+    forgotten: HashSet<String>,
+    /// Heads that no line was compared with yet.
+    expected: BTreeMap<u64, HashSet<&'a str>>,
+    last: Option<Head>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, text: String) {
+        self.found.problem_count += 1;
+        if self.found.problems.len() < MOST_PROBLEMS {
+            self.found.problems.push(text);
+        }
+    }
+
+    fn take(&mut self, raw: &RawLine) {
+        if !raw.is_whole && (Line::open(&raw.bytes).is_ok() || files::is_beginning(&raw.bytes)) {
+            let note = format!("{} is cut short; the next start cuts it off", raw.place());
+            return self.found.notes.push(note);
+        }
+        self.found.lines += 1;
+        let line = match Line::open(&raw.bytes) {
+            Ok(line) => line,
+            Err(why) => {
+                (self.prev, self.seq) = (None, self.seq + 1);
+                return self.problem(format!("{}: {why}", raw.place()));
+            }
+        };
+        let seq = line.seq();
+        if seq != self.seq + 1 {
+            let expected = self.seq + 1;
+            self.problem(format!(
+                "{} has number {seq} where {expected} is due: lines were cut out, put in or moved",
+                raw.place()
+            ));
+        } else if self.prev.as_deref().is_some_and(|prev| prev != line.prev()) {
+            self.problem(format!("{} does not follow the line before", raw.place()));
+        }
+        (self.seq, self.prev) = (seq, Some(line.hash.clone()));
+        for hash in self.expected.remove(&seq).unwrap_or_default() {
+            if hash != line.hash {
+                self.problem(format!(
+                    "{} is not the line {seq} whose head was told ({}…): the trail was written again from there or before",
+                    raw.place(),
+                    &hash[..16]
+                ));
+            }
+        }
+        self.note_texts(raw, &line);
+        self.last = Some(Head { seq, hash: line.hash });
+    }
+
+    fn note_texts(&mut self, raw: &RawLine, line: &Line) {
+        self.forgotten.extend(forget::ids(line));
+        let id = line.text("content");
+        if id.is_empty() {
+            return;
+        }
+        let sum = |name: &str| line.fields[name].as_str().map(str::to_owned);
+        let text = KeptText { place: raw.place(), input: sum("input"), output: sum("output") };
+        self.texts.insert(id.to_owned(), text);
+    }
+
+    /// A head of a line that there is not: the end was cut off.
+    fn compare_missing_heads(&mut self) {
+        let missing: Vec<u64> = self.expected.keys().copied().collect();
+        let end = self.seq;
+        for seq in missing {
+            self.problem(format!(
+                "the head of line {seq} was told, and the trail ends with line {end}: its end was cut off"
+            ));
+        }
+    }
+
+    fn compare_texts(&mut self, directory: &Path) -> Result<(), Failure> {
+        let key = Key::find(directory)?;
+        let mut texts: Vec<(String, KeptText)> = self.texts.drain().collect();
+        texts.sort_by(|one, other| one.0.cmp(&other.0));
+        let named: HashSet<&str> = texts.iter().map(|(id, _)| id.as_str()).collect();
+        let strays: Vec<PathBuf> = content::list(directory)?
+            .into_iter()
+            .filter(|path| content::id(path).is_none_or(|id| !named.contains(id)))
+            .collect();
+        let is_elsewhere = content::list(directory)?.is_empty() && key.is_none();
+        for (id, text) in &texts {
+            match (self.forgotten.contains(id), content::exists(directory, id)) {
+                (true, true) => self.problem(format!(
+                    "the text {id} was to be deleted and is there: run `wardround audit forget` again"
+                )),
+                (true, false) => self.found.texts.forgotten += 1,
+                (false, true) => {
+                    self.found.texts.kept += 1;
+                    if let Some(why) = key.as_ref().and_then(|key| changed(directory, id, text, key)) {
+                        self.problem(format!("{}: the text {id} {why}", text.place));
+                    }
+                }
+                (false, false) if is_elsewhere => {}
+                (false, false) => {
+                    self.problem(format!("{}: the text {id} is missing, and no line says that it was deleted", text.place));
+                }
+            }
+        }
+        if !strays.is_empty() {
+            self.found.notes.push(format!(
+                "{} texts belong to no line, since a process was killed; `wardround audit forget` deletes them",
+                strays.len()
+            ));
+        }
+        if key.is_none() {
+            self.found.notes.push("without its key the sums of texts are not compared".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// How a kept text differs from what its line says.
+fn changed(directory: &Path, id: &str, text: &KeptText, key: &Key) -> Option<String> {
+    let kept = match content::read(directory, id) {
+        Ok(kept) => kept,
+        Err(error) => return Some(format!("cannot be read: {error}")),
+    };
+    let differs = |name: &str, sum: &Option<String>| {
+        let found = Some(&kept[name]).filter(|value| **value != Value::Null);
+        found.map(|value| key.sum(value)) != *sum
+    };
+    (differs("input", &text.input) || differs("output", &text.output))
+        .then(|| "was changed".to_owned())
+}

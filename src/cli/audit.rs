@@ -1,0 +1,236 @@
+//! `audit`: reading an audit trail, and deleting the texts that it keeps.
+
+pub mod flags;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use self::flags::{begin, user};
+use super::summary::count;
+use crate::audit::files::Line;
+use crate::audit::forget::{Request, Selection, forget};
+use crate::audit::key::Key;
+use crate::audit::read::{Filter, lines};
+use crate::audit::{AuditOptions, Event};
+use crate::cli::exit::Failure;
+use crate::console;
+
+/// What a table and a CSV file show of a line.
+const COLUMNS: [&str; 15] = [
+    "seq",
+    "at_utc",
+    "event",
+    "actor",
+    "role",
+    "from",
+    "model",
+    "system",
+    "status",
+    "seed",
+    "prompt_tokens",
+    "completion_tokens",
+    "elapsed_ms",
+    "case",
+    "content",
+];
+
+#[derive(Debug, Args)]
+pub struct AuditVerb {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the lines of a trail
+    Show(Show),
+    /// Write the lines of a trail to stdout, and log that in the trail
+    Export(Export),
+    /// Delete texts that a trail keeps; its lines stay, and another says who deleted what and why
+    Forget(Forget),
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// The directory of the trail
+    directory: PathBuf,
+    #[command(flatten)]
+    filter: FilterFlags,
+}
+
+#[derive(Debug, Args)]
+struct Export {
+    /// The directory of the trail
+    directory: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value = "jsonl")]
+    format: Format,
+    #[command(flatten)]
+    filter: FilterFlags,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// The lines as they are
+    Jsonl,
+    /// A table of the commonest fields
+    Csv,
+}
+
+#[derive(Debug, Args)]
+struct FilterFlags {
+    /// Lines from this time on, in UTC: 2026-03-01 or 2026-03-01T09:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    from: Option<String>,
+    /// Lines up to this time; a day counts whole
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    to: Option<String>,
+    /// Lines of this key or user
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Lines of this event: request, case, login, forget, …
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+    /// The line of an answer, by its `wardround.request`
+    #[arg(long, value_name = "SHA256")]
+    request: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Forget {
+    /// The directory of the trail
+    directory: PathBuf,
+    /// Texts to delete: numbers of lines, ids of texts or of cases
+    #[arg(value_name = "ID", required_unless_present_any = ["before", "actor"])]
+    ids: Vec<String>,
+    /// Delete all texts from before this time, in UTC
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["ids", "actor"], value_parser = time)]
+    before: Option<String>,
+    /// Delete all texts of this key or user
+    #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+    actor: Option<String>,
+    /// The reason, which the trail keeps; write no name into it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    why: String,
+}
+
+impl AuditVerb {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Show(show) => {
+                let filter = show.filter.filter(&show.directory)?;
+                lines(&show.directory, &filter, |line| Ok(console::say(row(&line).join("  "))?))
+            }
+            Verb::Export(export) => export.run(),
+            Verb::Forget(forget) => forget.run(),
+        }
+    }
+}
+
+impl FilterFlags {
+    /// The digest of a request stands in the trail under its key.
+    fn filter(self, directory: &std::path::Path) -> Result<Filter, Failure> {
+        let FilterFlags { from, to, actor, event, request } = self;
+        let request = match request {
+            None => None,
+            Some(digest) => {
+                let key = Key::find(directory)?;
+                let missing = || {
+                    Failure::usage(
+                        format!("{} has no key", directory.display()),
+                        "--request needs the key of the trail",
+                    )
+                };
+                Some(key.ok_or_else(missing)?.sum_bytes(digest.as_bytes()))
+            }
+        };
+        Ok(Filter { from, to, actor, event, request })
+    }
+}
+
+impl Export {
+    fn run(self) -> Result<(), Failure> {
+        let Export { directory, format, filter } = self;
+        let filter = filter.filter(&directory)?;
+        refuse_missing(&directory)?;
+        // Logged first: what is given out is in the trail.
+        let trail = begin(&AuditOptions::new(&directory), "audit export")?;
+        trail.finish(Event::new("export").with("actor", user()))?;
+        if let Format::Csv = format {
+            console::write(&csv_row(&COLUMNS)?)?;
+        }
+        lines(&directory, &filter, |line| {
+            let text = match format {
+                Format::Jsonl => line.text + "\n",
+                Format::Csv => csv_row(&cells(&line))?,
+            };
+            Ok(console::write(&text)?)
+        })
+    }
+}
+
+impl Forget {
+    fn run(self) -> Result<(), Failure> {
+        let Forget { directory, ids, before, actor, why } = self;
+        refuse_missing(&directory)?;
+        let selection = match (before, actor) {
+            (Some(time), _) => Selection::Before(time),
+            (None, Some(actor)) => Selection::Actor(actor),
+            (None, None) => Selection::Ids(ids),
+        };
+        let trail = begin(&AuditOptions::new(&directory), "audit forget")?;
+        let forgotten = forget(&trail, &Request { selection, why, actor: Some(user()) })?;
+        trail.finish(Event::new("stop").with("actor", user()))?;
+        let mut text = format!("{} deleted", count(forgotten.texts, "text"));
+        if forgotten.strays > 0 {
+            text += &format!(", {} that belonged to no line", forgotten.strays);
+        }
+        Ok(console::say(text)?)
+    }
+}
+
+/// A mistyped directory is no new trail.
+fn refuse_missing(directory: &std::path::Path) -> Result<(), Failure> {
+    crate::audit::files::all(directory).map(|_| ())
+}
+
+fn cells(line: &Line) -> Vec<String> {
+    let cell = |name: &&str| {
+        let fields = &line.fields;
+        match fields.get(*name).unwrap_or(&fields["usage"][*name]) {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    };
+    COLUMNS.iter().map(cell).collect()
+}
+
+fn row(line: &Line) -> Vec<String> {
+    cells(line)
+        .into_iter()
+        .map(|cell| if cell.is_empty() { "-".to_owned() } else { cell })
+        .collect()
+}
+
+fn csv_row(cells: &[impl AsRef<str>]) -> Result<String, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(cells.iter().map(AsRef::as_ref)).map_err(std::io::Error::from)?;
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn time(text: &str) -> Result<String, String> {
+    let whole = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    match humantime::parse_rfc3339(&whole) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => {
+            Err("expected a time in UTC, such as 2026-03-01 or 2026-03-01T09:30:00Z".to_owned())
+        }
+    }
+}

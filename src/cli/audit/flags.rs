@@ -1,0 +1,120 @@
+//! The flags of what writes an audit trail.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::audit::{AuditContent, AuditOptions, Event, Trail};
+use crate::cli::exit::Failure;
+use crate::console;
+
+/// Months that deployers of such systems must keep logs for in the European Union, in days.
+const SIX_MONTHS: u32 = 183;
+
+/// What is kept of what was done.
+#[derive(Clone, Debug, Args)]
+pub struct AuditFlags {
+    #[command(flatten)]
+    directory: AuditDirectory,
+    /// What the trail keeps of texts
+    #[arg(
+        long,
+        help_heading = "Audit",
+        value_enum,
+        default_value = "hash",
+        requires = "audit",
+        env = "WARDROUND_AUDIT_CONTENT"
+    )]
+    audit_content: AuditContent,
+    /// Keep no addresses of clients
+    #[arg(long, help_heading = "Audit", requires = "audit", env = "WARDROUND_AUDIT_NO_ADDRESS")]
+    audit_no_address: bool,
+    /// Delete kept texts after so many days
+    #[arg(long, help_heading = "Audit", value_name = "DAYS", requires = "audit", value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_AUDIT_KEEP")]
+    audit_keep: Option<u32>,
+}
+
+/// Where a trail is written.
+#[derive(Clone, Debug, Args)]
+pub struct AuditDirectory {
+    /// Write an audit trail to this directory: a line for each answer, login, judgement and deletion
+    #[arg(long, help_heading = "Audit", value_name = "DIR", env = "WARDROUND_AUDIT")]
+    pub audit: Option<PathBuf>,
+    /// Space to leave free on the disk of the trail; where it cannot be written nothing is answered
+    #[arg(long, help_heading = "Audit", value_name = "SIZE", default_value = "1GiB", requires = "audit", value_parser = size, env = "WARDROUND_AUDIT_RESERVE")]
+    pub audit_reserve: u64,
+}
+
+impl AuditDirectory {
+    /// A trail of sums.
+    pub fn options(self) -> Option<AuditOptions> {
+        let reserve_bytes = self.audit_reserve;
+        Some(AuditOptions { reserve_bytes, ..AuditOptions::new(self.audit?) })
+    }
+}
+
+impl AuditFlags {
+    pub fn options(self) -> Option<AuditOptions> {
+        let keep_days = self.audit_keep;
+        if keep_days.is_some_and(|days| days < SIX_MONTHS) {
+            console::note(format!(
+                "note: --audit-keep under {SIX_MONTHS} days: some rules ask that texts are kept for six months"
+            ));
+        }
+        Some(AuditOptions {
+            content: self.audit_content,
+            addresses: !self.audit_no_address,
+            keep_days,
+            ..self.directory.options()?
+        })
+    }
+}
+
+/// Opens a trail for a verb, and logs that it starts.
+///
+/// # Errors
+/// A directory that cannot be written; a trail that was changed.
+pub fn begin(options: &AuditOptions, verb: &str) -> Result<Trail, Failure> {
+    let trail = Trail::open(options)?;
+    let event = Event::new("start")
+        .with("actor", user())
+        .with("verb", verb)
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("keeps", options.content.name());
+    trail.write(event)?;
+    Ok(trail)
+}
+
+/// Who runs this program, as the system has it.
+pub fn user() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+/// Bytes, as in `1GiB`, `500MiB` or `1000`.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    let factor = match &text[digits.len()..].trim() {
+        &"" | &"B" => 1,
+        &"KiB" => 1 << 10,
+        &"MiB" => 1 << 20,
+        &"GiB" => 1_u64 << 30,
+        _ => return Err("expected bytes, KiB, MiB or GiB, as in 500MiB".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "expected a size, as in 1GiB".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "the size is too large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("1GiB"), Ok(1 << 30));
+        assert_eq!(size("500 MiB"), Ok(500 << 20));
+        assert_eq!((size("12"), size("0")), (Ok(12), Ok(0)));
+        for wrong in ["", "GiB", "1GB", "-1", "99999999999999GiB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Repeats what an audit trail keeps: each request and case again, by the way that the server takes.
+
+use std::sync::Arc;
+
+use serde_json::{Value, from_value, json};
+use tokio::sync::watch;
+
+use super::app::{App, Phase};
+use super::case::words;
+use super::completion::{self, Begun};
+use super::error::{ApiError, Code};
+use super::models::{Loaded, Served};
+use super::options::ServeOptions;
+use crate::audit::kept::Kept;
+use crate::data::Item;
+use crate::diagnosis::Failure;
+use crate::experiment::case::{self, CaseOptions};
+use crate::record::ItemText;
+
+/// What came of repeating one line.
+pub struct Repeated {
+    pub seq: u64,
+    /// How it differs; `None`: the same bytes.
+    pub difference: Option<String>,
+}
+
+/// Repeats lines one after another.
+///
+/// # Errors
+/// A runtime or a thread that cannot be started. What cannot be repeated differs.
+pub fn replay(loaded: Loaded, lines: Vec<Kept>) -> Result<Vec<Repeated>, Failure> {
+    let (_phase, phase) = watch::channel(Phase::Serving);
+    let (_keys, keys) = watch::channel(None);
+    let app = App::new(ServeOptions::alone(), phase, keys)?;
+    app.begin(Served::new(loaded, &app.metrics));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let repeat = |kept: Kept| {
+        let seq = kept.line.seq();
+        let again = match kept.line.text("event") {
+            "request" => runtime.block_on(request(&app, &kept)),
+            _ => one_case(&app, &kept),
+        };
+        let difference = match again {
+            Ok(output) if output == kept.texts["output"] => None,
+            Ok(_) => Some("the text is another one".to_owned()),
+            Err(error) => Some(error.message),
+        };
+        Repeated { seq, difference }
+    };
+    Ok(lines.into_iter().map(repeat).collect())
+}
+
+async fn request(app: &App, kept: &Kept) -> Result<Value, ApiError> {
+    let seed = kept.texts["seed"].as_u64().ok_or_else(|| lacking("seed"))?;
+    let mut body = kept.texts["input"].clone();
+    let fields = body.as_object_mut().ok_or_else(|| lacking("body"))?;
+    for name in ["stream", "stream_options"] {
+        fields.shift_remove(name);
+    }
+    // As JSON has seeds: those from 2⁶³ on are negative.
+    fields.insert("seed".to_owned(), (seed as i64).into());
+    let bytes = body.to_string();
+    let begin = match kept.texts["path"].as_str() {
+        Some(completion::TEXT) => completion::begin_completion,
+        _ => completion::begin_chat,
+    };
+    let Begun { mut generation, mut answer, .. } = begin(app, bytes.as_bytes(), None)?;
+    same_fingerprint(kept, &answer.heading.model.fingerprint)?;
+    completion::finish(app, &mut generation, &mut answer).await?;
+    Ok(answer.outputs())
+}
+
+fn one_case(app: &App, kept: &Kept) -> Result<Value, ApiError> {
+    let name = kept.line.text("system");
+    let missing = || ApiError::new(Code::ModelNotFound, format!("{name} is not loaded"));
+    let system = app.served()?.system(name).ok_or_else(missing)?;
+    same_fingerprint(kept, &system.fingerprint)?;
+    let item = item(&kept.texts["input"])?;
+    let number = |name: &str| kept.line.fields[name].as_u64().ok_or_else(|| lacking(name));
+    let (seed, run) = (number("seed")?, number("run")? as u32);
+    let options = CaseOptions { seed, run, salt: None, stop: Arc::default() };
+    let worked = system.seated.work(&item, options, |_| {})?;
+    Ok(words::outcome(&item, &worked))
+}
+
+/// The item of its text.
+fn item(text: &Value) -> Result<Item, ApiError> {
+    let text: ItemText = from_value(text.clone()).map_err(|_| lacking("item"))?;
+    let item = match text {
+        ItemText::Note(note) => case::note(&note.text, Some(note.language)),
+        ItemText::Question(question) => {
+            case::question(&question.question, &json!(question.options))
+        }
+    };
+    item.map_err(|error| ApiError::new(Code::InvalidValue, error.to_string()))
+}
+
+fn same_fingerprint(kept: &Kept, here: &str) -> Result<(), ApiError> {
+    match kept.line.text("fingerprint") {
+        there if there == here => Ok(()),
+        there => {
+            let message = format!(
+                "it was answered by {there}, and what is loaded is {here}: other weights, settings, version or kind of device"
+            );
+            Err(ApiError::new(Code::ModelNotFound, message))
+        }
+    }
+}
+
+fn lacking(what: &str) -> ApiError {
+    ApiError::new(Code::MissingParameter, format!("the trail does not keep its {what}"))
+}
