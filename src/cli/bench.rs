@@ -4,6 +4,8 @@ mod embed;
 mod model;
 mod panel;
 mod search;
+#[cfg(all(feature = "serve", feature = "remote"))]
+mod serve;
 
 use clap::{Args, Subcommand};
 
@@ -26,6 +28,9 @@ enum Verb {
     Panel(Box<panel::PanelBench>),
     /// Measure exact search over random vectors
     Search(search::SearchBench),
+    /// Measure a server under load, beside the same engine in process
+    #[cfg(all(feature = "serve", feature = "remote"))]
+    Serve(serve::ServeBench),
 }
 
 impl Bench {
@@ -34,6 +39,8 @@ impl Bench {
             Some(Verb::Embed(embed)) => embed.run(),
             Some(Verb::Panel(panel)) => panel.run(),
             Some(Verb::Search(search)) => search.run(),
+            #[cfg(all(feature = "serve", feature = "remote"))]
+            Some(Verb::Serve(serve)) => serve.run(),
             None => self.model.run(),
         }
     }

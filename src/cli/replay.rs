@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 #[cfg(feature = "serve")]
-use super::serve::{Asked as AskedToLoad, systems::SystemFlags};
+use super::serve::sources::Asked as AskedToLoad;
+use super::serve::systems::SystemFlags;
 use super::summary::count;
 use super::{interrupt, run};
 #[cfg(feature = "serve")]
@@ -80,7 +81,7 @@ impl Replay {
         systems.corpus.reranker = moved.reranker.clone().or(systems.corpus.reranker);
         let asked =
             AskedToLoad { models: &models, systems: &systems, machine: &self.execution.machine };
-        let loaded = asked.loader(self.execution.hub_options()?)?()?;
+        let loaded = asked.sources(self.execution.hub_options()?)?.load()?;
         let repeated = crate::serve::replay::replay(loaded, lines)?;
         let differences =
             repeated.iter().filter_map(|line| Some((line.seq, line.difference.as_ref()?)));

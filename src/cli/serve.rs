@@ -1,29 +1,25 @@
 //! `serve`: models over HTTP, as clients of OpenAI's interface ask for them.
 
+pub mod sources;
 pub mod systems;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::HeaderName;
 use clap::Args;
 use serde_json::json;
 
+use self::sources::{Asked, Sources};
 use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
 use super::options::{HubFlags, MachineFlags};
 use crate::cli::exit::Failure;
-use crate::experiment::beside_panel;
-use crate::experiment::hardware::Hardware;
-use crate::experiment::library::Libraries;
-use crate::experiment::models::Models;
-use crate::experiment::spec::Spec;
-use crate::hub::HubOptions;
-use crate::panel::memory::BesidePanel;
-use crate::panel::remote::Address;
+#[cfg(feature = "remote")]
+use crate::serve::Loaded;
 use crate::serve::options::{Limits, Listen, TlsFiles};
-use crate::serve::{Loaded, LoadedModel, LoadedSystem, ServeOptions, serve};
+use crate::serve::{ServeOptions, serve};
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -179,9 +175,7 @@ struct LimitFlags {
 
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
-        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
-        let load = asked.loader(self.hub.options(true)?)?;
-        self.listen.refuse_open()?;
+        let sources = self.sources()?;
         let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions {
             arguments,
@@ -198,130 +192,21 @@ impl Serve {
             audit: self.audit.options(),
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, load)
+        serve(options, move || sources.load())
     }
-}
 
-/// What is to be loaded.
-pub struct Asked<'a> {
-    pub models: &'a [String],
-    pub systems: &'a SystemFlags,
-    pub machine: &'a MachineFlags,
-}
-
-impl Asked<'_> {
-    /// Checks what is asked for; what it gives loads it.
-    ///
-    /// # Errors
-    /// Models of one name; a system that there is not, or that lacks a model or a corpus.
-    pub fn loader(
-        &self,
-        hub: HubOptions,
-    ) -> Result<impl FnOnce() -> Result<Loaded, Failure> + Send + 'static, Failure> {
-        let named = self.models.iter().map(|text| NamedModel::parse(text));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
-        refuse_equal_names(&named)?;
-        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
-        let specs = self.systems.specs(&named, &hardware, &hub)?;
-        let hardware =
-            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
-        Ok(move || load(named, &specs, &hardware, &hub))
+    /// Loads what would be served, without a server.
+    #[cfg(feature = "remote")]
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        self.sources()?.load()
     }
-}
 
-/// A model and its name in the API.
-pub struct NamedModel {
-    name: String,
-    model: String,
-}
-
-impl NamedModel {
-    fn parse(text: &str) -> Result<NamedModel, Failure> {
-        let (name, model) = match text.split_once('=') {
-            Some((name, model)) => (name.to_owned(), model.to_owned()),
-            None => {
-                let is_folder = Path::new(text).is_dir();
-                let last = Path::new(text).file_name().filter(|_| is_folder);
-                let name = last
-                    .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
-                (name, text.to_owned())
-            }
-        };
-        if Address::is_meant_by(&model) {
-            let hint = "point its clients at the endpoint itself";
-            return Err(Failure::usage(
-                format!("{model} is an endpoint, which is not served again"),
-                hint,
-            ));
-        }
-        if name.is_empty() || model.is_empty() {
-            return Err(Failure::usage(
-                format!("`{text}` lacks a name or a model"),
-                "write NAME=MODEL",
-            ));
-        }
-        Ok(NamedModel { name, model })
+    fn sources(&self) -> Result<Sources, Failure> {
+        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
+        let sources = asked.sources(self.hub.options(true)?)?;
+        self.listen.refuse_open()?;
+        Ok(sources)
     }
-}
-
-fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
-    for (index, model) in named.iter().enumerate() {
-        if named[..index].iter().any(|other| other.name == model.name) {
-            let message = format!("two models are named {}", model.name);
-            return Err(Failure::usage(message, "give one another name: NAME=MODEL"));
-        }
-    }
-    Ok(())
-}
-
-/// Reads and loads the models; two names of one model share its engine.
-fn load(
-    named: Vec<NamedModel>,
-    specs: &[Spec],
-    hardware: &Hardware,
-    hub: &HubOptions,
-) -> Result<Loaded, Failure> {
-    let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
-    let models = Models::describe(&names, hardware, hub, |devices| {
-        let searching = specs.iter().filter(|spec| spec.corpus.is_some());
-        searching
-            .map(|spec| beside_panel(&[spec], hardware, devices))
-            .try_fold(BesidePanel::default(), |all, beside| Ok(all.and(&beside?)))
-    })?;
-    let mut libraries = Libraries::default();
-    let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
-    let searched = searched.collect::<Result<Vec<_>, _>>()?;
-    let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
-    let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
-    let kinds: Vec<String> = models
-        .descriptions
-        .iter()
-        .zip(models.devices.iter().cycle())
-        .map(|(description, device)| device.kind([description.precision]))
-        .collect();
-    let backbones = models.start_backbones()?;
-    let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
-        let index = index?;
-        Some(LoadedModel {
-            id: named.name,
-            backbone: backbones[index].clone(),
-            device_kind: kinds[index].clone(),
-            pages: pages[index],
-        })
-    });
-    let models: Vec<LoadedModel> = loaded.collect();
-    let backbone = |name: &str| {
-        let model = models.iter().find(|model| model.id == name)?;
-        Some(model.backbone.clone())
-    };
-    let systems = specs.iter().zip(searched).map(|(spec, library)| {
-        Ok(LoadedSystem {
-            seated: spec.seat(backbone, library.as_deref())?,
-            models: spec.slot_models()?.into_iter().cloned().collect(),
-        })
-    });
-    let systems = systems.collect::<Result<_, Failure>>()?;
-    Ok(Loaded { models, systems })
 }
 
 impl ListenFlags {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::NamedModel;
+use super::sources::NamedModel;
 use crate::cli::exit::Failure;
 use crate::cli::flags::{CorpusFlags, SetPairs};
 use crate::data::{Format, ItemKind};

@@ -5,11 +5,38 @@ use std::ops::Range;
 use super::floats::Product;
 use super::lanes::{LANES, Lanes, Stored};
 
-/// Rows and inputs of a block: 204 KiB of activations for the second-level cache, 16 KiB of a tile for the first.
+use super::{Buffer, Cpu, Disjoint};
+
+/// Rows at most and inputs of a block: 204 KiB of activations for the second-level cache, 16 KiB of a tile for the first.
 const ROWS: usize = 192;
 const INPUTS: usize = 256;
 /// What lies between two rows of a block: rows a power of two apart would push each other out of the first-level cache.
 const STRIDE: usize = INPUTS + 16;
+/// Rows that are multiplied together, at most.
+const TOGETHER: usize = 12;
+
+/// Rows of a block, so that all blocks have about as many: the last one would read all weights for a few rows else.
+fn block_rows(rows: usize) -> usize {
+    rows.div_ceil(rows.div_ceil(ROWS)).next_multiple_of(TOGETHER)
+}
+
+/// Copies rows to `packed` in the order in which blocks read them: `[blocks of rows][blocks of inputs][rows][STRIDE]`.
+pub fn pack(cpu: &Cpu, x: &Buffer, packed: &mut Vec<f32>) {
+    let (rows, inputs, each) = (x.rows(), x.width, block_rows(x.rows()));
+    let parts = inputs.div_ceil(INPUTS);
+    packed.resize(rows.div_ceil(each) * parts * each * STRIDE, 0.0);
+    let to = Disjoint::new(packed);
+    cpu.split(rows, rows * inputs, |range| {
+        for row in range {
+            let (block, at) = (row / each, row % each);
+            for (part, from) in x.row(row).chunks(INPUTS).enumerate() {
+                let start = ((block * parts + part) * each + at) * STRIDE;
+                // SAFETY: each row has places of its own, and is copied by one thread alone.
+                unsafe { to.slice(start, from.len()) }.copy_from_slice(from);
+            }
+        }
+    });
+}
 
 /// What the tiles of a block are multiplied with.
 struct Block<'a> {
@@ -22,28 +49,25 @@ struct Block<'a> {
 /// The columns of `tiles`, for all rows. Sums wait in the output between two blocks of inputs.
 #[inline(always)]
 pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Range<usize>) {
-    let most = ROWS.min(product.rows);
-    let mut x = vec![0.0; most * STRIDE];
+    let each = block_rows(product.rows);
+    let mut blocks = product.x.chunks(each * STRIDE);
     let mut widened = vec![0.0; W::widened_values(L::TILES * INPUTS * LANES)];
-    for first in (0..product.rows).step_by(ROWS) {
-        let rows = first..product.rows.min(first + ROWS);
-        for start in (0..product.inputs).step_by(INPUTS) {
+    for first in (0..product.rows).step_by(each) {
+        let rows = first..product.rows.min(first + each);
+        for (start, x) in (0..product.inputs).step_by(INPUTS).zip(&mut blocks) {
             let inputs = start..product.inputs.min(start + INPUTS);
-            for (row, to) in rows.clone().zip(x.chunks_mut(STRIDE)) {
-                to[..inputs.len()].copy_from_slice(&product.row(row)[inputs.clone()]);
-            }
-            let block = Block { x: &x, rows: rows.clone(), inputs };
+            let block = Block { x, rows: rows.clone(), inputs };
             let mut tile = tiles.start;
             while tile < tiles.end {
                 if L::TILES == 2 && tiles.end - tile >= 2 {
-                    multiply_tiles::<L, W, 2, 12>(product, &block, tile, &mut widened);
+                    multiply_tiles::<L, W, 2, 12, 6>(product, &block, tile, &mut widened);
                     tile += 2;
                 } else if L::TILES == 2 {
-                    multiply_tiles::<L, W, 1, 12>(product, &block, tile, &mut widened);
+                    multiply_tiles::<L, W, 1, 12, 6>(product, &block, tile, &mut widened);
                     tile += 1;
                 } else {
                     // Where sixteen lanes are two registers, six rows fill them.
-                    multiply_tiles::<L, W, 1, 6>(product, &block, tile, &mut widened);
+                    multiply_tiles::<L, W, 1, 6, 3>(product, &block, tile, &mut widened);
                     tile += 1;
                 }
             }
@@ -51,9 +75,15 @@ pub fn multiply_kernel<L: Lanes, W: Stored>(product: &Product<'_, W>, tiles: Ran
     }
 }
 
-/// `TILES` tiles for every row of a block, `MOST` rows at a time.
+/// `TILES` tiles for every row of a block: `MOST` rows at a time, then `FEWER`, then one.
 #[inline(always)]
-fn multiply_tiles<L: Lanes, W: Stored, const TILES: usize, const MOST: usize>(
+fn multiply_tiles<
+    L: Lanes,
+    W: Stored,
+    const TILES: usize,
+    const MOST: usize,
+    const FEWER: usize,
+>(
     product: &Product<'_, W>,
     block: &Block<'_>,
     tile: usize,
@@ -71,6 +101,10 @@ fn multiply_tiles<L: Lanes, W: Stored, const TILES: usize, const MOST: usize>(
     while row + MOST <= block.rows.end {
         multiply_rows::<L, W, TILES, MOST>(product, block, place(row));
         row += MOST;
+    }
+    while row + FEWER <= block.rows.end {
+        multiply_rows::<L, W, TILES, FEWER>(product, block, place(row));
+        row += FEWER;
     }
     while row < block.rows.end {
         multiply_rows::<L, W, TILES, 1>(product, block, place(row));

@@ -4,6 +4,7 @@
 //! bits; the blocks below are chosen for registers and caches alone.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::lanes::{LANES, Lanes, Stored, vectorised};
@@ -23,6 +24,7 @@ impl Cpu {
         self.split(product.tiles(), product.work(), |range| {
             multiply_f32(self.isa, &product, range);
         });
+        recycle(packed);
     }
 
     /// [`Cpu::matmul`] with tiles `[outputs / 16][inputs / 2][16][2]` of bf16.
@@ -32,21 +34,38 @@ impl Cpu {
         self.split(product.tiles(), product.work(), |range| {
             multiply_bf16(self.isa, &product, range);
         });
+        recycle(packed);
     }
 
     /// A few rows of `x` as `[inputs][rows]`: rows that lie a power of two apart would push each other out of the first-level
-    /// cache. More rows stay as they are.
+    /// cache. More rows in blocks.
     fn group<'a>(&self, x: &'a Buffer) -> Cow<'a, [f32]> {
         let rows = x.rows();
-        if rows == 1 || rows > GROUP {
+        if rows == 1 {
             return Cow::Borrowed(&x.data);
         }
-        let mut packed = vec![0.0; x.data.len()];
+        let mut packed = SPARE.take();
+        if rows > GROUP {
+            blocks::pack(self, x, &mut packed);
+            return Cow::Owned(packed);
+        }
+        packed.resize(x.data.len(), 0.0);
         for row in 0..rows {
             let to = packed[row..].iter_mut().step_by(rows);
             to.zip(x.row(row)).for_each(|(to, value)| *to = *value);
         }
         Cow::Owned(packed)
+    }
+}
+
+thread_local! {
+    /// What the last product's activations were packed in: fresh memory would be cleared page by page each time.
+    static SPARE: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+fn recycle(packed: Cow<'_, [f32]>) {
+    if let Cow::Owned(packed) = packed {
+        SPARE.set(packed);
     }
 }
 
@@ -70,8 +89,8 @@ fn multiply_bf16_kernel<L: Lanes>(product: &Product<'_, u16>, tiles: Range<usize
 
 /// One multiplication: rows times tiles, to `[rows, outputs]`.
 pub struct Product<'a, W> {
-    /// `[inputs][rows]` up to [`GROUP`] rows, else `[rows][inputs]`.
-    x: &'a [f32],
+    /// One row; up to [`GROUP`] rows `[inputs][rows]`; else as [`blocks::pack`] puts them.
+    pub x: &'a [f32],
     weights: &'a [W],
     pub rows: usize,
     pub inputs: usize,
@@ -97,11 +116,6 @@ impl<'a, W: Stored> Product<'a, W> {
 
     fn work(&self) -> usize {
         self.rows * self.inputs * self.outputs
-    }
-
-    /// The inputs of a row, of many rows.
-    pub fn row(&self, row: usize) -> &[f32] {
-        &self.x[row * self.inputs..(row + 1) * self.inputs]
     }
 
     /// The weights of a tile.

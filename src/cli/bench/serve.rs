@@ -1,0 +1,302 @@
+//! `bench serve`: a load of requests on a server of its own or on any other, beside the same engine in process.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+
+use crate::bench::load::http::Target;
+use crate::bench::load::{
+    Arrival, End, Finished, LoadFigures, Outcome, Percentiles, PromptShape, put,
+};
+use crate::bench::output::OutputFormat;
+use crate::bench::serve::{
+    Memory, ServeMeasurement, ServeReport, ask_in_process, equal_answers, observe, resident_mib,
+};
+use crate::cli::exit::Failure;
+use crate::cli::options::QuietFlag;
+use crate::cli::serve::Serve;
+use crate::console;
+use crate::experiment::{clock, run};
+use crate::serve::Loaded;
+
+/// Requests of a load for each of its clients, where neither their number nor a time was asked for.
+const REQUESTS_PER_CLIENT: usize = 8;
+/// After a load, before the memory is looked at again: what its end sets free is free by then.
+const SETTLE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+pub struct ServeBench {
+    /// Closed loops to measure: so many clients at once, each of which asks again when it is answered
+    #[arg(long, value_delimiter = ',', default_value = "1,8,64", value_name = "N,N", value_parser = clap::value_parser!(u16).range(1..))]
+    concurrency: Vec<u16>,
+    /// Open loops to measure instead: so many requests a second in the mean, at random times
+    #[arg(long, value_delimiter = ',', value_name = "R,R", value_parser = rate, conflicts_with = "concurrency")]
+    rate: Vec<f64>,
+    /// Requests of each load [default: 8 per client, 64 for a rate]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    requests: Option<u32>,
+    /// Seconds of each load instead of a number of requests
+    #[arg(long, value_name = "S", conflicts_with = "requests", value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
+    /// Words of each prompt, of one or two tokens each
+    #[arg(long, default_value_t = 128, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    prompt_words: u32,
+    /// Fraction of the prompt that all requests share, from its beginning
+    #[arg(long, default_value_t = 0.5, value_name = "F", value_parser = fraction)]
+    shared_prefix: f64,
+    /// Tokens of each completion
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: u32,
+    /// Random seed of the prompts and the arrivals
+    #[arg(long, default_value_t = 42, value_name = "S")]
+    seed: u64,
+    /// Measure the server at this URL, which ends with /v1, instead of starting one
+    #[arg(long, value_name = "URL", requires = "model", conflicts_with = "serve")]
+    url: Option<String>,
+    /// Name of the model at --url
+    #[arg(long, value_name = "NAME", requires = "url")]
+    model: Option<String>,
+    /// Leave the engine in process out
+    #[arg(long)]
+    http_only: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "md")]
+    format: OutputFormat,
+    #[command(flatten)]
+    progress: QuietFlag,
+    /// Model and flags, as `wardround serve` takes them
+    #[arg(last = true, required_unless_present = "url", value_name = "MODEL AND FLAGS OF SERVE")]
+    serve: Vec<String>,
+}
+
+/// The arguments of `serve` by themselves.
+#[derive(Parser)]
+#[command(name = "wardround serve", no_binary_name = true)]
+struct ServeLine {
+    #[command(flatten)]
+    serve: Serve,
+}
+
+impl ServeBench {
+    pub fn run(self) -> Result<(), Failure> {
+        let in_process = match &self.url {
+            Some(_) => None,
+            None => Some(self.measure_in_process()?),
+        };
+        let server = match &self.url {
+            Some(_) => None,
+            None => Some(Server::start(&self.arguments(), self.progress.quiet)?),
+        };
+        let base = server.as_ref().map_or(self.url.as_deref(), |server| Some(&server.base));
+        let model = in_process.as_ref().map_or(self.model.as_deref(), |all| Some(&all.model));
+        let (base, model) = (base.unwrap_or_default(), model.unwrap_or_default());
+        let target = Target::new(base, model, self.most_clients());
+        let shape = self.shape();
+        // The first request finds everything cold.
+        if let Outcome::Failed(reason) = target.ask(&shape, usize::MAX).outcome {
+            return Err(Failure::outcome(
+                format!("{base} does not answer: {reason}"),
+                Some("is the server ready, and the model's name right?".to_owned()),
+            ));
+        }
+        let pid = server.as_ref().map(|server| server.child.id());
+        let mut results = Vec::new();
+        for (index, arrival) in self.arrivals().into_iter().enumerate() {
+            let beside = in_process.as_ref().and_then(|all| all.finished.get(index));
+            results.push(self.measure(arrival, &target, pid, beside));
+        }
+        drop(server);
+        let report = ServeReport {
+            results,
+            server: match &self.url {
+                Some(url) => url.clone(),
+                None => format!("wardround serve {}", self.serve.join(" ")),
+            },
+            model: model.to_owned(),
+            prompts: shape,
+            created_at: clock::utc_now(),
+            hardware: run::host(),
+            version: env!("CARGO_PKG_VERSION"),
+            profile: if cfg!(debug_assertions) { "dev" } else { "release" },
+        };
+        let text = self.format.write(&report, "results", || report.markdown())?;
+        Ok(console::say(text.trim_end())?)
+    }
+
+    fn measure(
+        &self,
+        arrival: Arrival,
+        target: &Target,
+        pid: Option<u32>,
+        beside: Option<&Finished>,
+    ) -> ServeMeasurement {
+        self.note(&format!("over HTTP: {arrival:?}"));
+        let shape = self.shape();
+        let before = pid.and_then(resident_mib);
+        let is_over = AtomicBool::new(false);
+        let (finished, observed) = thread::scope(|scope| {
+            let watching = scope
+                .spawn(|| observe(pid, || target.health(), || is_over.load(Ordering::Relaxed)));
+            let ask = |index| target.ask(&shape, index);
+            let finished = put(arrival, self.end(arrival), self.seed, &ask);
+            is_over.store(true, Ordering::Relaxed);
+            (finished, watching.join())
+        });
+        let observed = observed.ok();
+        thread::sleep(SETTLE);
+        let after = pid.and_then(resident_mib);
+        let memory = observed.as_ref().zip(before.zip(after));
+        ServeMeasurement {
+            arrival,
+            http: LoadFigures::new(&finished),
+            health_ms: Percentiles::of(
+                &observed.as_ref().map_or_else(Default::default, |seen| seen.health.clone()),
+            ),
+            memory: memory
+                .map(|(observed, (before, after))| Memory::new(before, &observed.memory, after)),
+            in_process: beside.map(LoadFigures::new),
+            equal_answers: beside.map(|beside| equal_answers(&finished, beside)),
+        }
+    }
+
+    /// The loads on an engine of this process, which is gone before the server is started.
+    fn measure_in_process(&self) -> Result<InProcess, Failure> {
+        let line = ServeLine::try_parse_from(self.arguments()).map_err(|error| {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let message = first.trim_start_matches("error: ").to_owned();
+            Failure::usage(message, "behind -- stand a model and flags of `wardround serve`")
+        })?;
+        let Loaded { models, .. } = line.serve.load()?;
+        let Some(model) = models.into_iter().next() else {
+            return Err(Failure::usage("there is no model to serve", "name one behind --"));
+        };
+        let shape = self.shape();
+        let mut finished = Vec::new();
+        if !self.http_only && self.rate.is_empty() {
+            ask_in_process(&model.backbone, &shape, usize::MAX);
+            for arrival in self.arrivals() {
+                self.note(&format!("in process: {arrival:?}"));
+                let ask = |index| ask_in_process(&model.backbone, &shape, index);
+                finished.push(put(arrival, self.end(arrival), self.seed, &ask));
+            }
+        }
+        Ok(InProcess { model: model.id, finished })
+    }
+
+    /// What the server is started with: any free port.
+    fn arguments(&self) -> Vec<String> {
+        let port = ["--port".to_owned(), "0".to_owned()];
+        self.serve.iter().cloned().chain(port).collect()
+    }
+
+    fn shape(&self) -> PromptShape {
+        PromptShape {
+            words: self.prompt_words as usize,
+            shared: self.shared_prefix,
+            max_tokens: self.max_tokens as usize,
+            seed: self.seed,
+        }
+    }
+
+    fn arrivals(&self) -> Vec<Arrival> {
+        if self.rate.is_empty() {
+            let clients = self.concurrency.iter().map(|&clients| usize::from(clients));
+            return clients.map(|clients| Arrival::Closed { clients }).collect();
+        }
+        self.rate.iter().map(|&per_second| Arrival::Open { per_second }).collect()
+    }
+
+    fn end(&self, arrival: Arrival) -> End {
+        match (self.seconds, self.requests, arrival) {
+            (Some(seconds), _, _) => End::After(Duration::from_secs(u64::from(seconds))),
+            (None, Some(requests), _) => End::Requests(requests as usize),
+            (None, None, Arrival::Closed { clients }) => {
+                End::Requests(REQUESTS_PER_CLIENT * clients)
+            }
+            (None, None, Arrival::Open { .. }) => End::Requests(64),
+        }
+    }
+
+    fn most_clients(&self) -> usize {
+        // An open loop keeps as many connections as answers overlap.
+        self.concurrency.iter().copied().max().map_or(64, usize::from).max(64)
+    }
+
+    fn note(&self, line: &str) {
+        if !self.progress.quiet {
+            console::note(line);
+        }
+    }
+}
+
+/// What the engine of this process did, by load.
+struct InProcess {
+    model: String,
+    finished: Vec<Finished>,
+}
+
+/// A server in a process of its own, which is ended with this.
+struct Server {
+    child: Child,
+    base: String,
+}
+
+impl Server {
+    fn start(arguments: &[String], quiet: bool) -> Result<Server, Failure> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("serve")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(if quiet { Stdio::null() } else { Stdio::inherit() })
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let address = line.trim_end().strip_prefix("listening on ").map(str::to_owned);
+        let mut server = Server { child, base: String::new() };
+        let Some(address) = address.filter(|address| address.starts_with("http://")) else {
+            return Err(Failure::outcome(
+                "the server did not begin to listen on a TCP address without TLS",
+                Some("see its message above; leave --unix and --tls-cert out".to_owned()),
+            ));
+        };
+        server.base = format!("{address}/v1");
+        let target = Target::new(&server.base, "", 1);
+        while let Err(reason) = target.health() {
+            if server.child.try_wait()?.is_some() {
+                let hint = Some("see its message above".to_owned());
+                return Err(Failure::outcome(format!("the server ended: {reason}"), hint));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It holds nothing that would have to be saved; one that is gone already cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err("expected a number above 0".to_owned()),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}

@@ -1,0 +1,141 @@
+//! What `serve` loads: models under their names in the API, and systems on them.
+
+use std::path::Path;
+
+use super::systems::SystemFlags;
+use crate::cli::options::MachineFlags;
+use crate::diagnosis::Failure;
+use crate::experiment::beside_panel;
+use crate::experiment::hardware::Hardware;
+use crate::experiment::library::Libraries;
+use crate::experiment::models::Models;
+use crate::experiment::spec::Spec;
+use crate::hub::HubOptions;
+use crate::panel::memory::BesidePanel;
+use crate::panel::remote::Address;
+use crate::serve::{Loaded, LoadedModel, LoadedSystem};
+
+/// A model and its name in the API.
+pub struct NamedModel {
+    pub name: String,
+    pub model: String,
+}
+
+impl NamedModel {
+    fn parse(text: &str) -> Result<NamedModel, Failure> {
+        let (name, model) = match text.split_once('=') {
+            Some((name, model)) => (name.to_owned(), model.to_owned()),
+            None => {
+                let is_folder = Path::new(text).is_dir();
+                let last = Path::new(text).file_name().filter(|_| is_folder);
+                let name = last
+                    .map_or_else(|| text.to_owned(), |name| name.to_string_lossy().into_owned());
+                (name, text.to_owned())
+            }
+        };
+        if Address::is_meant_by(&model) {
+            let hint = "point its clients at the endpoint itself";
+            return Err(Failure::usage(
+                format!("{model} is an endpoint, which is not served again"),
+                hint,
+            ));
+        }
+        if name.is_empty() || model.is_empty() {
+            return Err(Failure::usage(
+                format!("`{text}` lacks a name or a model"),
+                "write NAME=MODEL",
+            ));
+        }
+        Ok(NamedModel { name, model })
+    }
+}
+
+fn refuse_equal_names(named: &[NamedModel]) -> Result<(), Failure> {
+    for (index, model) in named.iter().enumerate() {
+        if named[..index].iter().any(|other| other.name == model.name) {
+            let message = format!("two models are named {}", model.name);
+            return Err(Failure::usage(message, "give one another name: NAME=MODEL"));
+        }
+    }
+    Ok(())
+}
+
+/// What is asked for on the command line.
+pub struct Asked<'a> {
+    pub models: &'a [String],
+    pub systems: &'a SystemFlags,
+    pub machine: &'a MachineFlags,
+}
+
+impl Asked<'_> {
+    /// Checks what is asked for, as far as that goes without loading it.
+    ///
+    /// # Errors
+    /// Models of one name; a system that there is not, or that lacks a model or a corpus.
+    pub fn sources(&self, hub: HubOptions) -> Result<Sources, Failure> {
+        let named = self.models.iter().map(|text| NamedModel::parse(text));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        refuse_equal_names(&named)?;
+        let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
+        let specs = self.systems.specs(&named, &hardware, &hub)?;
+        let hardware =
+            specs.iter().find(|spec| spec.corpus.is_some()).map_or(hardware, Spec::roomy_hardware);
+        Ok(Sources { named, specs, hardware, hub })
+    }
+}
+
+/// The models and systems to serve, and what they are loaded with.
+pub struct Sources {
+    named: Vec<NamedModel>,
+    specs: Vec<Spec>,
+    hardware: Hardware,
+    hub: HubOptions,
+}
+
+impl Sources {
+    /// Reads and loads the models; two names of one model share its engine.
+    pub fn load(self) -> Result<Loaded, Failure> {
+        let Sources { named, specs, hardware, hub } = self;
+        let names: Vec<String> = named.iter().map(|model| model.model.clone()).collect();
+        let models = Models::describe(&names, &hardware, &hub, |devices| {
+            let searching = specs.iter().filter(|spec| spec.corpus.is_some());
+            searching
+                .map(|spec| beside_panel(&[spec], &hardware, devices))
+                .try_fold(BesidePanel::default(), |all, beside| Ok(all.and(&beside?)))
+        })?;
+        let mut libraries = Libraries::default();
+        let searched = specs.iter().map(|spec| spec.library(&models, &mut libraries));
+        let searched = searched.collect::<Result<Vec<_>, _>>()?;
+        let indices: Vec<Option<usize>> = names.iter().map(|name| models.index(name)).collect();
+        let pages: Vec<usize> = models.memory.iter().map(|memory| memory.options.pages).collect();
+        let kinds: Vec<String> = models
+            .descriptions
+            .iter()
+            .zip(models.devices.iter().cycle())
+            .map(|(description, device)| device.kind([description.precision]))
+            .collect();
+        let backbones = models.start_backbones()?;
+        let loaded = named.into_iter().zip(indices).filter_map(|(named, index)| {
+            let index = index?;
+            Some(LoadedModel {
+                id: named.name,
+                backbone: backbones[index].clone(),
+                device_kind: kinds[index].clone(),
+                pages: pages[index],
+            })
+        });
+        let models: Vec<LoadedModel> = loaded.collect();
+        let backbone = |name: &str| {
+            let model = models.iter().find(|model| model.id == name)?;
+            Some(model.backbone.clone())
+        };
+        let systems = specs.iter().zip(searched).map(|(spec, library)| {
+            Ok(LoadedSystem {
+                seated: spec.seat(backbone, library.as_deref())?,
+                models: spec.slot_models()?.into_iter().cloned().collect(),
+            })
+        });
+        let systems = systems.collect::<Result<_, Failure>>()?;
+        Ok(Loaded { models, systems })
+    }
+}
