@@ -5,13 +5,15 @@
 #
 # DATA holds medec/ and corpus/medquad.jsonl. OUT is made, and must not hold anything yet. With ITEMS the first so many notes run, else all 597.
 # Takes the release binary where it is built, else the debug one; WARDROUND names another, ENCODER the encoder's folder (by default the tiny one of
-# the goldens), DOCUMENTS how many documents of MedQuAD are built (default all), SET more settings, as "rerank_top_k=3 react_turns=2". The run is
-# recomputed by tests/recompute_notes.py, two notes are replayed, and the shares and sizes that docs/medreflex.md promises are printed and
-# checked: of the prompt tokens 80 % from the prefix index, 120 kB of searches.jsonl a note, 100 kB of the page a note.
+# the goldens), DOCUMENTS how many documents of MedQuAD are built (default all), SET more settings, as "rerank_top_k=3 react_turns=2", LAYERS how
+# many layers the tiny model has (default 3). All notes take some 70 minutes of two cores at SET=record_chars=64 LAYERS=1, for random weights
+# write as much as the grammar allows; a dozen notes show the shares at the defaults. The run is recomputed by tests/recompute_notes.py, two
+# notes are replayed, and the shares and sizes that docs/medreflex.md promises are printed and checked: of the prompt tokens 80 % from the
+# prefix index, 120 kB of searches.jsonl a note, 100 kB of the page a note.
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 data=$(cd "$1" && pwd) out=$2 items=${3:-597}
@@ -29,6 +31,7 @@ mkdir -p "$out"
 "$wardround" models synth qwen3 "$out/tiny-qwen3" >"$out/synth.log"
 # As many positions as the published model has: at defaults prompts come to some 30,000 tokens.
 sed -i 's/"max_position_embeddings": 16384/"max_position_embeddings": 40960/' "$out/tiny-qwen3/config.json"
+sed -i "s/\"\(num_hidden_layers\|max_window_layers\)\": 3/\"\1\": ${LAYERS:-3}/" "$out/tiny-qwen3/config.json"
 limit=()
 [ -n "${DOCUMENTS:-}" ] && limit=(--limit "$DOCUMENTS")
 "$wardround" corpus build medquad --data-dir "$data" --encoder "$encoder" --out "$out/corpus" --quiet ${limit[@]+"${limit[@]}"}
