@@ -145,6 +145,9 @@ fn mistakes() {
         "wardround models synth llama src",
         "wardround bench",
         "wardround bench --synth llama --prompt-tokens 0 --generate-tokens 0",
+        "wardround bench serve",
+        "wardround bench serve -- ./no-such-folder",
+        "wardround bench serve -- src --no-such-flag",
         "wardround completions tcsh",
     ];
     keep("mistakes", &lines.map(answer).join("\n"));

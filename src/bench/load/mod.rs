@@ -34,7 +34,7 @@ impl PromptShape {
     /// The prompt of request `index`: always the same one.
     pub fn prompt(&self, index: usize) -> String {
         let common = (self.words as f64 * self.shared).round() as usize;
-        let own = mix(mix(self.seed) ^ (index as u64 + 1));
+        let own = mix(mix(self.seed) ^ (index as u64).wrapping_add(1));
         let word = |place: usize| {
             let stream = if place < common { self.seed } else { own };
             WORDS[(mix(stream ^ place as u64) % WORDS.len() as u64) as usize]
