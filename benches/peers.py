@@ -161,7 +161,12 @@ def quantise_by_llama(source: Path, file: Path) -> None:
     assert code == 0, f"llama_model_quantize gives {code}"
 
 
-def write_gguf(checkpoint: Path, file: Path, name: str) -> None:
+def no_vocabulary(writer: gguf.GGUFWriter) -> None:
+    """Token ids are all that either engine is given."""
+    writer.add_tokenizer_model("no_vocab")
+
+
+def write_gguf(checkpoint: Path, file: Path, name: str, add_tokenizer=no_vocabulary) -> None:
     config = json.loads((checkpoint / "config.json").read_text())
     writer = gguf.GGUFWriter(file, "qwen3")
     writer.add_file_type(FILE_TYPES[name])
@@ -175,8 +180,7 @@ def write_gguf(checkpoint: Path, file: Path, name: str) -> None:
     writer.add_value_length(config["head_dim"])
     writer.add_rope_freq_base(config["rope_theta"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    # Token ids are all that either engine is given.
-    writer.add_tokenizer_model("no_vocab")
+    add_tokenizer(writer)
     writer.add_vocab_size(config["vocab_size"])
     for tensor_name, halves in read_safetensors(checkpoint / "model.safetensors"):
         values = (halves.astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""wardround's server beside llama.cpp's: the same random weights in bf16, the same requests over HTTP, one run, a ratio.
+
+`wardround bench serve` puts the load on both. llama.cpp's server comes from the package xllamacpp, which brings it built for AVX2.
+
+    python3 -m venv peers && peers/bin/pip install xllamacpp gguf
+    cargo build --release
+    peers/bin/python benches/peers_server.py target/release/wardround --models /tmp/peers --depth 16,4096,16384
+
+Of each depth: one client asks `--requests` times for `--tokens` greedy tokens behind one and the same prompt of about so many tokens, which
+both servers find in their caches from the second request on. The rate is one over the median time between two pieces of text. Then
+`--concurrency` clients at once with prompts of their own, whose rate is tokens per second over the whole load. The engines take turns for `--rounds`,
+each alone on the machine, and each figure is a median.
+"""
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import peers
+
+# Words that `bench serve` makes prompts of have a token each in Qwen's vocabulary, with few exceptions.
+CONTEXT_SLACK = 1024
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    arguments.models.mkdir(parents=True, exist_ok=True)
+    checkpoint = arguments.models / "qwen3-0.6b-text"
+    if not checkpoint.exists():
+        command = [arguments.wardround, "models", "synth", "qwen3", checkpoint, "--shape", "qwen3-0.6b"]
+        peers.run([*command, "--tokenizer", arguments.tokenizer])
+    file = arguments.models / "qwen3-0.6b-text.gguf"
+    if not file.exists():
+        peers.note(f"writing {file}")
+        write_gguf(checkpoint, file)
+    tests = [f"depth {depth}" for depth in arguments.depth] + [f"{n} at once" for n in arguments.concurrency]
+    rates = {test: {"llama.cpp": [], "wardround": []} for test in tests}
+    for number in range(1, arguments.rounds + 1):
+        for engine in ("llama.cpp", "wardround"):
+            peers.note(f"round {number}: {engine}")
+            with started(engine, checkpoint, file, arguments) as url:
+                for test, rate in measure(url, arguments).items():
+                    rates[test][engine].append(rate)
+    print("| test | llama.cpp tokens/s | wardround tokens/s | ratio |\n| --- | ---: | ---: | ---: |")
+    for test, both in rates.items():
+        theirs, ours = (statistics.median(both[engine]) for engine in ("llama.cpp", "wardround"))
+        print(f"| {test} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.2f} |")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wardround", type=Path, help="the binary, built with --release")
+    parser.add_argument("--tokenizer", type=Path, required=True, help="folder of Qwen3's tokenizer")
+    parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--depth", type=peers.numbers, default=[16, 4096, 16384])
+    parser.add_argument("--concurrency", type=peers.numbers, default=[])
+    parser.add_argument("--words", type=int, default=200, help="of the prompts of --concurrency")
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--requests", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    return parser.parse_args()
+
+
+def write_gguf(checkpoint: Path, file: Path) -> None:
+    """The numbers as they are, and the tokenizer in GGUF's terms, by the tokenizer.json's own lists."""
+    import gguf
+
+    tokenizer = json.loads((checkpoint / "tokenizer.json").read_text())
+    config = json.loads((checkpoint / "config.json").read_text())
+    pieces = [f"[unused{number}]" for number in range(config["vocab_size"])]
+    kinds = [gguf.TokenType.UNUSED] * len(pieces)
+    for piece, number in tokenizer["model"]["vocab"].items():
+        pieces[number], kinds[number] = piece, gguf.TokenType.NORMAL
+    for added in tokenizer["added_tokens"]:
+        pieces[added["id"]] = added["content"]
+        kinds[added["id"]] = gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
+
+    def add_tokenizer(writer: gguf.GGUFWriter) -> None:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("qwen2")
+        writer.add_token_list(pieces)
+        writer.add_token_types(kinds)
+        writer.add_token_merges(merges)
+        writer.add_eos_token_id(config["eos_token_id"])
+        writer.add_add_bos_token(False)
+
+    peers.write_gguf(checkpoint, file, "bf16", add_tokenizer)
+
+
+class started:
+    """A server's URL while the block runs."""
+
+    def __init__(self, engine: str, checkpoint: Path, file: Path, arguments: argparse.Namespace) -> None:
+        # A word may be two tokens.
+        context = 2 * max(arguments.depth, default=0) + CONTEXT_SLACK
+        sequences = max(arguments.concurrency, default=1)
+        each = max(context, 2 * arguments.words + CONTEXT_SLACK)
+        self.arguments, self.file, self.context, self.sequences = arguments, file, each * sequences, sequences
+        self.command = [arguments.wardround, "serve", f"model={checkpoint}", "--threads", str(arguments.threads), "--port", "0"]
+        self.engine = engine
+
+    def __enter__(self) -> str:
+        if self.engine == "wardround":
+            self.process = subprocess.Popen([str(word) for word in self.command], stdout=subprocess.PIPE, text=True)
+            url = self.process.stdout.readline().removeprefix("listening on ").strip()
+        else:
+            context = multiprocessing.get_context("spawn")
+            here, there = context.Pipe()
+            target = (self.file, self.context, self.sequences, self.arguments.threads, there)
+            self.process = context.Process(target=serve_llama, args=target)
+            self.process.start()
+            url = here.recv()
+        while not is_well(url):
+            time.sleep(0.1)
+        return f"{url}/v1"
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.wait() if self.engine == "wardround" else self.process.join()
+
+
+def serve_llama(file: Path, context: int, sequences: int, threads: int, pipe) -> None:
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(file)
+    parameters.model_alias = ["model"]
+    parameters.n_ctx, parameters.n_parallel, parameters.port = context, sequences, 0
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    server = xllamacpp.Server(parameters)
+    pipe.send(server.listening_address)
+    while True:
+        time.sleep(3600)
+
+
+def is_well(url: str) -> bool:
+    try:
+        return urllib.request.urlopen(f"{url}/health", timeout=2).status == 200
+    except OSError:
+        return False
+
+
+def measure(url: str, arguments: argparse.Namespace) -> dict[str, float]:
+    bench = [arguments.wardround, "bench", "serve", "--quiet", "--format", "json", "--url", url, "--model", "model"]
+    bench += ["--max-tokens", arguments.tokens]
+    rates = {}
+    for depth in arguments.depth:
+        load = ["--prompt-words", depth, "--shared-prefix", 1, "--concurrency", 1, "--requests", arguments.requests]
+        (result,) = json.loads(peers.run([*bench, *load]))["results"]
+        check(result)
+        rates[f"depth {depth}"] = 1000 / result["http"]["between_pieces_ms"]["p50"]
+    for clients in arguments.concurrency:
+        load = ["--prompt-words", arguments.words, "--shared-prefix", 0, "--concurrency", clients]
+        (result,) = json.loads(peers.run([*bench, *load]))["results"]
+        check(result)
+        rates[f"{clients} at once"] = result["http"]["tokens_per_second"]
+    return rates
+
+
+def check(result: dict) -> None:
+    if result["http"]["answered"] != result["http"]["requests"]:
+        sys.exit(f"not every request was answered: {result['http']['failure']}")
+
+
+if __name__ == "__main__":
+    main()
