@@ -52,6 +52,7 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod retrieval;
+pub mod sandbox;
 pub mod scorers;
 #[cfg(feature = "serve")]
 pub mod serve;

@@ -13,7 +13,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bench report analysis audit experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
+        "serve bench report analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
     ),
     (
@@ -62,6 +62,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("tokenizer", "text diagnosis digest record"),
     ("text", "diagnosis digest record"),
     ("random", "diagnosis"),
+    ("sandbox", "diagnosis"),
     ("diagnosis", "console"),
     ("digest", ""),
     ("record", ""),

@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 use super::audit::flags::{AuditFlags, begin, user};
 use super::flags::{CorpusFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
+use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
 use crate::audit::Event;
@@ -52,6 +53,8 @@ pub struct Check {
     #[command(flatten)]
     audit: AuditFlags,
     #[command(flatten)]
+    sandbox: SandboxFlag,
+    #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
     hub: HubFlags,
@@ -62,8 +65,14 @@ impl Check {
         let (json, gate, out) = (self.json, self.gate, self.out.clone());
         let path = self.note.clone().filter(|path| path != Path::new("-"));
         let options = self.audit.clone().options();
-        let trail = options.map(|options| begin(&options, "check")).transpose()?;
+        let sandbox = self.sandbox;
         let spec = self.spec(path.as_deref())?;
+        let mut paths = Paths::default().run(&spec)?;
+        for directory in out.iter().chain(options.as_ref().map(|options| &options.directory)) {
+            paths = paths.write(directory)?;
+        }
+        let entered = paths.enter(sandbox, &spec.hardware.device)?.sealed(false)?;
+        let trail = options.map(|options| begin(&options, "check")).transpose()?;
         let note = match &path {
             Some(path) => data::note(path, fs_err::read(path)?)?,
             None if out.is_some() => {
@@ -80,7 +89,8 @@ impl Check {
         };
         let inputs = spec.read_prompts(note)?;
         let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
+        let mut run = spec.resolve(inputs, &models)?;
+        run.plan.host.sandbox = entered.report();
         if run.plan.synthetic {
             console::note("note: synthetic weights answer noise: this says nothing about the note");
         }

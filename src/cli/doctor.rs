@@ -1,5 +1,9 @@
 //! `doctor`: what this machine and this build can do, for a bug report or before a long run.
 
+mod sandbox;
+
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::models::state;
@@ -13,12 +17,23 @@ use crate::panel::memory::gibibytes;
 
 #[derive(Debug, Args)]
 pub struct Doctor {
+    /// Try in a sandbox each act that it forbids, and print what the kernel says
+    #[arg(long)]
+    sandbox: bool,
+    #[arg(long, hide = true, value_name = "DIR")]
+    sandbox_child: Option<PathBuf>,
     #[command(flatten)]
     hub: HubFlags,
 }
 
 impl Doctor {
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(folder) = &self.sandbox_child {
+            return sandbox::act(folder);
+        }
+        if self.sandbox {
+            return sandbox::try_acts();
+        }
         let options = self.hub.options(true)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let cpu = Cpu::new(threads)?;

@@ -30,6 +30,7 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod sandboxed;
 mod score;
 #[cfg(feature = "serve")]
 mod serve;
@@ -122,6 +123,7 @@ Environment variables:
   WARDROUND_DATA_ENDPOINT       mirror that `data fetch` downloads from (--endpoint)
   WARDROUND_SCORERS             directory of the BERTScore and BLEURT models (--scorers)
   WARDROUND_ENCODER             directory of the sentence encoder (--encoder)
+  WARDROUND_SANDBOX             whether the process is restricted (--sandbox)
   WARDROUND_SYNTH_MODELS        directory of synthetic models (--models)
   WARDROUND_AUDIT               directory of the audit trail of `serve`, `check` and `run` (--audit)
   WARDROUND_AUDIT_CONTENT       what it keeps of texts (--audit-content)

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 use super::recipe::RecipeOutput;
+use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, run, summary};
 use crate::cli::exit::Failure;
 use crate::experiment::directory::Directory;
@@ -15,6 +16,7 @@ use crate::experiment::plan::{self, Plan};
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
+use crate::sandbox::SandboxMode;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -25,6 +27,8 @@ pub struct Resume {
     panel: Vec<String>,
     #[command(flatten)]
     corpus: MovedCorpusFlags,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
     #[command(flatten)]
     execution: ExecutionFlags,
     #[command(flatten)]
@@ -37,6 +41,10 @@ pub struct Resume {
 impl Resume {
     pub fn run(self) -> Result<(), Failure> {
         if let Some(manifest) = RecipeManifest::read(&self.directory)? {
+            if self.sandbox.sandbox == SandboxMode::Require {
+                let hint = "run its cells one by one with `wardround run --sandbox require`";
+                return Err(Failure::usage("recipes run in no sandbox yet", hint));
+            }
             let recipe = RecipeRun {
                 forms: Form::all(manifest)?,
                 out: self.directory,
@@ -54,6 +62,9 @@ impl Resume {
         }
         let plan = Plan::load(&path)?;
         let spec = run::again(&plan, &self.execution, self.panel, self.corpus)?;
+        let paths = Paths::default().run(&spec)?.write(&self.directory)?;
+        let entered = paths.enter(self.sandbox, &spec.hardware.device)?;
+        let _entered = entered.sealed(self.execution.progress.quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let run = spec.resolve(inputs, &models)?;

@@ -1,6 +1,6 @@
 //! `run`: a system on a file of questions or notes, into a run directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use super::audit::flags::{AuditDirectory, begin, user};
 use super::flags::{CorpusFlags, ExecutionFlags, MovedCorpusFlags, StartFlags};
 use super::options::SubsetFlags;
+use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
 use crate::audit::Event;
 use crate::cli::exit::Failure;
@@ -66,6 +67,8 @@ pub struct Run {
     out: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
     /// Run this plan again; its files must be what they were
     #[arg(long, value_name = "FILE", conflicts_with_all = SETTLED)]
     plan: Option<PathBuf>,
@@ -93,7 +96,8 @@ impl Run {
                 &format!("`wardround resume {}`", out.display()),
             ));
         }
-        let (execution, audit) = (self.start.execution.clone(), self.audit.clone());
+        let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
+        let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let promised = match &self.plan {
@@ -110,9 +114,19 @@ impl Run {
         if promised.is_some() {
             spec.shard = None;
         }
+        let mut paths = Paths::default().run(&spec)?;
+        if !dry_run {
+            paths = paths.write(out.as_deref().unwrap_or(Path::new(".")))?;
+            if let Some(options) = &audit {
+                paths = paths.write(&options.directory)?;
+            }
+        }
+        let entered = paths.enter(sandbox, &spec.hardware.device)?;
+        let entered = entered.sealed(execution.progress.quiet)?;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
+        run.plan.host.sandbox = entered.report();
         if let Some((path, plan)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;
@@ -133,7 +147,7 @@ impl Run {
             return summary::announce(&run, &models);
         }
         let out = out.unwrap_or_else(|| run.default_directory());
-        let trail = audit.options().map(|options| begin(&options, "run")).transpose()?;
+        let trail = audit.map(|options| begin(&options, "run")).transpose()?;
         let told = Event::new("run")
             .with("actor", user())
             .with("directory", out.display().to_string())

@@ -4,7 +4,7 @@ pub mod sources;
 pub mod systems;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::HeaderName;
@@ -15,7 +15,10 @@ use self::sources::{Asked, Sources};
 use self::systems::SystemFlags;
 use super::audit::flags::AuditFlags;
 use super::options::{HubFlags, MachineFlags};
+use super::sandboxed::{Paths, SandboxFlag};
 use crate::cli::exit::Failure;
+use crate::console;
+use crate::sandbox::Network;
 #[cfg(feature = "remote")]
 use crate::serve::Loaded;
 use crate::serve::options::{Limits, Listen, TlsFiles};
@@ -46,6 +49,8 @@ pub struct Serve {
     systems: SystemFlags,
     #[command(flatten)]
     audit: AuditFlags,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -176,7 +181,17 @@ struct LimitFlags {
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
         let sources = self.sources()?;
-        let arguments = json!({"models": self.models, "systems": self.systems});
+        let audit = self.audit.options();
+        let hub = self.hub.options(true)?;
+        let mut paths = self.listen.paths()?.models(sources.models(), &hub)?;
+        paths = self.systems.paths(paths);
+        if let Some(options) = &audit {
+            paths = paths.write(&options.directory)?;
+        }
+        // The first thread comes later: it inherits this.
+        let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
+        let sandbox = entered.report();
+        let arguments = json!({"models": self.models, "systems": self.systems, "sandbox": sandbox});
         let options = ServeOptions {
             arguments,
             listen: self.listen.listen(),
@@ -189,10 +204,15 @@ impl Serve {
             default_seed: self.default_seed,
             strict: self.strict,
             isolate_keys: self.isolate_keys,
-            audit: self.audit.options(),
+            audit,
             metrics_prefix: self.metrics_prefix,
         };
-        serve(options, move || sources.load())
+        serve(options, move || {
+            let loaded = sources.load()?;
+            entered.seal()?;
+            entered.report().iter().for_each(console::note);
+            Ok(loaded)
+        })
     }
 
     /// Loads what would be served, without a server.
@@ -214,6 +234,20 @@ impl ListenFlags {
         match &self.unix {
             Some(path) => Listen::Unix { path: path.clone() },
             None => Listen::Tcp { host: self.host, port: self.port },
+        }
+    }
+
+    /// What the listener reads and writes: keys and certificates are read again on SIGHUP.
+    fn paths(&self) -> Result<Paths, Failure> {
+        let files = [&self.keys, &self.tls_cert, &self.tls_key, &self.tls_client_ca];
+        let paths = Paths::default().read_beside(files.into_iter().flatten());
+        match &self.unix {
+            Some(path) => {
+                let folder = path.parent().filter(|folder| *folder != Path::new(""));
+                let paths = paths.network(Network::Listen { port: None });
+                paths.write(folder.unwrap_or(Path::new(".")))
+            }
+            None => Ok(paths.network(Network::Listen { port: Some(self.port) })),
         }
     }
 

@@ -86,6 +86,7 @@ pub fn plan() -> Plan {
             cpu: "x86_64".to_owned(),
             cores: 2,
             memory_bytes: 1 << 33,
+            sandbox: None,
         },
     }
 }

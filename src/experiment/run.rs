@@ -308,5 +308,6 @@ pub fn host() -> HostPlan {
         cpu: cpu.unwrap_or_else(|| "unknown".to_owned()),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         memory_bytes,
+        sandbox: None,
     }
 }

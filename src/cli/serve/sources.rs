@@ -93,6 +93,11 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Cards, hub ids or directories.
+    pub fn models(&self) -> impl Iterator<Item = &String> {
+        self.named.iter().map(|named| &named.model)
+    }
+
     /// Reads and loads the models; two names of one model share its engine.
     pub fn load(self) -> Result<Loaded, Failure> {
         let Sources { named, specs, hardware, hub } = self;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
 use crate::cli::flags::{CorpusFlags, SetPairs};
+use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
 use crate::experiment::library::CorpusSpec;
@@ -38,6 +39,11 @@ pub struct SystemFlags {
 }
 
 impl SystemFlags {
+    /// What the systems read.
+    pub fn paths(&self, paths: Paths) -> Paths {
+        paths.read(&self.prompts).corpora(&self.corpus.corpus).read(&self.corpus.reranker)
+    }
+
     /// A spec of each system; the models of its panel are names of the API.
     ///
     /// # Errors

@@ -26,4 +26,7 @@ pub struct HostPlan {
     pub cpu: String,
     pub cores: usize,
     pub memory_bytes: u64,
+    /// What held of the sandbox, in words; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }

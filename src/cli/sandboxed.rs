@@ -1,0 +1,206 @@
+//! What each verb is given in its sandbox: its models, its data, where it writes, and whom it talks to.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::exit::Failure;
+use crate::console;
+
+use crate::corpus::store::manifest::{self, ManifestFile};
+use crate::data::Format;
+use crate::experiment::spec::Spec;
+use crate::hub::{self, HubOptions};
+use crate::panel::remote::Address;
+use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
+
+/// How far the process is restricted.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct SandboxFlag {
+    /// Let the process read and write what it was given, talk to nobody else, and start no program
+    #[arg(
+        long,
+        help_heading = "Sandbox",
+        value_enum,
+        default_value = "off",
+        env = "WARDROUND_SANDBOX"
+    )]
+    pub sandbox: SandboxMode,
+}
+
+/// The paths of a verb, as they are found out.
+#[derive(Debug, Default)]
+pub struct Paths {
+    policy: Policy,
+    /// Directories that were made for it.
+    made: Vec<Made>,
+}
+
+/// A directory that was made so that it can be allowed; where nothing was written it is removed again.
+#[derive(Debug)]
+struct Made(PathBuf);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // One that is not empty stays.
+        let _ = fs_err::remove_dir(&self.0);
+    }
+}
+
+/// A sandbox that holds from now on, and the directories that it was given.
+pub struct Entered {
+    sandbox: Option<Sandbox>,
+    _made: Vec<Made>,
+}
+
+impl Paths {
+    pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
+        self.policy.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
+        self
+    }
+
+    /// The directories of files that may be replaced while it runs.
+    pub fn read_beside<'a>(self, files: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
+        self.read(files.into_iter().map(|file| folder_of(file)))
+    }
+
+    /// A directory to write to; it is made where it is not there.
+    ///
+    /// # Errors
+    /// A directory that cannot be made.
+    pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
+        if !directory.exists() {
+            fs_err::create_dir_all(directory)?;
+            self.made.push(Made(directory.to_owned()));
+        }
+        self.policy.list.push(folder_of(directory));
+        self.policy.write.push(directory.to_owned());
+        Ok(self)
+    }
+
+    pub fn network(mut self, network: Network) -> Paths {
+        self.policy.network = network;
+        self
+    }
+
+    /// The models of these names, wherever they lie. Where one must be fetched, or is asked elsewhere, the network stays open.
+    ///
+    /// # Errors
+    /// See [`Paths::write`].
+    pub fn models<'a>(
+        mut self,
+        names: impl IntoIterator<Item = &'a String>,
+        options: &HubOptions,
+    ) -> Result<Paths, Failure> {
+        let here = HubOptions { offline: true, ..options.clone() };
+        let cache = options.cache().ok().map(|cache| cache.root().to_owned());
+        for name in names {
+            if Address::is_meant_by(name) {
+                self.policy.network = Network::Open;
+                continue;
+            }
+            match hub::resolve(name, &here) {
+                Ok(checkpoint) => self.policy.read.push(checkpoint.directory),
+                Err(_) if options.fetch_refusal().is_none() => {
+                    self.policy.network = Network::Open;
+                    if let Some(cache) = &cache {
+                        // The token lies beside the cache.
+                        self = self.read(cache.parent()).write(cache)?;
+                    }
+                }
+                // Whoever loads it says what is missing.
+                Err(_) => self.policy.read.push(name.into()),
+            }
+        }
+        Ok(self.read(cache))
+    }
+
+    /// Corpora, each with the encoder that it was made by.
+    pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
+        for directory in directories {
+            self.policy.read.push(directory.clone());
+            // One that cannot be read is an error later.
+            if let Ok(file) = ManifestFile::read(&directory.join(manifest::MANIFEST)) {
+                self.policy.read.push(file.local.encoder);
+            }
+        }
+        self
+    }
+
+    /// Everything that a run reads.
+    ///
+    /// # Errors
+    /// See [`Paths::write`].
+    pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
+        let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
+        let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
+        let shown = spec.exemplars.iter().flat_map(|shown| {
+            let files = [&shown.reasons, &shown.encoder, &shown.spans, &shown.scorer];
+            std::iter::once(&shown.notes).chain(files.into_iter().flatten())
+        });
+        let experts = spec.exemplars.iter().flat_map(|shown| &shown.experts);
+        let experts =
+            experts.map(|text| text.rsplit_once('=').map_or(text.as_str(), |(dir, _)| dir));
+        let paths = self
+            .read([&spec.data])
+            .read_beside(Some(&spec.data).filter(|_| spec.format == Format::Pubmedqa))
+            .read(spec.prompts.iter())
+            .corpora(corpora)
+            .read(reranker)
+            .read(shown)
+            .read(experts);
+        paths.models(spec.panel.iter().chain(spec.slots.values()), &spec.hub)
+    }
+
+    /// Enters. `device`: what computes.
+    ///
+    /// # Errors
+    /// A kernel that cannot, where a sandbox is required.
+    pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
+        let mode = match flag.sandbox {
+            SandboxMode::Auto if device != "cpu" => SandboxMode::Off,
+            mode => mode,
+        };
+        Ok(Entered { sandbox: enter(mode, &self.policy)?, _made: self.made })
+    }
+}
+
+impl Entered {
+    /// Restricts the calls of every thread too: whatever listens does so already.
+    ///
+    /// # Errors
+    /// See [`Paths::enter`].
+    pub fn seal(&mut self) -> Result<(), Failure> {
+        match &mut self.sandbox {
+            Some(sandbox) => sandbox.seal(),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a verb without a network, before its threads start; where nothing held that is said.
+    ///
+    /// # Errors
+    /// See [`Paths::enter`].
+    pub fn sealed(mut self, is_quiet: bool) -> Result<Entered, Failure> {
+        self.seal()?;
+        let failed = |sandbox: &&Sandbox| sandbox.report.files.is_none() || !sandbox.report.calls;
+        if let Some(sandbox) = self.sandbox.as_ref().filter(failed)
+            && !is_quiet
+        {
+            console::note(sandbox.report.to_string());
+        }
+        Ok(self)
+    }
+
+    /// What held, in words.
+    pub fn report(&self) -> Option<String> {
+        self.sandbox.as_ref().map(|sandbox| sandbox.report.to_string())
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

@@ -1,0 +1,164 @@
+//! Files and ports, by Landlock: one rule a path, each opened apart, so that a path that is not there drops its own rule alone.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
+    PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use rustix::process::{DumpableBehavior, Resource, Rlimit};
+
+use super::{Network, Policy, Report};
+
+/// The newest interface that is asked for; the kernel's own decides.
+const NEWEST: ABI = ABI::V6;
+
+/// What every process reads: libraries, the time zone, the machine's own description.
+const SYSTEM: [&str; 17] = [
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/hostname",
+    "/etc/os-release",
+    "/usr/share/zoneinfo",
+    "/proc",
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/fs/cgroup",
+    "/dev/null",
+    "/dev/urandom",
+    "/dev/random",
+    "/dev/zero",
+];
+
+/// What looking a name up reads.
+const NAMES: [&str; 5] =
+    ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf"];
+
+/// What the driver of NVIDIA's GPUs needs, in builds that have one: it talks by control calls to its devices, and names its threads.
+#[cfg(feature = "cuda")]
+const GPU: [&str; 8] = [
+    "/dev/nvidiactl",
+    "/dev/nvidia-uvm",
+    "/dev/nvidia-uvm-tools",
+    "/dev/nvidia-caps",
+    "/dev/nvidia0",
+    "/dev/nvidia1",
+    "/dev/nvidia2",
+    "/dev/nvidia3",
+];
+#[cfg(not(feature = "cuda"))]
+const GPU: [&str; 0] = [];
+
+/// Restricts this thread and those that it starts; no new rights, no core dumps, no other process may look in.
+pub fn restrict_files(policy: &Policy) -> Report {
+    let mut report = Report { network: policy.network, ..Report::default() };
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    if rustix::process::setrlimit(Resource::Core, none).is_err() {
+        report.lacking.push("the ban on core dumps".to_owned());
+    }
+    if rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
+        report.lacking.push("the ban on tracing".to_owned());
+    }
+    match rules(policy).and_then(RulesetCreated::restrict_self) {
+        Ok(status) => note(&mut report, &status),
+        Err(error) => report.lacking.push(format!("files ({error})")),
+    }
+    report
+}
+
+fn note(report: &mut Report, status: &RestrictionStatus) {
+    let version = match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
+        LandlockStatus::NotEnabled => {
+            return report.lacking.push("files, since Landlock is switched off".to_owned());
+        }
+        _ => return report.lacking.push("files, since the kernel has no Landlock".to_owned()),
+    };
+    if status.ruleset == RulesetStatus::NotEnforced {
+        return report.lacking.push("files".to_owned());
+    }
+    report.files = Some(version);
+    let late = [(ABI::V4, "TCP"), (ABI::V5, "device control"), (ABI::V6, "signals")];
+    for (since, what) in late {
+        if version < since as u32 {
+            report.lacking.push(format!("{what} by Landlock"));
+        }
+    }
+    // No kernel that is in use restricts datagrams; seccomp denies them.
+    report.lacking.push("UDP by Landlock".to_owned());
+}
+
+fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
+    if policy.network != Network::Open {
+        rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
+    }
+    let mut rules = rules.create()?;
+    if let Network::Listen { port: Some(port) } = policy.network {
+        rules = rules.add_rule(NetPort::new(port, AccessNet::BindTcp))?;
+    }
+    let libraries = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let libraries: Vec<PathBuf> = std::env::split_paths(&libraries).collect();
+    let system = SYSTEM.iter().map(PathBuf::from).chain(libraries);
+    for path in system {
+        rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
+    }
+    for path in policy.read.iter().flat_map(|path| with_targets(path)) {
+        // No program is started anyway; libraries lie elsewhere.
+        rules = allow(rules, &path, AccessFs::from_read(NEWEST) & !AccessFs::Execute)?;
+    }
+    for path in &policy.write {
+        rules = allow(rules, path, AccessFs::from_all(NEWEST) & !AccessFs::Execute)?;
+    }
+    if policy.network == Network::Open {
+        for path in NAMES {
+            rules = allow(rules, Path::new(path), AccessFs::from_read(NEWEST))?;
+        }
+    }
+    for path in &policy.list {
+        rules = allow(rules, path, AccessFs::ReadDir | AccessFs::RemoveDir)?;
+    }
+    for path in GPU {
+        rules = allow(rules, Path::new(path), AccessFs::from_all(NEWEST))?;
+    }
+    if !GPU.is_empty() {
+        for path in ["/sys/bus/pci", "/sys/module", "/sys/devices"] {
+            rules = allow(rules, Path::new(path), AccessFs::from_read(NEWEST))?;
+        }
+        // Its threads are named there.
+        let write = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile;
+        rules = allow(rules, Path::new("/proc/self/task"), write)?;
+    }
+    Ok(rules)
+}
+
+/// A path, and what the links in it lead to: files of a cache are links to where they lie.
+fn with_targets(path: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![path.to_owned()];
+    let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    paths.extend(links.filter_map(|link| link.path().canonicalize().ok()));
+    paths
+}
+
+/// Adds the rule of a path, with the rights of its kind; none where it is not there.
+fn allow(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
+    let access = match path.is_dir() {
+        true => access,
+        false => access & AccessFs::from_file(NEWEST),
+    };
+    rules.add_rule(PathBeneath::new(opened, access))
+}

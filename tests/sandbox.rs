@@ -1,0 +1,107 @@
+//! The sandbox on processes of their own: what it forbids is refused, and what runs in it gives the same bytes.
+#![allow(clippy::unwrap_used, clippy::panic)]
+#![cfg(all(target_os = "linux", feature = "airgap"))]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use wardround::model::Family;
+
+const NOTE: &str = "Fever for two days. Malaria is treated with aspirin.";
+
+fn wardround(folder: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    command.current_dir(folder).args(arguments.split_whitespace());
+    for (name, _) in std::env::vars() {
+        if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs it to its end. Gives what it wrote to stdout.
+fn done(mut command: Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{status}: {said}{}", String::from_utf8_lossy(&stdout));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// A folder with a note and a model.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("note.txt"), NOTE).unwrap();
+    let model = folder.path().join("llama");
+    std::os::unix::fs::symlink(common::synthetic(Family::Llama), model).unwrap();
+    folder
+}
+
+const CHECK: &str = "check note.txt --json --offline --panel llama --set agents=1 --set max_tokens=8 --threads 2 --kv-tokens 8192 --seed 3";
+
+#[test]
+fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = done(wardround(folder.path(), "doctor --sandbox"));
+    assert!(said.starts_with("sandbox: files by Landlock ABI "), "{said}");
+    assert!(said.contains("network and processes by seccomp"), "{said}");
+    assert!(!said.contains("WRONG"), "{said}");
+    for act in ["read /etc/passwd", "connect by TCP", "open a UDP socket", "start a program"] {
+        let line = said.lines().find(|line| line.contains(act)).unwrap();
+        assert!(line.starts_with("refused"), "{line}");
+    }
+}
+
+#[test]
+fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
+    let folder = folder();
+    let path = folder.path();
+    let outside = done(wardround(path, &format!("{CHECK} --sandbox off --out off")));
+    let inside =
+        done(wardround(path, &format!("{CHECK} --sandbox require --out require --audit audit")));
+    assert_eq!(outside, inside);
+    assert_eq!(done(wardround(path, &format!("{CHECK} --sandbox require"))), outside);
+    let plan = |name: &str| std::fs::read_to_string(path.join(name).join("plan.toml")).unwrap();
+    assert!(plan("require").contains("sandbox = \"sandbox: files by Landlock ABI"));
+    assert!(!plan("off").contains("sandbox = "));
+    done(wardround(path, "verify require"));
+    done(wardround(path, "verify --audit audit"));
+    // A run that never begins leaves no directory.
+    let failed =
+        wardround(path, &CHECK.replace("note.txt", "none.txt")).args(["--out", "new"]).output();
+    assert!(!failed.unwrap().status.success());
+    assert!(!path.join("new").exists());
+}
+
+#[test]
+fn models_that_are_asked_elsewhere_are_no_sandbox() {
+    let folder = folder();
+    let command = wardround(
+        folder.path(),
+        &CHECK.replace("--panel llama", "--panel http://127.0.0.1:9/v1#x --sandbox require"),
+    );
+    let Output { status, stderr, .. } = { command }.output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(2), "{said}");
+}
+
+/// The calls of a whole check: no socket is made, and no file of the network is opened.
+#[test]
+#[ignore = "needs strace"]
+fn with_strace_no_socket_is_made() {
+    let folder = folder();
+    let binary = env!("CARGO_BIN_EXE_wardround");
+    let arguments =
+        format!("-f -o calls -e trace=network,openat,execve {binary} {CHECK} --sandbox off");
+    let mut command = Command::new("strace");
+    command.current_dir(folder.path()).args(arguments.split_whitespace());
+    done(command);
+    let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
+    for forbidden in ["socket(", "connect(", "/etc/resolv.conf", "/etc/hosts"] {
+        let line = calls.lines().find(|line| line.contains(forbidden));
+        assert!(line.is_none(), "{line:?}");
+    }
+    assert_eq!(calls.lines().filter(|line| line.contains("execve(")).count(), 1);
+}
