@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use clap::Args;
 
 use super::interrupt;
-use super::options::{HubFlags, MachineFlags, RowFlags, SubsetFlags};
+use super::options::{HubFlags, MachineFlags, PromptFlags, RowFlags, SubsetFlags};
 use crate::cli::exit::Failure;
 use crate::data::{self, Format, Item, ItemKind, Note};
 use crate::experiment::models::Models;
@@ -38,9 +38,8 @@ pub struct AskFlags {
     /// The file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    prompts: Option<PathBuf>,
+    #[command(flatten)]
+    prompts: PromptFlags,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -57,7 +56,7 @@ pub struct Asking<'a> {
 
 impl AskFlags {
     pub fn prompts(&self) -> Result<PromptSet, Failure> {
-        Ok(match &self.prompts {
+        Ok(match &self.prompts.prompts {
             Some(directory) => PromptSet::with_directory(directory)?,
             None => PromptSet::embedded(),
         })

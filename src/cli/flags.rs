@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::options::{HubFlags, MachineFlags, QuietFlag, RowFlags, SamplingFlags};
+use super::options::{HubFlags, MachineFlags, PromptFlags, QuietFlag, RowFlags, SamplingFlags};
 use super::progress::Terminal;
 use crate::cli::exit::Failure;
 use crate::data::Format;
@@ -54,9 +54,8 @@ pub struct PanelFlags {
     pub decoding: DecodingFlags,
     #[command(flatten)]
     pub sampling: SamplingFlags,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    pub prompts: Option<PathBuf>,
+    #[command(flatten)]
+    pub prompts: PromptFlags,
 }
 
 /// What `--set` was given, by what it concerns.
@@ -121,7 +120,7 @@ impl PanelFlags {
         spec.sampling = self.sampling.choice();
         spec.seed = self.seed.unwrap_or(spec.seed);
         spec.decoding = self.decoding.mode().unwrap_or(spec.decoding);
-        spec.prompts = self.prompts;
+        spec.prompts = self.prompts.prompts;
         Ok(spec)
     }
 }

@@ -130,7 +130,7 @@ Environment variables:
   WARDROUND_AUDIT_KEEP          days after which it deletes them (--audit-keep)
   WARDROUND_AUDIT_NO_ADDRESS    keep no addresses in it (--audit-no-address)
   WARDROUND_AUDIT_RESERVE       space to leave free on its disk (--audit-reserve)
-  WARDROUND_<FLAG>              a flag of `serve`, such as WARDROUND_PORT (--port)
+  WARDROUND_KEYS                file of API keys of a server (--keys)
   WARDROUND_API_KEY             key for remote endpoints; WARDROUND_API_KEY_<HOST> for one of them
   OPENAI_API_KEY                key for api.openai.com
   HF_HOME, HF_HUB_CACHE         cache of the Hugging Face hub

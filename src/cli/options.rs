@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::notes::{self, CorrectionScorer, Pairs, ScoresByPair};
 use crate::cli::exit::Failure;
@@ -46,6 +47,14 @@ pub struct QuietFlag {
     /// Print no progress
     #[arg(long, env = "WARDROUND_QUIET")]
     pub quiet: bool,
+}
+
+/// Where prompts come from.
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
+pub struct PromptFlags {
+    /// A directory of prompts that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
 }
 
 /// What overrides the models' own decoding defaults.

@@ -93,7 +93,7 @@ impl RecipeVerb {
             shard: self.start.shard,
             data_dir: absolute(&self.data_dir)?,
             skip_bad_rows: self.start.rows.skip_bad_rows,
-            prompts: self.start.panel.prompts.as_deref().map(absolute).transpose()?,
+            prompts: self.start.panel.prompts.prompts.as_deref().map(absolute).transpose()?,
             settings: pairs(&set.settings)?.into_iter().collect(),
             slots: set.models,
             sampling: self.start.panel.sampling.choice(),

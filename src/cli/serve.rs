@@ -29,22 +29,22 @@ pub struct Serve {
     /// The models: cards, hub ids or directories; NAME= gives one another name in the API
     #[arg(required = true, value_name = "[NAME=]MODEL")]
     models: Vec<String>,
+    /// Random seed of requests that send none [default: a random one for each]
+    #[arg(long, value_name = "S")]
+    default_seed: Option<u64>,
+    /// Refuse requests with fields that are not known, instead of listing them in the answer
+    #[arg(long)]
+    strict: bool,
+    /// Share no cached prompt between API keys
+    #[arg(long, requires = "keys")]
+    isolate_keys: bool,
+    /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
+    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix)]
+    metrics_prefix: String,
     #[command(flatten)]
     listen: ListenFlags,
     #[command(flatten)]
     limits: LimitFlags,
-    /// Random seed of requests that send none [default: a random one for each]
-    #[arg(long, value_name = "S", env = "WARDROUND_DEFAULT_SEED")]
-    default_seed: Option<u64>,
-    /// Refuse requests with fields that are not known, instead of listing them in the answer
-    #[arg(long, env = "WARDROUND_STRICT")]
-    strict: bool,
-    /// Share no cached prompt between API keys
-    #[arg(long, env = "WARDROUND_ISOLATE_KEYS", requires = "keys")]
-    isolate_keys: bool,
-    /// Prefix of the metrics' names; `vllm:` makes dashboards for vLLM work
-    #[arg(long, value_name = "PREFIX", default_value = "wardround:", value_parser = metrics_prefix, env = "WARDROUND_METRICS_PREFIX")]
-    metrics_prefix: String,
     #[command(flatten)]
     systems: SystemFlags,
     #[command(flatten)]
@@ -59,122 +59,77 @@ pub struct Serve {
 
 /// Where the server listens, and to whom.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Network")]
 struct ListenFlags {
     /// IP address to listen on
-    #[arg(long, help_heading = "Network", value_name = "IP", default_value = "127.0.0.1", value_parser = host, env = "WARDROUND_HOST")]
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1", value_parser = host)]
     host: IpAddr,
     /// Port to listen on; 0 for any that is free
-    #[arg(long, help_heading = "Network", default_value_t = 8000, env = "WARDROUND_PORT")]
+    #[arg(long, default_value_t = 8000)]
     port: u16,
     /// Listen on a Unix socket instead
-    #[arg(long, help_heading = "Network", value_name = "PATH", env = "WARDROUND_UNIX")]
+    #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
     /// File of API keys, as `wardround keys add` makes it
-    #[arg(long, help_heading = "Network", value_name = "FILE", env = "WARDROUND_KEYS")]
+    #[arg(long, value_name = "FILE", env = "WARDROUND_KEYS")]
     keys: Option<PathBuf>,
     /// TLS certificate chain, PEM
-    #[arg(
-        long,
-        help_heading = "Network",
-        value_name = "FILE",
-        requires = "tls_key",
-        env = "WARDROUND_TLS_CERT"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// TLS private key, PEM
-    #[arg(
-        long,
-        help_heading = "Network",
-        value_name = "FILE",
-        requires = "tls_cert",
-        env = "WARDROUND_TLS_KEY"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Certificate authority of the clients, PEM: a client without its certificate is refused
-    #[arg(
-        long,
-        help_heading = "Network",
-        value_name = "FILE",
-        requires = "tls_cert",
-        env = "WARDROUND_TLS_CLIENT_CA"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_client_ca: Option<PathBuf>,
     /// Listen on other addresses than this machine's own without keys and TLS
-    #[arg(long, help_heading = "Network", env = "WARDROUND_INSECURE")]
+    #[arg(long)]
     insecure: bool,
     /// Host name under which clients may ask, beside IP addresses and localhost; may be repeated
-    #[arg(
-        long,
-        help_heading = "Network",
-        value_name = "NAME",
-        env = "WARDROUND_ALLOW_HOST",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     /// Header in which a reverse proxy on this machine names who is logged in there, such as x-remote-user; it counts as a key of role
     /// clinician
-    #[arg(long, help_heading = "Network", value_name = "NAME", value_parser = header_name, env = "WARDROUND_TRUST_USER_HEADER")]
+    #[arg(long, value_name = "NAME", value_parser = header_name)]
     trust_user_header: Option<HeaderName>,
     /// Origin of web pages elsewhere that may ask, such as https://chat.example; may be repeated
-    #[arg(
-        long,
-        help_heading = "Network",
-        value_name = "ORIGIN",
-        env = "WARDROUND_CORS_ORIGIN",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
 }
 
 /// How much the server takes on.
 #[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Limits")]
 struct LimitFlags {
     /// Sequences that wait or run, at most; a request counts its prompts times n
-    #[arg(
-        long,
-        help_heading = "Limits",
-        value_name = "N",
-        default_value_t = 512,
-        env = "WARDROUND_MAX_QUEUE"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 512)]
     max_queue: u32,
     /// Prompt tokens that are not yet computed, at most [default: 8 times the KV cache]
-    #[arg(
-        long,
-        help_heading = "Limits",
-        value_name = "TOKENS",
-        env = "WARDROUND_MAX_QUEUE_TOKENS"
-    )]
+    #[arg(long, value_name = "TOKENS")]
     max_queue_tokens: Option<u64>,
     /// Sequences of one API key, at most [default: half of --max-queue]
-    #[arg(long, help_heading = "Limits", value_name = "N", env = "WARDROUND_MAX_PER_KEY")]
+    #[arg(long, value_name = "N")]
     max_per_key: Option<u32>,
     /// Cases of systems at work at once
-    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_MAX_CASES")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     max_cases: u32,
     /// Open connections, at most
-    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_MAX_CONNECTIONS")]
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
     /// Bytes of a request's body, at most
-    #[arg(long, help_heading = "Limits", value_name = "BYTES", default_value_t = 8 << 20, env = "WARDROUND_MAX_BODY")]
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     max_body: u64,
     /// Seconds until a request's head must be there; idle connections end after it too
-    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_HEADER_TIMEOUT")]
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     header_timeout: u32,
     /// Seconds until a request's body must be there
-    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_BODY_TIMEOUT")]
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     body_timeout: u32,
     /// Seconds that a client may take no byte of an answer
-    #[arg(long, help_heading = "Limits", value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..), env = "WARDROUND_STALL_TIMEOUT")]
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     stall_timeout: u32,
     /// Seconds that running requests may go on after SIGTERM
-    #[arg(
-        long,
-        help_heading = "Limits",
-        value_name = "S",
-        default_value_t = 30,
-        env = "WARDROUND_DRAIN"
-    )]
+    #[arg(long, value_name = "S", default_value_t = 30)]
     drain: u32,
 }
 
@@ -222,10 +177,9 @@ impl Serve {
     }
 
     fn sources(&self) -> Result<Sources, Failure> {
-        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
-        let sources = asked.sources(self.hub.options(true)?)?;
         self.listen.refuse_open()?;
-        Ok(sources)
+        let asked = Asked { models: &self.models, systems: &self.systems, machine: &self.machine };
+        asked.sources(self.hub.options(true)?)
     }
 }
 

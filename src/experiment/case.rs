@@ -109,6 +109,24 @@ pub struct Worked {
 }
 
 impl Spec {
+    /// The prompts of the system's cases, which are known before any model is loaded.
+    ///
+    /// # Errors
+    /// A system that shows exemplars, since cases have none; a directory of prompts that cannot be read.
+    pub fn case_prompts(&self) -> Result<PromptSet, Failure> {
+        let name = self.protocol.entry.name;
+        if self.protocol.entry.exemplars {
+            return Err(Failure::usage(
+                format!("{name} shows exemplars, which are given to runs alone"),
+                "use `wardround run` with --exemplars",
+            ));
+        }
+        Ok(match &self.prompts {
+            Some(directory) => PromptSet::with_directory(directory)?,
+            None => PromptSet::embedded(),
+        })
+    }
+
     /// Gives every slot of the system its model; `model` knows the loaded ones by the names that the spec has for them.
     ///
     /// # Errors
@@ -118,17 +136,7 @@ impl Spec {
         model: impl Fn(&str) -> Option<Arc<Backbone>>,
         library: Option<&Library>,
     ) -> Result<Seated, Failure> {
-        let name = self.protocol.entry.name;
-        if self.protocol.entry.exemplars {
-            return Err(Failure::usage(
-                format!("{name} shows exemplars, which are given to runs alone"),
-                "use `wardround run` with --exemplars",
-            ));
-        }
-        let prompts = match &self.prompts {
-            Some(directory) => PromptSet::with_directory(directory)?,
-            None => PromptSet::embedded(),
-        };
+        let prompts = self.case_prompts()?;
         let thinking = self.protocol.decoding.thinking;
         let slots = self.protocol.slots();
         let seats = slots.into_iter().zip(self.slot_models()?).map(|(slot, name)| {

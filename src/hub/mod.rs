@@ -35,5 +35,5 @@ pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::HubOptions;
 pub use repository::Repository;
-pub use source::{fetch, resolve};
+pub use source::{check, fetch, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};

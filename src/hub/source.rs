@@ -30,6 +30,17 @@ pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubErro
     }
 }
 
+/// Says early why [`resolve`] would fail, as far as nothing need be fetched to know it.
+///
+/// # Errors
+/// See [`HubError`].
+pub fn check(member: &str, options: &HubOptions) -> Result<(), HubError> {
+    match identify(member, options)? {
+        Member::Repository(_) if options.fetch_refusal().is_none() => Ok(()),
+        _ => resolve(member, options).map(drop),
+    }
+}
+
 fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkpoint, HubError> {
     let cache = options.cache()?;
     let cached = cache.repository(&repository.id);

@@ -1,7 +1,6 @@
 //! Notes to check and questions to ask, each as one case; and cases that are asked for again.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use axum::Json;
 use axum::body::Bytes;
@@ -202,17 +201,15 @@ async fn answer(
 /// A full queue; an audit log that cannot be written.
 pub fn keep(app: &App, ask: Ask, caller: Option<&Caller>) -> Result<String, ApiError> {
     let id = super::session::random_word()?;
-    let stop = Arc::new(AtomicBool::new(false));
     let head = CaseHead {
         id: id.clone(),
         owner: owner(caller),
         ask: ask.clone(),
         created_at: clock::utc_now(),
-        stop: stop.clone(),
     };
     let desk = app.cases.desk();
     desk.tell(Message::Open(Arc::new(head)));
-    let job = Job::new(ask, stop, desk.teller(id.clone()), caller).named(&id);
+    let job = Job::new(ask, Arc::default(), desk.teller(id.clone()), caller).named(&id);
     match app.cases.submit(app, job) {
         Ok(()) => Ok(id),
         Err(error) => {

@@ -1,6 +1,6 @@
 //! API keys: a file of names, roles and sums. The keys themselves are kept by whom they were given to.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -78,6 +78,8 @@ pub struct Keys {
 
 #[derive(Debug, Error)]
 pub enum KeyError {
+    #[error("{path}: there is no such file of API keys")]
+    Missing { path: PathBuf },
     #[error("{path}, line {line}: {problem}")]
     Line { path: PathBuf, line: usize, problem: &'static str },
     #[error("`{name}` is no name of a key")]
@@ -106,6 +108,7 @@ impl Diagnosis for KeyError {
             KeyError::Line { .. } => {
                 "a line is NAME ROLE sha256:HEX, as `wardround keys add` writes it"
             }
+            KeyError::Missing { .. } => "make it with `wardround keys add FILE NAME`",
             KeyError::Name { .. } => "use up to 64 letters, digits, dots, dashes and underscores",
             KeyError::Taken { .. } => "revoke it first, or choose another name",
             KeyError::Unknown { .. } => "list them with `wardround keys ls`",
@@ -119,7 +122,10 @@ impl Keys {
     /// # Errors
     /// A file that cannot be read, or a line that is no key.
     pub fn read(path: &Path) -> Result<Keys, KeyError> {
-        let text = fs_err::read_to_string(path)?;
+        let text = fs_err::read_to_string(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => KeyError::Missing { path: path.to_owned() },
+            _ => error.into(),
+        })?;
         let mut list = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use wardround::model::Family;
 
-use crate::client::{Ask, Pending, Server, add_key};
+use crate::client::{Ask, Pending, Server, add_key, wardround};
 
 const CHAT: &str = "/v1/chat/completions";
 
 fn long() -> Value {
-    json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 3000, "ignore_eos": true, "seed": 1})
+    json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 400, "ignore_eos": true, "seed": 1})
 }
 
 #[test]
@@ -133,6 +133,29 @@ fn a_full_queue_says_so_and_when_to_come_back() {
     }
     assert!(replies.iter().filter(|reply| reply.status == 200).count() >= 4);
     assert!(full.count() <= 4);
+}
+
+#[test]
+fn what_is_not_there_is_told_before_anything_is_bound_or_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = crate::common::synthetic(Family::Qwen3).display().to_string();
+    for (flags, code, said) in [
+        ("no-such-model", 2, "no-such-model"),
+        ("no-such/folder/of-weights", 2, "no-such/folder/of-weights"),
+        (&*format!("{model} --system no-such-system"), 2, "the systems are"),
+        (&*format!("{model} --system medmad --set medmad.zeta=1"), 2, "the system's settings are"),
+        (&*format!("{model} --system edinburgh"), 2, "exemplars"),
+        (&*format!("{model} --system medreflex"), 2, "--corpus"),
+        (&*format!("{model} --system medmad --prompts no-such-folder"), 2, "no-such-folder"),
+        (&*format!("{model} --keys no-such-keys"), 2, "wardround keys add"),
+        (&*format!("{model} --tls-cert no.pem --tls-key no.pem"), 2, "--tls-cert with the chain"),
+    ] {
+        let arguments = format!("serve {flags} --port 0 --offline");
+        let ended = wardround(folder.path()).args(arguments.split(' ')).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(code), "{flags}: {stderr}");
+        assert!(ended.stdout.is_empty() && stderr.contains(said), "{flags}: {stderr}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::library::Libraries;
 use crate::experiment::models::Models;
 use crate::experiment::spec::Spec;
-use crate::hub::HubOptions;
+use crate::hub::{self, HubOptions};
 use crate::panel::memory::BesidePanel;
 use crate::panel::remote::Address;
 use crate::serve::{Loaded, LoadedModel, LoadedSystem};
@@ -71,11 +71,14 @@ impl Asked<'_> {
     /// Checks what is asked for, as far as that goes without loading it.
     ///
     /// # Errors
-    /// Models of one name; a system that there is not, or that lacks a model or a corpus.
+    /// Models of one name, or that are not there; a system that there is not, or that lacks a model or a corpus.
     pub fn sources(&self, hub: HubOptions) -> Result<Sources, Failure> {
         let named = self.models.iter().map(|text| NamedModel::parse(text));
         let named = named.collect::<Result<Vec<_>, _>>()?;
         refuse_equal_names(&named)?;
+        for model in &named {
+            hub::check(&model.model, &hub)?;
+        }
         let hardware = Hardware { known_logprobs: true, ..self.machine.hardware() };
         let specs = self.systems.specs(&named, &hardware, &hub)?;
         let hardware =

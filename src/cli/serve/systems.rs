@@ -1,13 +1,12 @@
 //! The systems that `serve` gives: which, with which models, settings and corpora.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::sources::NamedModel;
 use crate::cli::exit::Failure;
 use crate::cli::flags::{CorpusFlags, SetPairs};
+use crate::cli::options::PromptFlags;
 use crate::cli::sandboxed::Paths;
 use crate::data::{Format, ItemKind};
 use crate::experiment::hardware::Hardware;
@@ -18,22 +17,17 @@ use crate::systems::SystemConfig;
 
 #[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
+#[command(next_help_heading = "Systems")]
 pub struct SystemFlags {
     /// Serve a system under its name, such as medmad, with the models in their order or those after =; may be repeated
-    #[arg(
-        long,
-        help_heading = "Systems",
-        value_name = "SYSTEM[=A,B,C]",
-        env = "WARDROUND_SYSTEM",
-        value_delimiter = ' '
-    )]
+    #[arg(long, value_name = "SYSTEM[=A,B,C]")]
     system: Vec<String>,
     /// Change a setting of a system, such as medmad.t_max=2, as --set of `run` does; may be repeated
-    #[arg(long, help_heading = "Systems", value_name = "SYSTEM.KEY=VALUE")]
+    #[arg(long, value_name = "SYSTEM.KEY=VALUE")]
     set: Vec<String>,
-    /// A directory of prompts that override the built-in ones
-    #[arg(long, help_heading = "Systems", value_name = "DIR", env = "WARDROUND_PROMPTS")]
-    prompts: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    prompts: PromptFlags,
     #[command(flatten)]
     pub corpus: CorpusFlags,
 }
@@ -41,7 +35,7 @@ pub struct SystemFlags {
 impl SystemFlags {
     /// What the systems read.
     pub fn paths(&self, paths: Paths) -> Paths {
-        paths.read(&self.prompts).corpora(&self.corpus.corpus).read(&self.corpus.reranker)
+        paths.read(&self.prompts.prompts).corpora(&self.corpus.corpus).read(&self.corpus.reranker)
     }
 
     /// A spec of each system; the models of its panel are names of the API.
@@ -79,16 +73,18 @@ impl SystemFlags {
                 ItemKind::Questions => Format::Mcq,
                 ItemKind::Notes => Format::Notes,
             };
-            specs.push(Spec {
+            let spec = Spec {
                 panel,
                 slots: set.models,
                 slot_sampling: set.sampling,
-                prompts: self.prompts.clone(),
+                prompts: self.prompts.prompts.clone(),
                 corpus: corpus.clone().filter(|_| is_searching),
                 hardware: hardware.clone(),
                 hub: hub.clone(),
                 ..Spec::new(protocol, "", format)?
-            });
+            };
+            spec.case_prompts()?;
+            specs.push(spec);
         }
         if corpus.is_some() && specs.iter().all(|spec| spec.corpus.is_none()) {
             let hint = "leave --corpus out, or serve medreflex or medreact";

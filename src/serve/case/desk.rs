@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,6 @@ pub struct CaseHead {
     pub ask: Ask,
     /// In UTC.
     pub created_at: String,
-    pub stop: Arc<AtomicBool>,
 }
 
 /// A case as it stands.
@@ -182,11 +180,16 @@ struct Kept {
 
 impl Books {
     fn keep(mut self, inbox: &Receiver<Message>) {
+        let mut swept = Instant::now();
         loop {
             match inbox.recv_timeout(SWEEP) {
                 Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) => self.sweep(Instant::now()),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                self.sweep(swept);
             }
         }
     }
@@ -258,26 +261,33 @@ impl Books {
         (kept.case.head.owner == case.owner).then_some(kept)
     }
 
-    /// Forgets what is over: old cases, and the oldest where there are too many. One that is at work is stopped, should there be
-    /// no other.
+    /// Forgets what is over: old cases, and the oldest where there is no room for another. Those at work stay; the server's queue
+    /// bounds them.
     fn sweep(&mut self, now: Instant) {
         self.sessions.sweep(now);
-        let is_old = |kept: &Kept| kept.ended_at.is_some_and(|ended| now - ended >= KEPT);
-        let mut gone: Vec<u64> =
-            self.cases.iter().filter(|(_, kept)| is_old(kept)).map(|(place, _)| *place).collect();
-        let left = self.cases.len() - gone.len();
-        if left >= MOST {
-            let ended =
-                self.cases.iter().filter(|(_, kept)| kept.ended_at.is_some() && !is_old(kept));
-            gone.extend(ended.map(|(place, _)| *place).take(left + 1 - MOST));
-        }
-        for place in gone {
+        let ends = self.cases.iter().map(|(place, kept)| End { place: *place, at: kept.ended_at });
+        for place in over(&ends.collect::<Vec<_>>(), now) {
             if let Some(kept) = self.cases.remove(&place) {
-                kept.case.head.stop.store(true, Relaxed);
                 self.places.remove(&kept.case.head.id);
             }
         }
     }
+}
+
+/// When the case of a place ended; `None` while it is at work.
+struct End {
+    place: u64,
+    at: Option<Instant>,
+}
+
+/// The places to be left by another case, of cases in the order in which they came.
+fn over(cases: &[End], now: Instant) -> Vec<u64> {
+    let is_old = |end: &&End| end.at.is_some_and(|at| now - at >= KEPT);
+    let mut gone: Vec<u64> = cases.iter().filter(is_old).map(|end| end.place).collect();
+    let ended = cases.iter().filter(|end| end.at.is_some() && !is_old(end));
+    let beyond = (cases.len() - gone.len() + 1).saturating_sub(MOST);
+    gone.extend(ended.map(|end| end.place).take(beyond));
+    gone
 }
 
 impl Case {
@@ -300,5 +310,27 @@ impl Case {
         let calls = self.calls.iter().cloned().map(CaseEvent::Call);
         let ended = self.outcome.clone().map(CaseEvent::Ended);
         begun.into_iter().chain(calls).chain(ended).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_kept_for_an_hour_after_their_end_and_a_thousand_of_them() {
+        let start = Instant::now();
+        let minutes = |count: u64| start + Duration::from_secs(60 * count);
+        let of = |at: Option<Instant>| move |place| End { place, at };
+        let few: Vec<End> = (0..3).map(|place| End { place, at: Some(minutes(place)) }).collect();
+        assert!(over(&few, minutes(59)).is_empty());
+        assert_eq!(over(&few, minutes(61)), [0, 1]);
+        // What is at work stays for ever, what ended makes room, the oldest first.
+        let full: Vec<End> = (0..10).map(of(None)).chain((10..1000).map(of(Some(start)))).collect();
+        assert!(over(&full[..999], start).is_empty());
+        assert_eq!(over(&full, start), [10]);
+        assert_eq!(over(&full, minutes(60)).len(), 990);
+        let at_work: Vec<End> = (0..1200).map(of(None)).collect();
+        assert!(over(&at_work, minutes(999)).is_empty());
     }
 }
