@@ -23,7 +23,7 @@ use super::request::completions::{CompletionRequest, TextPrompt};
 use super::request::decoding::Streaming;
 use super::response::answer::{Answer, Form, Heading, Step};
 use super::response::choice::ThinkEnd;
-use super::response::events::{Streamed, cut, respond};
+use super::response::events::{Pace, Streamed, cut, respond};
 use super::system::ServedSystem;
 use super::system_chat;
 use crate::chat::TurnOptions;
@@ -122,6 +122,7 @@ async fn answer(app: Arc<App>, sent: Sent, begin: Begin) -> Result<Response, Api
             options,
             is_over: false,
             has_begun: false,
+            pace: Pace::new(),
         }),
     };
     Ok(with_ignored(response, &ignored))

@@ -131,6 +131,11 @@ impl Generation {
         self.events.recv().await
     }
 
+    /// The next event, if it is there already.
+    pub fn next_at_hand(&mut self) -> Option<Told> {
+        self.events.try_recv().ok()
+    }
+
     /// Tells the queue that a choice's prompt was computed, in this time.
     pub fn prompt_computed(&mut self, choice: usize, prefill: Duration) {
         let tokens = self.choices.get(choice).map_or(0, |choice| choice.prompt_tokens);

@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::answer::{Answer, Step};
 use crate::serve::app::{App, Phase};
 use crate::serve::audit::Pending;
 use crate::serve::error::{ApiError, Code};
-use crate::serve::generation::Generation;
+use crate::serve::generation::{Generation, Told};
 use crate::serve::request::decoding::Streaming;
 
 /// Proxies close connections that are silent for longer.
@@ -57,13 +57,18 @@ pub struct Streamed {
     pub phase: watch::Receiver<Phase>,
     pub is_over: bool,
     pub has_begun: bool,
+    pub pace: Pace,
 }
 
 impl EventSource for Streamed {
     async fn next(&mut self) -> Option<String> {
         while !self.is_over {
+            let due = self.pace.due();
             let told = tokio::select! {
-                told = self.generation.next() => told,
+                told = async {
+                    sleep_until(due).await;
+                    self.generation.next().await
+                } => told,
                 () = cut(&mut self.phase) => {
                     let message = "the server is shutting down";
                     return Some(self.fail(&ApiError::new(Code::Draining, message)));
@@ -76,18 +81,15 @@ impl EventSource for Streamed {
             let Some(told) = told else {
                 return Some(self.fail(&ApiError::new(Code::Internal, "the completion was lost")));
             };
-            let choice = told.choice;
-            let step = match self.answer.take(told, &mut self.generation) {
-                Ok(step) => step,
-                Err(error) => return Some(self.fail(&error)),
-            };
-            let events = self.events(choice, step);
-            if self.is_over
-                && let Err(error) = self.pending.done(&self.answer).await
+            let mut events = self.take(told).await;
+            // What came meanwhile goes with it.
+            while !self.is_over
+                && let Some(told) = self.generation.next_at_hand()
             {
-                return Some(self.fail(&error));
+                events += &self.take(told).await;
             }
             if !events.is_empty() {
+                self.pace.written();
                 return Some(events);
             }
         }
@@ -95,7 +97,53 @@ impl EventSource for Streamed {
     }
 }
 
+/// When a stream is written to. Each write wakes a client, which costs more than the token that it tells; a stream that comes faster than
+/// anyone reads is therefore written fifty times a second, but for its beginning.
+#[derive(Debug)]
+pub struct Pace {
+    writes: usize,
+    last: Instant,
+}
+
+impl Pace {
+    /// Written as they come.
+    const FIRST_WRITES: usize = 8;
+    const PAUSE: Duration = Duration::from_millis(20);
+
+    pub fn new() -> Pace {
+        Pace { writes: 0, last: Instant::now() }
+    }
+
+    fn written(&mut self) {
+        self.writes += 1;
+        self.last = Instant::now();
+    }
+
+    fn due(&self) -> Instant {
+        match self.writes < Pace::FIRST_WRITES {
+            true => self.last,
+            false => self.last + Pace::PAUSE,
+        }
+    }
+}
+
 impl Streamed {
+    /// The events that come of what the engine told.
+    async fn take(&mut self, told: Told) -> String {
+        let choice = told.choice;
+        let step = match self.answer.take(told, &mut self.generation) {
+            Ok(step) => step,
+            Err(error) => return self.fail(&error),
+        };
+        let events = self.events(choice, step);
+        if self.is_over
+            && let Err(error) = self.pending.done(&self.answer).await
+        {
+            return self.fail(&error);
+        }
+        events
+    }
+
     fn events(&mut self, choice: usize, step: Step) -> String {
         let mut chunks = Vec::new();
         match step {
