@@ -183,6 +183,8 @@ def write_gguf(checkpoint: Path, file: Path, name: str, add_tokenizer=no_vocabul
     add_tokenizer(writer)
     writer.add_vocab_size(config["vocab_size"])
     for tensor_name, halves in read_safetensors(checkpoint / "model.safetensors"):
+        if tensor_name.startswith("model.layers.") and int(tensor_name.split(".")[2]) >= config["num_hidden_layers"]:
+            continue
         values = (halves.astype(np.uint32) << 16).view(np.float32)
         if values.ndim == 1:
             writer.add_tensor(gguf_name(tensor_name), values)

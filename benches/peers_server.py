@@ -32,11 +32,12 @@ CONTEXT_SLACK = 1024
 def main() -> None:
     arguments = parse_arguments()
     arguments.models.mkdir(parents=True, exist_ok=True)
-    checkpoint = arguments.models / "qwen3-0.6b-text"
+    checkpoint = arguments.models / f"qwen3-0.6b-{arguments.layers}"
     if not checkpoint.exists():
         command = [arguments.wardround, "models", "synth", "qwen3", checkpoint, "--shape", "qwen3-0.6b"]
         peers.run([*command, "--tokenizer", arguments.tokenizer])
-    file = arguments.models / "qwen3-0.6b-text.gguf"
+        keep_layers(checkpoint / "config.json", arguments.layers)
+    file = arguments.models / f"qwen3-0.6b-{arguments.layers}.gguf"
     if not file.exists():
         peers.note(f"writing {file}")
         write_gguf(checkpoint, file)
@@ -59,6 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("wardround", type=Path, help="the binary, built with --release")
     parser.add_argument("--tokenizer", type=Path, required=True, help="folder of Qwen3's tokenizer")
     parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
+    parser.add_argument("--layers", type=int, default=28, help="fewer take less time, with the same work in each")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--depth", type=peers.numbers, default=[16, 4096, 16384])
     parser.add_argument("--concurrency", type=peers.numbers, default=[])
@@ -67,6 +69,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()
+
+
+def keep_layers(path: Path, layers: int) -> None:
+    config = json.loads(path.read_text())
+    config["num_hidden_layers"] = config["max_window_layers"] = layers
+    path.write_text(json.dumps(config, indent=2) + "\n")
 
 
 def write_gguf(checkpoint: Path, file: Path) -> None:
@@ -82,6 +90,8 @@ def write_gguf(checkpoint: Path, file: Path) -> None:
     for added in tokenizer["added_tokens"]:
         pieces[added["id"]] = added["content"]
         kinds[added["id"]] = gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED
+    template = json.loads((checkpoint / "tokenizer_config.json").read_text()).get("chat_template")
+    template = template or (checkpoint / "chat_template.jinja").read_text()
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
 
     def add_tokenizer(writer: gguf.GGUFWriter) -> None:
@@ -92,6 +102,7 @@ def write_gguf(checkpoint: Path, file: Path) -> None:
         writer.add_token_merges(merges)
         writer.add_eos_token_id(config["eos_token_id"])
         writer.add_add_bos_token(False)
+        writer.add_chat_template(template)
 
     peers.write_gguf(checkpoint, file, "bf16", add_tokenizer)
 

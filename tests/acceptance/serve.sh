@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Real clients against `wardround serve` with tiny models of the three families.
 #
-#     tests/acceptance/serve.sh OUT
+#     tests/acceptance/serve.sh OUT [DATA]
 #
-# OUT gets the clients (openai 3.54.0, lm-eval 0.4.13, inspect_ai 0.3.285 in a venv; CLIENTS names one that is there), the models and the logs.
+# OUT gets the clients (openai 3.54.0, lm-eval 0.4.13, inspect_ai 0.3.285, autogen 0.7.5 in a venv; CLIENTS names one that is there), the models
+# and the logs. With DATA, which holds medqa/, inspect_ai asks the system medmad and a group chat of autogen a model, both questions of MedQA.
 # Takes the release binary where it is built, else the debug one; WARDROUND names another.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
@@ -20,7 +21,7 @@ wardround=${WARDROUND:-$target/release/wardround}
 clients=${CLIENTS:-$out/venv}
 if [ ! -x "$clients/bin/python" ]; then
     python3 -m venv "$clients"
-    "$clients/bin/pip" install -q 'openai==3.54.0' 'lm-eval[api]==0.4.13' 'inspect_ai==0.3.285'
+    "$clients/bin/pip" install -q 'openai==3.54.0' 'lm-eval[api]==0.4.13' 'inspect_ai==0.3.285' 'autogen-agentchat==0.7.5' 'autogen-ext[openai]==0.7.5'
 fi
 
 # serve NAME FLAGS…: a server with the models after `--`; sets `url`.
@@ -45,6 +46,13 @@ serve "$out/gemma3" "$out/llama" "$out/qwen3"
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" openai "$url"
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect "$url" qwen3 "$out/inspect"
 stop
+if [ -n "${2:-}" ]; then
+    questions=$2/medqa/us_5opt_test.jsonl
+    serve "$out/gemma3" "$out/llama" "$out/qwen3" --system medmad --set medmad.record_chars=32 --set medmad.t_max=2
+    "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" inspect-system "$url" medmad "$out/inspect" "$questions"
+    "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" autogen "$url" qwen3 "$questions"
+    stop
+fi
 ulimit -n 8192
 serve "$out/qwen3" --max-queue 1000 --max-batch 128
 "$clients/bin/python" "$root/tests/acceptance/serve_clients.py" streams "$url"

@@ -97,6 +97,66 @@ def with_inspect(url, model, logs):
     print(f"inspect {model}: {len(log.samples)} samples, {log.stats.model_usage}")
 
 
+def medqa(path, count):
+    with open(path) as lines:
+        return [json.loads(next(lines)) for _ in range(int(count))]
+
+
+def with_inspect_system(url, system, logs, path, count="4"):
+    """A system as the model: its answer is a letter of the question's."""
+    os.environ.update(WARDROUND_BASE_URL=url + "/v1", WARDROUND_API_KEY="none", INSPECT_LOG_DIR=logs, INSPECT_DISPLAY="none")
+    from inspect_ai import Task, eval as run
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import choice
+    from inspect_ai.solver import multiple_choice
+
+    items = medqa(path, count)
+    samples = [Sample(input=item["question"], choices=list(item["options"].values()), target=item["answer_idx"]) for item in items]
+    task = Task(dataset=samples, solver=multiple_choice(), scorer=choice())
+    (log,) = run(task, model=f"openai-api/wardround/{system}", seed=1)
+    assert log.status == "success", log.error
+    answers = [sample.scores["choice"].answer for sample in log.samples]
+    assert all(answer in item["options"] for answer, item in zip(answers, items)), answers
+    print(f"inspect {system}: {len(log.samples)} questions, answers {' '.join(answers)}, {log.results.scores[0].metrics['accuracy'].value:.2f} right")
+
+
+def with_autogen(url, model, path, count="20"):
+    """A published multi-agent framework's own client and group chat, unchanged: three doctors take turns over a question, twice."""
+    from autogen_agentchat.agents import AssistantAgent
+    from autogen_agentchat.conditions import MaxMessageTermination
+    from autogen_agentchat.teams import RoundRobinGroupChat
+    from autogen_ext.models.openai import OpenAIChatCompletionClient
+
+    info = {"vision": False, "function_calling": False, "json_output": False, "structured_output": False, "family": "unknown"}
+    seats = ["internist", "surgeon", "pharmacist"]
+
+    async def discuss(item):
+        client = OpenAIChatCompletionClient(
+            model=model, base_url=url + "/v1", api_key="none", model_info=info, temperature=0, seed=1, max_tokens=32
+        )
+        said = [f"You are the {seat} of a panel. Discuss the question briefly and name the letter you hold right." for seat in seats]
+        agents = [AssistantAgent(seat, client, system_message=text) for seat, text in zip(seats, said)]
+        team = RoundRobinGroupChat(agents, termination_condition=MaxMessageTermination(7))
+        options = "\n".join(f"{letter}. {text}" for letter, text in item["options"].items())
+        result = await team.run(task=f"{item['question']}\n{options}")
+        await client.close()
+        assert len(result.messages) == 7, result.stop_reason
+        used = [message.models_usage for message in result.messages if message.models_usage]
+        return sum(one.prompt_tokens for one in used), sum(one.completion_tokens for one in used)
+
+    async def all_questions():
+        used = []
+        for item in medqa(path, count):
+            used.append(await discuss(item))
+        return used
+
+    began = time.monotonic()
+    used = asyncio.run(all_questions())
+    seconds = time.monotonic() - began
+    prompt, completion = (sum(part) for part in zip(*used))
+    print(f"autogen {model}: {len(used)} questions, 6 calls each, {prompt} prompt and {completion} completion tokens in {seconds:.1f} s")
+
+
 def with_streams(url, count="1000"):
     """So many streams of 32 tokens at once; standard library only."""
     port = port_of(url)
@@ -203,4 +263,5 @@ def with_slow(url, trickling="200", silent="50", limit="8"):
 
 
 if __name__ == "__main__":
-    {"streams": with_streams, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect}[sys.argv[1]](*sys.argv[2:])
+    {"streams": with_streams, "gone": with_gone, "slow": with_slow, "openai": with_openai, "lm-eval": with_lm_eval, "inspect": with_inspect,
+     "inspect-system": with_inspect_system, "autogen": with_autogen}[sys.argv[1]](*sys.argv[2:])
