@@ -286,7 +286,7 @@ impl MovedCorpusFlags {
 pub struct ExecutionFlags {
     #[command(flatten)]
     pub machine: MachineFlags,
-    /// Items worked on at once [default: twice --max-batch]
+    /// Items worked on at once [default: twice --max-batch; for systems that search, as many as the KV cache holds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub max_in_flight: Option<u16>,
     #[command(flatten)]

@@ -14,6 +14,7 @@ use super::spec::Spec;
 use super::{texts, versions};
 use crate::data::{self, BadRows, DEMO_PATH, Dataset, Item};
 use crate::diagnosis::Failure;
+use crate::ops::PAGE;
 use crate::panel::recorder::Recorder;
 use crate::panel::{Member, Panel, Source};
 use crate::prompts::PromptSet;
@@ -154,7 +155,12 @@ impl Spec {
                 threads: models.devices[0].threads(),
                 max_batch,
                 draft,
-                max_in_flight: self.max_in_flight.unwrap_or(2 * max_batch).max(1),
+                max_in_flight: match self.max_in_flight {
+                    Some(items) => items.max(1),
+                    None => {
+                        Spec::items_in_flight(self.protocol.search().is_some(), max_batch, models)
+                    }
+                },
             },
             host: host(),
         };
@@ -174,6 +180,20 @@ impl Spec {
             Some(part) => run.shard(part),
             None => Ok(run),
         }
+    }
+
+    /// Items at work at once where nobody says: two for each place of a batch, so that there is always one to take. A searching system's
+    /// prompts grow over an item, each the beginning of the next: more items than the KV cache holds would push each other's out of it.
+    fn items_in_flight(searches: bool, max_batch: usize, models: &Models) -> usize {
+        let most = 2 * max_batch;
+        if !searches {
+            return most;
+        }
+        // A whole item comes to half of the context or so.
+        let held = models.memory.iter().zip(&models.descriptions).map(|(memory, description)| {
+            memory.options.pages * PAGE / (description.context / 2).max(1)
+        });
+        held.min().unwrap_or(most).clamp(1, most)
     }
 }
 

@@ -29,7 +29,7 @@ if [ -e "$out" ] && [ -n "$(ls -A "$out")" ]; then
 fi
 mkdir -p "$out"
 "$wardround" models synth qwen3 "$out/tiny-qwen3" >"$out/synth.log"
-# As many positions as the published model has: at defaults prompts come to some 30,000 tokens.
+# As many positions as the published model has: the tiny tokenizer makes up to 36,000 tokens of prompts.
 sed -i 's/"max_position_embeddings": 16384/"max_position_embeddings": 40960/' "$out/tiny-qwen3/config.json"
 sed -i "s/\"\(num_hidden_layers\|max_window_layers\)\": 3/\"\1\": ${LAYERS:-3}/" "$out/tiny-qwen3/config.json"
 limit=()
@@ -41,7 +41,7 @@ set=(--set rerank=off)
 for pair in ${SET:-}; do set+=(--set "$pair"); done
 run=$out/run
 order=("$wardround" run medreflex --data "$data/medec/MEDEC-MS-TestSet-with-GroundTruth-and-ErrorType.csv" --format medec --limit "$items"
-    --panel "$out/tiny-qwen3" --corpus "$out/corpus" "${set[@]}" --offline --quiet --out "$run")
+    --context 40960 --panel "$out/tiny-qwen3" --corpus "$out/corpus" "${set[@]}" --offline --quiet --out "$run")
 calls() { { cat "$run/calls.jsonl" 2>/dev/null || true; } | wc -l; }
 
 before=0
