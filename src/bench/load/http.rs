@@ -93,8 +93,9 @@ impl Target {
     fn stream(&self, body: &str, watch: &mut Watch) -> Result<Usage, Outcome> {
         let failed = |error: &dyn ToString| Outcome::Failed(error.to_string());
         let url = format!("{}/completions", self.base);
-        let request = self.agent.post(url).content_type("application/json");
-        let mut answer = request.send(body).map_err(|error| failed(&error))?;
+        let send = || self.agent.post(&url).content_type("application/json").send(body);
+        // A kept connection that the server had closed meanwhile says so only now.
+        let mut answer = send().or_else(|_| send()).map_err(|error| failed(&error))?;
         let status = answer.status().as_u16();
         if status != 200 {
             let text = answer.body_mut().read_to_string().map_err(|error| failed(&error))?;

@@ -4,6 +4,7 @@ mod figures;
 pub mod http;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -170,8 +171,8 @@ fn open(per_second: f64, end: End, seed: u64, ask: &(dyn Fn(usize) -> Seen + Syn
     let began = Instant::now();
     let mut random = SplitMix64::new(seed);
     let mut due = Duration::ZERO;
+    let (sender, seen) = channel();
     thread::scope(|scope| {
-        let mut threads = Vec::new();
         for index in 0.. {
             let is_over = match end {
                 End::Requests(count) => index >= count,
@@ -181,13 +182,16 @@ fn open(per_second: f64, end: End, seed: u64, ask: &(dyn Fn(usize) -> Seen + Syn
                 break;
             }
             thread::sleep(due.saturating_sub(began.elapsed()));
-            threads.push(scope.spawn(move || (index, ask(index))));
+            let sender = sender.clone();
+            // Not joined one by one: a thread that nobody waits for gives its stack back when it ends.
+            scope.spawn(move || sender.send((index, ask(index))));
             // From above 0 to 1.
             let uniform = (random.below(1 << 53) + 1) as f64 / (1_u64 << 53) as f64;
             due += Duration::from_secs_f64(-uniform.ln() / per_second);
         }
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    })
+    });
+    drop(sender);
+    seen.into_iter().collect()
 }
 
 #[cfg(test)]
