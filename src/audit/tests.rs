@@ -163,7 +163,7 @@ fn texts_are_kept_as_asked_and_forgetting_them_keeps_the_chain() {
     assert!(check(&options, &[]).problems[0].contains("is missing"));
     assert_eq!(forget(&trail, &request(Selection::Actor("ward".to_owned()))).unwrap().texts, 2);
     assert_eq!(check(&options, &[]).problem_count, 0);
-    assert_eq!(content::list(directory).unwrap(), [Path::new(""); 0]);
+    assert!(content::list(directory).unwrap().is_empty());
 }
 
 #[test]

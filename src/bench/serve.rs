@@ -222,7 +222,7 @@ mod tests {
     fn growth_is_the_slope_of_all_but_the_beginning() {
         // Ten seconds of loading, then 36 MiB an hour.
         let samples: Vec<(f64, f64)> = (0..=100)
-            .map(|second| f64::from(second))
+            .map(f64::from)
             .map(|second| (second, if second < 10.0 { 0.0 } else { 50.0 + second / 100.0 }))
             .collect();
         let memory = Memory::new(20.0, &samples, 40.0);

@@ -4,7 +4,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -150,17 +149,17 @@ fn a_killed_server_leaves_cut_streams_and_a_log_that_goes_on() {
     assert_eq!(cases.count(), 2, "{trail}");
 }
 
-/// The answer of a server behind a Unix socket, as far as it comes.
-fn ask_unix(path: &Path, method: &str, target: &str, body: &str) -> Answer {
-    let mut stream = UnixStream::connect(path).unwrap();
+/// The answer of a server behind a Unix socket; `None` where it listens no more.
+fn ask_unix(path: &Path, method: &str, target: &str, body: &str) -> Option<Answer> {
+    let mut stream = UnixStream::connect(path).ok()?;
     let head = format!("{method} {target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n");
     let length = body.len();
     let request =
         format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
-    Answer::of(&bytes).unwrap()
+    Answer::of(&bytes)
 }
 
 /// One tiny model, as `serve` would load it.
@@ -196,14 +195,14 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     };
     let server = std::thread::spawn(move || serve(options, load));
     let backbone = engines.recv().unwrap();
-    while ask_unix(&path, "GET", "/health", "").status != 200 {
+    while ask_unix(&path, "GET", "/health", "").is_none_or(|answer| answer.status != 200) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let running: Vec<_> = [true, false]
         .map(|is_stream| {
             let (path, mut body) = (path.clone(), long());
             body["stream"] = json!(is_stream);
-            std::thread::spawn(move || ask_unix(&path, "POST", CHAT, &body.to_string()))
+            std::thread::spawn(move || ask_unix(&path, "POST", CHAT, &body.to_string()).unwrap())
         })
         .into();
     std::thread::sleep(Duration::from_millis(300));
@@ -218,6 +217,10 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let on_event = move |_| assert!(std::mem::replace(&mut has_panicked, true), "on purpose");
     let _poison = backbone.engine.submit_with(request, Box::new(on_event)).unwrap();
     let answers: Vec<Answer> = running.into_iter().map(|thread| thread.join().unwrap()).collect();
+    // Until it is seen to be dead, and the socket is closed.
+    while let Some(health) = ask_unix(&path, "GET", "/health", "") {
+        assert_eq!(health.status, 503, "{health:?}");
+    }
     let (streamed, whole) = (&answers[0], &answers[1]);
     assert!(streamed.status == 200 && !streamed.body.contains("[DONE]"), "{streamed:?}");
     assert!(streamed.events().0.last().unwrap()["error"].is_object(), "{streamed:?}");
@@ -225,5 +228,4 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
     let failure = server.join().unwrap().unwrap_err();
     assert!(failure.to_string().contains("on purpose"), "{failure}");
     assert_eq!(failure.blame(), Blame::Outcome);
-    drop(Arc::clone(&backbone));
 }

@@ -17,4 +17,5 @@ mod limits;
 mod metrics;
 mod openapi;
 mod page;
+mod searches;
 mod systems;
