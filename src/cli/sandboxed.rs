@@ -9,6 +9,8 @@ use crate::console;
 
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::data::Format;
+use crate::experiment::error::RunError;
+use crate::experiment::private_file;
 use crate::experiment::spec::Spec;
 use crate::hub::{self, HubOptions};
 use crate::panel::remote::Address;
@@ -70,7 +72,7 @@ impl Paths {
     /// A directory that cannot be made.
     pub fn write(mut self, directory: &Path) -> Result<Paths, Failure> {
         if !directory.exists() {
-            fs_err::create_dir_all(directory)?;
+            private_file::create_directory(directory).map_err(RunError::from)?;
             self.made.push(Made(directory.to_owned()));
         }
         self.policy.list.push(folder_of(directory));
