@@ -184,7 +184,10 @@ fn open(per_second: f64, end: End, seed: u64, ask: &(dyn Fn(usize) -> Seen + Syn
             thread::sleep(due.saturating_sub(began.elapsed()));
             let sender = sender.clone();
             // Not joined one by one: a thread that nobody waits for gives its stack back when it ends.
-            scope.spawn(move || sender.send((index, ask(index))));
+            scope.spawn(move || {
+                // The receiver outlives the threads.
+                let _ = sender.send((index, ask(index)));
+            });
             // From above 0 to 1.
             let uniform = (random.below(1 << 53) + 1) as f64 / (1_u64 << 53) as f64;
             due += Duration::from_secs_f64(-uniform.ln() / per_second);
