@@ -7,6 +7,7 @@ use clap::Args;
 use super::flags::{ExecutionFlags, MovedCorpusFlags};
 #[cfg(feature = "serve")]
 use super::serve::sources::Asked as AskedToLoad;
+#[cfg(feature = "serve")]
 use super::serve::systems::SystemFlags;
 use super::summary::count;
 use super::{interrupt, run};

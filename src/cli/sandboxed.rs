@@ -80,6 +80,7 @@ impl Paths {
         Ok(self)
     }
 
+    #[cfg(feature = "serve")]
     pub fn network(mut self, network: Network) -> Paths {
         self.policy.network = network;
         self
