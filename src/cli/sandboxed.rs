@@ -6,7 +6,6 @@ use clap::Args;
 
 use crate::cli::exit::Failure;
 use crate::console;
-
 use crate::corpus::store::manifest::{self, ManifestFile};
 use crate::data::Format;
 use crate::experiment::error::RunError;
@@ -161,7 +160,12 @@ impl Paths {
     /// A kernel that cannot, where a sandbox is required.
     pub fn enter(self, flag: SandboxFlag, device: &str) -> Result<Entered, Failure> {
         let mode = match flag.sandbox {
-            SandboxMode::Auto if device != "cpu" => SandboxMode::Off,
+            SandboxMode::Auto if device != "cpu" => {
+                console::note(format!(
+                    "sandbox: none, since its rules were not tried with {device} yet; --sandbox require enters it all the same"
+                ));
+                SandboxMode::Off
+            }
             mode => mode,
         };
         Ok(Entered { sandbox: enter(mode, &self.policy)?, _made: self.made })
