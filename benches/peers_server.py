@@ -8,9 +8,9 @@
     peers/bin/python benches/peers_server.py target/release/wardround --models /tmp/peers --depth 16,4096,16384
 
 Of each depth: one client asks `--requests` times for `--tokens` greedy tokens behind one and the same prompt of about so many tokens, which
-both servers find in their caches from the second request on. The rate is one over the median time between two pieces of text. Then
-`--concurrency` clients at once with prompts of their own, whose rate is tokens per second over the whole load. The engines take turns for `--rounds`,
-each alone on the machine, and each figure is a median.
+both servers find in their caches from the second request on. The rate is that of the tokens after the first. Then `--concurrency` clients at once
+with prompts of their own, whose rate is tokens per second over the whole load. wardround runs once with each `--kv-dtype`. The engines take turns for
+`--rounds`, each alone on the machine, and each figure is a median.
 """
 
 import argparse
@@ -41,18 +41,21 @@ def main() -> None:
     if not file.exists():
         peers.note(f"writing {file}")
         write_gguf(checkpoint, file)
+    engines = ["llama.cpp", *(f"wardround {kv}" for kv in arguments.kv_dtype)]
     tests = [f"depth {depth}" for depth in arguments.depth] + [f"{n} at once" for n in arguments.concurrency]
-    rates = {test: {"llama.cpp": [], "wardround": []} for test in tests}
+    rates = {test: {engine: [] for engine in engines} for test in tests}
     for number in range(1, arguments.rounds + 1):
-        for engine in ("llama.cpp", "wardround"):
+        for engine in engines:
             peers.note(f"round {number}: {engine}")
             with started(engine, checkpoint, file, arguments) as url:
                 for test, rate in measure(url, arguments).items():
                     rates[test][engine].append(rate)
-    print("| test | llama.cpp tokens/s | wardround tokens/s | ratio |\n| --- | ---: | ---: | ---: |")
-    for test, both in rates.items():
-        theirs, ours = (statistics.median(both[engine]) for engine in ("llama.cpp", "wardround"))
-        print(f"| {test} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.2f} |")
+    heads = [engines[0], *(f"{engine} | ratio" for engine in engines[1:])]
+    print(f"| tokens/s | {' | '.join(heads)} |")
+    print("| --- |" + " ---: |" * (2 * len(engines) - 1))
+    for test, of_engines in rates.items():
+        theirs, *ours = (statistics.median(of_engines[engine]) for engine in engines)
+        print(f"| {test} | {theirs:.1f} |" + "".join(f" {rate:.1f} | {rate / theirs:.2f} |" for rate in ours))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -62,6 +65,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
     parser.add_argument("--layers", type=int, default=28, help="fewer take less time, with the same work in each")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--kv-dtype", type=lambda text: text.split(","), default=["bf16"], help="of wardround; llama.cpp has f16")
     parser.add_argument("--depth", type=peers.numbers, default=[16, 4096, 16384])
     parser.add_argument("--concurrency", type=peers.numbers, default=[])
     parser.add_argument("--words", type=int, default=200, help="of the prompts of --concurrency")
@@ -116,8 +120,9 @@ class started:
         sequences = max(arguments.concurrency, default=1)
         each = max(context, 2 * arguments.words + CONTEXT_SLACK)
         self.arguments, self.file, self.context, self.sequences = arguments, file, each * sequences, sequences
-        self.command = [arguments.wardround, "serve", f"model={checkpoint}", "--threads", str(arguments.threads), "--port", "0"]
-        self.engine = engine
+        self.command = [arguments.wardround, "serve", f"model={checkpoint}", "--threads", arguments.threads, "--port", "0"]
+        self.engine, _, kv = engine.partition(" ")
+        self.command += ["--kv-dtype", kv, "--context", each]
 
     def __enter__(self) -> str:
         if self.engine == "wardround":
@@ -168,7 +173,9 @@ def measure(url: str, arguments: argparse.Namespace) -> dict[str, float]:
         load = ["--prompt-words", depth, "--shared-prefix", 1, "--concurrency", 1, "--requests", arguments.requests]
         (result,) = json.loads(peers.run([*bench, *load]))["results"]
         check(result)
-        rates[f"depth {depth}"] = 1000 / result["http"]["between_pieces_ms"]["p50"]
+        http = result["http"]
+        spent_ms = http["request_ms"]["p50"] - http["first_text_ms"]["p50"]
+        rates[f"depth {depth}"] = 1000 * (arguments.tokens - 1) / spent_ms
     for clients in arguments.concurrency:
         load = ["--prompt-words", arguments.words, "--shared-prefix", 0, "--concurrency", clients]
         (result,) = json.loads(peers.run([*bench, *load]))["results"]

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::flags::{ExecutionFlags, SetPairs, StartFlags};
 use super::options::ScorerFlags;
+use super::sandboxed::{Paths, SandboxFlag};
 use super::summary::{self, count};
 use super::{interrupt, report};
 use crate::analysis::recipe::results::{RecipeResults, VariantResult};
@@ -45,6 +46,8 @@ pub struct RecipeVerb {
     start: StartFlags,
     #[command(flatten)]
     output: RecipeOutput,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
     /// The recipe's folder; cells that are there already are kept [default: wardround-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -68,7 +71,7 @@ impl RecipeVerb {
         if self.start.dry_run {
             return announce(&recipe, &recipe.resolve()?);
         }
-        self.output.run(&recipe, &self.start.execution)
+        self.output.run(&recipe, &self.start.execution, self.sandbox)
     }
 
     fn manifest(&self) -> Result<RecipeManifest, Failure> {
@@ -126,13 +129,31 @@ impl RecipeOutput {
     ///
     /// # Errors
     /// What stopped a cell; items that errored, once everything else is done.
-    pub fn run(&self, recipe: &RecipeRun, execution: &ExecutionFlags) -> Result<(), Failure> {
-        let resolved = recipe.resolve()?;
+    pub fn run(
+        &self,
+        recipe: &RecipeRun,
+        execution: &ExecutionFlags,
+        sandbox: SandboxFlag,
+    ) -> Result<(), Failure> {
+        let entered = self.paths(recipe)?.enter(sandbox, &recipe.hardware.device)?;
+        let entered = entered.sealed(execution.progress.quiet)?;
+        let mut resolved = recipe.resolve()?;
+        for (_, run) in &mut resolved.cells {
+            run.plan.host.sandbox = entered.report();
+        }
         let encoder = self.open_encoder(&recipe.manifest().recipe)?;
         let watched = (execution.observer() as _, interrupt::watch());
         let finished =
             recipe.execute(resolved, watched, |executed| summary::write(executed).map(|_| ()))?;
         self.write(&recipe.forms, finished, encoder.as_ref(), &recipe.out)
+    }
+
+    /// What the cells and their figures are made of, and where they are written.
+    fn paths(&self, recipe: &RecipeRun) -> Result<Paths, Failure> {
+        let figures = [&self.encoder, &self.scorers.scorers, &self.scorers.keywords];
+        let paths = Paths::default().read(figures.into_iter().flatten());
+        let paths = recipe.specs()?.iter().try_fold(paths, Paths::run)?;
+        paths.write(&recipe.out)
     }
 
     /// Writes the results and the page of every form of a recipe all of whose cells have run, and prints the recipe's table.

@@ -16,7 +16,6 @@ use crate::experiment::plan::{self, Plan};
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::run::RecipeRun;
 use crate::experiment::recipe::variant::Form;
-use crate::sandbox::SandboxMode;
 
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -41,10 +40,6 @@ pub struct Resume {
 impl Resume {
     pub fn run(self) -> Result<(), Failure> {
         if let Some(manifest) = RecipeManifest::read(&self.directory)? {
-            if self.sandbox.sandbox == SandboxMode::Require {
-                let hint = "run its cells one by one with `wardround run --sandbox require`";
-                return Err(Failure::usage("recipes run in no sandbox yet", hint));
-            }
             let recipe = RecipeRun {
                 forms: Form::all(manifest)?,
                 out: self.directory,
@@ -53,7 +48,7 @@ impl Resume {
                 hub: self.execution.hub_options()?,
                 allow_version: self.allow_version,
             };
-            return self.output.run(&recipe, &self.execution);
+            return self.output.run(&recipe, &self.execution, self.sandbox);
         }
         let path = self.directory.join(plan::FILE);
         if !fs_err::exists(&path)? {

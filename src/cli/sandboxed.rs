@@ -23,7 +23,7 @@ pub struct SandboxFlag {
         long,
         help_heading = "Sandbox",
         value_enum,
-        default_value = "off",
+        default_value = "auto",
         env = "WARDROUND_SANDBOX"
     )]
     pub sandbox: SandboxMode,

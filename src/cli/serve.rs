@@ -145,8 +145,7 @@ impl Serve {
         }
         // The first thread comes later: it inherits this.
         let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
-        let sandbox = entered.report();
-        let arguments = json!({"models": self.models, "systems": self.systems, "sandbox": sandbox});
+        let arguments = json!({"models": self.models, "systems": self.systems});
         let options = ServeOptions {
             arguments,
             listen: self.listen.listen(),
@@ -165,8 +164,9 @@ impl Serve {
         serve(options, move || {
             let loaded = sources.load()?;
             entered.seal()?;
-            entered.report().iter().for_each(console::note);
-            Ok(loaded)
+            let sandbox = entered.report();
+            sandbox.iter().for_each(console::note);
+            Ok(Loaded { sandbox, ..loaded })
         })
     }
 

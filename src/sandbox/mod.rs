@@ -32,11 +32,11 @@ use crate::diagnosis::Failure;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SandboxMode {
     /// As far as the kernel can; what it cannot is said
+    #[default]
     Auto,
     /// Wholly, or not started
     Require,
     /// Not at all
-    #[default]
     Off,
 }
 

@@ -153,7 +153,8 @@ impl Audit {
         let event = Event::new("config")
             .with("models", models.collect::<Vec<_>>())
             .with("systems", systems.collect::<Vec<_>>())
-            .with("arguments", arguments.clone());
+            .with("arguments", arguments.clone())
+            .with("sandbox", served.sandbox.as_deref());
         self.note(event);
     }
 

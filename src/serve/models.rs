@@ -17,12 +17,16 @@ use crate::panel::backbone::Backbone;
 pub struct Served {
     pub models: Vec<Arc<ServedModel>>,
     pub systems: Vec<Arc<ServedSystem>>,
+    /// What holds of the process's sandbox, in words; `None` without one.
+    pub sandbox: Option<String>,
 }
 
 /// Everything that was loaded.
 pub struct Loaded {
     pub models: Vec<LoadedModel>,
     pub systems: Vec<LoadedSystem>,
+    /// See [`Served::sandbox`].
+    pub sandbox: Option<String>,
 }
 
 /// A model under its name.
@@ -120,7 +124,7 @@ impl Served {
     pub fn new(loaded: Loaded, metrics: &Metrics) -> Served {
         let models = loaded.models.into_iter();
         let models = models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect();
-        let alone = Served { models, systems: Vec::new() };
+        let alone = Served { models, systems: Vec::new(), sandbox: loaded.sandbox };
         let systems = loaded.systems.into_iter();
         let systems = systems.map(|system| Arc::new(ServedSystem::new(system, &alone))).collect();
         Served { systems, ..alone }

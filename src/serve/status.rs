@@ -43,7 +43,8 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
     let models = served.models.iter().map(|model| model.entry(app.created));
     let systems = served.systems.iter().map(|system| system.entry(app.created));
     let data: Vec<Value> = models.chain(systems).collect();
-    Ok(Json(json!({"object": "list", "data": data})))
+    let more = json!({"sandbox": served.sandbox});
+    Ok(Json(json!({"object": "list", "data": data, "wardround": more})))
 }
 
 pub async fn model(

@@ -50,14 +50,23 @@ pub struct ResolvedRecipe<'a> {
 }
 
 impl RecipeRun {
+    /// What every cell asks for, before anything of it is read.
+    ///
+    /// # Errors
+    /// A recipe whose cells do not fit together.
+    pub fn specs(&self) -> Result<Vec<Spec>, Failure> {
+        let specs =
+            cells(&self.forms)?.iter().map(|cell| self.spec(cell)).collect::<Result<_, _>>();
+        Ok(specs?)
+    }
+
     /// Reads what every cell names, and resolves it.
     ///
     /// # Errors
     /// Whatever is missing or malformed.
     pub fn resolve(&self) -> Result<ResolvedRecipe<'_>, Failure> {
         let cells = cells(&self.forms)?;
-        let specs = cells.iter().map(|cell| self.spec(cell));
-        let specs = specs.collect::<Result<Vec<Spec>, _>>()?;
+        let specs = self.specs()?;
         let mut sets = ExemplarSets::default();
         let inputs = specs.iter().map(|spec| spec.read_with(&mut sets));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
