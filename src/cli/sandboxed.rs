@@ -55,8 +55,13 @@ pub struct Entered {
 }
 
 impl Paths {
+    /// Files, and directories with what the links in them lead to.
     pub fn read<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Paths {
-        self.policy.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
+        for path in paths {
+            let path = path.as_ref();
+            self.policy.read.push(path.to_owned());
+            self.policy.read.extend(links_in(path));
+        }
         self
     }
 
@@ -101,8 +106,10 @@ impl Paths {
                 self.policy.network = Network::Open;
                 continue;
             }
+            // One that is damaged is told by whoever reads it.
+            self = self.read([name]);
             match hub::resolve(name, &here) {
-                Ok(checkpoint) => self.policy.read.push(checkpoint.directory),
+                Ok(checkpoint) => self = self.read([checkpoint.directory]),
                 Err(_) if options.fetch_refusal().is_none() => {
                     self.policy.network = Network::Open;
                     if let Some(cache) = &cache {
@@ -111,7 +118,7 @@ impl Paths {
                     }
                 }
                 // Whoever loads it says what is missing.
-                Err(_) => self.policy.read.push(name.into()),
+                Err(_) => {}
             }
         }
         Ok(self.read(cache))
@@ -120,11 +127,9 @@ impl Paths {
     /// Corpora, each with the encoder that it was made by.
     pub fn corpora<'a>(mut self, directories: impl IntoIterator<Item = &'a PathBuf>) -> Paths {
         for directory in directories {
-            self.policy.read.push(directory.clone());
             // One that cannot be read is an error later.
-            if let Ok(file) = ManifestFile::read(&directory.join(manifest::MANIFEST)) {
-                self.policy.read.push(file.local.encoder);
-            }
+            let file = ManifestFile::read(&directory.join(manifest::MANIFEST));
+            self = self.read([directory]).read(file.ok().map(|file| file.local.encoder));
         }
         self
     }
@@ -145,6 +150,7 @@ impl Paths {
             experts.map(|text| text.rsplit_once('=').map_or(text.as_str(), |(dir, _)| dir));
         let paths = self
             .read([&spec.data])
+            .read(spec.subset.path())
             .read_beside(Some(&spec.data).filter(|_| spec.format == Format::Pubmedqa))
             .read(spec.prompts.iter())
             .corpora(corpora)
@@ -203,6 +209,13 @@ impl Entered {
     pub fn report(&self) -> Option<String> {
         self.sandbox.as_ref().map(|sandbox| sandbox.report.to_string())
     }
+}
+
+/// The links of a directory; none where it is a file, or not there.
+fn links_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs_err::read_dir(directory).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.map(|entry| entry.path()).collect()
 }
 
 fn folder_of(path: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! Which items of a dataset run: all, the first, a seeded sample, or a list of ids.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::source::Source;
 use super::{DataError, Item, Place, Position};
@@ -34,6 +34,14 @@ pub enum Subset {
 }
 
 impl Subset {
+    /// The file that lists the ids, where one does.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Subset::IdsFile { path } | Subset::Ids { path, .. } => Some(path),
+            Subset::All | Subset::First { .. } | Subset::Sample { .. } => None,
+        }
+    }
+
     /// The chosen items, in the order in which they run; none twice.
     ///
     /// # Errors

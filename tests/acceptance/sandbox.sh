@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# That the program talks to nobody, and that its sandbox changes nothing but what it may do.
+#
+#     tests/acceptance/sandbox.sh OUT [ROUNDS]
+#
+# OUT is made. Takes the release binary where it is built, else the debug one; WARDROUND names another. Needs strace, unshare (as root, or with
+# user namespaces), curl and python3. Checked are: a run, a check and a server give the same bytes under `--sandbox require` as under `off`;
+# under strace `run`, `check`, `report`, `bench` and `serve` open no socket but serve's listener, and no file of name resolution; all of it works in
+# a network namespace without any interface. Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns.
+set -euo pipefail
+
+if [ $# -lt 1 ]; then
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+rounds=${2:-5}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+wardround=${WARDROUND:-$target/release/wardround}
+[ -x "$wardround" ] || wardround=$target/debug/wardround
+unset WARDROUND_SANDBOX
+export http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+cd "$out"
+rm -rf tiny off require calls.strace ./*.strace run-*
+"$wardround" models synth qwen3 tiny >synth.log
+cp "$root/src/data/demo.jsonl" questions.jsonl
+printf 'Fever for two days.\nMalaria is treated with aspirin.\n' >note.txt
+run=(run medmad --data questions.jsonl --format mcq --panel tiny --set record_chars=200 --offline --quiet)
+check=(check note.txt --panel tiny --offline --set record_chars=40 --json)
+
+echo "== the same bytes"
+declare -A best
+for round in $(seq "$rounds"); do
+    for mode in off require; do
+        rm -rf "$mode"
+        mkdir "$mode"
+        began=$(date +%s%N)
+        "$wardround" "${run[@]}" --sandbox "$mode" --out "$mode/run" >/dev/null
+        took=$((($(date +%s%N) - began) / 1000))
+        [ "${best[$mode]:-$took}" -lt "$took" ] || best[$mode]=$took
+        [ "$round" -gt 1 ] || "$wardround" "${check[@]}" --sandbox "$mode" >"$mode/check.json"
+    done
+done
+python3 "$root/tests/acceptance/equal.py" off require
+python3 - <<'P'
+import json
+
+def answer(mode):
+    return {key: value for key, value in json.load(open(f"{mode}/check.json")).items() if "elapsed" not in key}
+
+assert answer("off") == answer("require"), "the checks differ"
+P
+awk -v off="${best[off]}" -v on="${best[require]}" 'BEGIN {
+    printf "a run of eight questions: %.3f s without, %.3f s with the sandbox (%+.1f %%)\n", off / 1e6, on / 1e6, 100 * (on / off - 1) }'
+
+serve() { # serve COMMAND…: a server on a socket of its own asked once; what it answers goes to stdout
+    rm -f socket
+    "$@" serve tiny --unix "$out/socket" >serve.log 2>&1 &
+    local process=$!
+    for _ in $(seq 300); do grep -q '^ready' serve.log && break || sleep 0.1; done
+    curl -s --unix-socket socket http://localhost/v1/chat/completions -H 'content-type: application/json' \
+        -d '{"model": "tiny", "seed": 1, "max_tokens": 16, "messages": [{"role": "user", "content": "Hello"}]}' |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["choices"])'
+    # strace waits for its child.
+    pkill -TERM -P "$process" || kill "$process"
+    wait "$process" || true
+}
+serve env WARDROUND_SANDBOX=off "$wardround" >off/serve
+serve env WARDROUND_SANDBOX=require "$wardround" >require/serve
+cmp off/serve require/serve
+
+echo "== no socket, by strace"
+traced() { # traced NAME COMMAND…
+    local name=$1
+    shift
+    strace -f -qq -e trace=network,openat,open -o "$name.strace" "$@" >/dev/null 2>"$name.err" || fail "$name under strace: $(tail -3 "$name.err")"
+}
+# Without the sandbox: a socket that it would refuse must not even be tried.
+traced run "$wardround" "${run[@]}" --sandbox off --out run-traced
+traced check "$wardround" "${check[@]}" --sandbox off
+traced report "$wardround" report run-traced
+traced bench "$wardround" bench --model tiny --prompt-tokens 16 --new-tokens 4 --batch 1 --repetitions 1
+serve strace -f -qq -e trace=network,openat,open -o serve.strace env WARDROUND_SANDBOX=off "$wardround" >serve.answer
+cmp off/serve serve.answer
+for trace in *.strace; do
+    [ -s "$trace" ] || fail "$trace is empty"
+    if grep -E 'socket\(AF_INET|socket\(AF_NETLINK|connect\(|/etc/(resolv\.conf|hosts|nsswitch\.conf)' "$trace"; then fail "$trace: the network was tried"; fi
+done
+grep -q 'socket(AF_UNIX' serve.strace || fail "strace saw no listener of serve"
+
+echo "== without any network"
+alone=(unshare -n)
+unshare -n true 2>/dev/null || alone=(unshare -rn)
+"${alone[@]}" "$wardround" "${run[@]}" --sandbox require --out run-alone >/dev/null
+"${alone[@]}" "$wardround" "${check[@]}" --sandbox require >check-alone.json
+serve "${alone[@]}" env WARDROUND_SANDBOX=require "$wardround" >serve-alone
+cmp off/serve serve-alone
+
+"$wardround" doctor --sandbox
+echo "all is well"
