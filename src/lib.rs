@@ -54,6 +54,7 @@ pub mod report;
 pub mod retrieval;
 pub mod sandbox;
 pub mod scorers;
+pub mod selftest;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod synth;

@@ -13,7 +13,7 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bench report analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
+        "serve bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
     ),
     (
@@ -22,8 +22,9 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "report",
-        "analysis experiment systems panel data prompts text random diagnosis digest record",
+        "selftest analysis experiment systems panel data prompts text random diagnosis digest record",
     ),
+    ("selftest", "experiment panel engine synth model ops hub random diagnosis digest record"),
     (
         "bench",
         "analysis experiment systems panel encoder engine model ops synth hub data prompts chat tokenizer text random diagnosis digest record \

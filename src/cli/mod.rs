@@ -32,6 +32,7 @@ mod resume;
 mod run;
 mod sandboxed;
 mod score;
+mod selftest;
 #[cfg(feature = "serve")]
 mod serve;
 mod summary;
@@ -107,6 +108,8 @@ enum Verb {
     Bench(Box<bench::Bench>),
     /// Show the devices, memory, models and features available here
     Doctor(doctor::Doctor),
+    /// Check what is installed, and compare what models say with what they said where they were released
+    Selftest(Box<selftest::Selftest>),
     /// Print shell completions
     Completions(completions::Completions),
     /// Write man pages to a directory
@@ -177,6 +180,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Tokenize(tokenize) => tokenize.run(),
         Verb::Bench(bench) => bench.run(),
         Verb::Doctor(doctor) => doctor.run(),
+        Verb::Selftest(selftest) => selftest.run(),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(),
     }

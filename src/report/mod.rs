@@ -1,4 +1,5 @@
-//! Pages that open from disk and ask for nothing: `report.html` of a run and of a recipe, and the sheet on which clinicians rate.
+//! Pages that open from disk and ask for nothing: `report.html` of a run and of a recipe, the sheet on which clinicians rate,
+//! and `selftest.html`.
 //!
 //! What models wrote is hostile input here: it reaches a page only through `escape`, and the page's own content policy forbids every
 //! script but ours. Tables' contents are also what `report --format` prints.
@@ -11,6 +12,7 @@ mod kit;
 pub mod rating;
 pub mod recipe;
 mod run;
+pub mod selftest;
 pub mod table;
 #[cfg(test)]
 mod tests;

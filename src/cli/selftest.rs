@@ -1,0 +1,280 @@
+//! `selftest`: whether what is installed is whole and gives the tokens that it gave where it was released; a table, selftest.json
+//! and selftest.html.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::options::{HubFlags, QuietFlag};
+use super::sandboxed::{Paths, SandboxFlag};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::experiment::hardware::Hardware;
+use crate::hub::{self, Card, HubError, HubOptions, Kind};
+use crate::model::{WantedPrecision, WantedType};
+use crate::ops::Quantisation;
+use crate::report;
+use crate::selftest::golden::write_whole;
+use crate::selftest::{Asked, Check, Report, SelftestError, modes, run};
+
+/// What a selftest writes.
+const JSON: &str = "selftest.json";
+const PAGE: &str = "selftest.html";
+
+#[derive(Debug, Args)]
+pub struct Selftest {
+    /// An installed version of a bundle, or a bundle: its MANIFEST.json, models/ and golden/
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Models to test: names below models/ of --root, cards or directories [default: all below --root, else those in the cache]
+    #[arg(long, value_name = "MODEL", num_args = 1..)]
+    model: Vec<String>,
+    /// Directory of golden files [default: golden/ of --root]
+    #[arg(long, value_name = "DIR")]
+    golden: Option<PathBuf>,
+    /// Write golden files instead of comparing with them
+    #[arg(long)]
+    write_golden: bool,
+    /// Directory for selftest.json and selftest.html [default: the working directory; with --write-golden neither is written]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Directory of an audit trail, whose file modes are looked at
+    #[arg(long, value_name = "DIR", env = "WARDROUND_AUDIT")]
+    audit: Option<PathBuf>,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
+    #[command(flatten)]
+    compute: SelftestCompute,
+    #[command(flatten)]
+    progress: QuietFlag,
+}
+
+/// What computes, and how numbers are kept.
+#[derive(Clone, Debug, Args)]
+struct SelftestCompute {
+    /// Device: cpu, cuda, cuda:N or metal
+    #[arg(
+        long,
+        help_heading = "Device",
+        env = "WARDROUND_DEVICE",
+        default_value = "cpu",
+        value_name = "DEVICE"
+    )]
+    device: String,
+    /// Data type of the weights: auto (as stored), f32 or bf16 [default: the golden file's, else auto]
+    #[arg(long, help_heading = "Device", value_name = "TYPE")]
+    dtype: Option<WantedType>,
+    /// Weight quantisation on load: none, q8_0 or q4_k [default: the golden file's, else none; with --write-golden on a CPU q4_k, whose
+    /// tokens are the same on all CPUs of an architecture]
+    #[arg(long, help_heading = "Device", value_name = "FORMAT")]
+    quant: Option<Quantisation>,
+    /// Data type of keys and values: auto, f32 or bf16 [default: the golden file's, else auto]
+    #[arg(long, help_heading = "Device", value_name = "TYPE")]
+    kv_dtype: Option<WantedType>,
+    /// Number of CPU threads [default: one per core]
+    #[arg(long, help_heading = "Device", env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+impl SelftestCompute {
+    fn hardware(&self) -> Hardware {
+        Hardware {
+            device: self.device.clone(),
+            threads: self.threads.map(usize::from),
+            ..Hardware::default()
+        }
+    }
+
+    /// `None` where no flag says how numbers are kept.
+    fn precision(&self) -> Option<WantedPrecision> {
+        let Self { dtype, quant, kv_dtype, .. } = self;
+        let is_given = dtype.is_some() || quant.is_some() || kv_dtype.is_some();
+        is_given.then(|| WantedPrecision {
+            dtype: dtype.unwrap_or_default(),
+            quantisation: quant.unwrap_or_default(),
+            kv: kv_dtype.unwrap_or_default(),
+        })
+    }
+}
+
+impl Selftest {
+    pub fn run(self) -> Result<(), Failure> {
+        let hub = HubOptions { offline: true, ..HubFlags::default().options(true)? };
+        let models = self.models(&hub)?;
+        let golden = self.golden_directory()?;
+        let found = self.modes()?;
+        let made = MadeDirectories::make(self.written(golden.as_deref()))?;
+        let tested = self.test(&models, golden.as_deref(), found, &hub);
+        match tested {
+            Ok(verdict) => verdict,
+            Err(failure) => {
+                made.remove();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Tests and writes. The verdict is what the report says; an error outside it means that there is none.
+    fn test(
+        &self,
+        models: &[String],
+        golden: Option<&Path>,
+        mut found: Vec<Check>,
+        hub: &HubOptions,
+    ) -> Result<Result<(), Failure>, Failure> {
+        let binary = std::env::current_exe()?;
+        let mut paths = Paths::default().read(&self.root).read(golden).read([&binary]);
+        for directory in self.written(golden) {
+            paths = paths.write(directory)?;
+        }
+        let paths = paths.models(models, hub)?;
+        let entered = paths.enter(self.sandbox, &self.compute.device)?;
+        let entered = entered.sealed(true)?;
+        let held = entered.report();
+        let held = held.as_deref().map(|held| held.trim_start_matches("sandbox: "));
+        found.push(Check::note("sandbox", held.unwrap_or("none")));
+        let tell = |what: &str| {
+            if !self.progress.quiet {
+                console::note(format!("testing {what}"));
+            }
+        };
+        let report = run(Asked {
+            root: self.root.as_deref(),
+            models: models.to_vec(),
+            hub,
+            hardware: self.compute.hardware(),
+            precision: self.compute.precision(),
+            golden,
+            writes_golden: self.write_golden,
+            binary: &binary,
+            found,
+            tell: &tell,
+        })?;
+        if let Some(out) = self.out() {
+            write(&report, out)?;
+        }
+        console::write(&report.table())?;
+        Ok(report.verdict())
+    }
+
+    /// What is tested: as it was asked for, else everything that is installed.
+    fn models(&self, hub: &HubOptions) -> Result<Vec<String>, Failure> {
+        let folder = match &self.root {
+            Some(root) if !root.is_dir() => {
+                return Err(SelftestError::NoRoot { path: root.clone() }.into());
+            }
+            root => root.as_ref().map(|root| root.join("models")),
+        };
+        let below = |name: &String| match &folder {
+            Some(folder) if folder.join(name).is_dir() => folder.join(name).display().to_string(),
+            _ => name.clone(),
+        };
+        if !self.model.is_empty() {
+            return Ok(self.model.iter().map(below).collect());
+        }
+        let Some(folder) = folder else { return cached(hub) };
+        let mut models = Vec::new();
+        if folder.is_dir() {
+            for entry in fs_err::read_dir(&folder)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    models.push(path.display().to_string());
+                }
+            }
+        }
+        models.sort();
+        match models.is_empty() {
+            false => Ok(models),
+            true => Err(SelftestError::NoModels { path: folder }.into()),
+        }
+    }
+
+    fn golden_directory(&self) -> Result<Option<PathBuf>, Failure> {
+        match (&self.golden, &self.root) {
+            (Some(golden), _) if !self.write_golden && !golden.is_dir() => {
+                Err(SelftestError::NoGolden { path: golden.clone() }.into())
+            }
+            (Some(golden), _) => Ok(Some(golden.clone())),
+            (None, Some(root)) => Ok(Some(root.join("golden"))),
+            (None, None) if self.write_golden => Err(Failure::usage(
+                "nothing says where golden files are written",
+                "give --golden DIR, or --root DIR",
+            )),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Where the report goes.
+    fn out(&self) -> Option<&Path> {
+        match (&self.out, self.write_golden) {
+            (Some(out), _) => Some(out),
+            (None, false) => Some(Path::new(".")),
+            (None, true) => None,
+        }
+    }
+
+    /// Directories that are written to.
+    fn written<'a>(&'a self, golden: Option<&'a Path>) -> Vec<&'a Path> {
+        self.out().into_iter().chain(golden.filter(|_| self.write_golden)).collect()
+    }
+
+    /// Looked at before the sandbox: it reads no file.
+    fn modes(&self) -> Result<Vec<Check>, Failure> {
+        let mut found = Vec::new();
+        if let Some(root) = self.root.as_ref().filter(|_| !self.write_golden) {
+            found.push(modes::check_root(root)?);
+        }
+        if let Some(audit) = &self.audit {
+            found.push(modes::check_audit(audit)?);
+        }
+        Ok(found)
+    }
+}
+
+/// Directories that were not there; where nothing was written to them they go again.
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn make(directories: Vec<&Path>) -> Result<MadeDirectories, Failure> {
+        let mut made = Vec::new();
+        for directory in directories {
+            if !directory.exists() {
+                fs_err::create_dir_all(directory)?;
+                made.push(directory.to_owned());
+            }
+        }
+        Ok(MadeDirectories(made))
+    }
+
+    fn remove(self) {
+        for directory in self.0 {
+            // One that is not empty stays.
+            let _ = fs_err::remove_dir(directory);
+        }
+    }
+}
+
+/// The cards of language models whose files are in the cache.
+fn cached(hub: &HubOptions) -> Result<Vec<String>, Failure> {
+    let mut models = Vec::new();
+    for card in Card::all().iter().filter(|card| card.kind == Kind::Decoder) {
+        match hub::resolve(&card.name, hub) {
+            Ok(_) => models.push(card.name.clone()),
+            Err(HubError::NotCached(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match models.is_empty() {
+        false => Ok(models),
+        true => Err(Failure::usage(
+            format!("no model of a card is in {}", hub.cache()?.root().display()),
+            "name models by --model, or the root of a bundle by --root",
+        )),
+    }
+}
+
+fn write(report: &Report, out: &Path) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(report).map_err(std::io::Error::from)?;
+    write_whole(&out.join(JSON), &format!("{json}\n"))?;
+    Ok(write_whole(&out.join(PAGE), &report::selftest::render(report)?)?)
+}

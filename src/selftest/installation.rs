@@ -1,0 +1,193 @@
+//! What a bundle's MANIFEST.json says should be there, and whether it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::check::{Check, some};
+use super::error::SelftestError;
+use crate::diagnosis::Failure;
+use crate::digest::sha256;
+use crate::hub::{HubError, sha256_file};
+
+const FILE: &str = "MANIFEST.json";
+/// Files of a bundle that its manifest cannot list.
+const BESIDE: [&str; 4] = [FILE, "SHA256SUMS", "SHA256SUMS.minisig", "SHA256SUMS.sig"];
+const FORMAT: u32 = 1;
+
+/// Of a manifest what a selftest needs; a bundle's own verification reads all of it.
+#[derive(Debug, Deserialize)]
+pub struct Manifest {
+    format: u32,
+    name: String,
+    version: String,
+    pub created_at: Option<String>,
+    files: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    path: String,
+    size_bytes: u64,
+    sha256: String,
+    role: String,
+}
+
+/// An installed version, or a bundle.
+pub struct Installation {
+    root: PathBuf,
+    pub manifest: Manifest,
+    sha256: String,
+}
+
+/// What is wrong with a file.
+enum Wrong {
+    Missing,
+    Changed,
+}
+
+/// What is said of this program.
+pub fn binary(sha256: &str) -> String {
+    format!("wardround {}, sha256 {sha256}", env!("CARGO_PKG_VERSION"))
+}
+
+impl Installation {
+    /// Reads a root's manifest; `None` where there is none and `may_lack` one, as a bundle that is being made.
+    ///
+    /// # Errors
+    /// No directory, no manifest, or one that is not as it should be.
+    pub fn read(root: &Path, may_lack: bool) -> Result<Option<Installation>, Failure> {
+        if !root.is_dir() {
+            return Err(SelftestError::NoRoot { path: root.to_owned() }.into());
+        }
+        let path = root.join(FILE);
+        let bytes = match fs_err::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound && may_lack => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(SelftestError::NoManifest { root: root.to_owned() }.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let bad = |reason: String| SelftestError::Manifest { path: path.clone(), reason };
+        let manifest: Manifest =
+            serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        if manifest.format != FORMAT {
+            return Err(bad(format!("it has the format {}, not {FORMAT}", manifest.format)).into());
+        }
+        if let Some(entry) = manifest.files.iter().find(|entry| !stays_inside(&entry.path)) {
+            return Err(bad(format!("the path `{}` leads outside", entry.path)).into());
+        }
+        // Files are named by where they lie, not by a link to it.
+        let root = fs_err::canonicalize(root)?;
+        Ok(Some(Installation { root, manifest, sha256: sha256(&bytes) }))
+    }
+
+    /// Whether the program that runs is one of the manifest's.
+    pub fn check_binary(&self, sha256: &str) -> Check {
+        let found = binary(sha256);
+        let mut binaries =
+            self.manifest.files.iter().filter(|entry| entry.role == "binary").peekable();
+        if binaries.peek().is_none() {
+            return Check::note("binary", format!("{found}; the manifest has none"));
+        }
+        match binaries.find(|entry| entry.sha256 == sha256) {
+            Some(entry) => Check::ok("binary", format!("{found}, as {}", entry.path)),
+            None => Check::differs("binary", format!("{found}, which is none of the manifest's")),
+        }
+    }
+
+    /// Compares every file with the manifest. `known`: sums that were computed already.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn check_files(&self, known: &BTreeMap<PathBuf, String>) -> Result<Vec<Check>, Failure> {
+        let Manifest { name, version, files, .. } = &self.manifest;
+        let about = format!("{name} {version}, sha256 {}", self.sha256);
+        let judged = files
+            .par_iter()
+            .map(|entry| Ok((entry, self.judge(entry, known)?)))
+            .collect::<Result<Vec<_>, HubError>>()?;
+        let (mut missing, mut changed) = (Vec::new(), Vec::new());
+        for (entry, wrong) in judged {
+            match wrong {
+                None => {}
+                Some(Wrong::Missing) => missing.push(entry.path.clone()),
+                Some(Wrong::Changed) => changed.push(entry.path.clone()),
+            }
+        }
+        let mut checks = Vec::new();
+        for (what, names) in [("missing", &missing), ("changed", &changed)] {
+            if !names.is_empty() {
+                checks.push(Check::broken("manifest", format!("{what}: {}", some(names))));
+            }
+        }
+        let extra = self.unlisted()?;
+        if !extra.is_empty() {
+            checks.push(Check::differs("manifest", format!("not listed in it: {}", some(&extra))));
+        }
+        checks.insert(
+            0,
+            match checks.is_empty() {
+                true => Check::ok("manifest", format!("{about}: {} files as listed", files.len())),
+                false => Check::note("manifest", about),
+            },
+        );
+        Ok(checks)
+    }
+
+    fn judge(
+        &self,
+        entry: &Entry,
+        known: &BTreeMap<PathBuf, String>,
+    ) -> Result<Option<Wrong>, HubError> {
+        let path = self.root.join(&entry.path);
+        let size = match fs_err::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Wrong::Missing)),
+            Err(error) => return Err(error.into()),
+        };
+        if size != entry.size_bytes {
+            return Ok(Some(Wrong::Changed));
+        }
+        let sum = match known.get(&path) {
+            Some(sum) => sum.clone(),
+            None => sha256_file(&path)?,
+        };
+        Ok((sum != entry.sha256).then_some(Wrong::Changed))
+    }
+
+    /// Files that the manifest does not list, sorted.
+    fn unlisted(&self) -> Result<Vec<String>, Failure> {
+        let files = &self.manifest.files;
+        let listed: BTreeSet<&str> =
+            files.iter().map(|entry| entry.path.as_str()).chain(BESIDE).collect();
+        let mut extra = Vec::new();
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs_err::read_dir(&folder)? {
+                let entry = entry?;
+                let path = entry.path();
+                if entry.file_type()?.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name =
+                    path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy().into_owned();
+                if !listed.contains(name.as_str()) {
+                    extra.push(name);
+                }
+            }
+        }
+        extra.sort();
+        Ok(extra)
+    }
+}
+
+fn stays_inside(path: &str) -> bool {
+    let mut components = Path::new(path).components();
+    !path.is_empty() && components.all(|component| matches!(component, Component::Normal(_)))
+}
