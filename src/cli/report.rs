@@ -9,12 +9,14 @@ use super::options::ScorerFlags;
 use crate::analysis::notes::{Prices, submission};
 use crate::analysis::rating::joined::RunRatings;
 use crate::analysis::recipe::results::RecipeResults;
-use crate::analysis::recipe::tables;
+use crate::analysis::recipe::tables as recipe_tables;
 use crate::analysis::table::Table;
+use crate::analysis::tables;
 use crate::bench::output::OutputFormat;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::experiment::contents::Contents;
+use crate::experiment::evaluation::Evaluation;
 use crate::experiment::private_file;
 use crate::experiment::recipe::Recipe;
 use crate::experiment::recipe::cells::{Cell, cells};
@@ -22,7 +24,7 @@ use crate::experiment::recipe::error::RecipeError;
 use crate::experiment::recipe::manifest::RecipeManifest;
 use crate::experiment::recipe::variant::Form;
 use crate::record::NoteLine;
-use crate::report::Scoring;
+use crate::report::{Beside, Scoring};
 
 /// The page's name in the run directory, and in a recipe's folder.
 pub const FILE: &str = "report.html";
@@ -35,7 +37,8 @@ pub struct Report {
     #[arg(long, value_enum)]
     format: Option<OutputFormat>,
     /// Print only this table: accuracy, netgain, paired, collapse, cases, calibration, cost; of a run on notes: detection, confusion,
-    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of a rated run: ratings, raters, rated
+    /// localisation, types, correction, consensus, confidence, low-confidence, cost; of a rated run: ratings, raters, rated; of a run with
+    /// evaluation.toml: evaluation
     #[arg(long, value_name = "NAME", requires = "format")]
     table: Option<String>,
     /// Prices in dollars per million prompt, completion and cached prompt tokens, for the cost of a run on notes
@@ -131,10 +134,11 @@ impl Report {
     /// All tables, or the one that was asked for.
     fn tables(&self, begun: Option<&RecipeManifest>) -> Result<Vec<Table>, Failure> {
         let tables = match begun {
-            Some(begun) => tables::all(&begun.recipe, &self.results(begun)?),
+            Some(begun) => recipe_tables::all(&begun.recipe, &self.results(begun)?),
             None => {
                 let contents = Contents::read(&self.directory)?;
-                let mut tables = crate::report::tables(&contents, &self.scoring(&contents)?)?;
+                let mut tables = Vec::from_iter(evaluation(&contents)?);
+                tables.extend(crate::report::tables(&contents, &self.scoring(&contents)?)?);
                 tables.extend(ratings(&contents)?);
                 tables
             }
@@ -181,9 +185,15 @@ pub fn write(contents: &Contents, directory: &Path) -> Result<(), Failure> {
 
 /// The same; what is learned and priced bears on the page of a run on notes.
 fn write_scored(contents: &Contents, directory: &Path, scoring: &Scoring) -> Result<(), Failure> {
-    let ratings = ratings(contents)?;
-    let page = crate::report::render(contents, scoring, &ratings)?;
+    let beside = Beside { evaluation: evaluation(contents)?, ratings: ratings(contents)? };
+    let page = crate::report::render(contents, scoring, &beside)?;
     Ok(private_file::write(&directory.join(FILE), page.as_bytes())?)
+}
+
+/// The form of the run's evaluation, where there is one.
+fn evaluation(contents: &Contents) -> Result<Option<Table>, Failure> {
+    let form = Evaluation::of_run(&contents.path)?;
+    Ok(form.as_ref().map(tables::evaluation::table))
 }
 
 /// What clinicians said of a run, where any did.

@@ -14,6 +14,7 @@ use crate::audit::Event;
 use crate::cli::exit::Failure;
 use crate::data::Format;
 use crate::experiment::driver::carry_out;
+use crate::experiment::evaluation::Evaluation;
 use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
@@ -65,6 +66,9 @@ pub struct Run {
     /// The run directory [default: a new one, named after the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// A filled-in evaluation.toml, put into the run directory and printed first by `report`
+    #[arg(long, value_name = "FILE")]
+    evaluation: Option<PathBuf>,
     #[command(flatten)]
     audit: AuditDirectory,
     #[command(flatten)]
@@ -99,6 +103,7 @@ impl Run {
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
+        let evaluation = self.evaluation.clone();
         let (allow_version, part) = (self.allow_version, self.start.shard);
         let promised = match &self.plan {
             Some(path) => Some((path.clone(), Plan::load(path)?)),
@@ -114,6 +119,7 @@ impl Run {
         if promised.is_some() {
             spec.shard = None;
         }
+        let evaluation = evaluation.as_deref().map(Evaluation::read).transpose()?;
         let mut paths = Paths::default().run(&spec)?;
         if !dry_run {
             paths = paths.write(out.as_deref().unwrap_or(Path::new(".")))?;
@@ -127,6 +133,7 @@ impl Run {
         let models = spec.describe_models()?;
         let mut run: Resolved = spec.resolve(inputs, &models)?;
         run.plan.host.sandbox = entered.report();
+        run.evaluation = evaluation;
         if let Some((path, plan)) = &promised {
             run.plan.keep_to(plan, path, allow_version)?;
             let is_other = plan.version != run.plan.version;

@@ -80,6 +80,9 @@ pub fn carry_out(
     stop: Arc<AtomicBool>,
 ) -> Result<Executed, Failure> {
     let directory = Directory::create(out, &run.plan, &run.texts)?;
+    if let Some(evaluation) = &run.evaluation {
+        evaluation.write(out)?;
+    }
     Driver::new(models.start()?, observer, stop).execute(run, directory, out)
 }
 

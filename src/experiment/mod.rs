@@ -19,6 +19,7 @@ pub mod difference;
 pub mod directory;
 pub mod driver;
 pub mod error;
+pub mod evaluation;
 pub mod exemplars;
 pub mod hardware;
 pub mod library;

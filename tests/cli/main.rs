@@ -13,6 +13,7 @@ mod datasets;
 mod determinism;
 #[cfg(feature = "remote")]
 mod endpoints;
+mod evaluation;
 mod every_system;
 mod exemplars;
 mod fresh_start;

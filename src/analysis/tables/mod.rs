@@ -1,8 +1,9 @@
-//! Tables that runs and recipes share: cost, calibration, and all of notes.
+//! Tables that runs and recipes share: cost, calibration, and all of notes; and the form of an evaluation.
 
 pub mod calibration;
 pub mod correction;
 pub mod costs;
+pub mod evaluation;
 pub mod notes;
 mod search;
 

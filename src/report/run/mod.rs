@@ -31,6 +31,15 @@ pub struct Scoring {
     pub prices: Prices,
 }
 
+/// What people wrote beside a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The form of its evaluation.
+    pub evaluation: Option<Table>,
+    /// What clinicians said of it.
+    pub ratings: Vec<Table>,
+}
+
 /// What a run came to.
 #[derive(Serialize)]
 struct Results {
@@ -49,14 +58,14 @@ struct Results {
     tables: Vec<Table>,
 }
 
-/// The page; equal contents give equal bytes, in whatever order records lie. `ratings` are what clinicians said of the run.
+/// The page; equal contents give equal bytes, in whatever order records lie.
 ///
 /// # Errors
 /// A confidence that is none.
 pub fn render(
     contents: &Contents,
     scoring: &Scoring,
-    ratings: &[Table],
+    beside: &Beside,
 ) -> Result<String, ReportError> {
     let results = results(contents, scoring)?;
     let page = page::Page::new(contents, &scoring.scorer.neural);
@@ -73,7 +82,8 @@ pub fn render(
         page => Value::from(Serde(&page)),
         results => Value::from(Serde(&results)),
         tables => results.tables.iter().map(titled).collect::<Vec<_>>(),
-        ratings => Value::from_safe_string(ratings.iter().map(Table::titled_html).collect()),
+        evaluation => beside.evaluation.as_ref().map(|form| Value::from_safe_string(form.html())),
+        ratings => Value::from_safe_string(beside.ratings.iter().map(Table::titled_html).collect()),
     })
 }
 

@@ -6,10 +6,10 @@ use super::fixtures::{assert_asks_for_nothing, call, item, round};
 use super::questions::{contents, contents_of, records};
 use crate::experiment::contents::Contents;
 use crate::record::{AnswerLine, CallLine, Parse};
-use crate::report::{Scoring, render};
+use crate::report::{Beside, Scoring, render};
 
 fn shown(contents: &Contents) -> String {
-    render(contents, &Scoring::default(), &[]).unwrap()
+    render(contents, &Scoring::default(), &Beside::default()).unwrap()
 }
 
 fn page() -> String {

@@ -3,11 +3,11 @@
 use super::fixtures::{call, item, round};
 use super::{notes, questions};
 use crate::experiment::contents::Contents;
-use crate::report::{Scoring, render, tables};
+use crate::report::{Beside, Scoring, render, tables};
 
 /// What the page says, without its style and its script.
 fn body(contents: &Contents) -> String {
-    let page = render(contents, &Scoring::default(), &[]).unwrap();
+    let page = render(contents, &Scoring::default(), &Beside::default()).unwrap();
     let body = page.split_once("<body>").unwrap().1;
     body.rsplit_once("<script>").unwrap().0.to_owned()
 }
