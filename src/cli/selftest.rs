@@ -152,6 +152,9 @@ impl Selftest {
         })?;
         if let Some(out) = self.out() {
             write(&report, out)?;
+            if !self.progress.quiet {
+                console::note(format!("written: {} and {PAGE}", out.join(JSON).display()));
+            }
         }
         console::write(&report.table())?;
         Ok(report.verdict())

@@ -32,6 +32,7 @@ use crate::experiment::hardware::Hardware;
 use crate::experiment::run::host;
 use crate::hub::{HubOptions, sha256_file};
 use crate::model::{WantedPrecision, available_memory};
+use crate::ops::Device;
 use crate::panel::memory::gibibytes;
 
 /// Of the report and of golden files.
@@ -84,7 +85,11 @@ pub fn run(asked: Asked<'_>) -> Result<Report, Failure> {
         Some(root) => Installation::read(root, asked.writes_golden)?,
         None => None,
     };
-    let mut checks = vec![Check::note("machine", machine()), Check::note("memory", memory())];
+    let mut checks = vec![Check::note("machine", machine())];
+    for device in asked.hardware.devices()? {
+        checks.push(Check::note("device", device_words(&device)));
+    }
+    checks.push(Check::note("memory", memory()));
     checks.push(clock_check(&created_at, installation.as_ref()));
     checks.extend(asked.found.iter().cloned());
     (asked.tell)("this program");
@@ -127,6 +132,11 @@ fn sums(models: &[ModelReport]) -> BTreeMap<PathBuf, String> {
 fn machine() -> String {
     let host = host();
     format!("{}: {}, {} cores, {}", host.name, host.cpu, host.cores, host.system)
+}
+
+fn device_words(device: &Device) -> String {
+    let free = device.own_memory().map(|free| format!(", {} free", gibibytes(free)));
+    format!("{}, {} threads{}", device.describe(), device.threads(), free.unwrap_or_default())
 }
 
 fn memory() -> String {
