@@ -11,10 +11,25 @@ fn main() -> Result<(), String> {
     embed("recipes", "RECIPES", "toml")?;
     embed("recipes/ids", "IDS", "txt")?;
     println!("cargo::rerun-if-changed=kernels");
+    tell_build()?;
     #[cfg(feature = "cuda")]
     compile_for_gpus()?;
     #[cfg(all(feature = "cuda-emulated", not(feature = "cuda")))]
     compile_emulated()?;
+    Ok(())
+}
+
+/// What bundles say of the build: compiler, target and profile, and the commit where WARDROUND_COMMIT names it. No clock, host or path.
+fn tell_build() -> Result<(), String> {
+    let variable = |name: &str| std::env::var(name).map_err(|error| format!("{name}: {error}"));
+    let rustc = std::process::Command::new(variable("RUSTC")?).arg("-V").output();
+    let rustc = rustc.map_err(|error| format!("rustc -V: {error}"))?.stdout;
+    println!("cargo::rustc-env=WARDROUND_RUSTC={}", String::from_utf8_lossy(&rustc).trim());
+    println!("cargo::rustc-env=WARDROUND_TARGET={}", variable("TARGET")?);
+    println!("cargo::rustc-env=WARDROUND_PROFILE={}", variable("PROFILE")?);
+    for name in ["WARDROUND_COMMIT", "SOURCE_DATE_EPOCH"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
     Ok(())
 }
 

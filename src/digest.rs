@@ -19,6 +19,11 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
+/// Whether a text is the spelling of a sum.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +33,6 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256("abc"), abc);
         assert_eq!(hex(&[0, 0xaf]), "00af");
+        assert!(is_sha256(abc) && !is_sha256(&abc[1..]) && !is_sha256(&abc.to_uppercase()));
     }
 }

@@ -33,6 +33,8 @@
 pub mod analysis;
 pub mod audit;
 pub mod bench;
+#[cfg(feature = "airgap")]
+pub mod bundle;
 pub mod chat;
 pub mod cli;
 pub mod console;

@@ -13,12 +13,16 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
          tokenizer text random diagnosis digest record console",
     ),
     (
         "serve",
         "report analysis audit experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
+    ),
+    (
+        "bundle",
+        "report experiment synth model ops hub data chat tokenizer diagnosis digest console",
     ),
     (
         "report",

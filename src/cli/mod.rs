@@ -3,6 +3,8 @@
 mod asking;
 mod audit;
 mod bench;
+#[cfg(feature = "airgap")]
+mod bundle;
 mod check;
 mod compare;
 mod completions;
@@ -96,6 +98,9 @@ enum Verb {
     /// Make, list or revoke the API keys of a server
     #[cfg(feature = "serve")]
     Keys(keys::KeysVerb),
+    /// Carry models and program across an air gap: make, check, install a signed bundle
+    #[cfg(feature = "airgap")]
+    Bundle(bundle::BundleVerb),
     /// Read an audit trail, or delete texts that it keeps
     Audit(audit::AuditVerb),
     /// Generate one completion
@@ -174,6 +179,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Serve(serve) => serve.run(),
         #[cfg(feature = "serve")]
         Verb::Keys(keys) => keys.run(),
+        #[cfg(feature = "airgap")]
+        Verb::Bundle(bundle) => bundle.run(),
         Verb::Audit(audit) => audit.run(),
         Verb::Generate(generate) => generate.run(),
         Verb::Logprobs(logprobs) => logprobs.run(),

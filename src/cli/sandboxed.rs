@@ -11,7 +11,7 @@ use crate::data::Format;
 use crate::experiment::error::RunError;
 use crate::experiment::private_file;
 use crate::experiment::spec::Spec;
-use crate::hub::{self, HubOptions};
+use crate::hub::{self, HubError, HubOptions};
 use crate::panel::remote::Address;
 use crate::sandbox::{Network, Policy, Sandbox, SandboxMode, enter};
 
@@ -109,7 +109,11 @@ impl Paths {
             // One that is damaged is told by whoever reads it.
             self = self.read([name]);
             match hub::resolve(name, &here) {
-                Ok(checkpoint) => self = self.read([checkpoint.directory]),
+                Ok(checkpoint) => {
+                    self = self.read(hub::installed::licence_files(&checkpoint.directory));
+                    self = self.read([checkpoint.directory]);
+                }
+                Err(refused @ HubError::NotAccepted { .. }) => return Err(refused.into()),
                 Err(_) if options.fetch_refusal().is_none() => {
                     self.policy.network = Network::Open;
                     if let Some(cache) = &cache {

@@ -40,7 +40,7 @@ pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut
             records: String::new(),
             note: None,
             citation: String::new(),
-            licence: Licence { name: source.licence.clone(), url: String::new(), accept: None },
+            licence: Licence { name: source.licence.clone(), ..Licence::default() },
             sources: vec![DatasetSource {
                 host: Host::Hub,
                 repository: source.repository.clone().unwrap_or_default(),

@@ -2,6 +2,7 @@
 //!
 //! [`load`] reads a file whole, [`subset::Subset`] says which of its items run.
 
+mod agreement;
 mod error;
 mod item;
 mod json;
@@ -27,6 +28,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+pub use agreement::count_restricted;
 pub use error::{DataError, Place, Position};
 pub use item::{Choice, Item, ItemKind, Note, NoteError, NoteGold, Question};
 use source::Source;

@@ -58,7 +58,7 @@ pub struct Card {
 }
 
 /// A model's or dataset's licence.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Licence {
     pub name: String,
@@ -66,6 +66,12 @@ pub struct Licence {
     pub url: String,
     /// The page on which a gated model's licence is accepted.
     pub accept: Option<String>,
+    /// Of the licence's text, 64 hexadecimal digits; absent where it is not known.
+    pub sha256: Option<String>,
+    /// A line that has to travel with copies of the model.
+    pub notice: Option<String>,
+    /// Words that have to be shown where the model is used.
+    pub shown: Option<String>,
 }
 
 /// One file of a model.
@@ -141,6 +147,8 @@ mod tests {
             let has_sums = card.files.iter().any(|file| file.sha256.is_some());
             assert!(is_pinned || (card.revision == "main" && !has_sums), "{}", card.name);
             assert_eq!(card.gated, card.licence.accept.is_some(), "{}", card.name);
+            assert_eq!(card.gated, card.licence.notice.is_some(), "{}", card.name);
+            assert!(card.licence.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", card.name);
             for file in &card.files {
                 assert!(file.size_bytes != Some(0), "{}", file.name);
                 assert!(file.sha256.iter().all(|sum| is_hex(sum, 64)), "{}", file.name);

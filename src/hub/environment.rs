@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::HubError;
+use super::{HubError, installed};
 
 const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,6 +26,8 @@ pub struct Environment {
     pub progress_bars: bool,
     pub metadata_timeout: Duration,
     pub download_timeout: Duration,
+    /// The folder of the models that were installed with this program by a bundle.
+    pub installed: Option<PathBuf>,
     token: Option<Token>,
     token_path: Option<PathBuf>,
 }
@@ -52,7 +54,9 @@ impl Environment {
     /// # Errors
     /// [`HubError::BadVariable`] for a timeout that is not a number of seconds.
     pub fn capture() -> Result<Self, HubError> {
-        Self::from_lookup(|name| env::var_os(name))
+        let program = env::current_exe().ok();
+        let installed = program.and_then(|program| installed::beside_program(&program));
+        Ok(Self { installed, ..Self::from_lookup(|name| env::var_os(name))? })
     }
 
     /// Reads the variables through `lookup`; an empty one counts as unset.
@@ -91,6 +95,7 @@ impl Environment {
                 .is_some_and(|value| is_true(&value)),
             metadata_timeout: seconds("HF_HUB_ETAG_TIMEOUT")?,
             download_timeout: seconds("HF_HUB_DOWNLOAD_TIMEOUT")?,
+            installed: None,
             token: text("HF_TOKEN").map(Token),
             token_path: path("HF_TOKEN_PATH")
                 .or_else(|| huggingface.as_ref().map(|home| home.join("token"))),

@@ -86,6 +86,8 @@ pub enum HubError {
     NoDataDirectory { path: PathBuf },
     #[error("{} has no file of any dataset", path.display())]
     NoDatasets { path: PathBuf },
+    #[error("{model} may not be used before its licence, the {licence}, is accepted: {} does not say so", path.display())]
+    NotAccepted { model: String, licence: String, path: PathBuf },
     #[error("{} is being written by another process", path.display())]
     Busy { path: PathBuf },
     #[error(transparent)]
@@ -223,6 +225,9 @@ impl Diagnosis for HubError {
             Self::WrongSum { .. } => {
                 Some("fetch it again; if that fails too, do not trust the source".to_owned())
             }
+            Self::NotAccepted { model, .. } => Some(format!(
+                "install the bundle again, with `wardround bundle install … --accept {model}` once the text was read"
+            )),
             Self::Io(error) => error.hint(),
             Self::Busy { .. } => Some("wait for it, then run the same command again".to_owned()),
             _ => None,

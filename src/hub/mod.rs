@@ -1,7 +1,7 @@
 //! Checkpoints: found in a directory or the Hugging Face cache, fetched from the hub, verified by their sums. Datasets:
 //! fetched from where they are published, in the layout that recipes expect.
 //!
-//! `source` turns what a user typed into a [`Checkpoint`]; `card` knows the models by name; `cache` reads the hub's
+//! `source` turns what a user typed into a [`Checkpoint`]; `installed` knows those that came in a bundle; `card` knows the models by name; `cache` reads the hub's
 //! cache layout; `dataset` knows datasets; `fetch` is the only module that opens a connection, and a build without the feature `hub` has
 //! `fetch_absent` in its place.
 
@@ -15,6 +15,7 @@ mod environment;
 mod error;
 #[cfg_attr(not(feature = "hub"), path = "fetch_absent.rs")]
 mod fetch;
+pub mod installed;
 mod options;
 mod provenance;
 mod repository;
@@ -25,7 +26,7 @@ pub use cache::{Cache, CachedRepository};
 pub use card::{Card, CardFile, Kind, Licence};
 pub use checkpoint::{Checkpoint, CheckpointFiles};
 pub use dataset::{
-    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, here,
+    Check, Conversion, DatasetCard, DatasetFile, DatasetSource, FetchedFile, Host, Record, here,
     verify_datasets,
 };
 pub use digest::{FileDigest, digest_files, sha256_file, weights_digest};
@@ -34,6 +35,7 @@ pub use environment::{Environment, Token};
 pub use error::{HubError, NotCached, OfflineReason};
 pub use fetch::fetch_dataset;
 pub use options::HubOptions;
+pub use provenance::{PROVENANCE, Provenance};
 pub use repository::Repository;
 pub use source::{check, fetch, resolve};
 pub use verify::{Authority, FileCheck, Status, verify};

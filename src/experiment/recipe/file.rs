@@ -162,6 +162,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().filter_map(|(file, _)| file.strip_suffix(".toml"))
 }
 
+/// The file of the recipe of this name in the binary.
+pub fn text(name: &str) -> Option<&'static str> {
+    let mut known = RECIPES.iter();
+    known.find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
+}
+
 /// The list of ids of this name, a line each, comments too.
 pub fn ids(name: &str) -> Option<&'static str> {
     let mut lists = IDS.iter();
@@ -174,8 +180,7 @@ impl Recipe {
     /// # Errors
     /// A name that no recipe has, or a file that is none.
     pub fn find(name: &str) -> Result<Recipe, Failure> {
-        let mut known = RECIPES.iter();
-        if let Some((_, text)) = known.find(|(file, _)| file.strip_suffix(".toml") == Some(name)) {
+        if let Some(text) = text(name) {
             return Ok(Recipe::parse(text, name)?);
         }
         let path = Path::new(name);

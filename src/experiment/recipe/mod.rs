@@ -15,4 +15,4 @@ pub mod variant;
 
 pub use column::NoteColumn;
 pub use error::RecipeError;
-pub use file::Recipe;
+pub use file::{Recipe, text as recipe_text};

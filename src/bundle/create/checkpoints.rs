@@ -1,0 +1,158 @@
+//! Models, scorers and encoders: each verified against the sums that are known, and copied as `models fetch --to` writes it.
+
+use std::collections::BTreeMap;
+
+use super::Request;
+use super::contents::{Contents, Known};
+use crate::bundle::BundleError;
+use crate::bundle::manifest::{Component, ComponentKind, is_name};
+use crate::diagnosis::Failure;
+use crate::hub::{self, Checkpoint, FileCheck, HubOptions, PROVENANCE, Provenance, Status};
+use crate::synth;
+
+/// Where a folder holds the encoder of queries beside that of documents.
+const QUERY: &str = "query";
+
+/// A checkpoint and where it goes.
+struct Placed<'a> {
+    checkpoint: &'a Checkpoint,
+    name: String,
+    /// The folder of its files.
+    folder: String,
+}
+
+pub fn add_models(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
+    for member in &request.models {
+        let checkpoint = resolve(member, &request.hub)?;
+        let name = name_of(&checkpoint)?;
+        let folder = format!("models/{name}");
+        add(contents, Placed { checkpoint: &checkpoint, name, folder }, ComponentKind::Model)?;
+    }
+    Ok(())
+}
+
+/// Every folder of the folder of scorers that a card knows.
+pub fn add_scorers(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
+    let Some(folder) = &request.scorers else { return Ok(()) };
+    let mut entries: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries.iter().filter(|entry| entry.path().is_dir()) {
+        let checkpoint = resolve(&entry.path().to_string_lossy(), &request.hub)?;
+        let name = name_of(&checkpoint)?;
+        let folder = format!("scorers/{name}");
+        add(contents, Placed { checkpoint: &checkpoint, name, folder }, ComponentKind::Scorer)?;
+    }
+    Ok(())
+}
+
+pub fn add_encoders(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
+    for path in &request.encoders {
+        let checkpoint = resolve(&path.to_string_lossy(), &request.hub)?;
+        let name = name_of(&checkpoint)?;
+        let folder = format!("encoder/{name}");
+        let placed = Placed { checkpoint: &checkpoint, name: name.clone(), folder: folder.clone() };
+        add(contents, placed, ComponentKind::Encoder)?;
+        let query = path.join(QUERY);
+        if query.is_dir() {
+            let checkpoint = resolve(&query.to_string_lossy(), &request.hub)?;
+            let placed = Placed {
+                checkpoint: &checkpoint,
+                name: format!("{name}-{QUERY}"),
+                folder: format!("{folder}/{QUERY}"),
+            };
+            add(contents, placed, ComponentKind::Encoder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Only what is here is bundled.
+fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, Failure> {
+    Ok(hub::resolve(member, &HubOptions { offline: true, ..options.clone() })?)
+}
+
+/// The card's name, or the checkpoint's own with `--` for slashes, as the hub's cache spells it.
+fn name_of(checkpoint: &Checkpoint) -> Result<String, BundleError> {
+    let name = checkpoint
+        .card
+        .map_or_else(|| checkpoint.name.replace('/', "--"), |card| card.name.clone());
+    match is_name(&name) {
+        true => Ok(name),
+        false => Err(BundleError::Name { name, what: "a model" }),
+    }
+}
+
+fn add(contents: &mut Contents, placed: Placed, kind: ComponentKind) -> Result<(), Failure> {
+    let Placed { checkpoint, name, folder } = placed;
+    let checks: BTreeMap<String, FileCheck> =
+        hub::verify(checkpoint)?.into_iter().map(|check| (check.name.clone(), check)).collect();
+    refuse_wrong(checkpoint, &checks)?;
+    let mut known = BTreeMap::new();
+    for (file, path) in checkpoint.named_files() {
+        let Some(check) = checks.get(&file) else { continue };
+        let sha256 = check.sha256.clone().unwrap_or_default();
+        let place = format!("{folder}/{file}");
+        match check.status {
+            Status::Ok(_) => _ = known.insert(file, sha256.clone()),
+            _ => contents.mark_unknown(&place, Some(&name))?,
+        }
+        contents.add_known(Known { path: place, file: &path, sha256, component: Some(&name) })?;
+    }
+    let sums_known =
+        contents.unknown.iter().all(|(_, component)| component.as_deref() != Some(name.as_str()));
+    let marker = checkpoint.directory.join(synth::MARKER);
+    if marker.is_file() {
+        // What says that its answers are noise.
+        contents.add_file(&format!("{folder}/{}", synth::MARKER), &marker, Some(&name))?;
+    }
+    if let (Some(repository), Some(revision)) = (&checkpoint.repository, &checkpoint.revision) {
+        let (repository, revision) = (repository.clone(), revision.clone());
+        let provenance = Provenance { repository, revision, sha256: known };
+        let text = toml::to_string_pretty(&provenance).map_err(std::io::Error::other)?;
+        contents.add_text(&format!("{folder}/{PROVENANCE}"), &text, Some(&name))?;
+    }
+    contents.components.push(component(checkpoint, name, kind, sums_known));
+    Ok(())
+}
+
+fn refuse_wrong(
+    checkpoint: &Checkpoint,
+    checks: &BTreeMap<String, FileCheck>,
+) -> Result<(), BundleError> {
+    let wrong = checks.values().filter_map(|check| match &check.status {
+        Status::Ok(_) | Status::Unknown => None,
+        Status::Missing => Some(format!("missing  {}", check.name)),
+        Status::Mismatch { authority, expected } => {
+            Some(format!("changed  {}: {authority} says {expected}", check.name))
+        }
+    });
+    let problems: Vec<String> = wrong.collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(BundleError::Wrong { directory: checkpoint.directory.clone(), problems }),
+    }
+}
+
+fn component(
+    checkpoint: &Checkpoint,
+    name: String,
+    kind: ComponentKind,
+    sums_known: bool,
+) -> Component {
+    let card = checkpoint.card;
+    let licence = card.map(|card| &card.licence);
+    Component {
+        name,
+        kind,
+        version: None,
+        revision: checkpoint.revision.clone(),
+        repository: checkpoint.repository.clone(),
+        licence: licence.map_or_else(|| "not stated".to_owned(), |licence| licence.name.clone()),
+        licence_url: licence.map(|licence| licence.url.clone()),
+        gated: card.is_some_and(|card| card.gated),
+        licence_sha256: None,
+        shown: licence.and_then(|licence| licence.shown.clone()),
+        accepted: None,
+        sums_known,
+    }
+}

@@ -1,0 +1,150 @@
+//! What a bundle says of itself: who made it with what, how its program was built, what it needs.
+
+use std::io::Read;
+use std::path::Path;
+
+use aho_corasick::AhoCorasick;
+
+use super::contents::Contents;
+use super::{Request, time};
+use crate::bundle::BundleError;
+use crate::bundle::manifest::{
+    Build, Component, ComponentKind, FORMAT, Manifest, Requires, Role, SourceState,
+};
+
+/// The component of the program.
+pub const PROGRAM: &str = "wardround";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What names of versions of the C library begin with in a program.
+const GLIBC: &[u8] = b"GLIBC_";
+/// Larger files are no programs.
+const MOST_PROGRAM_BYTES: u64 = 4 << 30;
+
+/// The program as a component.
+pub fn program() -> Component {
+    Component {
+        name: PROGRAM.to_owned(),
+        kind: ComponentKind::Program,
+        version: Some(VERSION.to_owned()),
+        revision: None,
+        repository: None,
+        licence: env!("CARGO_PKG_LICENSE").to_owned(),
+        licence_url: None,
+        gated: false,
+        licence_sha256: None,
+        shown: None,
+        accepted: None,
+        sums_known: true,
+    }
+}
+
+/// The manifest, its files as they will be installed; how they lie in the bundle is known once they are written.
+///
+/// # Errors
+/// A program that cannot be read.
+pub fn manifest(request: &Request, contents: &Contents) -> Result<Manifest, BundleError> {
+    let own = std::env::current_exe()?;
+    let is_own = request.binaries.first().is_some_and(|first| is_same(first, &own));
+    Ok(Manifest {
+        format: FORMAT,
+        name: request.name.clone(),
+        version: request.version.clone(),
+        created_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
+        created_by: format!("wardround {VERSION}"),
+        source: source().filter(|_| is_own),
+        build: is_own.then(build),
+        requires: Requires {
+            cpu: std::env::consts::ARCH.to_owned(),
+            glibc: request.binaries.first().map(|path| glibc(path)).transpose()?.flatten(),
+            memory_bytes: largest_model(contents),
+            disk_bytes: 0,
+        },
+        previous: None,
+        components: contents.components.clone(),
+        files: contents.items.iter().map(|(path, item)| item.entry(path)).collect(),
+    })
+}
+
+fn is_same(left: &Path, right: &Path) -> bool {
+    matches!((fs_err::canonicalize(left), fs_err::canonicalize(right)), (Ok(left), Ok(right)) if left == right)
+}
+
+/// The commit that the build was told of, as `WARDROUND_COMMIT`; with `-dirty` where it was changed.
+fn source() -> Option<SourceState> {
+    let told = option_env!("WARDROUND_COMMIT").filter(|told| !told.is_empty())?;
+    let commit = told.strip_suffix("-dirty");
+    Some(SourceState { commit: commit.unwrap_or(told).to_owned(), dirty: commit.is_some() })
+}
+
+fn build() -> Build {
+    let features = [
+        ("airgap", cfg!(feature = "airgap")),
+        ("cuda", cfg!(feature = "cuda")),
+        ("cuda-emulated", cfg!(feature = "cuda-emulated")),
+        ("hub", cfg!(feature = "hub")),
+        ("metal", cfg!(feature = "metal")),
+        ("remote", cfg!(feature = "remote")),
+        ("serve", cfg!(feature = "serve")),
+    ];
+    Build {
+        rustc: env!("WARDROUND_RUSTC").to_owned(),
+        target: env!("WARDROUND_TARGET").to_owned(),
+        profile: env!("WARDROUND_PROFILE").to_owned(),
+        features: features
+            .into_iter()
+            .filter(|(_, on)| *on)
+            .map(|(name, _)| name.to_owned())
+            .collect(),
+        source_date_epoch: option_env!("SOURCE_DATE_EPOCH").and_then(|epoch| epoch.parse().ok()),
+    }
+}
+
+/// The newest version of the C library that a program names; `None` of one that names none.
+fn glibc(program: &Path) -> Result<Option<String>, BundleError> {
+    let mut bytes = Vec::new();
+    fs_err::File::open(program)?.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes)?;
+    let finder = AhoCorasick::new([GLIBC]).map_err(std::io::Error::other)?;
+    let versions = finder.find_iter(&bytes).filter_map(|found| {
+        let digits =
+            bytes[found.end()..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.');
+        let text: String = digits.map(|byte| char::from(*byte)).collect();
+        let numbers: Option<Vec<u32>> = text.split('.').map(|number| number.parse().ok()).collect();
+        numbers.filter(|numbers| numbers.len() >= 2)
+    });
+    let newest = versions.max();
+    Ok(newest.map(|numbers| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".")))
+}
+
+fn largest_model(contents: &Contents) -> u64 {
+    let models =
+        contents.components.iter().filter(|component| component.kind == ComponentKind::Model);
+    let bytes = models.map(|component| {
+        let own = contents.items.values().filter(|item| {
+            item.role == Role::Model && item.component.as_ref() == Some(&component.name)
+        });
+        own.map(|item| item.summed.size_bytes).sum()
+    });
+    bytes.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_c_library_is_found_by_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        fs_err::write(&path, b"\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.2.5\0GLIBC_PRIVATE\0").unwrap();
+        assert_eq!(glibc(&path).unwrap().as_deref(), Some("2.34"));
+        fs_err::write(&path, b"#!/bin/sh\n").unwrap();
+        assert_eq!(glibc(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_build_says_what_it_was_built_by() {
+        let build = build();
+        assert!(build.rustc.starts_with("rustc 1."), "{}", build.rustc);
+        assert!(build.features.contains(&"airgap".to_owned()));
+    }
+}

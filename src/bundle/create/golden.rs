@@ -1,0 +1,73 @@
+//! Golden files: what the models of the bundle answer here, written by this program's own selftest before anything is copied.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::contents::{Contents, Source};
+use crate::bundle::manifest::Role;
+use crate::bundle::{BundleError, files};
+use crate::console;
+use crate::diagnosis::Failure;
+
+/// A directory whose models lie as they will in the installed version, links to the files as they lie here; it goes when this is dropped.
+struct Stage(PathBuf);
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // What stays lies in the system's directory for such things.
+        let _ = fs_err::remove_dir_all(&self.0);
+    }
+}
+
+/// Writes golden files over the models of `contents`, and adds them.
+pub fn add(contents: &mut Contents) -> Result<(), Failure> {
+    let stage =
+        Stage(std::env::temp_dir().join(format!("wardround-golden-{}", std::process::id())));
+    fs_err::create_dir_all(&stage.0)?;
+    for (path, item) in contents.items.iter().filter(|(_, item)| item.role == Role::Model) {
+        let place = path.below(&stage.0);
+        if let Some(folder) = place.parent() {
+            fs_err::create_dir_all(folder)?;
+        }
+        match &item.source {
+            Source::File(file) => {
+                // Through the links of the hub's cache to the file itself.
+                let file = fs_err::canonicalize(file)?;
+                fs_err::os::unix::fs::symlink(file, &place)?;
+            }
+            Source::Text(text) => fs_err::write(&place, text)?,
+        }
+    }
+    write_golden(&stage.0)?;
+    let golden = stage.0.join("golden");
+    for path in listed(&golden)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs_err::read_to_string(&path)?;
+        contents.add_text(&format!("golden/{name}"), &text, None)?;
+    }
+    Ok(())
+}
+
+/// Has this program write them, in a process of its own.
+fn write_golden(root: &Path) -> Result<(), Failure> {
+    let program = std::env::current_exe()?;
+    console::note("golden files: the models are run");
+    let mut selftest = Command::new(&program);
+    // In a sandbox the links could not be followed.
+    let selftest = selftest
+        .env("WARDROUND_SANDBOX", "off")
+        .args(["selftest", "--write-golden", "--root"])
+        .arg(root);
+    let failed = |status: String| BundleError::Selftest { program: program.clone(), status };
+    let status = selftest.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.map_err(|error| failed(error.to_string()))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(failed(status.to_string()).into()),
+    }
+}
+
+fn listed(folder: &Path) -> Result<Vec<PathBuf>, BundleError> {
+    let found = files::Found::list(folder)?;
+    Ok(found.files.keys().map(|path| path.below(folder)).collect())
+}

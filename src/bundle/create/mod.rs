@@ -1,0 +1,157 @@
+//! Making a bundle: what is asked for is found and summed, written beside its place, and put there by one rename. Nothing is signed here:
+//! a signing key has no business near a program that parses models.
+
+mod checkpoints;
+mod contents;
+mod data;
+mod describe;
+mod golden;
+mod licences;
+mod page;
+mod sbom;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use self::contents::Contents;
+use super::manifest::{Manifest, Previous, Role, is_name};
+use super::version::Version;
+use super::{BundleError, files};
+use crate::diagnosis::Failure;
+use crate::digest::sha256;
+use crate::experiment::recipe::{Recipe, recipe_text};
+use crate::hub::HubOptions;
+
+/// Larger ones are no manifests.
+const MOST_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// What a bundle is to hold, and how it is to lie.
+pub struct Request {
+    /// Where it is to be; not there yet, or empty.
+    pub directory: PathBuf,
+    pub name: String,
+    pub version: Version,
+    /// Cards, hub ids or directories.
+    pub models: Vec<String>,
+    /// A folder of the models behind BERTScore and BLEURT, each in a folder of its own.
+    pub scorers: Option<PathBuf>,
+    /// The folder of an encoder or reranker.
+    pub encoders: Vec<PathBuf>,
+    /// Files, or folders of them.
+    pub data: Vec<PathBuf>,
+    /// Names or files.
+    pub recipes: Vec<String>,
+    /// Programs; the first is called `wardround`.
+    pub binaries: Vec<PathBuf>,
+    pub added: Vec<Added>,
+    /// The texts of licences, by component.
+    pub licences: BTreeMap<String, PathBuf>,
+    /// Who accepted the licences of gated models.
+    pub accepted_by: Option<String>,
+    /// Whether files may go in that nothing says what they should be.
+    pub unverified: bool,
+    /// The manifest of the version that recipients have.
+    pub since: Option<PathBuf>,
+    /// Whether this program writes golden files over the models.
+    pub golden: bool,
+    /// Bytes of the largest file that the media hold.
+    pub split_bytes: Option<u64>,
+    /// What all times in the bundle are, in seconds since 1970.
+    pub epoch: u64,
+    pub hub: HubOptions,
+}
+
+/// A file for one of the folders that nothing else fills.
+pub struct Added {
+    pub role: Role,
+    pub path: PathBuf,
+}
+
+/// What was made.
+pub struct Created {
+    pub manifest: Manifest,
+    /// Components with files that nothing says what they should be.
+    pub unverified: Vec<String>,
+}
+
+/// Makes a bundle.
+///
+/// # Errors
+/// A model, file or licence that is missing, wrong, unknown, or may not be passed on; a place that cannot be written. Then nothing stays.
+pub fn create(request: &Request) -> Result<Created, Failure> {
+    if !is_name(&request.name) {
+        return Err(BundleError::Name { name: request.name.clone(), what: "a bundle" }.into());
+    }
+    let partial = writer::Partial::begin(&request.directory)?;
+    let previous = request.since.as_deref().map(previous).transpose()?;
+    let mut contents = gather(request)?;
+    let mut manifest = describe::manifest(request, &contents)?;
+    if request.golden {
+        golden::add(&mut contents)?;
+    }
+    manifest.previous = previous.as_ref().map(|(_, sum)| Previous { manifest_sha256: sum.clone() });
+    page::add(&mut contents, &manifest)?;
+    sbom::add(&mut contents, &manifest)?;
+    if let Some((old, _)) = &previous {
+        contents.leave_out(old);
+    }
+    manifest.files = partial.write(&contents, request)?;
+    manifest.requires.disk_bytes = manifest.size_bytes();
+    // What would be refused later is not made.
+    let text = manifest.text().map_err(std::io::Error::from)?;
+    let manifest = Manifest::parse(text.as_bytes())?;
+    partial.finish(&manifest, &text, request)?;
+    Ok(Created { manifest, unverified: contents.unverified_components() })
+}
+
+/// Everything that is asked for, found and summed.
+fn gather(request: &Request) -> Result<Contents, Failure> {
+    let mut contents = Contents::default();
+    for (index, path) in request.binaries.iter().enumerate() {
+        let name = match index {
+            0 => "wardround".to_owned(),
+            _ => file_name(path)?,
+        };
+        contents.add_file(&format!("bin/{name}"), path, Some(describe::PROGRAM))?;
+    }
+    contents.components.push(describe::program());
+    checkpoints::add_models(&mut contents, request)?;
+    checkpoints::add_scorers(&mut contents, request)?;
+    checkpoints::add_encoders(&mut contents, request)?;
+    data::add(&mut contents, request)?;
+    for name in &request.recipes {
+        Recipe::find(name)?;
+        match recipe_text(name) {
+            Some(text) => contents.add_text(&format!("recipes/{name}.toml"), text, None)?,
+            None => {
+                let path = Path::new(name);
+                contents.add_file(&format!("recipes/{}", file_name(path)?), path, None)?;
+            }
+        }
+    }
+    for added in &request.added {
+        let path = format!("{}/{}", added.role.folder(), file_name(&added.path)?);
+        contents.add_file(&path, &added.path, None)?;
+    }
+    licences::add(&mut contents, request)?;
+    contents.check(request.unverified)?;
+    Ok(contents)
+}
+
+fn file_name(path: &Path) -> Result<String, BundleError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.ok_or_else(|| BundleError::Name { name: path.display().to_string(), what: "a file" })
+}
+
+/// The manifest that recipients have, and its sum.
+fn previous(path: &Path) -> Result<(Manifest, String), BundleError> {
+    let bytes = files::read_small(path, MOST_MANIFEST_BYTES)?;
+    Ok((Manifest::parse(&bytes)?, sha256(&bytes)))
+}
+
+/// The time that a bundle says it was made at.
+fn time(epoch: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(epoch)
+}

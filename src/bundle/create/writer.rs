@@ -1,0 +1,215 @@
+//! The bundle on the disk: written as `.DIR.partial` beside its place, every byte summed again, and renamed when it is whole.
+
+use std::fs::Permissions;
+use std::fs::TryLockError;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+use fs_err::File;
+use rayon::prelude::*;
+
+use super::contents::{Contents, Item, Source};
+use super::{Request, time};
+use crate::bundle::files::{self, Joined, Summed, copy_summed};
+use crate::bundle::manifest::{FileEntry, Manifest, Mode, Part, Role};
+use crate::bundle::path::BundlePath;
+use crate::bundle::sums::Sums;
+use crate::bundle::{BundleError, MANIFEST, SUMS};
+use crate::digest::sha256;
+
+/// Parts are numbered by three digits.
+const MOST_PARTS: u64 = 999;
+
+/// A bundle that is being written; dropped before it is finished nothing of it stays.
+pub struct Partial {
+    directory: PathBuf,
+    partial: PathBuf,
+    /// Keeps other processes out, whatever becomes of this one.
+    lock: File,
+    is_finished: AtomicBool,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.is_finished.load(Relaxed) {
+            // The error to report is another; the next attempt begins by removing it.
+            let _ = fs_err::remove_dir_all(&self.partial);
+        }
+    }
+}
+
+impl Partial {
+    /// Begins one for `directory`, and removes what a killed process left there.
+    ///
+    /// # Errors
+    /// A directory that holds something; another process at the same.
+    pub fn begin(directory: &Path) -> Result<Partial, BundleError> {
+        let directory = std::path::absolute(directory)?;
+        let is_taken = match fs_err::read_dir(&directory) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(_) => true,
+        };
+        let name = directory.file_name().filter(|_| !is_taken);
+        let name = name.ok_or_else(|| BundleError::Exists { path: directory.clone() })?;
+        let partial = directory.with_file_name(format!(".{}.partial", name.to_string_lossy()));
+        fs_err::create_dir_all(&partial)?;
+        let lock = File::open(&partial)?;
+        match lock.file().try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(BundleError::Busy { path: directory }),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        let this = Partial { directory, partial, lock, is_finished: false.into() };
+        for entry in fs_err::read_dir(&this.partial)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs_err::remove_dir_all(entry.path())?,
+                false => fs_err::remove_file(entry.path())?,
+            }
+        }
+        Ok(this)
+    }
+
+    /// Writes every file; gives how each lies in the bundle.
+    ///
+    /// # Errors
+    /// A file that changed since it was summed; a place that cannot be written.
+    pub fn write(
+        &self,
+        contents: &Contents,
+        request: &Request,
+    ) -> Result<Vec<FileEntry>, BundleError> {
+        let mut items: Vec<(&BundlePath, &Item)> = contents.items.iter().collect();
+        items.sort_by_key(|(_, item)| std::cmp::Reverse(item.summed.size_bytes));
+        let written = items
+            .par_iter()
+            .with_max_len(1)
+            .map(|(path, item)| self.write_item(path, item, request));
+        let mut files = written.collect::<Result<Vec<FileEntry>, BundleError>>()?;
+        files.sort_by(|left, right| left.path.cmp(&right.path));
+        Ok(files)
+    }
+
+    fn write_item(
+        &self,
+        path: &BundlePath,
+        item: &Item,
+        request: &Request,
+    ) -> Result<FileEntry, BundleError> {
+        let mut entry = item.entry(path);
+        if item.unchanged {
+            return Ok(entry);
+        }
+        let size_bytes = item.summed.size_bytes;
+        let limit = request.split_bytes.filter(|limit| size_bytes > *limit && is_split(item.role));
+        let changed = || BundleError::Changed {
+            path: match &item.source {
+                Source::File(path) => path.clone(),
+                Source::Text(_) => path.below(&self.directory),
+            },
+        };
+        let mut from = item.open()?;
+        let Some(limit) = limit else {
+            let summed = self.write_file(path, &mut from, u64::MAX, entry.mode, request)?;
+            return if summed == item.summed { Ok(entry) } else { Err(changed()) };
+        };
+        if size_bytes.div_ceil(limit) > MOST_PARTS {
+            return Err(BundleError::BadFile {
+                file: path.to_string(),
+                why: format!("it would lie in more than {MOST_PARTS} parts"),
+            });
+        }
+        let mut read = 0;
+        for number in 1..=size_bytes.div_ceil(limit) {
+            let part = BundlePath::parse(&format!("{path}.{number:03}"))?;
+            let Summed { sha256, size_bytes } =
+                self.write_file(&part, &mut from, limit, Mode::Plain, request)?;
+            read += size_bytes;
+            entry.parts.push(Part { path: part, size_bytes, sha256 });
+        }
+        // The parts put together are what was summed: all of it was read again.
+        let is_at_end = from.read(&mut [0]).map(|count| count == 0)?;
+        let whole = self.joined(&entry)?;
+        match is_at_end && read == size_bytes && whole == item.summed {
+            true => Ok(entry),
+            false => Err(changed()),
+        }
+    }
+
+    fn joined(&self, entry: &FileEntry) -> Result<Summed, BundleError> {
+        let mut sum = Joined::default();
+        for part in &entry.parts {
+            sum.add(&part.path.below(&self.partial))?;
+        }
+        Ok(sum.finish())
+    }
+
+    fn write_file(
+        &self,
+        path: &BundlePath,
+        from: &mut impl Read,
+        most_bytes: u64,
+        mode: Mode,
+        request: &Request,
+    ) -> Result<Summed, BundleError> {
+        let mut to = files::create(&path.below(&self.partial))?;
+        let summed = copy_summed(from, &mut to, most_bytes)?;
+        settle(&to, mode, time(request.epoch))?;
+        Ok(summed)
+    }
+
+    /// Writes the manifest and the sums, and puts the bundle in its place.
+    ///
+    /// # Errors
+    /// A place that cannot be written.
+    pub fn finish(
+        &self,
+        manifest: &Manifest,
+        text: &str,
+        request: &Request,
+    ) -> Result<(), BundleError> {
+        let carried = manifest.files.iter().flat_map(FileEntry::carried);
+        let mut sums =
+            Sums(carried.map(|file| (file.path.clone(), file.sha256.to_owned())).collect());
+        sums.0.insert(BundlePath::parse(MANIFEST)?, sha256(text));
+        for (name, text) in [(MANIFEST, text), (SUMS, &sums.to_string())] {
+            let mut to = files::create(&self.partial.join(name))?;
+            to.write_all(text.as_bytes())?;
+            settle(&to, Mode::Plain, time(request.epoch))?;
+        }
+        for folder in files::folders(&self.partial)? {
+            let opened = File::open(&folder)?;
+            allow(&opened, 0o755)?;
+            opened.file().set_modified(time(request.epoch))?;
+            opened.sync_all()?;
+        }
+        fs_err::rename(&self.partial, &self.directory)?;
+        self.is_finished.store(true, Relaxed);
+        files::sync(self.directory.parent().unwrap_or(Path::new("/")))?;
+        Ok(self.lock.file().unlock()?)
+    }
+}
+
+/// What is read before it is installed lies whole.
+fn is_split(role: Role) -> bool {
+    matches!(role, Role::Model | Role::Scorer | Role::Encoder | Role::Data)
+}
+
+fn settle(file: &File, mode: Mode, modified: SystemTime) -> io::Result<()> {
+    allow(file, mode.bits())?;
+    file.file().set_modified(modified)?;
+    file.sync_all()
+}
+
+/// File systems of sticks keep no modes and may refuse them; those that count are in the manifest.
+fn allow(file: &File, mode: u32) -> io::Result<()> {
+    match file.set_permissions(Permissions::from_mode(mode)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
+}

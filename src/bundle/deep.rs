@@ -1,0 +1,121 @@
+//! What sums cannot say: that the files of a bundle are what they are called. Headers of weights, tokenizers, chat templates, and models
+//! against the cards of this program.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::files;
+use super::manifest::{Component, ComponentKind, FileEntry, Manifest};
+use crate::chat::ChatTemplate;
+use crate::hub::{Card, Kind};
+use crate::model::Config;
+use crate::ops::checkpoint::Checkpoint;
+use crate::tokenizer::Tokenizer;
+
+/// Looks into every file of a bundle that this program can read, whole ones alone. What is wrong, in words; what could not be looked into
+/// besides.
+pub fn check(directory: &Path, manifest: &Manifest) -> Deep {
+    let is_here = |file: &&FileEntry| file.path.below(directory).is_file();
+    let (here, elsewhere): (Vec<&FileEntry>, Vec<&FileEntry>) =
+        manifest.files.iter().partition(is_here);
+    let mut problems: Vec<String> =
+        here.par_iter().filter_map(|file| look_into(directory, file)).collect();
+    let models =
+        manifest.components.iter().filter(|component| component.kind != ComponentKind::Data);
+    problems.extend(models.flat_map(|component| against_card(component, manifest)));
+    let decoders =
+        manifest.components.iter().filter(|component| component.kind == ComponentKind::Model);
+    for component in decoders {
+        let folder = directory.join("models").join(&component.name);
+        if folder.join("tokenizer.json").is_file() && folder.join("config.json").is_file() {
+            problems.extend(
+                decoder(&folder).map(|why| format!("unsound  models/{}: {why}", component.name)),
+            );
+        }
+    }
+    problems.sort();
+    Deep { problems, looked_into: here.len(), not_here: elsewhere.len() }
+}
+
+/// What a closer look came to.
+pub struct Deep {
+    pub problems: Vec<String>,
+    pub looked_into: usize,
+    /// Files in parts, or from the version before.
+    pub not_here: usize,
+}
+
+/// What is wrong with one file by its form.
+fn look_into(directory: &Path, file: &FileEntry) -> Option<String> {
+    let path = file.path.below(directory);
+    let name = file.path.as_str();
+    let problem = match name.rsplit(['.', '/']).next() {
+        Some("safetensors") => header(&path),
+        Some("json") if name.ends_with("/tokenizer.json") => tokenizer(&path),
+        Some("json") => json(&path),
+        _ => None,
+    };
+    problem.map(|why| format!("unsound  {name}: {why}"))
+}
+
+/// A safetensors file whose header is none, or whose tensors do not fill it.
+fn header(path: &Path) -> Option<String> {
+    Checkpoint::open(&[path.to_owned()]).err().map(|error| error.to_string())
+}
+
+fn json(path: &Path) -> Option<String> {
+    let read = || -> Result<(), String> {
+        let file = files::open(path).map_err(|error| error.to_string())?;
+        let value: Result<serde::de::IgnoredAny, _> =
+            serde_json::from_reader(std::io::BufReader::new(file));
+        value.map(drop).map_err(|error| error.to_string())
+    };
+    read().err()
+}
+
+fn tokenizer(path: &Path) -> Option<String> {
+    Tokenizer::load(path).err().map(|error| error.to_string())
+}
+
+/// What keeps a folder from being a decoder that runs here.
+fn decoder(folder: &Path) -> Option<String> {
+    let config = Config::read(&folder.join("config.json")).err().map(|error| error.to_string());
+    config.or_else(|| ChatTemplate::load(folder).err().map(|error| error.to_string()))
+}
+
+/// Where a component and the card of its name differ.
+fn against_card(component: &Component, manifest: &Manifest) -> Vec<String> {
+    let Some(card) = Card::find(&component.name) else { return Vec::new() };
+    let mut problems = Vec::new();
+    let differs = |what: &str, found: &str, expected: &str| {
+        format!("unsound  {}: {what} is {found}, its card says {expected}", component.name)
+    };
+    let repository = component.repository.as_deref().unwrap_or("not stated");
+    if repository != card.repository {
+        problems.push(differs("the repository", repository, &card.repository));
+    }
+    if component.gated != card.gated {
+        let word = |gated: bool| if gated { "gated" } else { "open" };
+        problems.push(differs("it", word(component.gated), word(card.gated)));
+    }
+    if component.revision.as_ref() != Some(&card.revision) {
+        // Another commit has other sums: the card says nothing of it.
+        return problems;
+    }
+    let folder = match component.kind {
+        ComponentKind::Model => "models",
+        ComponentKind::Scorer => "scorers",
+        _ if card.kind == Kind::Encoder => "encoder",
+        _ => "models",
+    };
+    for file in &card.files {
+        let path = PathBuf::from(folder).join(&component.name).join(&file.name);
+        let path = path.to_string_lossy();
+        let (Some(expected), Some(found)) = (&file.sha256, manifest.file(&path)) else { continue };
+        if found.sha256 != *expected {
+            problems.push(differs(&format!("the sum of {}", file.name), &found.sha256, expected));
+        }
+    }
+    problems
+}

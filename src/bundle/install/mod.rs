@@ -1,0 +1,140 @@
+//! Installing a bundle: checked, summed as it is written beside the versions that are there, tried, and only then made current.
+//!
+//! Until the last rename the version before is current, whatever happens; what a killed installation left is removed by the next one.
+
+mod accept;
+mod copy;
+mod selftest;
+
+use std::path::{Path, PathBuf};
+
+use super::BundleError;
+use super::manifest::Component;
+use super::root::{Installed, LockedRoot, Root};
+use super::signature::TrustedKey;
+use super::verify::{Opened, open};
+use super::version::Version;
+use crate::console;
+use crate::diagnosis::Failure;
+
+/// What an installation is asked for.
+pub struct Request<'a> {
+    pub bundle: &'a Path,
+    pub root: &'a Path,
+    /// The keys that must have signed it; one at least.
+    pub keys: &'a [TrustedKey],
+    pub consent: Consent<'a>,
+    /// Whether the version may be older than the current one.
+    pub downgrade: bool,
+}
+
+/// How recipients accept licences.
+pub struct Consent<'a> {
+    /// The components whose licences were accepted on the command line.
+    pub accepted: &'a [String],
+    /// Who accepts.
+    pub who: String,
+    /// Asks at the terminal; absent where nobody sits there.
+    pub ask: Option<&'a Ask>,
+}
+
+/// Whether a licence is accepted.
+pub type Ask = dyn Fn(&Question) -> Result<bool, Failure>;
+
+/// A licence to be accepted.
+pub struct Question<'a> {
+    pub component: &'a Component,
+    /// The text, which is what its sum says.
+    pub text: PathBuf,
+}
+
+/// What was installed.
+#[derive(Debug)]
+pub struct Outcome {
+    pub version: Version,
+    /// What was current before, where that was another version.
+    pub before: Option<Version>,
+    /// Whether the installed program tried itself; one without a selftest cannot.
+    pub is_tested: bool,
+}
+
+/// Installs a bundle, or makes the same version current again where it is there whole.
+///
+/// # Errors
+/// A bundle that is not signed, not whole, too old, or lacks the version it builds on; a licence that was not accepted; too little
+/// space; a selftest that finds differences, after which the version is there and not current.
+pub fn install(request: &Request) -> Result<Outcome, Failure> {
+    if request.keys.is_empty() {
+        return Err(BundleError::NoKey { directory: request.bundle.to_owned() }.into());
+    }
+    let bundle = open(request.bundle, request.keys)?;
+    let checked = bundle.check(false)?;
+    if !checked.problems.is_empty() {
+        let directory = request.bundle.to_owned();
+        return Err(BundleError::Wrong { directory, problems: checked.problems }.into());
+    }
+    refuse_other_cpu(&bundle)?;
+    let root = Root::new(&std::path::absolute(request.root)?).lock()?;
+    let version = bundle.manifest.version.clone();
+    let before = root.root.current()?;
+    let installed = root.root.installed()?;
+    let same = of_version(&root, &bundle, &installed, request)?;
+    let acceptances = accept::gather(&bundle, &root.root, &request.consent)?;
+    match same {
+        Some(same) => recheck(same, request)?,
+        None => copy::copy(&bundle, &root.root, &installed)?,
+    }
+    accept::record(&root.root, &acceptances)?;
+    let is_tested = selftest::run(&root.root, &bundle.manifest)?;
+    root.make_current(&version)?;
+    let before = before.filter(|before| *before != version);
+    Ok(Outcome { version, before, is_tested })
+}
+
+fn refuse_other_cpu(bundle: &Opened) -> Result<(), BundleError> {
+    let (needed, found) = (&bundle.manifest.requires.cpu, std::env::consts::ARCH);
+    match needed == found || bundle.manifest.file("bin/wardround").is_none() {
+        true => Ok(()),
+        false => Err(BundleError::OtherCpu { needed: needed.clone(), found: found.to_owned() }),
+    }
+}
+
+/// The installed version that is this very bundle, if it is there.
+fn of_version<'a>(
+    root: &LockedRoot,
+    bundle: &Opened,
+    installed: &'a [Installed],
+    request: &Request,
+) -> Result<Option<&'a Installed>, BundleError> {
+    let (path, new) = (|| root.root.path.clone(), &bundle.manifest.version);
+    if let Some(same) = installed.iter().find(|own| own.manifest.version == *new)
+        && same.manifest_sha256 != bundle.manifest_sha256()
+    {
+        return Err(BundleError::OtherVersion { root: path(), version: new.clone() });
+    }
+    let current = installed.iter().find(|own| own.is_current);
+    if let Some(current) = current.filter(|own| own.manifest.version > *new && !request.downgrade) {
+        let current = current.manifest.version.to_string();
+        return Err(BundleError::Downgrade { root: path(), new: new.to_string(), current });
+    }
+    Ok(installed.iter().find(|own| own.manifest.version == *new))
+}
+
+/// A version that is there is checked whole before it is used again.
+fn recheck(installed: &Installed, request: &Request) -> Result<(), BundleError> {
+    let directory = &installed.directory;
+    console::note(format!("{} is there; its files are checked again", directory.display()));
+    let opened = open(directory, request.keys)?;
+    let mut checked = opened.check(true)?;
+    if checked.unchanged > 0 {
+        checked
+            .problems
+            .push(format!("missing  {} files of the version before", checked.unchanged));
+    }
+    match checked.problems.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(BundleError::Wrong { directory: directory.clone(), problems: checked.problems })
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Where bundles are installed: `ROOT/versions/VERSION`, and the links `current` and `previous`, each swapped by one rename.
+
+use std::fs::TryLockError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fs_err::File;
+
+use super::files::{read_small, sync};
+use super::manifest::Manifest;
+use super::version::Version;
+use super::{BundleError, MANIFEST, files};
+use crate::digest::sha256;
+
+const VERSIONS: &str = "versions";
+const CURRENT: &str = "current";
+const PREVIOUS: &str = "previous";
+const LOCK: &str = ".lock";
+/// Larger ones are no manifests.
+const MOST_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// A directory of installed versions.
+pub struct Root {
+    pub path: PathBuf,
+}
+
+/// A root that no other process changes as long as this lives.
+pub struct LockedRoot {
+    pub root: Root,
+    _lock: File,
+}
+
+/// A version that is installed whole.
+pub struct Installed {
+    pub manifest: Manifest,
+    pub manifest_sha256: String,
+    pub directory: PathBuf,
+    pub is_current: bool,
+}
+
+impl Root {
+    pub fn new(path: &Path) -> Root {
+        Root { path: path.to_owned() }
+    }
+
+    /// Whether a directory is one.
+    pub fn is_one(path: &Path) -> bool {
+        path.join(VERSIONS).is_dir()
+    }
+
+    pub fn version(&self, version: &str) -> PathBuf {
+        self.path.join(VERSIONS).join(version)
+    }
+
+    /// Where a version is written before it takes its place.
+    pub fn partial(&self, version: &Version) -> PathBuf {
+        self.path.join(VERSIONS).join(format!(".{version}.partial"))
+    }
+
+    pub fn licences(&self) -> PathBuf {
+        self.path.join("licences")
+    }
+
+    /// Where the outcomes of a version's selftest lie.
+    pub fn selftest(&self, version: &Version) -> PathBuf {
+        self.path.join("selftest").join(version.to_string())
+    }
+
+    /// Makes the directory where it is not there, and keeps other processes from changing it.
+    ///
+    /// # Errors
+    /// A place that cannot be written; another process at work.
+    pub fn lock(self) -> Result<LockedRoot, BundleError> {
+        fs_err::create_dir_all(self.path.join(VERSIONS))?;
+        let lock = files_lock(&self.path.join(LOCK))?;
+        match lock.file().try_lock() {
+            Ok(()) => Ok(LockedRoot { root: self, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(BundleError::Busy { path: self.path }),
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
+    }
+
+    /// All whole versions, the oldest first.
+    ///
+    /// # Errors
+    /// A directory that cannot be read; a version without a sound manifest.
+    pub fn installed(&self) -> Result<Vec<Installed>, BundleError> {
+        let current = self.link(CURRENT)?;
+        let entries = match fs_err::read_dir(self.path.join(VERSIONS)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(BundleError::NoRoot { root: self.path.clone() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut installed = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.parse::<Version>().is_ok() {
+                installed.push(self.open(&name, current.as_deref())?);
+            }
+        }
+        installed.sort_by(|left, right| left.manifest.version.cmp(&right.manifest.version));
+        Ok(installed)
+    }
+
+    fn open(&self, version: &str, current: Option<&str>) -> Result<Installed, BundleError> {
+        let directory = self.version(version);
+        let bytes = match read_small(&directory.join(MANIFEST), MOST_MANIFEST_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(BundleError::NoBundle { directory, file: MANIFEST.to_owned() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let manifest = Manifest::parse(&bytes)?;
+        let is_current = current == Some(version);
+        Ok(Installed { manifest, manifest_sha256: sha256(&bytes), directory, is_current })
+    }
+
+    /// The version that a link names.
+    fn link(&self, name: &str) -> Result<Option<String>, BundleError> {
+        match fs_err::read_link(self.path.join(name)) {
+            Ok(target) => Ok(target.file_name().map(|name| name.to_string_lossy().into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The version that is current; `None` before the first.
+    ///
+    /// # Errors
+    /// A link that cannot be read, or names no version.
+    pub fn current(&self) -> Result<Option<Version>, BundleError> {
+        Ok(self.link(CURRENT)?.map(|name| name.parse()).transpose()?)
+    }
+}
+
+fn files_lock(path: &Path) -> io::Result<File> {
+    fs_err::OpenOptions::new().write(true).create(true).truncate(false).open(path)
+}
+
+impl LockedRoot {
+    /// Makes a version current; the one that was is remembered. Whenever the power is cut, one of them is.
+    ///
+    /// # Errors
+    /// A place that cannot be written.
+    pub fn make_current(&self, version: &Version) -> Result<(), BundleError> {
+        let before =
+            self.root.current()?.filter(|before| before.to_string() != version.to_string());
+        if let Some(before) = &before {
+            self.swap(PREVIOUS, before)?;
+        }
+        self.swap(CURRENT, version)
+    }
+
+    /// Puts a link to a version in the place of the one that is there.
+    fn swap(&self, name: &str, version: &Version) -> Result<(), BundleError> {
+        let root = &self.root.path;
+        let partial = root.join(format!(".{name}.partial"));
+        match fs_err::remove_file(&partial) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let target = Path::new(VERSIONS).join(version.to_string());
+        fs_err::os::unix::fs::symlink(target, &partial)?;
+        fs_err::rename(&partial, root.join(name))?;
+        Ok(sync(root)?)
+    }
+
+    /// Makes the version before current again, or the one of this name; what was current is then the one before.
+    ///
+    /// # Errors
+    /// No such version; one whose program is not what its manifest says.
+    pub fn roll_back(&self, to: Option<&str>) -> Result<Version, BundleError> {
+        let root = &self.root;
+        let path = || root.path.clone();
+        let name = match to {
+            Some(name) => name.to_owned(),
+            None => {
+                root.link(PREVIOUS)?.ok_or_else(|| BundleError::NothingBefore { root: path() })?
+            }
+        };
+        let current = root.link(CURRENT)?;
+        if to.is_none() && current.as_deref() == Some(&name) {
+            return Err(BundleError::NothingBefore { root: path() });
+        }
+        if name.parse::<Version>().is_err() || !root.version(&name).is_dir() {
+            return Err(BundleError::NoVersion { root: path(), version: name });
+        }
+        let installed = root.open(&name, current.as_deref())?;
+        let mut problems = Vec::new();
+        for file in installed.manifest.files.iter().filter(|file| file.path.top() == Some("bin")) {
+            let place = file.path.below(&installed.directory);
+            match files::sum(&place) {
+                Ok(found) if found.sha256 == file.sha256 => {}
+                Ok(found) => problems.push(format!(
+                    "changed  {}: its sha256 is {}, not {}",
+                    file.path, found.sha256, file.sha256
+                )),
+                Err(error) => problems.push(format!("missing  {}: {error}", file.path)),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(BundleError::Wrong { directory: installed.directory, problems });
+        }
+        self.make_current(&installed.manifest.version)?;
+        Ok(installed.manifest.version)
+    }
+}

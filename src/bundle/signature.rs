@@ -1,0 +1,129 @@
+//! Signatures of `SHA256SUMS` by minisign: checked here, made elsewhere. Those of `ssh-keygen -Y` are the host's to check.
+
+use std::path::Path;
+
+use minisign_verify::{PublicKey, Signature};
+
+use super::{BundleError, SUMS};
+
+/// Lines of a signature: a comment that nothing vouches for, the signature, a comment that is signed, the signature of both.
+const LINES: usize = 4;
+/// What the first line begins with.
+const COMMENT: &str = "untrusted comment: ";
+
+/// A public key that the user trusts, for reasons that lie outside of the bundle.
+#[derive(Clone)]
+pub struct TrustedKey {
+    /// As it was given.
+    pub name: String,
+    key: PublicKey,
+}
+
+impl TrustedKey {
+    /// Reads a key as minisign prints it, or the file that holds one.
+    ///
+    /// # Errors
+    /// What is neither.
+    pub fn open(text: &str) -> Result<TrustedKey, BundleError> {
+        let bad = |why: String| BundleError::BadKey { key: text.to_owned(), why };
+        let path = Path::new(text);
+        let key = match path.is_file() {
+            true => {
+                let file = fs_err::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+                PublicKey::decode(&file)
+            }
+            false => PublicKey::from_base64(text),
+        };
+        let key = key.map_err(|error| bad(error.to_string().to_lowercase()))?;
+        Ok(TrustedKey { name: text.to_owned(), key })
+    }
+
+    /// Whether the key signed these bytes. Of a signature everything but its first line is checked, its form included.
+    pub fn has_signed(&self, bytes: &[u8], signature: &str) -> Result<(), String> {
+        let lines: Vec<&str> = signature.split_terminator('\n').collect();
+        let is_whole =
+            signature.ends_with('\n') && !signature.contains('\r') && lines.len() == LINES;
+        if !is_whole || !lines[0].starts_with(COMMENT) {
+            return Err("it is no signature of minisign".to_owned());
+        }
+        let told = |error: minisign_verify::Error| error.to_string().to_lowercase();
+        let signature = Signature::decode(signature).map_err(told)?;
+        self.key.verify(bytes, &signature, false).map_err(told)
+    }
+}
+
+/// Whether a file of this name beside `SHA256SUMS` is a signature of it: `SHA256SUMS.minisig`, `SHA256SUMS.sig`, and with a signer's name
+/// between, `SHA256SUMS.ward.minisig`.
+pub fn is_signature(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(SUMS).and_then(|rest| rest.strip_prefix('.')) else {
+        return false;
+    };
+    let (signer, kind) = rest.rsplit_once('.').unwrap_or(("x", rest));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    ["minisig", "sig"].contains(&kind) && !signer.is_empty() && signer.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The example of the crate that verifies.
+    const KEY: &str = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+    const SIGNATURE: &str = "untrusted comment: signature from minisign secret key\n\
+        RUQf6LRCGA9i559r3g7V1qNyJDApGip8MfqcadIgT9CuhV3EMhHoN1mGTkUidF/z7SrlQgXdy8ofjb7bNJJylDOocrCo8KLzZwo=\n\
+        trusted comment: timestamp:1633700835\tfile:test\tprehashed\n\
+        wLMDjy9FLAuxZ3q4NlEvkgtyhrr0gtTu6KC4KBJdITbbOeAi1zBIYo0v4iTgt8jJpIidRJnp94ABQkJAgAooBQ==\n";
+
+    #[test]
+    fn a_published_signature_is_good_and_every_other_byte_of_it_is_not() {
+        let key = TrustedKey::open(KEY).unwrap();
+        key.has_signed(b"test", SIGNATURE).unwrap();
+        assert!(key.has_signed(b"tesT", SIGNATURE).is_err());
+        let first = SIGNATURE.find('\n').unwrap();
+        for place in (0..COMMENT.len()).chain(first..SIGNATURE.len()) {
+            let mut bytes = SIGNATURE.as_bytes().to_vec();
+            bytes[place] ^= 1;
+            let changed = String::from_utf8(bytes).unwrap();
+            assert!(key.has_signed(b"test", &changed).is_err(), "byte {place}");
+        }
+        for cut in 0..SIGNATURE.len() {
+            assert!(key.has_signed(b"test", &SIGNATURE[..cut]).is_err(), "{cut} bytes");
+        }
+        assert!(key.has_signed(b"test", &format!("{SIGNATURE}\n")).is_err());
+    }
+
+    #[test]
+    fn a_key_is_a_text_or_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vendor.pub");
+        fs_err::write(&path, format!("untrusted comment: vendor\n{KEY}\n")).unwrap();
+        let key = TrustedKey::open(path.to_str().unwrap()).unwrap();
+        key.has_signed(b"test", SIGNATURE).unwrap();
+        for bad in ["no-such-file.pub", "RWQf", ""] {
+            let error = TrustedKey::open(bad).err().unwrap().to_string();
+            assert!(error.contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn signatures_lie_beside_the_sums() {
+        for name in [
+            "SHA256SUMS.minisig",
+            "SHA256SUMS.sig",
+            "SHA256SUMS.ward.minisig",
+            "SHA256SUMS.it-2.sig",
+        ] {
+            assert!(is_signature(name), "{name}");
+        }
+        for name in [
+            "SHA256SUMS",
+            "SHA256SUMS.",
+            "SHA256SUMS.txt",
+            "x.minisig",
+            "SHA256SUMS.a b.sig",
+            "SHA256SUMS..sig",
+        ] {
+            assert!(!is_signature(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `bundle`: program, models and data as one signed directory, made on one side of an air gap, and checked and installed on the other.
+
+mod create;
+mod install;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use self::create::Create;
+use self::install::Install;
+use super::sandboxed::{Paths, SandboxFlag};
+use super::summary::count;
+use crate::bundle::manifest::Manifest;
+use crate::bundle::root::Root;
+use crate::bundle::signature::TrustedKey;
+use crate::bundle::verify::{Checked, Opened, open};
+use crate::bundle::{BundleError, deep};
+use crate::cli::exit::Failure;
+use crate::console;
+use crate::sandbox::SandboxMode;
+
+#[derive(Debug, Args)]
+pub struct BundleVerb {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Make a bundle, and print the commands that sign it
+    Create(Box<Create>),
+    /// Check a bundle's signature and the sums of all its files
+    Verify(Verify),
+    /// Install a signed bundle, try it, and make it current
+    Install(Install),
+    /// List what is in a bundle, or which versions are installed
+    Ls(List),
+    /// Make the version before current again
+    Rollback(Rollback),
+}
+
+#[derive(Debug, Args)]
+struct Verify {
+    /// The bundle, or an installed version
+    directory: PathBuf,
+    #[command(flatten)]
+    trust: TrustFlag,
+    /// Look into the files too: headers of weights, tokenizers, chat templates, and models against the cards of this program
+    #[arg(long)]
+    deep: bool,
+    #[command(flatten)]
+    sandbox: SandboxFlag,
+}
+
+/// Whom the user trusts.
+#[derive(Clone, Debug, Args)]
+pub struct TrustFlag {
+    /// Public key of minisign that must have signed the bundle: a file, or the line that begins with RW; each one that is given must
+    #[arg(long, value_name = "KEY")]
+    trust: Vec<String>,
+}
+
+impl TrustFlag {
+    pub fn keys(&self) -> Result<Vec<TrustedKey>, BundleError> {
+        self.trust.iter().map(|key| TrustedKey::open(key)).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// A bundle, or a directory that bundles are installed in
+    directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Rollback {
+    /// The directory that bundles are installed in
+    root: PathBuf,
+    /// The version to make current [default: the one that was current before]
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+}
+
+impl BundleVerb {
+    pub fn run(self) -> Result<(), Failure> {
+        match self.verb {
+            Verb::Create(create) => create.run(),
+            Verb::Verify(verify) => verify.run(),
+            Verb::Install(install) => install.run(),
+            Verb::Ls(list) => list.run(),
+            Verb::Rollback(rollback) => rollback.run(),
+        }
+    }
+}
+
+impl Verify {
+    fn run(self) -> Result<(), Failure> {
+        let keys = self.trust.keys()?;
+        let directory = &self.directory;
+        if keys.is_empty() && self.sandbox.sandbox == SandboxMode::Require {
+            return Err(BundleError::NoKey { directory: directory.clone() }.into());
+        }
+        let entered = Paths::default().read([directory]).enter(self.sandbox, "cpu")?;
+        let _entered = entered.sealed(false)?;
+        let opened = open(directory, &keys)?;
+        tell_signers(&opened)?;
+        let checked = opened.check(true)?;
+        tell_checked(&opened, &checked)?;
+        let mut problems = checked.problems;
+        if self.deep && problems.is_empty() {
+            let found = deep::check(directory, &opened.manifest);
+            console::say(format!("deep    {} looked into", count(found.looked_into, "file")))?;
+            if found.not_here > 0 {
+                console::say(format!(
+                    "note    {} in parts or not here: not looked into",
+                    count(found.not_here, "file")
+                ))?;
+            }
+            problems = found.problems;
+        }
+        if !problems.is_empty() {
+            return Err(BundleError::Wrong { directory: directory.clone(), problems }.into());
+        }
+        Ok(console::say(if keys.is_empty() { "intact by its sums alone" } else { "intact" })?)
+    }
+}
+
+/// Says who signed, or loudly that nobody was asked for.
+fn tell_signers(opened: &Opened) -> Result<(), Failure> {
+    for signer in &opened.signers {
+        console::say(format!("signed  by {signer}"))?;
+    }
+    if opened.signers.is_empty() {
+        console::note(
+            "WARNING: NOT AUTHENTICATED: sums alone. Whoever changed the bundle could change its sums too; give --trust KEY",
+        );
+    }
+    let manifest = &opened.manifest;
+    Ok(console::say(format!(
+        "bundle  {} {}, made {}",
+        manifest.name, manifest.version, manifest.created_at
+    ))?)
+}
+
+fn tell_checked(opened: &Opened, checked: &Checked) -> Result<(), Failure> {
+    let files = count(checked.files, "file");
+    console::say(format!("files   {files}, {:.1} MB", checked.bytes as f64 / 1e6))?;
+    if checked.unchanged > 0 {
+        let previous = opened.manifest.previous.as_ref().map_or("", |own| &own.manifest_sha256);
+        let files = count(checked.unchanged, "file");
+        console::say(format!(
+            "note    {files} come from the version whose manifest has the sum {previous}"
+        ))?;
+    }
+    Ok(())
+}
+
+impl List {
+    fn run(self) -> Result<(), Failure> {
+        if Root::is_one(&self.directory) {
+            return list_versions(&self.directory);
+        }
+        let opened = open(&self.directory, &[])?;
+        let manifest = &opened.manifest;
+        console::say(format!(
+            "{} {}, made {} by {}",
+            manifest.name, manifest.version, manifest.created_at, manifest.created_by
+        ))?;
+        let requires = &manifest.requires;
+        let glibc = requires
+            .glibc
+            .as_ref()
+            .map_or_else(String::new, |version| format!(", glibc {version}"));
+        console::say(format!(
+            "needs {}{glibc}, {:.1} MB of disk, {:.1} MB of memory for the largest model's weights as they are stored",
+            requires.cpu,
+            requires.disk_bytes as f64 / 1e6,
+            requires.memory_bytes as f64 / 1e6
+        ))?;
+        list_components(manifest)?;
+        if let Some(previous) = &manifest.previous {
+            console::say(format!(
+                "needs the version whose MANIFEST.json has the sha256 {}",
+                previous.manifest_sha256
+            ))?;
+        }
+        let signatures: Vec<&str> = opened.signatures.keys().map(String::as_str).collect();
+        let told = if signatures.is_empty() { "none".to_owned() } else { signatures.join(", ") };
+        Ok(console::say(format!("signatures, not checked here: {told}"))?)
+    }
+}
+
+fn list_components(manifest: &Manifest) -> Result<(), Failure> {
+    for component in &manifest.components {
+        let own =
+            manifest.files.iter().filter(|file| file.component.as_ref() == Some(&component.name));
+        let bytes: u64 = own.map(|file| file.size_bytes).sum();
+        let gate = if component.gated { "gated" } else { "open" };
+        let sums = if component.sums_known { "" } else { "; its sums are not known elsewhere" };
+        let shown = component.shown.as_ref().map_or_else(String::new, |words| format!("; {words}"));
+        console::say(format!(
+            "{:24} {:8} {:9.1} MB  {gate:6} {}{sums}{shown}",
+            component.name,
+            component.kind.to_string(),
+            bytes as f64 / 1e6,
+            component.licence
+        ))?;
+    }
+    Ok(())
+}
+
+fn list_versions(root: &Path) -> Result<(), Failure> {
+    for installed in Root::new(root).installed()? {
+        let mark = if installed.is_current { "current" } else { "" };
+        let manifest = &installed.manifest;
+        console::say(format!(
+            "{:12} {:8} {:9.1} MB  {} made {}",
+            manifest.version.to_string(),
+            mark,
+            manifest.size_bytes() as f64 / 1e6,
+            manifest.name,
+            manifest.created_at
+        ))?;
+    }
+    Ok(())
+}
+
+impl Rollback {
+    fn run(self) -> Result<(), Failure> {
+        if !Root::is_one(&self.root) {
+            return Err(BundleError::NoRoot { root: self.root }.into());
+        }
+        let root = Root::new(&std::path::absolute(&self.root)?).lock()?;
+        let version = root.roll_back(self.to.as_deref())?;
+        Ok(console::say(format!("{version} is current in {}", self.root.display()))?)
+    }
+}

@@ -1,0 +1,222 @@
+//! `bundle create`: the flags, and what is printed for whoever signs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+
+use crate::bundle::SUMS;
+use crate::bundle::create::{Added, Request, create};
+use crate::bundle::manifest::Role;
+use crate::bundle::version::Version;
+use crate::cli::exit::Failure;
+use crate::cli::options::HubFlags;
+use crate::cli::summary::count;
+use crate::console;
+
+/// The folders that --add fills.
+const ADDED: [Role; 4] = [Role::Prompt, Role::Licence, Role::Sbom, Role::System];
+
+#[derive(Debug, Args)]
+pub struct Create {
+    /// Directory to make; it must not be there yet, or be empty
+    directory: PathBuf,
+    /// Models: cards, hub ids or directories; they must be here
+    #[arg(long, value_name = "MODEL", num_args = 1..)]
+    model: Vec<String>,
+    /// Recipes: names or files
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    recipe: Vec<String>,
+    /// Questions and notes: files, or directories of them, such as `data fetch` makes
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    data: Vec<PathBuf>,
+    /// Directory of the models behind BERTScore and BLEURT, as for --scorers of `run`
+    #[arg(long, value_name = "DIR")]
+    scorers: Option<PathBuf>,
+    /// Directory of an encoder or reranker
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    encoder: Vec<PathBuf>,
+    /// Programs; the first goes in as bin/wardround [default: this one]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    binary: Vec<PathBuf>,
+    /// A further file for one of the folders prompts, licences, sbom and system
+    #[arg(long, value_name = "FOLDER=FILE", value_parser = added)]
+    add: Vec<(Role, PathBuf)>,
+    /// The text of a component's licence, as its owner publishes it; needed for gated models
+    #[arg(long, value_name = "CARD=FILE", value_parser = named)]
+    licence: Vec<(String, PathBuf)>,
+    /// Who accepted the licences of gated models
+    #[arg(long, value_name = "NAME")]
+    accepted_by: Option<String>,
+    /// Take files that nothing says what they should be: own data, models without known sums
+    #[arg(long)]
+    unverified: bool,
+    /// Leave out what recipients have: the MANIFEST.json of the version that is installed there
+    #[arg(long, value_name = "MANIFEST")]
+    since: Option<PathBuf>,
+    /// Run the models here, and take along what they answer: the selftest compares with it
+    #[arg(long)]
+    golden: bool,
+    /// Largest file that the media hold, as in 4000M; larger ones are split, and joined by `bundle install`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    split: Option<u64>,
+    /// The bundle's name [default: that of the directory]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The bundle's version: numbers between dots, higher each time
+    #[arg(long, value_name = "VERSION", default_value = env!("CARGO_PKG_VERSION"))]
+    release: Version,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl Create {
+    pub fn run(self) -> Result<(), Failure> {
+        let directory = self.directory.clone();
+        let created = create(&self.request()?)?;
+        let manifest = &created.manifest;
+        let files = count(manifest.files.len(), "file");
+        console::note(format!(
+            "{} {}: {files}, {:.1} MB",
+            manifest.name,
+            manifest.version,
+            manifest.size_bytes() as f64 / 1e6
+        ));
+        for name in &created.unverified {
+            console::note(format!(
+                "note: {name} has files that nothing says what they should be; the bundle says so"
+            ));
+        }
+        for words in manifest.components.iter().filter_map(|component| component.shown.as_ref()) {
+            console::note(words);
+        }
+        console::note(
+            "It is not signed yet. Sign it where the keys are, with one of these or both; `bundle install` asks for the first:",
+        );
+        let sums = directory.join(SUMS);
+        console::say(format!("minisign -S -s KEY -m {}", sums.display()))?;
+        Ok(console::say(format!(
+            "ssh-keygen -Y sign -f KEY -n wardround-bundle {}",
+            sums.display()
+        ))?)
+    }
+
+    fn request(self) -> Result<Request, Failure> {
+        let own_name = std::path::absolute(&self.directory)?
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let binaries = match self.binary.is_empty() {
+            true => vec![std::env::current_exe()?],
+            false => self.binary,
+        };
+        let mut licences = BTreeMap::new();
+        for (name, path) in self.licence {
+            if licences.insert(name.clone(), path).is_some() {
+                return Err(Failure::usage(
+                    format!("--licence {name} was given twice"),
+                    "give one text of each",
+                ));
+            }
+        }
+        Ok(Request {
+            directory: self.directory,
+            name: self.name.or(own_name).unwrap_or_default(),
+            version: self.release,
+            models: self.model,
+            scorers: self.scorers,
+            encoders: self.encoder,
+            data: self.data,
+            recipes: self.recipe,
+            binaries,
+            added: self.add.into_iter().map(|(role, path)| Added { role, path }).collect(),
+            licences,
+            accepted_by: self.accepted_by,
+            unverified: self.unverified,
+            since: self.since,
+            golden: self.golden,
+            split_bytes: self.split,
+            epoch: epoch()?,
+            hub: self.hub.options(true)?,
+        })
+    }
+}
+
+/// SOURCE_DATE_EPOCH, by which a bundle made twice is the same to the byte; else now.
+fn epoch() -> Result<u64, Failure> {
+    const NAME: &str = "SOURCE_DATE_EPOCH";
+    match std::env::var(NAME) {
+        Ok(value) => {
+            // The year 9999 is the last that times are written in.
+            let seconds = value.parse().ok().filter(|seconds| *seconds < 253_402_300_800);
+            seconds.ok_or_else(|| {
+                Failure::usage(
+                    format!("{NAME} is `{value}`"),
+                    "expected a number of seconds since 1970",
+                )
+            })
+        }
+        Err(_) => {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            Ok(now.map_or(0, |since| since.as_secs()))
+        }
+    }
+}
+
+fn added(text: &str) -> Result<(Role, PathBuf), String> {
+    let expected =
+        || "expected FOLDER=FILE, FOLDER one of prompts, licences, sbom and system".to_owned();
+    let (folder, path) = text.split_once('=').ok_or_else(expected)?;
+    let role = Role::in_folder(folder).filter(|role| ADDED.contains(role)).ok_or_else(expected)?;
+    Ok((role, path.into()))
+}
+
+fn named(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("expected CARD=FILE")?;
+    Ok((name.to_owned(), path.into()))
+}
+
+/// Bytes, as sticks and `split` count them: K, M and G are powers of 1000; of 1024 with iB behind.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: u64 = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err("expected a size, as in 4000M or 2GiB".to_owned()),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "expected a size, as in 4000M or 2GiB".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_they_are_printed_on_sticks() {
+        assert_eq!(size("4000M"), Ok(4_000_000_000));
+        assert_eq!((size("2GiB"), size("100")), (Ok(2 << 30), Ok(100)));
+        for wrong in ["", "M", "0", "1.5G", "4g", "-1", "99999999999G"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn folders_that_something_else_fills_take_no_files() {
+        assert_eq!(
+            added("system/x"),
+            Err("expected FOLDER=FILE, FOLDER one of prompts, licences, sbom and system".to_owned())
+        );
+        assert!(added("system=a.service").is_ok());
+        for wrong in ["bin=x", "models=x", "golden=x", "x=y"] {
+            assert!(added(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `bundle install`: the flags, and the question that a licence asks at the terminal.
+
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::TrustFlag;
+use crate::bundle::install::{Ask, Consent, Question, Request, install};
+use crate::cli::audit::flags::user;
+use crate::cli::exit::Failure;
+use crate::console;
+
+#[derive(Debug, Args)]
+pub struct Install {
+    /// The bundle
+    directory: PathBuf,
+    /// The directory to install in: versions/, and a link to the current one
+    #[arg(long, value_name = "ROOT")]
+    to: PathBuf,
+    #[command(flatten)]
+    trust: TrustFlag,
+    /// Accept the licence of this gated model, whose text was read [default: asks at the terminal]
+    #[arg(long, value_name = "CARD")]
+    accept: Vec<String>,
+    /// Install a version that is older than the current one
+    #[arg(long)]
+    downgrade: bool,
+}
+
+impl Install {
+    pub fn run(self) -> Result<(), Failure> {
+        let keys = self.trust.keys()?;
+        let is_asked = std::io::stdin().is_terminal();
+        let consent =
+            Consent { accepted: &self.accept, who: user(), ask: is_asked.then_some(&ask as &Ask) };
+        let request = Request {
+            bundle: &self.directory,
+            root: &self.to,
+            keys: &keys,
+            consent,
+            downgrade: self.downgrade,
+        };
+        let outcome = install(&request)?;
+        let tested = if outcome.is_tested { "its selftest passed" } else { "it was not tried" };
+        let root = self.to.display();
+        console::say(format!("{} is current in {root}; {tested}", outcome.version))?;
+        if let Some(before) = outcome.before {
+            console::say(format!(
+                "{before} stays; `wardround bundle rollback {root}` goes back to it"
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// Only the word yes is consent.
+fn ask(question: &Question) -> Result<bool, Failure> {
+    let Question { component, text } = question;
+    console::note(format!(
+        "{} is under the {}, which has to be accepted here anew.",
+        component.name, component.licence
+    ));
+    console::note(format!(
+        "Read {} first. It restricts what the model may be used for.",
+        text.display()
+    ));
+    console::note("Do you accept it, and are you entitled to? Type yes, or anything else to stop.");
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim() == "yes")
+}

@@ -1,0 +1,11 @@
+//! Bundles as senders and hospitals meet them: made, signed, carried through hostile hands, installed, gone back from.
+#![allow(clippy::unwrap_used, clippy::panic)]
+#![cfg(feature = "airgap")]
+
+mod create;
+mod gates;
+mod install;
+mod maker;
+mod mutations;
+mod updates;
+mod verify;

@@ -1,0 +1,127 @@
+//! From version to version: forwards, backwards when asked, and by what changed alone.
+
+use wardround::bundle::manifest::Manifest;
+
+use crate::maker::{Scratch, Signer, check, current, files, install_to, install_with, told};
+
+#[test]
+fn versions_go_forwards_unless_asked_and_back_by_one_command() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let bundle = |version: &str| {
+        scratch.bundle(version, &signer, |request| request.version = version.parse().unwrap())
+    };
+    let (old, new) = (bundle("1.9"), bundle("1.10"));
+    let install =
+        |bundle| install_to(&root, bundle, &signer, &[]).map_err(|failure| told(&failure));
+    install(&old).unwrap();
+    let outcome = install(&new).unwrap();
+    assert_eq!(outcome.before.unwrap().to_string(), "1.9");
+    let refused = install(&old).unwrap_err();
+    assert!(
+        refused.contains("1.9 is older than 1.10") && refused.contains("--downgrade"),
+        "{refused}"
+    );
+    assert_eq!(current(&root).as_deref(), Some("1.10"));
+
+    let said = |arguments: &[&str]| {
+        let output = scratch.wardround(arguments);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.code().unwrap(), text)
+    };
+    let (code, text) = said(&["bundle", "ls", "root"]);
+    assert!(code == 0 && text.lines().count() == 2, "{text}");
+    assert!(text.lines().nth(1).unwrap().starts_with("1.10         current"), "{text}");
+    assert_eq!(said(&["bundle", "rollback", "root"]).0, 0);
+    assert_eq!(current(&root).as_deref(), Some("1.9"));
+    assert_eq!(said(&["bundle", "rollback", "root"]).0, 0);
+    assert_eq!(current(&root).as_deref(), Some("1.10"));
+    install_with(&root, &old, &[signer.trusted()], &[], true)
+        .map_err(|failure| told(&failure))
+        .unwrap();
+    assert_eq!(current(&root).as_deref(), Some("1.9"));
+
+    let (code, text) = said(&["bundle", "rollback", "root", "--to", "7.7"]);
+    assert!(code == 3 && text.contains("7.7 is not in"), "{text}");
+    let (code, text) = said(&["bundle", "rollback", "root", "--to", "../../x"]);
+    assert!(code == 3, "{text}");
+    let (code, text) = said(&["bundle", "rollback", "1.9"]);
+    assert!(code == 3 && text.contains("holds no installed version"), "{text}");
+    // A program that was changed is not gone back to.
+    std::fs::write(root.join("versions/1.10/bin/wardround"), "#!/bin/sh\n").unwrap();
+    let (code, text) = said(&["bundle", "rollback", "root"]);
+    assert!(code == 3 && text.contains("changed  bin/wardround"), "{text}");
+    assert_eq!(current(&root).as_deref(), Some("1.9"));
+}
+
+#[test]
+fn one_version_is_one_bundle() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let first = scratch.bundle("first", &signer, |_| {});
+    let other = scratch.bundle("other", &signer, |request| {
+        request.version = "1.0.0".parse().unwrap();
+        request.name = "other".to_owned();
+    });
+    install_to(&root, &first, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
+    let refused = told(&install_to(&root, &other, &signer, &[]).unwrap_err());
+    assert!(refused.contains("it is another bundle"), "{refused}");
+}
+
+#[test]
+fn a_bundle_of_changes_takes_the_rest_from_the_version_that_it_names() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let first = scratch.bundle("first", &signer, |_| {});
+    let more = scratch.model("gemma");
+    let both = [scratch.path("llama"), more];
+    let both: Vec<String> = both.iter().map(|path| path.to_str().unwrap().to_owned()).collect();
+    let since = first.join("MANIFEST.json");
+    let changes = scratch.bundle("changes", &signer, |request| {
+        request.version = "1.1".parse().unwrap();
+        request.models = both.clone();
+        request.since = Some(since);
+    });
+    let names = files(&changes);
+    assert!(names.contains(&"models/gemma/model.safetensors".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("models/llama/")), "{names:?}");
+    let checked = check(&changes, &[signer.trusted()]).unwrap();
+    assert_eq!(checked.unchanged, 4, "three files of the model, and the recipe");
+
+    let refused = install_to(&root, &changes, &signer, &[]).unwrap_err();
+    assert_eq!(refused.blame().exit_code(), 3);
+    assert!(told(&refused).contains("install that version first"), "{}", told(&refused));
+    install_to(&root, &first, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
+    install_to(&root, &changes, &signer, &[]).map_err(|failure| told(&failure)).unwrap();
+    assert_eq!(current(&root).as_deref(), Some("1.1"));
+    let llama = root.join("current/models/llama/model.safetensors");
+    assert_eq!(
+        std::fs::read(&llama).unwrap(),
+        std::fs::read(scratch.path("llama/model.safetensors")).unwrap()
+    );
+    let whole = check(&root.join("versions/1.1"), &[signer.trusted()]).unwrap();
+    assert_eq!(whole.unchanged, 0);
+    // The same as the whole bundle would have brought.
+    let whole = scratch.bundle("whole", &signer, |request| {
+        request.version = "1.1".parse().unwrap();
+        request.models = both;
+    });
+    let manifest = |path: &std::path::Path| {
+        Manifest::parse(&std::fs::read(path.join("MANIFEST.json")).unwrap()).unwrap()
+    };
+    let sums = |manifest: Manifest| -> Vec<_> {
+        let files = manifest.files.into_iter().filter(|file| file.path.as_str() != "README.html");
+        files.map(|file| (file.path, file.sha256)).collect()
+    };
+    assert_eq!(sums(manifest(&whole)), sums(manifest(&changes)));
+
+    // What is damaged in the version before does not come along.
+    std::fs::write(root.join("versions/1.0/models/llama/config.json"), "[]").unwrap();
+    std::fs::remove_file(root.join("current")).unwrap();
+    std::fs::remove_dir_all(root.join("versions/1.1")).unwrap();
+    let refused = told(&install_to(&root, &changes, &signer, &[]).unwrap_err());
+    assert!(refused.contains("config.json: its sha256 is"), "{refused}");
+}
