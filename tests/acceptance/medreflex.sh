@@ -58,7 +58,7 @@ done
 if [ -e "$run/results.json" ]; then :; else "${order[@]}" >"$out/run.md"; fi
 "$wardround" verify "$run"
 python3 "$root/tests/recompute_notes.py" "$run"
-notes=$(cut -c1-4096 "$run/dataset.jsonl" | grep -o '"item":"[^"]*"' | head -2 | cut -d'"' -f4)
+notes=$(head -2 "$run/dataset.jsonl" | cut -c1-4096 | grep -o '"item":"[^"]*"' | cut -d'"' -f4)
 "$wardround" replay "$run" --items "$(paste -sd, <<<"$notes")" --offline --quiet
 
 python3 - "$run" "$items" <<'PY'
