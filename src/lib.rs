@@ -33,6 +33,7 @@
 pub mod analysis;
 pub mod audit;
 pub mod bench;
+pub mod build_info;
 #[cfg(feature = "airgap")]
 pub mod bundle;
 pub mod chat;

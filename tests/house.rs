@@ -13,16 +13,16 @@ use house::source::production;
 const ARROWS: &[(&str, &str)] = &[
     (
         "cli",
-        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts chat \
-         tokenizer text random diagnosis digest record console",
+        "serve bundle bench report selftest analysis audit sandbox experiment systems panel retrieval corpus engine model ops encoder scorers synth hub data prompts \
+         chat build_info tokenizer text random diagnosis digest record console",
     ),
     (
         "serve",
-        "report analysis audit experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
+        "report selftest analysis audit experiment systems panel engine model ops data prompts chat tokenizer text random diagnosis digest record console",
     ),
     (
         "bundle",
-        "report experiment synth model ops hub data chat tokenizer diagnosis digest console",
+        "report experiment corpus synth model ops hub data chat build_info tokenizer diagnosis digest console",
     ),
     (
         "report",
@@ -69,6 +69,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("random", "diagnosis"),
     ("sandbox", "diagnosis"),
     ("diagnosis", "console"),
+    ("build_info", ""),
     ("digest", ""),
     ("record", ""),
     ("console", ""),

@@ -46,6 +46,8 @@ pub enum BundleError {
     Unverified { files: Vec<String> },
     #[error("{} holds {count} notes of MEDEC-UW, which are under a data-use agreement and may not be passed on", path.display())]
     Agreement { path: PathBuf, count: u64 },
+    #[error("{} holds {label}, whose licence does not let copies be handed on: {licence}", path.display())]
+    NotRedistributable { path: PathBuf, label: String, licence: String },
     #[error("{model} may be passed on only by who accepted its licence, the {licence}")]
     NotAcceptedBy { model: String, licence: String },
     #[error("the text of the licence of {model}, the {licence}, is not there")]
@@ -71,6 +73,8 @@ pub enum BundleError {
     NoSpace { path: PathBuf, free_bytes: u64, needed_bytes: u64 },
     #[error("the bundle's program is for {needed}, and this machine is {found}")]
     OtherCpu { needed: String, found: String },
+    #[error("the bundle has no unit `{name}`; it has {units}")]
+    NoUnit { name: String, units: String },
     #[error("no version is there to go back to in {}", root.display())]
     NothingBefore { root: PathBuf },
     #[error("version {version} is not in {}", root.display())]
@@ -116,9 +120,11 @@ impl Diagnosis for BundleError {
             | BundleError::Busy { .. }
             | BundleError::Twice { .. }
             | BundleError::Agreement { .. }
+            | BundleError::NotRedistributable { .. }
             | BundleError::NotAcceptedBy { .. }
             | BundleError::Downgrade { .. }
             | BundleError::OtherVersion { .. }
+            | BundleError::NoUnit { .. }
             | BundleError::NothingBefore { .. } => Blame::Usage,
             BundleError::NoSpace { .. } => Blame::Machine,
             BundleError::GoldenDiffers { .. } => Blame::Outcome,
@@ -152,6 +158,9 @@ impl Diagnosis for BundleError {
             }
             BundleError::Agreement { .. } => {
                 "take out its rows: the recipient asks its owners for it"
+            }
+            BundleError::NotRedistributable { .. } => {
+                "let the recipient build it there, with `wardround corpus build`"
             }
             BundleError::NotAcceptedBy { .. } => "give --accepted-by NAME",
             BundleError::NoLicenceText { model, url, .. } => {

@@ -11,6 +11,7 @@ use super::manifest::Manifest;
 use super::version::Version;
 use super::{BundleError, MANIFEST, files};
 use crate::digest::sha256;
+use crate::hub::installed;
 
 const VERSIONS: &str = "versions";
 const CURRENT: &str = "current";
@@ -63,7 +64,7 @@ impl Root {
 
     /// Where the outcomes of a version's selftest lie.
     pub fn selftest(&self, version: &Version) -> PathBuf {
-        self.path.join("selftest").join(version.to_string())
+        installed::selftest_folder(&self.path, &version.to_string())
     }
 
     /// Makes the directory where it is not there, and keeps other processes from changing it.

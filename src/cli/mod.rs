@@ -43,6 +43,7 @@ mod synthetic;
 mod tests;
 mod tokenize;
 mod verify;
+mod version;
 
 use clap::{Parser, Subcommand};
 
@@ -115,6 +116,8 @@ enum Verb {
     Doctor(doctor::Doctor),
     /// Check what is installed, and compare what models say with what they said where they were released
     Selftest(Box<selftest::Selftest>),
+    /// Show which program this is, and how it was built
+    Version(version::Version),
     /// Print shell completions
     Completions(completions::Completions),
     /// Write man pages to a directory
@@ -188,6 +191,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Verb::Bench(bench) => bench.run(),
         Verb::Doctor(doctor) => doctor.run(),
         Verb::Selftest(selftest) => selftest.run(),
+        Verb::Version(version) => version.run(),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(),
     }

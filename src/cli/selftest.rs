@@ -14,11 +14,11 @@ use crate::hub::{self, Card, HubError, HubOptions, Kind};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::Quantisation;
 use crate::report;
+use crate::selftest::JSON;
 use crate::selftest::golden::write_whole;
 use crate::selftest::{Asked, Check, Report, SelftestError, modes, run};
 
 /// What a selftest writes.
-const JSON: &str = "selftest.json";
 const PAGE: &str = "selftest.html";
 
 #[derive(Debug, Args)]

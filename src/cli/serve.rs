@@ -19,6 +19,7 @@ use super::sandboxed::{Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::Network;
+use crate::selftest::last::LastSelftest;
 #[cfg(feature = "remote")]
 use crate::serve::Loaded;
 use crate::serve::options::{Limits, Listen, TlsFiles};
@@ -143,6 +144,7 @@ impl Serve {
         if let Some(options) = &audit {
             paths = paths.write(&options.directory)?;
         }
+        let selftest = std::env::current_exe().ok().and_then(|own| LastSelftest::of(&own));
         // The first thread comes later: it inherits this.
         let mut entered = paths.enter(self.sandbox, &self.machine.hardware().device)?;
         let arguments = json!({"models": self.models, "systems": self.systems});
@@ -166,7 +168,7 @@ impl Serve {
             entered.seal()?;
             let sandbox = entered.report();
             sandbox.iter().for_each(console::note);
-            Ok(Loaded { sandbox, ..loaded })
+            Ok(Loaded { sandbox, selftest, ..loaded })
         })
     }
 

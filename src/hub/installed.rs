@@ -74,10 +74,28 @@ pub fn accepted(file: &Path) -> Result<Vec<Acceptance>, HubError> {
 
 /// The folder of models that was installed with a program, where it was.
 pub fn beside_program(program: &Path) -> Option<PathBuf> {
+    let models = version_of_program(program)?.join("models");
+    Some(models).filter(|models| models.is_dir())
+}
+
+/// Where the outcomes of the selftest of the version lie that a program was installed with.
+pub fn selftest_of_program(program: &Path) -> Option<PathBuf> {
+    let version = version_of_program(program)?;
+    let root = version.parent()?.parent()?;
+    Some(selftest_folder(root, version.file_name()?.to_str()?))
+}
+
+/// Where the outcomes of a version's selftest lie in a root.
+pub fn selftest_folder(root: &Path, version: &str) -> PathBuf {
+    root.join("selftest").join(version)
+}
+
+/// `ROOT/versions/VERSION`, of `ROOT/versions/VERSION/bin/PROGRAM`.
+fn version_of_program(program: &Path) -> Option<&Path> {
     let bin = program.parent().filter(|bin| bin.ends_with("bin"))?;
     let version = bin.parent().filter(|version| version.join(MANIFEST).is_file())?;
     version.parent().filter(|versions| versions.ends_with("versions"))?;
-    Some(version.join("models")).filter(|models| models.is_dir())
+    Some(version)
 }
 
 /// The model of this name or hub id in a folder of installed ones.

@@ -1,9 +1,9 @@
 //! One thing that was looked at, and what came of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What came of a check; the worst last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Told, with nothing to compare it with.

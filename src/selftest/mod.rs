@@ -11,6 +11,7 @@ pub mod check;
 mod error;
 pub mod golden;
 mod installation;
+pub mod last;
 mod model;
 pub mod modes;
 mod trial;
@@ -37,6 +38,8 @@ use crate::panel::memory::gibibytes;
 
 /// Of the report and of golden files.
 pub const SCHEMA: u32 = 1;
+/// The file of a report.
+pub const JSON: &str = "selftest.json";
 
 /// What is to be tested.
 pub struct Asked<'a> {

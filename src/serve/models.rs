@@ -12,6 +12,7 @@ use crate::digest;
 use crate::engine::EngineError;
 use crate::ops::PAGE;
 use crate::panel::backbone::Backbone;
+use crate::selftest::last::LastSelftest;
 
 /// What a server serves.
 pub struct Served {
@@ -19,6 +20,8 @@ pub struct Served {
     pub systems: Vec<Arc<ServedSystem>>,
     /// What holds of the process's sandbox, in words; `None` without one.
     pub sandbox: Option<String>,
+    /// That of the installation; `None` of a program that no bundle brought.
+    pub selftest: Option<LastSelftest>,
 }
 
 /// Everything that was loaded.
@@ -27,6 +30,8 @@ pub struct Loaded {
     pub systems: Vec<LoadedSystem>,
     /// See [`Served::sandbox`].
     pub sandbox: Option<String>,
+    /// See [`Served::selftest`].
+    pub selftest: Option<LastSelftest>,
 }
 
 /// A model under its name.
@@ -77,6 +82,11 @@ impl ServedModel {
         card.and_then(|card| card.thinking).unwrap_or(false)
     }
 
+    /// Words that its licence has shown wherever the model is used.
+    pub fn notice(&self) -> Option<&'static str> {
+        self.backbone.description.checkpoint.card?.licence.shown.as_deref()
+    }
+
     /// As the list of models shows it.
     pub fn entry(&self, created: u64) -> Value {
         let description = &self.backbone.description;
@@ -115,6 +125,7 @@ impl ServedModel {
                 },
                 "fingerprint": self.fingerprint,
                 "synthetic": description.is_synthetic,
+                "notice": self.notice(),
             },
         })
     }
@@ -124,7 +135,12 @@ impl Served {
     pub fn new(loaded: Loaded, metrics: &Metrics) -> Served {
         let models = loaded.models.into_iter();
         let models = models.map(|model| Arc::new(ServedModel::new(model, metrics))).collect();
-        let alone = Served { models, systems: Vec::new(), sandbox: loaded.sandbox };
+        let alone = Served {
+            models,
+            systems: Vec::new(),
+            sandbox: loaded.sandbox,
+            selftest: loaded.selftest,
+        };
         let systems = loaded.systems.into_iter();
         let systems = systems.map(|system| Arc::new(ServedSystem::new(system, &alone))).collect();
         Served { systems, ..alone }

@@ -43,7 +43,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError
     let models = served.models.iter().map(|model| model.entry(app.created));
     let systems = served.systems.iter().map(|system| system.entry(app.created));
     let data: Vec<Value> = models.chain(systems).collect();
-    let more = json!({"sandbox": served.sandbox});
+    let more = json!({"sandbox": served.sandbox, "selftest": served.selftest});
     Ok(Json(json!({"object": "list", "data": data, "wardround": more})))
 }
 

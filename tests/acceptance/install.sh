@@ -63,5 +63,5 @@ echo "== what was installed works"
 unshare -n chroot host /opt/wardround/current/bin/wardround generate --model tiny-qwen3 --prompt Fever --max-tokens 8 >/dev/null
 unshare -n chroot host /opt/wardround/current/bin/wardround selftest --root /opt/wardround/current --out /tmp
 unshare -n chroot host /opt/wardround/current/bin/wardround bundle verify /opt/wardround/current --trust "$(tail -1 vendor.pub)"
-printf 'PATH %s\n' "$(find host -newer host/mnt/commands -type f -not -path 'host/proc/*' -not -path 'host/opt/wardround/*' | sed 's/^host//' | tr '\n' ' ')"
+printf 'beside the root: %s\n' "$(find host -path host/proc -prune -o -path host/opt/wardround -prune -o -newer host/mnt/commands -type f -print | sed 's/^host//' | tr '\n' ' ')"
 echo "installed by $commands commands"

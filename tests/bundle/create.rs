@@ -240,3 +240,70 @@ fn large_files_are_split_for_media_that_hold_none() {
     // An installed version is a bundle too: whole files in the place of parts.
     check(&root.join("current"), &[signer.trusted()]).unwrap();
 }
+
+#[test]
+fn every_bundle_has_what_a_host_needs_and_a_senders_own_unit_goes_before() {
+    let scratch = Scratch::new();
+    let mut request = scratch.request("bundle");
+    let own = scratch.write("wardround.service", "[Unit]\n");
+    request.added.push(Added { role: Role::System, path: own });
+    create(&request).map_err(|failure| failure.to_string()).unwrap();
+    let system = scratch.path("bundle/system");
+    assert_eq!(
+        files(&system),
+        [
+            "Containerfile",
+            "wardround-cuda.service",
+            "wardround-unix.service",
+            "wardround.nft",
+            "wardround.service"
+        ]
+    );
+    assert_eq!(std::fs::read_to_string(system.join("wardround.service")).unwrap(), "[Unit]\n");
+}
+
+#[test]
+fn corpora_go_in_whole_where_their_sources_may_be_handed_on() {
+    let scratch = Scratch::new();
+    let encoder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/encoders/tiny-mean");
+    std::os::unix::fs::symlink(encoder, scratch.path("encoder")).unwrap();
+    scratch.write("rows.jsonl", "{\"id\": \"a\", \"text\": \"Rest and fluids.\"}\n");
+    for (name, redistribute) in [("ours", true), ("theirs", false)] {
+        let text = format!(
+            "name = \"{name}\"\n[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"rows.jsonl\"\n\
+             licence = \"of the {name}\"\nredistribute = {redistribute}\n"
+        );
+        let description = format!("{name}.toml");
+        scratch.write(&description, text);
+        let build = ["corpus", "build", &description, "--encoder", "encoder", "--out", name];
+        let said = scratch.wardround(&build);
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    }
+    let mut request = scratch.request("refused");
+    request.corpora = vec![scratch.path("theirs")];
+    let (said, code) = refused(&request);
+    assert!(
+        code == 2 && said.contains("ward, whose licence") && said.contains("of the theirs"),
+        "{said}"
+    );
+
+    let mut request = scratch.request("bundle");
+    request.corpora = vec![scratch.path("ours")];
+    let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
+    let component = made.manifest.components.iter().find(|component| component.name == "ours");
+    assert_eq!(component.unwrap().licence, "of the ours");
+    assert!(!made.unverified.contains(&"ours".to_owned()));
+    let said = scratch.wardround(&["corpus", "verify", "bundle/data/ours"]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let manifest = std::fs::read_to_string(scratch.path("bundle/data/ours/corpus.toml")).unwrap();
+    let here = scratch.path("").to_string_lossy().into_owned();
+    assert!(!manifest.contains(&here), "{manifest}");
+
+    let damaged = scratch.path("ours/chunks.bin");
+    let damaged = if damaged.exists() { damaged } else { scratch.path("ours/vectors.bin") };
+    crate::maker::append(&damaged, b"x");
+    let mut request = scratch.request("again");
+    request.corpora = vec![scratch.path("ours")];
+    let (said, code) = refused(&request);
+    assert!(code == 3 && said.contains("changed  "), "{said}");
+}

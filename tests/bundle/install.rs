@@ -153,3 +153,42 @@ fn what_a_cut_power_left_is_removed_by_the_next_attempt() {
     assert_eq!(std::fs::read_dir(root.join("versions")).unwrap().count(), 1);
     assert!(!root.join(".current.partial").exists());
 }
+
+#[test]
+fn the_service_is_written_where_it_is_asked_for_with_the_roots_own_place() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    scratch.bundle("bundle", &signer, |_| {});
+    let key = signer.key();
+    let install = |unit: &str| {
+        scratch.wardround(&[
+            "bundle",
+            "install",
+            "bundle",
+            "--to",
+            "srv/ward",
+            "--trust",
+            &key,
+            "--systemd",
+            unit,
+        ])
+    };
+    std::fs::create_dir(scratch.path("units")).unwrap();
+    for (wrong, told) in [
+        ("units/none.service", "wardround-cuda.service, wardround-unix.service, wardround.service"),
+        ("units/wardround.nft", "has no unit `wardround.nft`"),
+        ("nowhere/wardround.service", "nowhere is no directory"),
+    ] {
+        let said = install(wrong);
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.code() == Some(2) && text.contains(told), "{text}");
+        assert!(!scratch.path("srv").exists());
+    }
+    let said = install("units/wardround.service");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let unit = std::fs::read_to_string(scratch.path("units/wardround.service")).unwrap();
+    let root = scratch.path("srv/ward");
+    let program = format!("ExecStart={}/current/bin/wardround serve ", root.display());
+    assert!(unit.contains(&program) && !unit.contains("/opt/wardround"), "{unit}");
+    assert_eq!(files(&scratch.path("units")), ["wardround.service"]);
+}

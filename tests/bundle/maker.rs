@@ -135,6 +135,7 @@ impl Scratch {
             scorers: None,
             encoders: Vec::new(),
             data: Vec::new(),
+            corpora: Vec::new(),
             recipes: vec!["table1".to_owned()],
             binaries: vec![program],
             added: Vec::new(),
@@ -224,7 +225,8 @@ pub fn install_with(
 ) -> Result<Outcome, Failure> {
     let accepted: Vec<String> = accepted.iter().map(|name| (*name).to_owned()).collect();
     let consent = Consent { accepted: &accepted, who: "tester".to_owned(), ask: None };
-    install(&wardround::bundle::install::Request { bundle, root, keys, consent, downgrade })
+    let unit = None;
+    install(&wardround::bundle::install::Request { bundle, root, keys, consent, downgrade, unit })
 }
 
 /// The version that `ROOT/current` leads to.

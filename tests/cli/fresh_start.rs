@@ -115,6 +115,19 @@ fn a_model_is_made_listed_and_verified() {
 }
 
 #[test]
+fn a_version_says_how_it_was_built() {
+    let scratch = Scratch::new();
+    let told = scratch.wardround("version --json");
+    let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
+    assert!(told["rustc"].as_str().unwrap().starts_with("rustc 1."), "{told}");
+    let text = scratch.wardround("version").stdout;
+    for field in ["commit", "target", "profile", "features", "epoch"] {
+        assert!(text.contains(field), "{text}");
+    }
+}
+
+#[test]
 fn a_doctor_says_what_there_is() {
     let scratch = Scratch::new();
     let told = scratch.wardround("doctor --offline");

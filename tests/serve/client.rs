@@ -45,7 +45,11 @@ pub struct Ask<'a> {
 
 /// The binary in a folder, without the user's environment.
 pub fn wardround(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    in_folder(Path::new(env!("CARGO_BIN_EXE_wardround")), folder)
+}
+
+fn in_folder(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
     command.current_dir(folder);
     for (name, _) in std::env::vars() {
         if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
@@ -80,7 +84,7 @@ impl Server {
 
     /// Serves the models of `families` under their names, which are links in the folder.
     fn of(families: &[Family], folder: tempfile::TempDir, flags: &str) -> Server {
-        let mut arguments = "serve".to_owned();
+        let mut arguments = flags.to_owned();
         for family in families {
             let link = folder.path().join(family.name());
             if !link.exists() {
@@ -88,9 +92,21 @@ impl Server {
             }
             arguments += &format!(" {}", family.name());
         }
-        arguments += &format!(" {MACHINE} {flags}");
+        let command = wardround(folder.path());
+        Server::run(command, folder, &arguments)
+    }
+
+    /// Serves what the arguments name, by a program of the folder.
+    pub fn by(program: &Path, folder: tempfile::TempDir, arguments: &str) -> Server {
+        let command = in_folder(program, folder.path());
+        Server::run(command, folder, arguments)
+    }
+
+    fn run(mut command: Command, folder: tempfile::TempDir, arguments: &str) -> Server {
         let stderr = std::fs::File::create(folder.path().join("stderr")).unwrap();
-        let mut process = wardround(folder.path())
+        let mut process = command
+            .arg("serve")
+            .args(MACHINE.split_whitespace())
             .args(arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -13,6 +13,7 @@ mod client;
 mod completions;
 mod ends;
 mod hostile;
+mod installed;
 mod limits;
 mod metrics;
 mod openapi;

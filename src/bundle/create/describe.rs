@@ -7,6 +7,7 @@ use aho_corasick::AhoCorasick;
 
 use super::contents::Contents;
 use super::{Request, time};
+use crate::build_info::BuildInfo;
 use crate::bundle::BundleError;
 use crate::bundle::manifest::{
     Build, Component, ComponentKind, FORMAT, Manifest, Requires, Role, SourceState,
@@ -45,14 +46,15 @@ pub fn program() -> Component {
 pub fn manifest(request: &Request, contents: &Contents) -> Result<Manifest, BundleError> {
     let own = std::env::current_exe()?;
     let is_own = request.binaries.first().is_some_and(|first| is_same(first, &own));
+    let built = BuildInfo::own();
     Ok(Manifest {
         format: FORMAT,
         name: request.name.clone(),
         version: request.version.clone(),
         created_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
         created_by: format!("wardround {VERSION}"),
-        source: source().filter(|_| is_own),
-        build: is_own.then(build),
+        source: source(&built).filter(|_| is_own),
+        build: is_own.then(|| build(&built)),
         requires: Requires {
             cpu: std::env::consts::ARCH.to_owned(),
             glibc: request.binaries.first().map(|path| glibc(path)).transpose()?.flatten(),
@@ -69,33 +71,18 @@ fn is_same(left: &Path, right: &Path) -> bool {
     matches!((fs_err::canonicalize(left), fs_err::canonicalize(right)), (Ok(left), Ok(right)) if left == right)
 }
 
-/// The commit that the build was told of, as `WARDROUND_COMMIT`; with `-dirty` where it was changed.
-fn source() -> Option<SourceState> {
-    let told = option_env!("WARDROUND_COMMIT").filter(|told| !told.is_empty())?;
-    let commit = told.strip_suffix("-dirty");
-    Some(SourceState { commit: commit.unwrap_or(told).to_owned(), dirty: commit.is_some() })
+/// The commit, where the build was told of one.
+fn source(own: &BuildInfo) -> Option<SourceState> {
+    own.commit.map(|commit| SourceState { commit: commit.to_owned(), dirty: own.dirty })
 }
 
-fn build() -> Build {
-    let features = [
-        ("airgap", cfg!(feature = "airgap")),
-        ("cuda", cfg!(feature = "cuda")),
-        ("cuda-emulated", cfg!(feature = "cuda-emulated")),
-        ("hub", cfg!(feature = "hub")),
-        ("metal", cfg!(feature = "metal")),
-        ("remote", cfg!(feature = "remote")),
-        ("serve", cfg!(feature = "serve")),
-    ];
+fn build(own: &BuildInfo) -> Build {
     Build {
-        rustc: env!("WARDROUND_RUSTC").to_owned(),
-        target: env!("WARDROUND_TARGET").to_owned(),
-        profile: env!("WARDROUND_PROFILE").to_owned(),
-        features: features
-            .into_iter()
-            .filter(|(_, on)| *on)
-            .map(|(name, _)| name.to_owned())
-            .collect(),
-        source_date_epoch: option_env!("SOURCE_DATE_EPOCH").and_then(|epoch| epoch.parse().ok()),
+        rustc: own.rustc.to_owned(),
+        target: own.target.to_owned(),
+        profile: own.profile.to_owned(),
+        features: own.features.iter().map(|name| (*name).to_owned()).collect(),
+        source_date_epoch: own.source_date_epoch,
     }
 }
 
@@ -139,12 +126,5 @@ mod tests {
         assert_eq!(glibc(&path).unwrap().as_deref(), Some("2.34"));
         fs_err::write(&path, b"#!/bin/sh\n").unwrap();
         assert_eq!(glibc(&path).unwrap(), None);
-    }
-
-    #[test]
-    fn a_build_says_what_it_was_built_by() {
-        let build = build();
-        assert!(build.rustc.starts_with("rustc 1."), "{}", build.rustc);
-        assert!(build.features.contains(&"airgap".to_owned()));
     }
 }

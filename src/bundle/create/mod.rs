@@ -3,12 +3,14 @@
 
 mod checkpoints;
 mod contents;
+mod corpora;
 mod data;
 mod describe;
 mod golden;
 mod licences;
 mod page;
 mod sbom;
+mod system;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ pub struct Request {
     pub encoders: Vec<PathBuf>,
     /// Files, or folders of them.
     pub data: Vec<PathBuf>,
+    /// Built corpora.
+    pub corpora: Vec<PathBuf>,
     /// Names or files.
     pub recipes: Vec<String>,
     /// Programs; the first is called `wardround`.
@@ -121,6 +125,7 @@ fn gather(request: &Request) -> Result<Contents, Failure> {
     checkpoints::add_scorers(&mut contents, request)?;
     checkpoints::add_encoders(&mut contents, request)?;
     data::add(&mut contents, request)?;
+    corpora::add(&mut contents, request)?;
     for name in &request.recipes {
         Recipe::find(name)?;
         match recipe_text(name) {
@@ -135,6 +140,7 @@ fn gather(request: &Request) -> Result<Contents, Failure> {
         let path = format!("{}/{}", added.role.folder(), file_name(&added.path)?);
         contents.add_file(&path, &added.path, None)?;
     }
+    system::add(&mut contents)?;
     licences::add(&mut contents, request)?;
     contents.check(request.unverified)?;
     Ok(contents)

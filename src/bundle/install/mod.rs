@@ -5,8 +5,11 @@
 mod accept;
 mod copy;
 mod selftest;
+mod unit;
 
 use std::path::{Path, PathBuf};
+
+pub use self::unit::Unit;
 
 use super::BundleError;
 use super::manifest::Component;
@@ -26,6 +29,7 @@ pub struct Request<'a> {
     pub consent: Consent<'a>,
     /// Whether the version may be older than the current one.
     pub downgrade: bool,
+    pub unit: Option<Unit<'a>>,
 }
 
 /// How recipients accept licences.
@@ -56,13 +60,16 @@ pub struct Outcome {
     pub before: Option<Version>,
     /// Whether the installed program tried itself; one without a selftest cannot.
     pub is_tested: bool,
+    /// The unit that was written.
+    pub unit: Option<PathBuf>,
 }
 
 /// Installs a bundle, or makes the same version current again where it is there whole.
 ///
 /// # Errors
 /// A bundle that is not signed, not whole, too old, or lacks the version it builds on; a licence that was not accepted; too little
-/// space; a selftest that finds differences, after which the version is there and not current.
+/// space; a selftest that finds differences, after which the version is there and not current; a unit that cannot be written, after which it
+/// is current.
 pub fn install(request: &Request) -> Result<Outcome, Failure> {
     if request.keys.is_empty() {
         return Err(BundleError::NoKey { directory: request.bundle.to_owned() }.into());
@@ -74,6 +81,9 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
         return Err(BundleError::Wrong { directory, problems: checked.problems }.into());
     }
     refuse_other_cpu(&bundle)?;
+    if let Some(unit) = &request.unit {
+        unit.expect(&bundle.manifest)?;
+    }
     let root = Root::new(&std::path::absolute(request.root)?).lock()?;
     let version = bundle.manifest.version.clone();
     let before = root.root.current()?;
@@ -88,7 +98,8 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     let is_tested = selftest::run(&root.root, &bundle.manifest)?;
     root.make_current(&version)?;
     let before = before.filter(|before| *before != version);
-    Ok(Outcome { version, before, is_tested })
+    let unit = request.unit.as_ref().map(|unit| unit.write(&root.root)).transpose()?;
+    Ok(Outcome { version, before, is_tested, unit })
 }
 
 fn refuse_other_cpu(bundle: &Opened) -> Result<(), BundleError> {

@@ -31,6 +31,9 @@ pub struct Create {
     /// Questions and notes: files, or directories of them, such as `data fetch` makes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     data: Vec<PathBuf>,
+    /// Built corpora, of sources whose licences let copies be handed on
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    corpus: Vec<PathBuf>,
     /// Directory of the models behind BERTScore and BLEURT, as for --scorers of `run`
     #[arg(long, value_name = "DIR")]
     scorers: Option<PathBuf>,
@@ -127,6 +130,7 @@ impl Create {
             scorers: self.scorers,
             encoders: self.encoder,
             data: self.data,
+            corpora: self.corpus,
             recipes: self.recipe,
             binaries,
             added: self.add.into_iter().map(|(role, path)| Added { role, path }).collect(),

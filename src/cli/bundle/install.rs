@@ -1,15 +1,18 @@
 //! `bundle install`: the flags, and the question that a licence asks at the terminal.
 
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::TrustFlag;
-use crate::bundle::install::{Ask, Consent, Question, Request, install};
+use crate::bundle::install::{Ask, Consent, Question, Request, Unit, install};
 use crate::cli::audit::flags::user;
 use crate::cli::exit::Failure;
 use crate::console;
+
+/// Where systemd looks for what an administrator adds.
+const UNITS: &str = "/etc/systemd/system";
 
 #[derive(Debug, Args)]
 pub struct Install {
@@ -23,6 +26,9 @@ pub struct Install {
     /// Accept the licence of this gated model, whose text was read [default: asks at the terminal]
     #[arg(long, value_name = "CARD")]
     accept: Vec<String>,
+    /// Write this unit of the bundle to /etc/systemd/system, or to the directory it is given with, as in wardround.service
+    #[arg(long, value_name = "UNIT")]
+    systemd: Option<PathBuf>,
     /// Install a version that is older than the current one
     #[arg(long)]
     downgrade: bool,
@@ -40,6 +46,7 @@ impl Install {
             keys: &keys,
             consent,
             downgrade: self.downgrade,
+            unit: self.systemd.as_deref().map(unit).transpose()?,
         };
         let outcome = install(&request)?;
         let tested = if outcome.is_tested { "its selftest passed" } else { "it was not tried" };
@@ -50,7 +57,27 @@ impl Install {
                 "{before} stays; `wardround bundle rollback {root}` goes back to it"
             ))?;
         }
+        if let Some(path) = outcome.unit {
+            console::say(format!(
+                "{} is written; `systemctl daemon-reload` reads it",
+                path.display()
+            ))?;
+        }
         Ok(())
+    }
+}
+
+/// A unit's name, or its whole path.
+fn unit(path: &Path) -> Result<Unit<'_>, Failure> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let directory = folder.unwrap_or(Path::new(UNITS));
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match directory.is_dir() {
+        true => Ok(Unit { name, directory }),
+        false => Err(Failure::usage(
+            format!("{} is no directory", directory.display()),
+            "give --systemd where systemd is, or the unit's whole path",
+        )),
     }
 }
 

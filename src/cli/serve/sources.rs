@@ -144,6 +144,6 @@ impl Sources {
             })
         });
         let systems = systems.collect::<Result<_, Failure>>()?;
-        Ok(Loaded { models, systems, sandbox: None })
+        Ok(Loaded { models, systems, sandbox: None, selftest: None })
     }
 }

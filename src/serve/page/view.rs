@@ -75,7 +75,7 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
         let models = served.models.iter().map(|model| {
             json!({
                 "name": model.id, "fingerprint": model.fingerprint,
-                "synthetic": model.backbone.description.is_synthetic,
+                "synthetic": model.backbone.description.is_synthetic, "notice": model.notice(),
             })
         });
         models.collect()
@@ -84,6 +84,7 @@ pub fn render(app: &App, shell: &Shell, template: &str, values: Value) -> Result
     let mut all = json!({
         "token": shell.token, "user": shell.user, "models": models, "is_synthetic": is_synthetic,
         "version": env!("CARGO_PKG_VERSION"),
+        "selftest": app.loaded().and_then(|served| served.selftest.clone()),
     });
     if let (Value::Object(all), Value::Object(values)) = (&mut all, values) {
         all.extend(values);

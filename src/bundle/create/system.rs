@@ -1,0 +1,25 @@
+//! What a Linux host needs to run the server: units, rules for its firewall, a container. In every bundle that has a program.
+
+use super::contents::Contents;
+use crate::bundle::BundleError;
+use crate::bundle::path::BundlePath;
+
+/// Name and text of each.
+const FILES: [(&str, &str); 5] = [
+    ("Containerfile", include_str!("../../../system/Containerfile")),
+    ("wardround.nft", include_str!("../../../system/wardround.nft")),
+    ("wardround.service", include_str!("../../../system/wardround.service")),
+    ("wardround-cuda.service", include_str!("../../../system/wardround-cuda.service")),
+    ("wardround-unix.service", include_str!("../../../system/wardround-unix.service")),
+];
+
+/// Adds each file that the sender gave none of their own for.
+pub fn add(contents: &mut Contents) -> Result<(), BundleError> {
+    for (name, text) in FILES {
+        let path = format!("system/{name}");
+        if !contents.items.contains_key(&BundlePath::parse(&path)?) {
+            contents.add_text(&path, text, None)?;
+        }
+    }
+    Ok(())
+}

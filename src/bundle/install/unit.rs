@@ -1,0 +1,65 @@
+//! The service's unit: the one file that an installation may write outside its root.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::bundle::BundleError;
+use crate::bundle::manifest::Manifest;
+use crate::bundle::root::Root;
+
+/// Where units name the root, whatever it is.
+const USUAL_ROOT: &str = "/opt/wardround";
+
+/// The unit that is asked for, and where it goes.
+pub struct Unit<'a> {
+    /// Of `system/`, as in `wardround.service`.
+    pub name: &'a str,
+    /// As `/etc/systemd/system`.
+    pub directory: &'a Path,
+}
+
+impl Unit<'_> {
+    /// # Errors
+    /// A bundle without it.
+    pub fn expect(&self, manifest: &Manifest) -> Result<(), BundleError> {
+        match self.name.ends_with(".service") && manifest.file(&self.place()).is_some() {
+            true => Ok(()),
+            false => Err(BundleError::NoUnit {
+                name: self.name.to_owned(),
+                units: units(manifest).join(", "),
+            }),
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("system/{}", self.name)
+    }
+
+    /// Writes the current version's unit, with the root's own place; whole, or not at all.
+    ///
+    /// # Errors
+    /// A directory that cannot be written.
+    pub fn write(&self, root: &Root) -> Result<PathBuf, BundleError> {
+        let source = root.path.join("current").join(self.place());
+        let own = root.path.to_string_lossy();
+        let text = fs_err::read_to_string(source)?.replace(USUAL_ROOT, &own);
+        let path = self.directory.join(self.name);
+        let partial = self.directory.join(format!(".{}.partial", self.name));
+        let written = fs_err::write(&partial, text)
+            .and_then(|()| fs_err::set_permissions(&partial, Permissions::from_mode(0o644)))
+            .and_then(|()| fs_err::rename(&partial, &path));
+        if written.is_err() {
+            // The error to report is the first one.
+            let _ = fs_err::remove_file(&partial);
+        }
+        written?;
+        Ok(path)
+    }
+}
+
+fn units(manifest: &Manifest) -> Vec<&str> {
+    let paths = manifest.files.iter().map(|file| file.path.as_str());
+    let names = paths.filter_map(|path| path.strip_prefix("system/"));
+    names.filter(|name| name.ends_with(".service")).collect()
+}

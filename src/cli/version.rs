@@ -1,0 +1,49 @@
+//! `version`: which program this is, and how it was built.
+
+use clap::Args;
+
+use crate::build_info::BuildInfo;
+use crate::cli::exit::Failure;
+use crate::console;
+
+#[derive(Debug, Args)]
+pub struct Version {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Version {
+    pub fn run(self) -> Result<(), Failure> {
+        let own = BuildInfo::own();
+        if self.json {
+            let text = serde_json::to_string(&own).map_err(std::io::Error::from)?;
+            return Ok(console::say(text)?);
+        }
+        let BuildInfo {
+            version,
+            commit,
+            dirty,
+            rustc,
+            target,
+            profile,
+            features,
+            source_date_epoch,
+        } = own;
+        let changed = if dirty { ", changed" } else { "" };
+        let epoch = source_date_epoch.map_or("not stated".to_owned(), |epoch| epoch.to_string());
+        let rows = [
+            ("version", version.to_owned()),
+            ("commit", format!("{}{changed}", commit.unwrap_or("not stated"))),
+            ("rustc", rustc.to_owned()),
+            ("target", target.to_owned()),
+            ("profile", profile.to_owned()),
+            ("features", features.join(", ")),
+            ("epoch", epoch),
+        ];
+        for (name, value) in rows {
+            console::say(format!("{name:10} {value}"))?;
+        }
+        Ok(())
+    }
+}
