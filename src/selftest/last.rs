@@ -1,6 +1,6 @@
 //! The last selftest of the installation that this program is part of: the server shows it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl LastSelftest {
     }
 }
 
-fn read(folder: &PathBuf) -> Option<Told> {
+fn read(folder: &Path) -> Option<Told> {
     let text = fs_err::read_to_string(folder.join(super::JSON)).ok()?;
     serde_json::from_str(&text).ok()
 }

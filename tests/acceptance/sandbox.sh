@@ -6,7 +6,7 @@
 # OUT is made. Takes the release binary where it is built, else the debug one; WARDROUND names another. Needs strace, unshare (as root, or with
 # user namespaces), curl and python3. Checked are: a run, a check and a server give the same bytes under `--sandbox require` as under `off`;
 # under strace `run`, `check`, `report`, `bench` and `serve` open no socket but serve's listener, and no file of name resolution; all of it works in
-# a network namespace without any interface. Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns.
+# a network namespace without any interface. RECORD_CHARS shortens the run (default 200). Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns.
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
@@ -33,7 +33,7 @@ rm -rf tiny off require calls.strace ./*.strace run-*
 "$wardround" models synth qwen3 tiny >synth.log
 cp "$root/src/data/demo.jsonl" questions.jsonl
 printf 'Fever for two days.\nMalaria is treated with aspirin.\n' >note.txt
-run=(run medmad --data questions.jsonl --format mcq --panel tiny --set record_chars=200 --offline --quiet)
+run=(run medmad --data questions.jsonl --format mcq --panel tiny --set record_chars="${RECORD_CHARS:-200}" --offline --quiet)
 check=(check note.txt --panel tiny --offline --set record_chars=40 --json)
 
 echo "== the same bytes"
@@ -87,7 +87,7 @@ traced() { # traced NAME COMMAND…
 traced run "$wardround" "${run[@]}" --sandbox off --out run-traced
 traced check "$wardround" "${check[@]}" --sandbox off
 traced report "$wardround" report run-traced
-traced bench "$wardround" bench --model tiny --prompt-tokens 16 --new-tokens 4 --batch 1 --repetitions 1
+traced bench "$wardround" bench --model tiny --prompt-tokens 16 --generate-tokens 4 --offline
 serve strace -f -qq -e trace=network,openat,open -o serve.strace env WARDROUND_SANDBOX=off "$wardround" >serve.answer
 cmp off/serve serve.answer
 for trace in *.strace; do

@@ -178,7 +178,7 @@ fn loaded() -> Loaded {
     let backbone = models.start_backbones().unwrap().remove(0);
     let model =
         LoadedModel { id: "qwen3".to_owned(), backbone, device_kind: "cpu".to_owned(), pages };
-    Loaded { models: vec![model], systems: Vec::new(), sandbox: None }
+    Loaded { models: vec![model], systems: Vec::new(), sandbox: None, selftest: None }
 }
 
 #[test]
