@@ -10,117 +10,9 @@
 // The suffix is DIM, head_dim rounded up: 32, 64, 128 or 256. A group, the heads that share a kv head, is of 1 to 16.
 // No dynamic shared memory. Positions, sequences and tables must be there before a step's first kernel starts:
 // attend_chunks_* reads them before `wait_for_inputs`, so that keys and values are on their way early.
-#include "attention_chunk.cuh"
+#include "attention_decode.cuh"
 
 namespace attention {
-
-// With more rows than these, CTAs hide one another's waits, and what all of them asked for early would not fit a cache.
-constexpr unsigned ROWS_TO_PREFETCH = 4;
-
-// A layer's queries and pages, and a step's rows.
-struct Inputs {
-    const uint4 *queries;       // bf16 [rows][heads][DIM]
-    const uint4 *keys;          // bf16 [page][kv_heads][DIM/32][32 positions][32 dims]
-    const uint4 *values;        // bf16 [page][kv_heads][DIM][32 positions]
-    const unsigned *positions;  // [rows]
-    const unsigned *sequences;  // [rows]
-    const unsigned *tables;     // page ids [sequences][table_stride]
-    int table_stride, heads, kv_heads;
-    int window;  // how many keys a row sees, itself included; 0: all before it
-    float scale;
-
-    template <int DIM>
-    __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
-        const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
-        return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
-    }
-};
-
-// Which queries a CTA has: those of a group's heads in some rows, row by row. Its y is the group's kv head.
-struct Packing {
-    unsigned first_row, rows, group;
-
-    __device__ bool holds(unsigned index) const { return index < rows * group; }
-    __device__ unsigned row(unsigned index) const { return first_row + index / group; }
-    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + index % group; }
-};
-
-// Brings the queries, and zeros for those that the tiles lack, to where all warps find them.
-template <int DIM, int TILES>
-__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
-    const unsigned lane = threadIdx.x % 32;
-    for (unsigned n = threadIdx.x / 32; n < TILES * (DIM / 32); n += WARPS) {
-        const unsigned block = n / TILES, tile = n % TILES;
-        uint4 rows[2] = {};
-#pragma unroll
-        for (unsigned half = 0; half < 2; ++half) {
-            const unsigned index = tile * 16 + half * 8 + lane / 4;
-            if (!packing.holds(index)) continue;
-            const size_t query = static_cast<size_t>(packing.row(index)) * inputs.heads + packing.head(index);
-            rows[half] = inputs.queries[query * (DIM / 8) + block * 4 + lane % 4];
-        }
-        meeting.queries[block][tile][0][lane] = {rows[0].x, rows[1].x, rows[0].y, rows[1].y};
-        meeting.queries[block][tile][1][lane] = {rows[0].z, rows[1].z, rows[0].w, rows[1].w};
-    }
-    const unsigned index = threadIdx.x;
-    if (index < 16 * TILES) {
-        const unsigned position = packing.holds(index) ? inputs.positions[packing.row(index)] : NOTHING;
-        meeting.seen[index] = keys_seen(position, inputs.window);
-    }
-    __syncthreads();
-}
-
-// The first of a lane's two dims in the n-th n8 tile of its warp.
-template <int DIM>
-__device__ __forceinline__ unsigned first_dim(int n) {
-    return threadIdx.x / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
-}
-
-// Asks for keys and values, 128 bytes a request.
-template <int DIM>
-__device__ __forceinline__ void prefetch(const Cache<DIM> &cache, Span pages) {
-    for (unsigned page = pages.first; page < pages.end; ++page) {
-        const size_t offset = cache.offset_of(load_past_l1(cache.table + page));
-        for (unsigned line = threadIdx.x; line < DIM; line += THREADS) {
-            const uint4 *from = line < DIM / 2 ? cache.keys : cache.values;
-            prefetch_to_l2(from + offset + line % (DIM / 2) * 8);
-        }
-    }
-}
-
-// Slot z is the row's z-th chunk, from the one that holds the first key it sees.
-template <int DIM>
-__device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slots, float *partial_sums,
-                                             Stats *partial_stats) {
-    __shared__ Meeting<DIM, 1> meeting;
-    const unsigned row = blockIdx.x, slot = blockIdx.z;
-    const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
-    const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
-    const Span seen = keys_seen(load_past_l1(inputs.positions + row), inputs.window);
-    const unsigned chunk = seen.first / CHUNK + slot;
-    const Span pages = pages_seen(chunk, seen);
-    if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, pages);
-    wait_for_inputs();
-    let_dependents_start();
-    if (pages.is_empty()) return;
-
-    gather(inputs, packing, meeting);
-    float sums[1][DIM / 32][4];
-    Stats stats[2];
-    attend(cache, chunk, pages, inputs.scale, meeting, sums, stats);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const unsigned index = half * 8 + threadIdx.x % 32 / 4;
-        if (!packing.holds(index)) continue;
-        const size_t query = (static_cast<size_t>(row) * chunk_slots + slot) * inputs.heads + packing.head(index);
-        if (first_dim<DIM>(0) == 0) partial_stats[query] = stats[half];
-#pragma unroll
-        for (int n = 0; n < DIM / 32; ++n) {
-            const float *pair = &sums[0][n][2 * half];
-            *reinterpret_cast<float2 *>(partial_sums + query * DIM + first_dim<DIM>(n)) = {pair[0], pair[1]};
-        }
-    }
-}
 
 // What any of the rows, 32 at most, sees.
 __device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
@@ -178,7 +70,7 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
 
 // partial_sums [rows][chunk_slots][heads][DIM]; partial_stats [rows][chunk_slots][heads].
 #define ATTEND_CHUNKS(DIM)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(attention::THREADS) attend_chunks_##DIM(                              \
+    extern "C" __global__ void __launch_bounds__(attention::THREADS, attention::chunk_ctas(DIM)) attend_chunks_##DIM(                              \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int window,      \
         float scale, int chunk_slots, float *partial_sums, attention::Stats *partial_stats) {                          \

@@ -26,6 +26,7 @@ struct Span {
     unsigned first, end;
 
     __device__ bool is_empty() const { return first >= end; }
+    __device__ bool holds(unsigned index) const { return index >= first && index < end; }
 };
 
 // The keys that a row at `position` sees; `window` is how many, itself included, and 0 is no limit.
@@ -100,9 +101,7 @@ __device__ __forceinline__ void score(const Cache<DIM> &cache, const Meeting<DIM
         // A neighbour stands in for a page that is off: cheaper than branches between loads.
         page[n] = cache.keys + cache.offset(min(max(first + n, pages.first), pages.end - 1)) + lane;
     }
-    // Decode waits for memory and asks for all keys at once; prefill's registers are full of sums.
-    [[maybe_unused]] constexpr int BLOCKS_AHEAD = TILES == 1 ? DIM / 32 : 1;
-#pragma unroll BLOCKS_AHEAD
+#pragma unroll 1
     for (int block = 0; block < DIM / 32; ++block) {
         uint4 keys[KEY_TILES];
 #pragma unroll
@@ -205,6 +204,26 @@ struct alignas(8) Stats {
     float maximum, total;
 };
 
+// From scores to weights in `meeting`; `maxima` as of `weigh`. All threads.
+template <int DIM, int TILES>
+__device__ __forceinline__ void weigh_scores(unsigned chunk, float scale, float (&scores)[TILES][KEY_TILES][4],
+                                             Meeting<DIM, TILES> &meeting, float (&maxima)[2 * TILES]) {
+    mask(chunk, scale, scores, meeting);
+    __syncthreads();
+    weigh(scores, meeting, maxima);
+    __syncthreads();
+}
+
+// The stats of queries g, g + 8, ….
+template <int DIM, int TILES>
+__device__ __forceinline__ void read_stats(const Meeting<DIM, TILES> &meeting, const float (&maxima)[2 * TILES],
+                                           Stats (&stats)[2 * TILES]) {
+#pragma unroll
+    for (int row = 0; row < 2 * TILES; ++row) {
+        stats[row] = {maxima[row], meeting.total(row * 8 + threadIdx.x % 32 / 4)};
+    }
+}
+
 // The weighted sums of a chunk, c fragments of the warp's quarter of the dims, and the stats of queries g, g + 8, ….
 template <int DIM, int TILES>
 __device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, Span pages, float scale,
@@ -212,17 +231,11 @@ __device__ __forceinline__ void attend(const Cache<DIM> &cache, unsigned chunk, 
                                        Stats (&stats)[2 * TILES]) {
     float scores[TILES][KEY_TILES][4] = {}, maxima[2 * TILES];
     score(cache, meeting, chunk, pages, scores);
-    mask(chunk, scale, scores, meeting);
-    __syncthreads();
-    weigh(scores, meeting, maxima);
-    __syncthreads();
+    weigh_scores(chunk, scale, scores, meeting, maxima);
 #pragma unroll
     for (int n = 0; n < TILES * DIM / 8; ++n) sums[n / (DIM / 8)][n / 4 % (DIM / 32)][n % 4] = 0;
     add_values(cache, pages, meeting, sums);
-#pragma unroll
-    for (int row = 0; row < 2 * TILES; ++row) {
-        stats[row] = {maxima[row], meeting.total(row * 8 + threadIdx.x % 32 / 4)};
-    }
+    read_stats(meeting, maxima, stats);
 }
 
 // A query's stats over the chunks merged so far, and what sums are multiplied by to merge the last one's.

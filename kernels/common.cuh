@@ -75,12 +75,6 @@ __device__ __forceinline__ float sum_over_cta(float value, int warps) {
     return total;
 }
 
-// Asks for a norm's weights [width] or, of null, for nothing; before the wait, since no kernel writes them.
-__device__ __forceinline__ void fetch_ahead(const float *weight, int width) {
-    const int first = threadIdx.x * 32;
-    if (weight != nullptr && first < width) prefetch_to_l2(weight + first);
-}
-
 // 1 / √(sum / width + epsilon), `sum` the squares of a row or head.
 __device__ __forceinline__ float inverse_root_mean(float sum, int width, float epsilon) {
     const float mean = __fdiv_rn(sum, static_cast<float>(width));

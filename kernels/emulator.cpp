@@ -1,4 +1,5 @@
-// Runs a kernel's CTAs one after another, the threads of each as fibers that take turns where they wait.
+// Runs a kernel's clusters of CTAs, mostly of one, one after another, the threads of each as fibers that take turns where
+// they wait.
 //
 // Built with the .cu files (-x c++ -std=c++20 -O2 -ffp-contract=off -include emulator.h); kernels enter themselves by
 // static initialisers, so a static library of them must be linked whole.
@@ -27,8 +28,18 @@ struct Product {
     unsigned group;
 };
 
-// `arrived` lanes wait for their warp, `stopped` ones at the CTA's barrier; `live` ones have not returned.
+// CTAs of a cluster at most; 8 is what every GPU with clusters can do.
+constexpr unsigned most_ctas = 8;
+
+// `stopped` threads wait at the CTA's barrier; `live` ones have not returned.
+struct Cta {
+    uint3 index;
+    unsigned live, stopped, barriers;
+};
+
+// `arrived` lanes wait for their warp, `stopped` ones at a barrier of the CTA or cluster; `live` ones have not returned.
 struct Warp {
+    Cta *cta;
     unsigned first, present, live, arrived, stopped, meetings;
     emulator::Combine combine;
     void *slots;
@@ -64,10 +75,13 @@ struct Machine {
     Fiber fibers[most_threads];
     Warp warps[most_threads / lanes] = {};
     emulator::Stack caller;
-    unsigned warp_count = 0, live = 0, stopped = 0, barriers = 0;
+    Cta ctas[most_ctas] = {};
+    // `stopped` threads wait at the cluster's barrier, as `barriers` counts.
+    unsigned cta_count = 1, threads = 0, warp_count = 0, live = 0, stopped = 0, barriers = 0;
     const emulator::Kernel *kernel;
     void **arguments;
-    std::vector<SharedLine> shared;
+    std::vector<SharedLine> shared;  // [ctas][shared_lines]
+    size_t shared_lines = 0;
     unsigned char *stacks;
 
     Machine();
@@ -81,6 +95,7 @@ void enter(Fiber &next) {
     emulator::Stack *left = &current->stack;
     current = &next;
     threadIdx = next.index;
+    blockIdx = next.warp->cta->index;
     emulator::lane = next.lane;
     emulator::switch_stack(left, &next.stack);
 }
@@ -117,6 +132,14 @@ void yield() {
     enter(machine->fibers[warp->first + __builtin_ctz(later != 0 ? later : warp->present)]);
 }
 
+// Lets the warps of a CTA, or of all, go on after a barrier.
+void release(const Cta *cta) {
+    for (unsigned each = 0; each < machine->warp_count; ++each) {
+        Warp &warp = machine->warps[each];
+        if (cta == nullptr || warp.cta == cta) warp.stopped = 0;
+    }
+}
+
 // Lets lanes and threads go on for which nobody is missing any more.
 void settle(Warp &warp) {
     if (warp.arrived != 0 && warp.arrived == warp.live) {
@@ -126,11 +149,20 @@ void settle(Warp &warp) {
     } else if (warp.arrived != 0 && warp.stopped != 0 && warp.arrived + warp.stopped == warp.live) {
         emulator::fail("lanes wait for their warp while others of it wait at the barrier");
     }
+    Cta &cta = *warp.cta;
+    if (cta.stopped != 0 && cta.stopped == cta.live) {
+        release(&cta);
+        cta.stopped = 0;
+        ++cta.barriers;
+    }
     if (machine->stopped != 0 && machine->stopped == machine->live) {
-        for (unsigned each = 0; each < machine->warp_count; ++each) machine->warps[each].stopped = 0;
+        release(nullptr);
         machine->stopped = 0;
         ++machine->barriers;
     }
+    unsigned stopped = machine->stopped;
+    for (unsigned each = 0; each < machine->cta_count; ++each) stopped += machine->ctas[each].stopped;
+    if (stopped != 0 && stopped == machine->live) emulator::fail("threads wait at barriers that others never come to");
 }
 
 // A fiber's life: its thread of one CTA after another.
@@ -143,8 +175,8 @@ void run_threads() {
         fiber.unfenced = false;
         fiber.warp->present &= ~(1u << fiber.lane);
         --fiber.warp->live;
-        --machine->live;
-        settle(*fiber.warp);
+        --fiber.warp->cta->live;
+        if (--machine->live > 0) settle(*fiber.warp);
         if (machine->live == 0) {
             emulator::switch_stack(&fiber.stack, &machine->caller);
         } else {
@@ -166,17 +198,24 @@ Machine::Machine() {
     for (unsigned warp = 0; warp < most_threads / lanes; ++warp) warps[warp].first = warp * lanes;
 }
 
-void run_cta(unsigned threads) {
+// The cluster whose first CTA this is; its others follow along x.
+void run_cluster(uint3 first) {
+    const unsigned warps = machine->warp_count / machine->cta_count;
+    for (unsigned each = 0; each < machine->cta_count; ++each) {
+        machine->ctas[each] = {{first.x + each, first.y, first.z}, machine->threads, 0, 0};
+    }
     for (unsigned each = 0; each < machine->warp_count; ++each) {
         Warp &warp = machine->warps[each];
-        warp.live = min(lanes, threads - warp.first);
+        warp.cta = machine->ctas + each / warps;
+        warp.live = min(lanes, machine->threads - each % warps * lanes);
         warp.present = 0xFFFFFFFFu >> (lanes - warp.live);
     }
-    machine->live = threads;
+    machine->live = machine->cta_count * machine->threads;
     // What a CTA leaves in shared memory is no value to start from.
     memset(machine->shared.data(), 0xFF, machine->shared.size() * sizeof(SharedLine));
     current = turns != 0 ? &random_fiber() : &machine->fibers[0];
     threadIdx = current->index;
+    blockIdx = current->warp->cta->index;
     emulator::lane = current->lane;
     emulator::switch_stack(&machine->caller, &current->stack);
 }
@@ -210,6 +249,15 @@ void emulator::meet(void *slots, Combine combine) {
 }
 
 void emulator::barrier() {
+    Cta &cta = *current->warp->cta;
+    ++current->warp->stopped;
+    ++cta.stopped;
+    const unsigned barrier = cta.barriers;
+    settle(*current->warp);
+    while (cta.barriers == barrier) yield();
+}
+
+void emulator::cluster_barrier() {
     ++current->warp->stopped;
     ++machine->stopped;
     const unsigned barrier = machine->barriers;
@@ -217,7 +265,23 @@ void emulator::barrier() {
     while (machine->barriers == barrier) yield();
 }
 
-unsigned char *emulator::dynamic_shared() { return reinterpret_cast<unsigned char *>(machine->shared.data()); }
+unsigned emulator::cluster_size() { return machine->cta_count; }
+
+unsigned emulator::cluster_rank() { return static_cast<unsigned>(current->warp->cta - machine->ctas); }
+
+unsigned char *emulator::dynamic_shared() {
+    return reinterpret_cast<unsigned char *>(machine->shared.data() + cluster_rank() * machine->shared_lines);
+}
+
+const void *emulator::of_cta(const void *own, unsigned rank) {
+    const unsigned char *start = dynamic_shared();
+    const ptrdiff_t offset = static_cast<const unsigned char *>(own) - start;
+    const size_t bytes = machine->shared_lines * sizeof(SharedLine);
+    if (offset < 0 || static_cast<size_t>(offset) >= bytes) fail("a cluster shares dynamic shared memory alone");
+    if (rank >= machine->cta_count) fail("the cluster has no such CTA");
+    if (machine->ctas[rank].live != machine->threads) fail("threads of a CTA have returned whose memory is read");
+    return reinterpret_cast<unsigned char *>(machine->shared.data()) + rank * bytes + offset;
+}
 
 namespace {
 
@@ -289,7 +353,7 @@ void read_columns(uint64_t descriptor, unsigned (&b)[128][8]) {
         for (unsigned pair = 0; pair < 8; ++pair) {
             uint64_t at = start + column / 8 * eight + column % 8 * 128 + pair * 4;
             at ^= (at >> 7 & 7) << 4;
-            if (at + 4 > machine->shared.size() * sizeof(SharedLine)) emulator::fail("a product reads past shared memory");
+            if (at + 4 > machine->shared_lines * sizeof(SharedLine)) emulator::fail("a product reads past shared memory");
             memcpy(&b[column][pair], emulator::dynamic_shared() + at, 4);
         }
     }
@@ -363,8 +427,9 @@ void emulator::await_products(unsigned pending) {
 // the order, for want of a barrier, then shows.
 extern "C" void wardround_emulated_shuffle(uint64_t seed) { turns = seed; }
 
-// Runs `name` over a grid; `arguments` are pointers to the kernel's arguments. 0: done, 1: there is no such kernel.
-extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3], const unsigned block[3],
+// Runs `name` over a grid, so many CTAs along x to a cluster; `arguments` are pointers to the kernel's arguments. 0: done,
+// 1: there is no such kernel.
+extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3], unsigned threads, unsigned cluster,
                                      unsigned shared_bytes, void **arguments) {
     const emulator::Kernel *kernel = kernels;
     while (kernel != nullptr && strcmp(kernel->name, name) != 0) kernel = kernel->next;
@@ -372,23 +437,24 @@ extern "C" int wardround_emulated_launch(const char *name, const unsigned grid[3
     static thread_local std::unique_ptr<Machine> owner;
     if (owner == nullptr) owner = std::make_unique<Machine>();
     machine = owner.get();
-    const unsigned threads = block[0] * block[1] * block[2];
     machine->kernel = kernel;
     machine->arguments = arguments;
-    if (threads > most_threads) emulator::fail("a CTA has more threads than there can be");
-    machine->warp_count = (threads + lanes - 1) / lanes;
-    machine->shared.resize((shared_bytes + sizeof(SharedLine) - 1) / sizeof(SharedLine));
-    blockDim = {block[0], block[1], block[2]};
+    const unsigned warps = (threads + lanes - 1) / lanes;
+    if (cluster < 1 || cluster > most_ctas || grid[0] % cluster != 0) emulator::fail("the grid is not of whole clusters");
+    if (warps * lanes * cluster > most_threads) emulator::fail("a cluster has more threads than are emulated");
+    machine->cta_count = cluster;
+    machine->threads = threads;
+    machine->warp_count = warps * cluster;
+    machine->shared_lines = (shared_bytes + sizeof(SharedLine) - 1) / sizeof(SharedLine);
+    machine->shared.resize(machine->shared_lines * cluster);
+    blockDim = {threads, 1, 1};
     gridDim = {grid[0], grid[1], grid[2]};
-    for (unsigned each = 0; each < threads; ++each) {
-        machine->fibers[each].index = {each % block[0], each / block[0] % block[1], each / (block[0] * block[1])};
+    for (unsigned each = 0; each < machine->warp_count * lanes; ++each) {
+        machine->fibers[each].index = {each % (warps * lanes), 0, 0};
     }
     for (unsigned z = 0; z < grid[2]; ++z) {
         for (unsigned y = 0; y < grid[1]; ++y) {
-            for (unsigned x = 0; x < grid[0]; ++x) {
-                blockIdx = {x, y, z};
-                run_cta(threads);
-            }
+            for (unsigned x = 0; x < grid[0]; x += cluster) run_cluster({x, y, z});
         }
     }
     return 0;

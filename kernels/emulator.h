@@ -1,7 +1,8 @@
 // The CUDA emulator: what the kernels use of CUDA, for g++, so that their results are tested without a GPU.
 //
 // Force-included before a .cu file. Each CUDA thread of a CTA is a fiber of one OS thread and each `__shared__`
-// variable is thread-local, so launches from several OS threads do not meet. The emulator is stricter than the hardware
+// variable is thread-local, so launches from several OS threads do not meet; CTAs of one cluster would, and have to keep
+// all in dynamic shared memory. The emulator is stricter than the hardware
 // where that finds mistakes: a warp's collectives must name the whole warp and be met by all its lanes that have not
 // returned, asynchronous copies and products are done no sooner than they are awaited (or, of copies, some at once, where
 // turns are taken at random), what a product reads must not change meanwhile, and 16-byte accesses must be aligned.
@@ -53,6 +54,12 @@ void *meeting_slots();
 void meet(void *slots, Combine combine);
 // Waits for the CTA's other threads.
 void barrier();
+// Waits for all threads of the CTA's cluster.
+void cluster_barrier();
+unsigned cluster_size();
+unsigned cluster_rank();
+// What lies in another CTA's dynamic shared memory where `own` lies in this one's.
+const void *of_cta(const void *own, unsigned rank);
 // The CTA's dynamic shared memory.
 unsigned char *dynamic_shared();
 // Copies that land when they are awaited: all but the `pending` last groups.

@@ -24,16 +24,27 @@ __device__ __forceinline__ bool join(const Meeting &meeting, int count, float4 (
     __shared__ bool last;
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(&meeting.tickets[block], 1u) == count - 1u;
+    if (threadIdx.x == 0) {
+        // The ticket is this thread's to draw, so it is this thread's fence that what all wrote comes before.
+        __threadfence();
+        last = atomicAdd(&meeting.tickets[block], 1u) == count - 1u;
+    }
     __syncthreads();
     if (!last) return false;
     __threadfence();
     if (threadIdx.x == 0) meeting.tickets[block] = 0;
 #pragma unroll
     for (int fragment = 0; fragment < FRAGMENTS; ++fragment) {
-        sums[fragment] = met[fragment * blockDim.x];
-        for (int chunk = 1; chunk < count; ++chunk) {
-            sums[fragment] = add(sums[fragment], met[(chunk * FRAGMENTS + fragment) * blockDim.x]);
+        // All of a fragment's chunks are asked for at once, one that is not there in the first one's place.
+        float4 chunks[4];
+#pragma unroll
+        for (int chunk = 0; chunk < 4; ++chunk) {
+            chunks[chunk] = met[((chunk < count ? chunk : 0) * FRAGMENTS + fragment) * blockDim.x];
+        }
+        sums[fragment] = chunks[0];
+#pragma unroll
+        for (int chunk = 1; chunk < 4; ++chunk) {
+            if (chunk < count) sums[fragment] = add(sums[fragment], chunks[chunk]);
         }
     }
     return true;

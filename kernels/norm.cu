@@ -51,28 +51,65 @@ __device__ __forceinline__ float4 scaled(float4 values, float scale, float4 weig
         __fmul_rn(__fmul_rn(values.z, scale), weight.z), __fmul_rn(__fmul_rn(values.w, scale), weight.w));
 }
 
+// A thread's first quads of a row, all asked for at once: rows of up to 4096 values are read once. Of wider ones the rest is
+// read where it is used.
+constexpr int HELD = 4, HELD_QUADS = HELD * THREADS;
+
+struct Held {
+    float4 quads[HELD];
+
+    // `row` may be null, and then nothing is read.
+    __device__ __forceinline__ Held(const float *row, int count) {
+#pragma unroll
+        for (int n = 0; n < HELD; ++n) {
+            const int quad = n * THREADS + static_cast<int>(threadIdx.x);
+            quads[n] = row != nullptr && quad < count ? reinterpret_cast<const float4 *>(row)[quad] : float4{0, 0, 0, 0};
+        }
+    }
+};
+
+// Calls `visit` with each of the thread's quads, in order, and with its value: what `first` holds, then what `row` has.
+template <typename Visit>
+__device__ __forceinline__ void for_each_quad(const Held &first, const float *row, int count, Visit visit) {
+#pragma unroll
+    for (int n = 0; n < HELD; ++n) {
+        const int quad = n * THREADS + static_cast<int>(threadIdx.x);
+        if (quad < count) visit(n, quad, first.quads[n]);
+    }
+#pragma unroll 1
+    for (int quad = HELD_QUADS + static_cast<int>(threadIdx.x); quad < count; quad += THREADS) {
+        visit(HELD, quad, reinterpret_cast<const float4 *>(row)[quad]);
+    }
+}
+
+// A quad's weight: the n-th that is held, or from where it lies.
+__device__ __forceinline__ float4 weight_of(const Held &held, const float *weight, int n, int quad) {
+    return n < HELD ? held.quads[n] : reinterpret_cast<const float4 *>(weight)[quad];
+}
+
 // This thread's part of a row's sum of squares.
-__device__ __forceinline__ float squares(const float4 *row, int quads) {
+__device__ __forceinline__ float squares(const Held &first, const float *row, int count) {
     float sum = 0.0f;
-    for (int quad = threadIdx.x; quad < quads; quad += THREADS) sum = add_squares(sum, row[quad]);
+    for_each_quad(first, row, count, [&](int, int, float4 value) { sum = add_squares(sum, value); });
     return sum;
 }
 
 // out = bf16(row · scale · weight)
-__device__ __forceinline__ void write_scaled(const float4 *row, float scale, const float4 *weight, int quads,
-                                             Bf16 *out) {
-    for (int quad = threadIdx.x; quad < quads; quad += THREADS) {
-        const float4 value = scaled(row[quad], scale, weight[quad]);
+__device__ __forceinline__ void write_scaled(const Held &first, const float *row, float scale, const Held &weights,
+                                             const float *weight, int count, Bf16 *out) {
+    for_each_quad(first, row, count, [&](int n, int quad, float4 value) {
+        value = scaled(value, scale, weight_of(weights, weight, n, quad));
         reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
-    }
+    });
 }
 
-// out [hidden] = bf16(norm(row) · weight), rows and weight f32 [hidden].
-__device__ __forceinline__ void normalise(const float *row, const float *weight, float epsilon, int hidden, Bf16 *out) {
-    const float4 *values = reinterpret_cast<const float4 *>(row);
-    const float sum = sum_over_cta(squares(values, hidden / 4), warps_of(hidden));
+// out [hidden] = bf16(norm(row) · weight), rows and weight f32 [hidden]; `weights` are those that were read ahead.
+__device__ __forceinline__ void normalise(const float *row, const Held &weights, const float *weight, float epsilon,
+                                          int hidden, Bf16 *out) {
+    const Held values(row, hidden / 4);
+    const float sum = sum_over_cta(squares(values, row, hidden / 4), warps_of(hidden));
     const float scale = inverse_root_mean(sum, hidden, epsilon);
-    write_scaled(values, scale, reinterpret_cast<const float4 *>(weight), hidden / 4, out);
+    write_scaled(values, row, scale, weights, weight, hidden / 4, out);
 }
 
 }  // namespace norms
@@ -97,10 +134,10 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
     rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    fetch_ahead(weight, hidden);
+    const norms::Held weights(weight, hidden / 4);  // no kernel writes them
     wait_for_inputs();
     const size_t row = blockIdx.x;
-    norms::normalise(residual + row * hidden, weight, epsilon, hidden, out + row * out_stride);
+    norms::normalise(residual + row * hidden, weights, weight, epsilon, hidden, out + row * out_stride);
 }
 EMULATED_KERNEL(rms_norm)
 
@@ -111,32 +148,34 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
              int hidden, Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    fetch_ahead(post_weight, hidden);
-    fetch_ahead(next_weight, hidden);
+    const int quads = hidden / 4, warps = norms::warps_of(hidden);
+    const norms::Held post_weights(post_weight, quads), next_weights(next_weight, quads);  // no kernel writes them
     wait_for_inputs();
     const size_t row = blockIdx.x;
-    const int quads = hidden / 4, warps = norms::warps_of(hidden);
-    float4 *sums = reinterpret_cast<float4 *>(residual + row * hidden);
-    const float4 *addends = reinterpret_cast<const float4 *>(branch + row * hidden);
+    float *sums = residual + row * hidden;
+    const float *addends = branch + row * hidden;
+    const norms::Held first_addends(addends, quads);
+    norms::Held first_sums(sums, quads);
     float scale = 1.0f;
     if (post_weight != nullptr) {
-        scale = inverse_root_mean(sum_over_cta(norms::squares(addends, quads), warps), hidden, epsilon);
+        scale = inverse_root_mean(sum_over_cta(norms::squares(first_addends, addends, quads), warps), hidden, epsilon);
     }
     float squares = 0.0f;
-    for (int quad = threadIdx.x; quad < quads; quad += norms::THREADS) {
-        float4 addend = addends[quad];
+    norms::for_each_quad(first_addends, addends, quads, [&](int n, int quad, float4 addend) {
         if (post_weight != nullptr) {
-            addend = norms::scaled(addend, scale, reinterpret_cast<const float4 *>(post_weight)[quad]);
+            addend = norms::scaled(addend, scale, norms::weight_of(post_weights, post_weight, n, quad));
         }
-        const float4 old = sums[quad];
+        float4 *at = reinterpret_cast<float4 *>(sums) + quad;
+        const float4 old = n < norms::HELD ? first_sums.quads[n] : *at;
         const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
                                        __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
-        sums[quad] = sum;
+        *at = sum;
+        if (n < norms::HELD) first_sums.quads[n] = sum;
         squares = norms::add_squares(squares, sum);
-    }
+    });
     if (next_weight == nullptr) return;
     scale = inverse_root_mean(sum_over_cta<1>(squares, warps), hidden, epsilon);
-    norms::write_scaled(sums, scale, reinterpret_cast<const float4 *>(next_weight), quads, out + row * out_stride);
+    norms::write_scaled(first_sums, sums, scale, next_weights, next_weight, quads, out + row * out_stride);
 }
 EMULATED_KERNEL(add_norm)
 
@@ -146,12 +185,12 @@ extern "C" __global__ void __launch_bounds__(norms::THREADS)
                 Bf16 *out, int out_stride) {
     let_dependents_start();
     if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    fetch_ahead(weight, hidden);
+    const norms::Held weights(weight, hidden / 4);  // no kernel writes them
     wait_for_inputs();
     const unsigned index = indices[blockIdx.x];
     out += static_cast<size_t>(blockIdx.x) * out_stride;
     if (index != NOTHING) {
-        norms::normalise(residual + static_cast<size_t>(index) * hidden, weight, epsilon, hidden, out);
+        norms::normalise(residual + static_cast<size_t>(index) * hidden, weights, weight, epsilon, hidden, out);
     } else {
         for (int column = threadIdx.x; column < hidden; column += norms::warps_of(hidden) * 32) out[column] = 0;
     }

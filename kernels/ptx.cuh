@@ -33,6 +33,21 @@ __device__ __forceinline__ uint4 load_streaming(const void *from) {
 #endif
 }
 
+// Sixteen bytes. Such loads stay in the order they are written in, among themselves and before products that follow, so
+// that many are under way at once; the compiler would put each right before its first use.
+__device__ __forceinline__ uint4 load_in_order(const uint4 *from) {
+#ifdef WARDROUND_EMULATED
+    emulator::require_aligned(from, 16);
+    return *from;
+#else
+    uint4 value;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from));
+    return value;
+#endif
+}
+
 // A word past the first cache, which before the wait may still hold what stood there a step ago.
 __device__ __forceinline__ unsigned load_past_l1(const unsigned *from) {
 #ifdef WARDROUND_EMULATED
@@ -97,6 +112,58 @@ __device__ __forceinline__ unsigned char *dynamic_shared() {
 #else
     extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
     return dynamic_shared_memory;
+#endif
+}
+
+// CTAs of this one's cluster, and its number among them. Before Hopper there are no clusters: each CTA is one.
+__device__ __forceinline__ unsigned cluster_size() {
+#ifdef WARDROUND_EMULATED
+    return emulator::cluster_size();
+#elif __CUDA_ARCH__ >= 900
+    unsigned size;
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(size));
+    return size;
+#else
+    return 1;
+#endif
+}
+
+__device__ __forceinline__ unsigned cluster_rank() {
+#ifdef WARDROUND_EMULATED
+    return emulator::cluster_rank();
+#elif __CUDA_ARCH__ >= 900
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+#else
+    return 0;
+#endif
+}
+
+// Waits for the threads of all of the cluster's CTAs, which then see what each wrote to its shared memory.
+__device__ __forceinline__ void cluster_barrier() {
+#ifdef WARDROUND_EMULATED
+    emulator::cluster_barrier();
+#elif __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
+// What CTA `rank` of the cluster has where this one has `own`, in dynamic shared memory; valid until a thread of that CTA
+// returns.
+template <typename T>
+__device__ __forceinline__ const T *of_cta(const T *own, [[maybe_unused]] unsigned rank) {
+#ifdef WARDROUND_EMULATED
+    return static_cast<const T *>(emulator::of_cta(own, rank));
+#elif __CUDA_ARCH__ >= 900
+    const T *theirs;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(own), "r"(rank));
+    return theirs;
+#else
+    return own;
 #endif
 }
 

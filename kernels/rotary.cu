@@ -33,22 +33,20 @@ __device__ __forceinline__ float add_squares(float sum, float2 pair) {
     return __fmaf_rn(pair.y, pair.y, __fmaf_rn(pair.x, pair.x, sum));
 }
 
-__device__ __forceinline__ float2 scaled(float2 pair, float scale, const float *weight) {
-    return make_float2(__fmul_rn(__fmul_rn(pair.x, scale), weight[0]), __fmul_rn(__fmul_rn(pair.y, scale), weight[1]));
+__device__ __forceinline__ float2 scaled(float2 pair, float scale, float2 weight) {
+    return make_float2(__fmul_rn(__fmul_rn(pair.x, scale), weight.x), __fmul_rn(__fmul_rn(pair.y, scale), weight.y));
 }
 
-// The head's norm under `weight` [2 · half].
-__device__ __forceinline__ void normalise(Part &part, const float *weight, float epsilon, int half) {
+// The head's norm under `weight`.
+__device__ __forceinline__ void normalise(Part &part, const Part &weight, float epsilon, int half) {
     float sum = 0.0f;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) sum = add_squares(add_squares(sum, part.first[step]), part.second[step]);
     const float scale = inverse_root_mean(sum_over_warp(sum), 2 * half, epsilon);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
-        const int pair = pair_of_step(step);
-        if (pair >= half) continue;
-        part.first[step] = scaled(part.first[step], scale, weight + pair);
-        part.second[step] = scaled(part.second[step], scale, weight + half + pair);
+        part.first[step] = scaled(part.first[step], scale, weight.first[step]);
+        part.second[step] = scaled(part.second[step], scale, weight.second[step]);
     }
 }
 
@@ -59,14 +57,29 @@ __device__ __forceinline__ void turn(float &x, float &y, float cosine, float sin
     x = turned;
 }
 
-// `cosines` and `sines` [half] are those of the row's position.
-__device__ __forceinline__ void turn(Part &part, const float *cosines, const float *sines, int half) {
+// A lane's cosines and sines of a row's position.
+struct Angles {
+    float2 cosines[STEPS], sines[STEPS];
+};
+
+// From tables of one position, [half] each.
+__device__ __forceinline__ Angles load(const float *cosines, const float *sines, int half) {
+    Angles angles;
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
-        if (pair >= half) continue;
-        turn(part.first[step].x, part.second[step].x, cosines[pair], sines[pair]);
-        turn(part.first[step].y, part.second[step].y, cosines[pair + 1], sines[pair + 1]);
+        const bool within = pair < half;
+        angles.cosines[step] = within ? *reinterpret_cast<const float2 *>(cosines + pair) : make_float2(0.0f, 0.0f);
+        angles.sines[step] = within ? *reinterpret_cast<const float2 *>(sines + pair) : make_float2(0.0f, 0.0f);
+    }
+    return angles;
+}
+
+__device__ __forceinline__ void turn(Part &part, const Angles &angles) {
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        turn(part.first[step].x, part.second[step].x, angles.cosines[step].x, angles.sines[step].x);
+        turn(part.first[step].y, part.second[step].y, angles.cosines[step].y, angles.sines[step].y);
     }
 }
 
@@ -99,7 +112,7 @@ __device__ __forceinline__ void write_pairs(const Part &part, int half, Write wr
 // k_pages [page][kv_head][dim/32][32 positions][32], v_pages [page][kv_head][dim][32 positions]. `head_dim` is a
 // multiple of 4 up to 256, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
 // `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
-// holds page ids. The norms' weights [head_dim] may be null. Rows that only fill a bucket write nothing.
+// holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights [head_dim] may be null. Rows that only fill a bucket write nothing.
 extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
     rotate_and_store(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,
                      const float *cosines, const float *sines, const unsigned *positions, const unsigned *sequences,
@@ -107,27 +120,29 @@ extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
                      Bf16 *q_out, Bf16 *k_pages, Bf16 *v_pages) {
     using namespace rotary;
     let_dependents_start();
-    fetch_ahead(query_weight, head_dim);
-    fetch_ahead(key_weight, head_dim);
-    wait_for_inputs();
     const size_t row = blockIdx.x;
     const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;
-    const unsigned position = positions[row];
+    const unsigned position = load_past_l1(positions + row), sequence = load_past_l1(sequences + row);
     if (position == NOTHING || head >= heads + 2 * kv_heads) return;
+    const bool is_query = head < heads, is_value = head >= heads + kv_heads;
+    const float *norm = is_query ? query_weight : key_weight;
+    const size_t angle = static_cast<size_t>(position) * half;
+    // All that no kernel writes is there when the heads are.
+    const Part weight = norm != nullptr && !is_value ? load(norm, half) : Part{};
+    const Angles angles = load(cosines + angle, sines + angle, half);
+    const size_t page = load_past_l1(tables + static_cast<size_t>(sequence) * table_stride + position / PAGE);
+    wait_for_inputs();
 
     Part part = load(qkv + (row * (heads + 2 * kv_heads) + head) * head_dim, half);
-    const bool is_query = head < heads, is_value = head >= heads + kv_heads;
     if (!is_value) {
-        const float *weight = is_query ? query_weight : key_weight;
-        if (weight != nullptr) normalise(part, weight, epsilon, half);
-        turn(part, cosines + static_cast<size_t>(position) * half, sines + static_cast<size_t>(position) * half, half);
+        if (norm != nullptr) normalise(part, weight, epsilon, half);
+        turn(part, angles);
     }
     if (is_query) {
         Bf16 *out = q_out + (row * heads + head) * dim;
         write_pairs(part, half, [=](int at, unsigned pair) { *reinterpret_cast<unsigned *>(out + at) = pair; });
         return;
     }
-    const size_t page = tables[static_cast<size_t>(sequences[row]) * table_stride + position / PAGE];
     const int kv_head = (head - heads) % kv_heads, slot = position % PAGE;
     const size_t start = (page * kv_heads + kv_head) * dim * PAGE;
     if (is_value) {

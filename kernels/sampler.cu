@@ -1,6 +1,7 @@
 // From a row of logits to a token, with the result of src/ops/cpu/sampler.rs: all sums are of integers.
 //
-// One CTA a row, of any multiple of 32 threads up to 1024, with the same result. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
+// A cluster of 1, 2, 4 or 8 CTAs a row, each of any multiple of 32 threads up to 1024, with the same result: a CTA reads
+// its share of the row, and the cluster adds what its CTAs counted. A token is a key of 64 bits, smaller where it is likelier or else its id is lower.
 // Each filter lowers the bound on the keys that stay; a bound is found digit by digit from histograms of the tokens'
 // weights.
 #include "common.cuh"
@@ -33,11 +34,17 @@ constexpr Key ID_MASK = (1 << ID_BITS) - 1, EVERY_KEY = ~0ull;
 // Tokens that are kept aside once a bound has made them few.
 constexpr int FEW = 2048;
 
+constexpr int SHARED_BYTES = 51200;  // of a CTA
+
+// A CTA's; dynamic, for the others of its cluster read it.
 struct Shared {
-    // A bin's sum in two halves, since shared memory adds 32 bits at once.
+    // A bin's sum over the CTA's tokens, in two halves since shared memory adds 32 bits at once.
     unsigned low[BINS], high[BINS];
+    // Sums over the cluster, of the bins that are this CTA's part of them, and of each 32 of those.
+    Mass sums[BINS], coarse[BINS / 32];
     Key few[FEW];
     Key best[MOST_THREADS / 32];
+    Key best_of_all;
     int few_count;
     // What the last search found: a bin and what is missing of the target after those before it; −1: nothing.
     int bin;
@@ -49,21 +56,52 @@ struct Row {
     const unsigned *allowed, *seen;  // [ceil(vocabulary / 32)], a bit a token, or null
     int vocabulary;
     float penalty, temperature;
+    unsigned ctas, cta;      // of the cluster
     float maximum = 0.0f;    // of the logits over the temperature, once known
     Key bound = EVERY_KEY;   // keys up to here may be drawn,
-    bool is_few = false;     // and all of these are in `few`
+    bool is_few = false;     // and all of these of the CTA's share are in `few`
 
-    // After mask and penalty.
-    __device__ __forceinline__ float penalised(int id) const {
-        const unsigned bit = 1u << id % 32;
-        if (allowed != nullptr && (allowed[id / 32] & bit) == 0) return -INFINITY;
-        const float logit = logits[id];
-        if (seen == nullptr || (seen[id / 32] & bit) == 0) return logit;
+    // Calls `visit` with each token of the thread's share and its logit after mask and penalty. Eight are asked for at
+    // once, forbidden ones too: to look at the mask first would be to wait twice.
+    template <typename Visit>
+    __device__ __forceinline__ void for_each_logit(Visit visit) const {
+        constexpr int TOGETHER = 8;
+        const int step = static_cast<int>(ctas * blockDim.x);
+        for (int first = static_cast<int>(cta * blockDim.x + threadIdx.x); first < vocabulary; first += TOGETHER * step) {
+            float values[TOGETHER];
+            unsigned words[TOGETHER], seen_words[TOGETHER];
+#pragma unroll
+            for (int each = 0; each < TOGETHER; ++each) {
+                const int id = min(first + each * step, vocabulary - 1);
+                values[each] = logits[id];
+                words[each] = allowed != nullptr ? allowed[id / 32] : ~0u;
+                seen_words[each] = seen != nullptr ? seen[id / 32] : 0u;
+            }
+            unsigned penalised = 0;
+#pragma unroll
+            for (int each = 0; each < TOGETHER; ++each) {
+                const int id = first + each * step;
+                if (id >= vocabulary || (words[each] >> id % 32 & 1) == 0) values[each] = -INFINITY;
+                penalised |= (seen_words[each] >> id % 32 & 1) << each;
+            }
+            // Not unrolled: what follows is long, and would be there eight times.
+#pragma unroll 1
+            for (int each = 0; each < TOGETHER; ++each) {
+                const float logit = values[0];
+#pragma unroll
+                for (int next = 1; next < TOGETHER; ++next) values[next - 1] = values[next];
+                if (first + each * step >= vocabulary) break;
+                visit(first + each * step, (penalised >> each & 1) != 0 ? penalise(logit) : logit);
+            }
+        }
+    }
+
+    __device__ __forceinline__ float penalise(float logit) const {
         return logit > 0.0f ? __fdiv_rn(logit, penalty) : __fmul_rn(logit, penalty);
     }
 
-    __device__ __forceinline__ float logit(int id) const {
-        return temperature == 1.0f ? penalised(id) : __fdiv_rn(penalised(id), temperature);
+    __device__ __forceinline__ float tempered(float logit) const {
+        return temperature == 1.0f ? logit : __fdiv_rn(logit, temperature);
     }
 };
 
@@ -97,24 +135,7 @@ __device__ __forceinline__ Mass whole_mass(float share) {
     return shift >= 0 ? mantissa << shift : shift > -24 ? mantissa >> -shift : 0;
 }
 
-// Calls `visit` with each index below `count` and what `read` gives for it; four reads are under way at once.
-template <typename Read, typename Visit>
-__device__ __forceinline__ void for_each_index(int count, Read read, Visit visit) {
-    constexpr int TOGETHER = 4;
-    const int threads = blockDim.x;
-    for (int first = threadIdx.x; first < count; first += TOGETHER * threads) {
-        float values[TOGETHER];
-#pragma unroll
-        for (int each = 0; each < TOGETHER; ++each) {
-            const int index = first + each * threads;
-            values[each] = index < count ? read(index) : -INFINITY;
-        }
-#pragma unroll
-        for (int each = 0; each < TOGETHER; ++each) visit(first + each * threads, values[each]);
-    }
-}
-
-// Calls `visit` with the key and the mass of each token that may be drawn, in any order.
+// Calls `visit` with the key and the mass of each token of the thread's share that may be drawn, in any order.
 template <typename Visit>
 __device__ __forceinline__ void for_each(const Row &row, const Shared &shared, Visit visit) {
     const auto visit_logit = [&](int id, float logit) {
@@ -131,7 +152,7 @@ __device__ __forceinline__ void for_each(const Row &row, const Shared &shared, V
             visit_logit(static_cast<int>(key & ID_MASK), logit_of(key));
         }
     } else {
-        for_each_index(row.vocabulary, [&](int id) { return row.logit(id); }, visit_logit);
+        row.for_each_logit([&](int id, float logit) { visit_logit(id, row.tempered(logit)); });
     }
 }
 
@@ -155,30 +176,45 @@ __device__ __forceinline__ Mass sum_through_lane(Mass value) {
     return value;
 }
 
+// Adds up what the cluster's CTAs counted; each CTA adds its part of the bins. All of them see the sums afterwards.
+__device__ __forceinline__ void add_up(const Row &row, Shared &shared) {
+    const unsigned part = BINS / row.ctas;
+    cluster_barrier();
+    for (unsigned bin = row.cta * part + threadIdx.x; bin < (row.cta + 1) * part; bin += blockDim.x) {
+        Mass sum = 0;
+        for (unsigned cta = 0; cta < row.ctas; ++cta) sum += bin_sum(*of_cta(&shared, cta), bin);
+        shared.sums[bin] = sum;
+        const Mass through = sum_through_lane(sum);
+        if (threadIdx.x % 32 == 31) shared.coarse[bin / 32] = through;
+    }
+    cluster_barrier();
+}
+
 // One warp finds the first bin up to which the sums reach the target: at first what `target_of` makes of the total,
-// then what was missing of it.
+// then what was missing of it. Each CTA's first warp does, with the same result.
 template <typename Target>
-__device__ __forceinline__ void find_bin(Shared &shared, bool is_first, Target target_of) {
-    constexpr int PART = BINS / 32;
-    const int lane = threadIdx.x % 32;
-    Mass sum = 0;
-    // Each lane begins its part at another bin, so that no two lanes are on one bank.
-    for (int step = 0; step < PART; ++step) sum += bin_sum(shared, lane * PART + (step + lane) % PART);
-    Mass through = sum_through_lane(sum);
+__device__ __forceinline__ void find_bin(const Row &row, Shared &shared, bool is_first, Target target_of) {
+    const unsigned lane = threadIdx.x % 32, part = BINS / row.ctas;
+    const auto owner = [&](unsigned bin) { return of_cta(&shared, bin / part); };
+    // Two groups of 32 bins a lane.
+    const unsigned group = lane * 2;
+    const Mass first = owner(group * 32)->coarse[group], second = owner(group * 32 + 32)->coarse[group + 1];
+    const Mass through = sum_through_lane(first + second);
     Mass target = is_first ? target_of(__shfl_sync(0xFFFFFFFFu, through, 31)) : shared.missing;
     const unsigned reached = __ballot_sync(0xFFFFFFFFu, through >= target);
     int found = -1;
     if (reached != 0) {
-        const int part = __ffs(static_cast<int>(reached)) - 1;
-        target -= __shfl_sync(0xFFFFFFFFu, through - sum, part);
-        for (int first = part * PART; found < 0; first += 32) {
-            sum = bin_sum(shared, first + lane);
-            through = sum_through_lane(sum);
-            const unsigned here = __ballot_sync(0xFFFFFFFFu, through >= target);
-            const int last = here != 0 ? __ffs(static_cast<int>(here)) - 1 : 31;
-            target -= __shfl_sync(0xFFFFFFFFu, here != 0 ? through - sum : through, last);
-            if (here != 0) found = first + last;
-        }
+        const int at = __ffs(static_cast<int>(reached)) - 1;
+        target -= __shfl_sync(0xFFFFFFFFu, through - first - second, at);
+        const Mass in_first = __shfl_sync(0xFFFFFFFFu, first, at);
+        const bool is_second = in_first < target;
+        if (is_second) target -= in_first;
+        const unsigned bin = (at * 2 + is_second) * 32 + lane;
+        const Mass sum = owner(bin)->sums[bin], up_to = sum_through_lane(sum);
+        const unsigned here = __ballot_sync(0xFFFFFFFFu, up_to >= target);
+        const int last = __ffs(static_cast<int>(here)) - 1;
+        target -= __shfl_sync(0xFFFFFFFFu, up_to - sum, last);
+        found = (at * 2 + is_second) * 32 + last;
     }
     if (lane == 0) {
         shared.bin = found;
@@ -186,7 +222,7 @@ __device__ __forceinline__ void find_bin(Shared &shared, bool is_first, Target t
     }
 }
 
-// Keeps the tokens with keys up to `last` aside if they are few.
+// Keeps the CTA's tokens with keys up to `last` aside if they are few.
 __device__ __forceinline__ void keep_aside(Row &row, Shared &shared, Key last) {
     if (threadIdx.x == 0) shared.few_count = 0;
     __syncthreads();
@@ -212,8 +248,8 @@ __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int fi
             const Key place = key & mask;
             if (low <= place && place <= high) add_to_bin(shared, place >> shift & (BINS - 1), weigh(mass));
         });
-        __syncthreads();
-        if (threadIdx.x < 32) find_bin(shared, shift == first_shift, target_of);
+        add_up(row, shared);
+        if (threadIdx.x < 32) find_bin(row, shared, shift == first_shift, target_of);
         __syncthreads();
         if (shared.bin < 0) return otherwise;
         low |= static_cast<Key>(shared.bin) << shift;
@@ -226,14 +262,24 @@ __device__ __forceinline__ Key search(Row &row, Shared &shared, Key mask, int fi
 // The rank of the likeliest token, with −0 as +0 as in a comparison; `EVERY_KEY` if there is none.
 __device__ __forceinline__ Key likeliest(const Row &row, Shared &shared) {
     Key best = EVERY_KEY;
-    for_each_index(row.vocabulary, [&](int id) { return row.penalised(id); }, [&](int id, float logit) {
+    row.for_each_logit([&](int id, float logit) {
         if (logit > -INFINITY) best = min(best, rank_of(id, __fadd_rn(logit, 0.0f)));
     });
+    const auto best_of_lanes = [](Key key) {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) best = min(best, __shfl_xor_sync(0xFFFFFFFFu, best, distance));
+        for (int distance = 16; distance > 0; distance /= 2) key = min(key, __shfl_xor_sync(0xFFFFFFFFu, key, distance));
+        return key;
+    };
+    best = best_of_lanes(best);
     if (threadIdx.x % 32 == 0) shared.best[threadIdx.x / 32] = best;
     __syncthreads();
-    for (int warp = 0; warp < static_cast<int>(blockDim.x) / 32; ++warp) best = min(best, shared.best[warp]);
+    if (threadIdx.x < 32) {
+        best = best_of_lanes(threadIdx.x < blockDim.x / 32 ? shared.best[threadIdx.x] : EVERY_KEY);
+        if (threadIdx.x == 0) shared.best_of_all = best;
+    }
+    cluster_barrier();
+    best = EVERY_KEY;
+    for (unsigned cta = 0; cta < row.ctas; ++cta) best = min(best, of_cta(&shared, cta)->best_of_all);
     return best;
 }
 
@@ -263,24 +309,30 @@ __device__ __forceinline__ unsigned draw(Row &row, Shared &shared, const Order &
 
 }  // namespace sampler
 
-// out[row] = the token drawn from logits [rows][vocabulary] under orders[row], or NOTHING. `allowed` and `seen` are
-// [masks][ceil(vocabulary / 32)], a bit a token; the orders say which mask is whose.
+// out[row] = the token drawn from logits [rows][vocabulary] under orders[row], or NOTHING; a cluster a row. `allowed` and
+// `seen` are [masks][ceil(vocabulary / 32)], a bit a token; the orders say which mask is whose. Dynamic shared memory:
+// `Shared`.
 extern "C" __global__ void __launch_bounds__(sampler::MOST_THREADS)
     draw(const float *logits, int vocabulary, const unsigned *allowed, const unsigned *seen, const Order *orders,
          unsigned *out) {
     using namespace sampler;
-    __shared__ Shared shared;
+    static_assert(sizeof(Shared) <= SHARED_BYTES);
+    Shared &shared = *reinterpret_cast<Shared *>(dynamic_shared());
     let_dependents_start();
     wait_for_inputs();
-    const Order order = orders[blockIdx.x];
+    const unsigned ctas = cluster_size(), number = blockIdx.x / ctas;
+    const Order order = orders[number];
     const size_t words = (vocabulary + 31) / 32;
-    Row row{logits + static_cast<size_t>(blockIdx.x) * vocabulary,
+    Row row{logits + static_cast<size_t>(number) * vocabulary,
             order.allowed_row == NOTHING ? nullptr : allowed + order.allowed_row * words,
             order.seen_row == NOTHING ? nullptr : seen + order.seen_row * words,
             vocabulary,
             order.penalty,
-            order.temperature};
+            order.temperature,
+            ctas,
+            cluster_rank()};
     const unsigned token = sampler::draw(row, shared, order);
-    if (threadIdx.x == 0) out[blockIdx.x] = token;
+    if (threadIdx.x == 0 && row.cta == 0) out[number] = token;
+    cluster_barrier();  // the others may still read what is this CTA's
 }
 EMULATED_KERNEL(draw)

@@ -1,10 +1,17 @@
 //! The CUDA backend's memory beside weights: in every build, because memory is planned without the backend too.
 
-use super::{CHUNK, Numbers, PAGE, PageShape};
+use super::{CHUNK, Numbers, PAGE, PageShape, StepLimits};
 
-/// Rows up to which a step is decoding: products read the weights once, keys are attended to chunk by chunk, and the
-/// launches are kept as a graph.
-pub const DECODE_ROWS: usize = 64;
+/// Rows up to which a step is decoding, whoever's they are: keys are attended to chunk by chunk, and the launches are kept
+/// as a graph.
+pub const FEW_ROWS: usize = 64;
+/// The same where most rows are of sequences of their own: 64 sequences with forced tokens are some 100 rows.
+pub const MOST_DECODE_ROWS: usize = 128;
+
+/// Rows that a decoding step has at most, where steps give so many rows of logits.
+pub fn decode_rows(limits: StepLimits) -> usize {
+    limits.rows.min((2 * limits.logit_rows).clamp(FEW_ROWS, MOST_DECODE_ROWS))
+}
 
 /// Bytes of one page of keys and values, bf16, over all layers.
 pub fn page_bytes(shape: PageShape) -> usize {
@@ -22,8 +29,9 @@ pub fn buffer_bytes(rows: usize, width: usize, numbers: Numbers) -> usize {
 
 /// Bytes of what attention by chunks leaves for their merge: f32 `[rows][chunks][heads][dim]`, and a maximum and a total
 /// `[rows][chunks][heads]`.
-pub fn partial_bytes(shape: PageShape, heads: usize, rows: usize, positions: usize) -> [usize; 2] {
-    let parts = rows.min(DECODE_ROWS) * chunk_slots(positions) * heads;
+pub fn partial_bytes(shape: PageShape, heads: usize, limits: StepLimits) -> [usize; 2] {
+    let rows = decode_rows(limits).next_multiple_of(16);
+    let parts = rows * chunk_slots(limits.positions) * heads;
     [4 * parts * padded(shape.head_dim), 8 * parts]
 }
 

@@ -211,7 +211,7 @@ impl Machine {
         let StepLimits { rows, positions, .. } = limits;
         match self {
             Machine::Cpu => 0,
-            Machine::Cuda => cuda_memory::partial_bytes(shape, heads, rows, positions).iter().sum(),
+            Machine::Cuda => cuda_memory::partial_bytes(shape, heads, limits).iter().sum(),
             Machine::Metal => metal_memory::attention_bytes(shape, heads, rows, positions),
         }
     }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::region::Region;
 
 /// Each lies at the start of a slot of its own; the machines that have GPUs are little-endian.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Arguments {
     slots: Vec<u64>,
 }
@@ -34,6 +34,12 @@ impl Arguments {
     pub fn float(mut self, number: f32) -> Arguments {
         self.slots.push(u64::from(number.to_bits()));
         self
+    }
+
+    /// Word by word.
+    #[cfg(not(feature = "cuda"))]
+    pub fn slots(&self) -> &[u64] {
+        &self.slots
     }
 
     /// Where each argument lies, as the driver wants it; valid while `self` is.

@@ -103,5 +103,5 @@ impl Cuda {
 }
 
 fn launch(function: Function, grid: [usize; 3]) -> Launch {
-    Launch { function, grid, threads: 128, shared_bytes: 0, early: true }
+    Launch { function, grid, threads: 128, cluster: 1, shared_bytes: 0, early: true }
 }

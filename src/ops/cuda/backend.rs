@@ -24,7 +24,7 @@ const HEADS_AT_ONCE: usize = 4;
 const MOST_GROUPED: usize = 16;
 
 fn row_by_row(function: Function, rows: usize) -> Launch {
-    Launch { function, grid: [rows, 1, 1], threads: 256, shared_bytes: 0, early: true }
+    Launch { function, grid: [rows, 1, 1], threads: 256, cluster: 1, shared_bytes: 0, early: true }
 }
 
 impl Matrix {
@@ -185,9 +185,7 @@ impl Backend for Cuda {
 
     fn embed(&self, table: &Matrix, step: Step, scale: f32, out: &mut Buffer) {
         out.set_rows(step.rows);
-        // The first of a step: it waits for the rows to be there.
-        let launch =
-            Launch { early: false, ..row_by_row(self.kernels.embed(table.format), step.rows) };
+        let launch = row_by_row(self.kernels.embed(table.format), step.rows);
         let arguments = table
             .arguments()
             .address(step.tokens)

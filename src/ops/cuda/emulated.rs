@@ -1,13 +1,17 @@
 //! In place of the GPU's driver, in builds that test its kernels without one: CUDA emulated on the CPU, on this thread.
 //!
 //! The same calls, done when they return; a region's address is one of the host's. One launch at a time: the
-//! CTAs are fibers of the thread that launches.
+//! CTAs are fibers of the thread that launches. A graph keeps launches with the arguments they had, as the driver's do.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::arguments::Arguments;
+use super::failures::Failures;
 use super::launch::Launch;
+use super::ledger::{self, Ledger};
 use super::region::Region;
 use super::without::Without;
 use crate::ops::OpsError;
@@ -17,7 +21,8 @@ unsafe extern "C" {
     fn wardround_emulated_launch(
         name: *const c_char,
         grid: *const u32,
-        block: *const u32,
+        threads: u32,
+        cluster: u32,
         shared_bytes: u32,
         arguments: *mut *mut c_void,
     ) -> i32;
@@ -26,24 +31,50 @@ unsafe extern "C" {
     fn wardround_emulated_shuffle(seed: u64);
 }
 
-/// The GPU that is emulated.
+/// The GPU that is emulated. Clones are the same stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// What a CTA may have of dynamic shared memory.
     shared_bytes: usize,
     has_warpgroups: bool,
+    without_graphs: bool,
+    state: Arc<State>,
 }
 
-/// As an H200 has.
-const HOPPER: Stream = Stream { shared_bytes: 232_448, has_warpgroups: true };
+#[derive(Debug, Default)]
+struct State {
+    failures: Failures,
+    /// Launches that are kept for a graph, while they are.
+    recorded: Mutex<Option<Vec<Recorded>>>,
+    /// Whether a launch that is recorded is refused, as a driver may.
+    refuses: AtomicBool,
+    replays: AtomicUsize,
+    /// Where launches are listed instead of run; then memory is an address alone.
+    ledger: Option<Arc<Ledger>>,
+}
+
+/// A launch, with its arguments as they are then.
+type Recorded = (Launch, Arguments);
+
+impl Stream {
+    /// As an H200 has.
+    fn hopper(without: Without) -> Stream {
+        Stream {
+            shared_bytes: 232_448,
+            has_warpgroups: !without.warpgroups,
+            without_graphs: without.graphs,
+            state: Arc::default(),
+        }
+    }
+}
 
 /// Names live as long as the process; there are not many.
 #[derive(Clone, Copy, Debug)]
 pub struct Function(&'static CStr);
 
-/// There is nothing to keep: emulated steps all run launch by launch.
+/// A step's launches, kept.
 #[derive(Debug)]
-pub enum Graph {}
+pub struct Graph(Vec<Recorded>);
 
 #[derive(Debug)]
 pub struct Pinned(Vec<u8>);
@@ -51,9 +82,13 @@ pub struct Pinned(Vec<u8>);
 impl Stream {
     /// # Errors
     /// For any but the first.
-    pub fn open(ordinal: usize, _without: Without) -> Result<Stream, OpsError> {
+    pub fn open(ordinal: usize, without: Without) -> Result<Stream, OpsError> {
         match ordinal {
-            0 => Ok(HOPPER),
+            0 => {
+                let ledger = Ledger::asked()?.map(Arc::new);
+                let state = Arc::new(State { ledger, ..State::default() });
+                Ok(Stream { state, ..Stream::hopper(without) })
+            }
             _ => Err(OpsError::NoDevice {
                 device: format!("cuda:{ordinal}"),
                 reason: "there is one emulated GPU".to_owned(),
@@ -64,7 +99,11 @@ impl Stream {
     /// As GPUs of compute capability 8.9 are, which have the least shared memory of those that kernels are built for.
     #[cfg(test)]
     pub fn ada() -> Stream {
-        Stream { shared_bytes: 101_376, has_warpgroups: false }
+        Stream {
+            shared_bytes: 101_376,
+            has_warpgroups: false,
+            ..Stream::hopper(Without::default())
+        }
     }
 
     pub fn count() -> usize {
@@ -74,7 +113,8 @@ impl Stream {
     /// # Errors
     /// None.
     pub fn sibling(&self) -> Result<Stream, OpsError> {
-        Ok(self.clone())
+        let state = State { ledger: self.state.ledger.clone(), ..State::default() };
+        Ok(Stream { state: Arc::new(state), ..self.clone() })
     }
 
     pub fn kind(&self) -> String {
@@ -96,11 +136,20 @@ impl Stream {
 
     /// Threads of a CTA that draws; the result does not depend on them, and fewer are faster here.
     pub fn drawing_threads(&self) -> usize {
-        128
+        if self.has_memory() { 64 } else { 1024 }
+    }
+
+    /// CTAs of a cluster at most.
+    pub fn most_clustered(&self) -> usize {
+        if self.has_warpgroups { 8 } else { 1 }
     }
 
     pub fn free_bytes(&self) -> usize {
-        1 << 32
+        match self.state.ledger {
+            // As an H200 has, beside its driver.
+            Some(_) => 140 << 30,
+            None => 1 << 32,
+        }
     }
 
     /// # Errors
@@ -119,6 +168,9 @@ impl Stream {
     /// # Errors
     /// When the system has no room.
     pub fn allocate(&self, bytes: usize, what: &'static str) -> Result<Region, OpsError> {
+        if let Some(ledger) = &self.state.ledger {
+            return Ok(Region::new(ledger.address(bytes), bytes, self.clone()));
+        }
         // SAFETY: the size is not zero.
         let pointer = unsafe { alloc_zeroed(layout(bytes)) };
         if pointer.is_null() {
@@ -128,6 +180,9 @@ impl Stream {
     }
 
     pub fn free(&self, address: u64, bytes: usize) {
+        if !self.has_memory() {
+            return;
+        }
         // SAFETY: what `allocate` gave, with its layout, once.
         unsafe { dealloc(address as *mut u8, layout(bytes)) };
     }
@@ -140,19 +195,25 @@ impl Stream {
 
     pub fn write(&self, region: &Region, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= region.bytes(), "a copy beyond its region");
+        if !self.has_memory() {
+            return;
+        }
         let to = (region.address() as usize + offset) as *mut u8;
         // SAFETY: the region has so many bytes from there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
     pub fn upload(&self, pinned: &Pinned, region: &Region, bytes: usize) {
+        if let Some(ledger) = &self.state.ledger {
+            ledger.copy("upload", bytes);
+        }
         self.write(region, 0, &pinned.0[..bytes]);
     }
 
     pub fn await_upload(&self) {}
 
     /// # Errors
-    /// None.
+    /// What went wrong before.
     pub fn download(
         &self,
         region: &Region,
@@ -160,42 +221,61 @@ impl Stream {
         bytes: usize,
     ) -> Result<(), OpsError> {
         assert!(bytes <= region.bytes(), "a copy beyond its region");
+        if let Some(ledger) = &self.state.ledger {
+            ledger.copy("download", bytes);
+            pinned.0[..bytes].copy_from_slice(&ledger::answer(bytes));
+            return self.told();
+        }
         let from = region.address() as *const u8;
         // SAFETY: the region has so many bytes.
         let source = unsafe { std::slice::from_raw_parts(from, bytes) };
         pinned.0[..bytes].copy_from_slice(source);
-        Ok(())
+        self.told()
     }
 
     pub fn copy(&self, from: &Region, to: &Region, bytes: usize) {
         assert!(bytes <= from.bytes() && bytes <= to.bytes(), "a copy beyond its region");
+        if !self.has_memory() {
+            return;
+        }
         let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
         // SAFETY: both have so many bytes, and regions do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 
     /// # Errors
-    /// None.
+    /// What went wrong before.
     pub fn synchronise(&self) -> Result<(), OpsError> {
-        Ok(())
+        self.told()
     }
 
-    pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
-        let grid = launch.grid.map(|size| size as u32);
-        let block = [launch.threads as u32, 1, 1];
-        let mut pointers = arguments.pointers();
-        let name = launch.function.0;
-        // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
-        let done = unsafe {
-            wardround_emulated_launch(
-                name.as_ptr(),
-                grid.as_ptr(),
-                block.as_ptr(),
-                launch.shared_bytes as u32,
-                pointers.as_mut_ptr(),
-            )
-        };
-        assert_eq!(done, 0, "the emulator has no kernel {name:?}");
+    pub fn launch(&self, launch: Launch, arguments: Arguments) {
+        if launch.grid.contains(&0) {
+            return;
+        }
+        let mut recorded = self.state.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        match recorded.as_mut() {
+            Some(_) if self.state.refuses.load(Ordering::Relaxed) => {
+                self.state.failures.keep(Err("a launch is refused".to_owned()));
+            }
+            Some(recorded) => recorded.push((launch, arguments)),
+            None => self.run(launch, arguments),
+        }
+    }
+
+    fn run(&self, launch: Launch, arguments: Arguments) {
+        match &self.state.ledger {
+            Some(ledger) => {
+                let name = launch.function.0.to_string_lossy();
+                ledger.launch(&name, &launch, arguments.slots());
+            }
+            None => run(launch, arguments),
+        }
+    }
+
+    /// Whether regions are memory, and what is written there is read again.
+    pub fn has_memory(&self) -> bool {
+        self.state.ledger.is_none()
     }
 
     /// From here on the threads of each CTA that this thread launches take turns at random; in order again with 0.
@@ -205,14 +285,74 @@ impl Stream {
         unsafe { wardround_emulated_shuffle(seed) };
     }
 
+    /// Runs the launches of `body`, and keeps them unless one is refused; then `body` runs once more.
     pub fn capture(&self, mut body: impl FnMut()) -> Option<Graph> {
-        body();
-        None
+        let graph = match self.without_graphs {
+            true => None,
+            false => self.record(&mut body),
+        };
+        match &graph {
+            Some(graph) => self.replay(graph),
+            None => body(),
+        }
+        graph
+    }
+
+    fn record(&self, body: impl FnOnce()) -> Option<Graph> {
+        let keep = |launches| {
+            let mut recorded = self.state.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *recorded, launches)
+        };
+        keep(Some(Vec::new()));
+        let is_whole = self.state.failures.record(body);
+        keep(None).filter(|_| is_whole).map(Graph)
     }
 
     pub fn replay(&self, graph: &Graph) {
-        match *graph {}
+        self.state.replays.fetch_add(1, Ordering::Relaxed);
+        for (launch, arguments) in &graph.0 {
+            self.run(*launch, arguments.clone());
+        }
     }
+
+    /// From here on no launch can be recorded, or each can.
+    #[cfg(test)]
+    pub fn refuse_recording(&self, refuses: bool) {
+        self.state.refuses.store(refuses, Ordering::Relaxed);
+    }
+
+    /// How often a graph was launched.
+    #[cfg(test)]
+    pub fn replays(&self) -> usize {
+        self.state.replays.load(Ordering::Relaxed)
+    }
+
+    fn told(&self) -> Result<(), OpsError> {
+        match self.state.failures.told() {
+            Some(reason) => {
+                Err(OpsError::Device { device: self.kind(), reason: reason.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn run(launch: Launch, mut arguments: Arguments) {
+    let grid = launch.grid.map(|size| size as u32);
+    let mut pointers = arguments.pointers();
+    let name = launch.function.0;
+    // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.
+    let done = unsafe {
+        wardround_emulated_launch(
+            name.as_ptr(),
+            grid.as_ptr(),
+            launch.threads as u32,
+            launch.cluster as u32,
+            launch.shared_bytes as u32,
+            pointers.as_mut_ptr(),
+        )
+    };
+    assert_eq!(done, 0, "the emulator has no kernel {name:?}");
 }
 
 /// As aligned as what the driver gives.

@@ -5,11 +5,15 @@
 use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matrix::Format;
-use crate::ops::cuda_memory::DECODE_ROWS;
 use crate::ops::{Activation, OpsError};
 
 /// The most rows that each of the small matmuls takes.
 const SMALL_ROWS: [usize; 3] = [8, 16, 32];
+/// Rows that one block of a medium matmul takes: up to here the weights are read once.
+const MEDIUM_ROWS: usize = 64;
+/// What a round of blocks of 128 rows takes, in hundredths of one of 256: more than half, for it asks the second cache
+/// for the same weights in half the time, 64 bytes a cycle where 30 to 40 come.
+const ROUND_OF_128_ROWS: usize = 68;
 /// Rows of a CTA of each of the warpgroups' matmuls.
 const WARPGROUP_ROWS: [usize; 2] = [128, 256];
 /// Padded head dimensions that attention is compiled for.
@@ -22,6 +26,17 @@ pub enum Epilogue {
     Plain,
     /// bf16 of the activated gate times up.
     Gated(Activation),
+}
+
+impl Epilogue {
+    /// Where its kernels stand.
+    fn column(self) -> usize {
+        match self {
+            Epilogue::Plain => 0,
+            Epilogue::Gated(Activation::Silu) => 1,
+            Epilogue::Gated(Activation::GeluTanh) => 2,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +66,13 @@ pub struct Kernels {
 pub struct Product {
     pub rows: usize,
     pub outputs: usize,
+}
+
+impl Product {
+    /// Blocks of so many rows, and of 128 outputs.
+    fn blocks(self, most_rows: usize) -> [usize; 2] {
+        [self.rows.div_ceil(most_rows), self.outputs.div_ceil(128)]
+    }
 }
 
 /// What a choice of matmul takes of the GPU into account.
@@ -107,7 +129,7 @@ impl Kernels {
                     try_map(WARPGROUP_ROWS, |rows| warpgroup(format, epilogue, rows))
                 })
             })?,
-            draw: plain("draw")?,
+            draw: stream.function("draw", DRAW_SHARED_BYTES)?,
             multiply_numbers: plain("multiply_numbers")?,
             multiply_tiles: plain("multiply_tiles")?,
             multiply_warpgroup_tiles: stream
@@ -132,11 +154,7 @@ impl Kernels {
     pub fn matmul(&self, format: Format, epilogue: Epilogue, size: Product, room: Room) -> Matmul {
         let Product { rows, outputs } = size;
         let multiprocessors = room.multiprocessors;
-        let column = match epilogue {
-            Epilogue::Plain => 0,
-            Epilogue::Gated(Activation::Silu) => 1,
-            Epilogue::Gated(Activation::GeluTanh) => 2,
-        };
+        let column = epilogue.column();
         let small = &self.small[format as usize][column];
         if let Some(index) = SMALL_ROWS.iter().position(|most| rows <= *most) {
             let most = SMALL_ROWS[index];
@@ -144,37 +162,52 @@ impl Kernels {
                 function: small[index],
                 grid: [outputs.div_ceil(if most == 32 { 32 } else { 16 }), 1, 1],
                 threads: 128,
+                cluster: 1,
                 shared_bytes: small_shared_bytes(most),
                 early: true,
             });
         }
-        let blocks = |most: usize| [rows.div_ceil(most), outputs.div_ceil(128)];
+        let blocks = |most: usize| size.blocks(most);
         let launch = |function, [x, y]: [usize; 2], z| Launch {
             function,
             grid: [x, y, z],
             threads: 256,
+            cluster: 1,
             shared_bytes: BLOCK_SHARED_BYTES,
             early: true,
         };
         let large = blocks(128);
-        if rows > DECODE_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
+        if rows > MEDIUM_ROWS && 4 * large[0] * large[1] >= 3 * multiprocessors {
             if !room.warpgroups {
                 return Matmul::Large(launch(self.large[format as usize][column], large, 1));
             }
-            // Twice the rows take twice as long and less of the second cache: where that costs no round more.
             let rounds = |[x, y]: [usize; 2]| (x * y).div_ceil(multiprocessors);
-            let index = usize::from(2 * rounds(blocks(256)) <= rounds(large));
-            let each = WARPGROUP_ROWS[index];
-            let function = self.warpgroup[format as usize][column][index];
-            return Matmul::Large(Launch {
-                shared_bytes: warpgroup_shared_bytes(each),
-                ..launch(function, blocks(each), 1)
-            });
+            let is_wide = 100 * rounds(blocks(256)) <= ROUND_OF_128_ROWS * rounds(large);
+            return self.by_warpgroups((format, epilogue), size, usize::from(is_wide));
         }
-        let medium = blocks(64);
+        let medium = blocks(MEDIUM_ROWS);
         let is_split = medium[0] * medium[1] < split_blocks(multiprocessors);
         let chunks = if is_split { 4 } else { 1 };
         Matmul::Medium(launch(self.medium[format as usize][column], medium, chunks))
+    }
+
+    /// The warpgroups' matmul, with CTAs of 128 (0) or 256 rows (1).
+    pub fn by_warpgroups(
+        &self,
+        (format, epilogue): (Format, Epilogue),
+        size: Product,
+        index: usize,
+    ) -> Matmul {
+        let each = WARPGROUP_ROWS[index];
+        let [x, y] = size.blocks(each);
+        Matmul::Large(Launch {
+            function: self.warpgroup[format as usize][epilogue.column()][index],
+            grid: [x, y, 1],
+            threads: 256,
+            cluster: 1,
+            shared_bytes: warpgroup_shared_bytes(each),
+            early: true,
+        })
     }
 }
 
@@ -216,6 +249,9 @@ fn warpgroup_shared_bytes(rows: usize) -> usize {
     let steps = if rows == 256 { 3 } else { 6 };
     rows * 128 * (steps + 4)
 }
+
+/// See kernels/sampler.cu.
+pub const DRAW_SHARED_BYTES: usize = 51_200;
 
 /// See kernels/limits.cu.
 pub const WARPGROUP_TILE_BYTES: usize = 16_384;

@@ -7,8 +7,10 @@ pub struct Launch {
     pub function: Function,
     pub grid: [usize; 3],
     pub threads: usize,
+    /// CTAs along the grid's first dimension that start together and read one another's shared memory; 1 is none.
+    pub cluster: usize,
     /// Dynamic shared memory.
     pub shared_bytes: usize,
-    /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows.
+    /// Whether its CTAs may start while the kernel before still runs, as every kernel here allows; after a copy they wait.
     pub early: bool,
 }

@@ -40,6 +40,7 @@ impl Cuda {
             function,
             grid: [CTAS, 1, 1],
             threads: THREADS,
+            cluster: 1,
             shared_bytes,
             early: false,
         };

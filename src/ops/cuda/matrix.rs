@@ -102,7 +102,8 @@ impl Cuda {
             scales: some(each.scales)?,
             units: some(each.units)?,
         };
-        for first in (0..groups).step_by(GROUPS_AT_ONCE) {
+        let packed = if self.stream.has_memory() { groups } else { 0 };
+        for first in (0..packed).step_by(GROUPS_AT_ONCE) {
             let last = groups.min(first + GROUPS_AT_ONCE);
             let packed: Vec<Group> = self.pool.install(|| {
                 let groups = (first..last).into_par_iter();

@@ -9,8 +9,11 @@ mod attention;
 mod backend;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
+mod failures;
 mod kernels;
 mod launch;
+#[cfg(not(feature = "cuda"))]
+mod ledger;
 mod limits;
 mod matrix;
 mod pack;

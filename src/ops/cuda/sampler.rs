@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::driver::Pinned;
+use super::driver::{Pinned, Stream};
+use super::kernels::DRAW_SHARED_BYTES;
 use super::launch::Launch;
 use super::region::Region;
 use super::stage::Words;
@@ -62,11 +63,13 @@ impl Drawer {
         let (first, used) = (masks.first, masks.first + masks.count * masks.each);
         gpu.stream.upload(&self.pinned, &self.region, 4 * used);
         let masks = self.region.address() + 4 * first as u64;
+        let cluster = clustered(requests.len(), &gpu.stream);
         let launch = Launch {
             function: gpu.kernels.draw,
-            grid: [requests.len(), 1, 1],
+            grid: [requests.len() * cluster, 1, 1],
             threads: gpu.stream.drawing_threads(),
-            shared_bytes: 0,
+            cluster,
+            shared_bytes: DRAW_SHARED_BYTES,
             early: false,
         };
         let arguments = Arguments::default()
@@ -86,6 +89,12 @@ impl Drawer {
         });
         Ok(drawn.collect())
     }
+}
+
+/// CTAs that share a row: the more rows there are, the fewer, since a multiprocessor has room for two.
+fn clustered(rows: usize, stream: &Stream) -> usize {
+    let room = 2 * stream.multiprocessors() / rows.max(1);
+    [8, 4, 2].into_iter().find(|ctas| *ctas <= room.min(stream.most_clustered())).unwrap_or(1)
 }
 
 /// The parameters of a row without a request: the likeliest token, which is not read.

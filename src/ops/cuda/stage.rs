@@ -6,7 +6,7 @@ use super::Cuda;
 use super::driver::{Graph, Pinned, Stream};
 use super::region::Region;
 use super::sampler::Drawer;
-use crate::ops::cuda_memory::{DECODE_ROWS, chunk_slots, partial_bytes};
+use crate::ops::cuda_memory::{FEW_ROWS, chunk_slots, decode_rows, partial_bytes};
 use crate::ops::{AttentionShape, CHUNK, OpsError, PAGE, PageShape, Rows, StepLimits};
 
 /// The position of a row that only fills its bucket, and the index of a row of logits that does.
@@ -16,10 +16,10 @@ const BLOCK_QUERIES: usize = 32;
 
 #[derive(Debug)]
 pub struct Stage {
-    layout: Layout,
+    limits: StepLimits,
     pinned: Pinned,
     region: Region,
-    /// f32 `[DECODE_ROWS][chunks][heads][dim]`, and (maximum, total) `[DECODE_ROWS][chunks][heads]`.
+    /// f32 `[decode rows][chunks][heads][dim]`, and (maximum, total) `[decode rows][chunks][heads]`.
     partial_sums: Region,
     partial_stats: Region,
     block_rows: usize,
@@ -27,41 +27,42 @@ pub struct Stage {
     pub(super) drawer: Option<Drawer>,
 }
 
-/// Words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, tables.
+/// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, tables. Where
+/// they lie follows from the form of a decoding step, so that its graph finds them.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     rows: usize,
     logit_rows: usize,
+    blocks: usize,
     /// Pages of a table.
     stride: usize,
-    /// How many tables there are.
-    sequences: usize,
 }
 
 impl Layout {
-    fn positions(&self) -> usize {
+    fn positions(self) -> usize {
         self.rows
     }
 
-    fn sequences(&self) -> usize {
+    fn sequences(self) -> usize {
         2 * self.rows
     }
 
-    fn indices(&self) -> usize {
+    fn indices(self) -> usize {
         3 * self.rows
     }
 
-    fn blocks(&self) -> usize {
+    fn block_list(self) -> usize {
         // Pairs of words are read at once.
         (3 * self.rows + self.logit_rows).next_multiple_of(2)
     }
 
-    fn tables(&self) -> usize {
-        self.blocks() + 2 * self.rows
+    fn tables(self) -> usize {
+        self.block_list() + 2 * self.blocks
     }
 
-    fn words(&self) -> usize {
-        self.tables() + self.sequences * self.stride
+    /// With so many tables.
+    fn words(self, tables: usize) -> usize {
+        self.tables() + tables * self.stride
     }
 }
 
@@ -128,16 +129,16 @@ impl Stage {
     ) -> Result<Stage, OpsError> {
         let StepLimits { rows, logit_rows, positions } = limits;
         let stream: &Stream = &gpu.stream;
-        let layout = Layout {
+        let largest = Layout {
             rows: bucket(rows),
             logit_rows: bucket(logit_rows),
-            stride: positions.div_ceil(PAGE),
-            sequences: logit_rows.max(1),
+            blocks: rows,
+            stride: chunk_slots(positions) * CHUNK / PAGE,
         };
-        let bytes = 4 * layout.words();
-        let [sums, stats] = partial_bytes(shape, heads, bucket(rows), positions);
+        let bytes = 4 * largest.words(logit_rows.max(1));
+        let [sums, stats] = partial_bytes(shape, heads, limits);
         Ok(Stage {
-            layout,
+            limits,
             pinned: stream.pin(bytes)?,
             region: stream.allocate(bytes, "a step")?,
             partial_sums: stream.allocate(sums, "attention")?,
@@ -148,21 +149,44 @@ impl Stage {
         })
     }
 
+    /// Whether keys are attended to chunk by chunk, row by row: rows of one sequence side by side, as of a prompt, share
+    /// what they read if they are taken in blocks.
+    fn is_decode(&self, rows: &Rows<'_>) -> bool {
+        let most = match 2 * rows.tables.len() >= rows.len() {
+            true => decode_rows(self.limits),
+            false => FEW_ROWS,
+        };
+        rows.len() <= most
+    }
+
     /// Sends the rows, and says where they will be.
     pub fn send(&mut self, stream: &Stream, rows: Rows<'_>, logit_rows: &[usize]) -> Step {
-        let layout = self.layout;
-        let is_decode = rows.len() <= DECODE_ROWS;
+        let StepLimits { rows: most, logit_rows: most_logits, positions } = self.limits;
+        let is_decode = self.is_decode(&rows);
         let padded = if is_decode { bucket(rows.len()) } else { rows.len() };
         let padded_logits = if is_decode { bucket(logit_rows.len()) } else { logit_rows.len() };
         assert!(
-            padded <= layout.rows && padded_logits <= layout.logit_rows,
+            padded <= bucket(most) && padded_logits <= bucket(most_logits),
             "a step of more rows than its stage was made for"
         );
+        let last = rows.positions.iter().max().map_or(0, |last| *last as usize);
         assert!(
-            rows.tables.len() <= layout.sequences
-                && rows.tables.iter().all(|table| table.len() <= layout.stride),
+            rows.tables.len() <= most_logits.max(1)
+                && rows.tables.iter().all(|table| table.len() <= positions.div_ceil(PAGE))
+                && last < positions.next_multiple_of(PAGE),
             "a step of more sequences, or longer ones, than its stage was made for"
         );
+        let blocks = match is_decode {
+            true => Vec::new(),
+            false => blocks(rows.sequences, self.block_rows),
+        };
+        let slots = chunk_slots(last + 1);
+        let layout = Layout {
+            rows: padded,
+            logit_rows: padded_logits,
+            blocks: blocks.len(),
+            stride: if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 },
+        };
         stream.await_upload();
         let mut words = Words(self.pinned.bytes_mut());
         let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
@@ -175,29 +199,25 @@ impl Stage {
         let mut indices: Vec<u32> = logit_rows.iter().map(|row| *row as u32).collect();
         indices.resize(padded_logits, NOTHING);
         words.put(layout.indices(), &indices);
-        let blocks = match is_decode {
-            true => Vec::new(),
-            false => blocks(rows.sequences, self.block_rows),
-        };
-        words.put(layout.blocks(), blocks.as_flattened());
+        words.put(layout.block_list(), blocks.as_flattened());
         for (index, table) in rows.tables.iter().enumerate() {
-            words.put(layout.tables() + index * layout.stride, table);
+            // Pages beyond the step's last position may be held already, and are not read.
+            let read = &table[..table.len().min(layout.stride)];
+            words.put(layout.tables() + index * layout.stride, read);
         }
-        let used = layout.tables() + rows.tables.len() * layout.stride;
-        stream.upload(&self.pinned, &self.region, 4 * used);
-        let last = rows.positions.iter().max().map_or(0, |last| *last as usize);
+        stream.upload(&self.pinned, &self.region, 4 * layout.words(rows.tables.len()));
         let at = |word: usize| self.region.address() + 4 * word as u64;
         Step {
             rows: padded,
             logit_rows: padded_logits,
-            chunk_slots: if is_decode { chunk_slots(last + 1) } else { 0 },
+            chunk_slots: if is_decode { slots } else { 0 },
             blocks: blocks.len(),
             table_stride: layout.stride,
             tokens: at(0),
             positions: at(layout.positions()),
             sequences: at(layout.sequences()),
             indices: at(layout.indices()),
-            block_list: at(layout.blocks()),
+            block_list: at(layout.block_list()),
             tables: at(layout.tables()),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),
@@ -256,6 +276,7 @@ impl Words<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::cuda_memory::MOST_DECODE_ROWS;
 
     #[test]
     fn blocks_are_runs_of_one_sequence() {
@@ -265,9 +286,9 @@ mod tests {
 
     #[test]
     fn buckets_hold_their_rows_and_are_few() {
-        let mut buckets: Vec<usize> = (1..=DECODE_ROWS).map(bucket).collect();
+        let mut buckets: Vec<usize> = (1..=MOST_DECODE_ROWS).map(bucket).collect();
         assert!(buckets.iter().zip(1..).all(|(bucket, rows)| *bucket >= rows));
         buckets.dedup();
-        assert_eq!(buckets, [1, 2, 4, 8, 12, 16, 32, 48, 64]);
+        assert_eq!(buckets, [1, 2, 4, 8, 12, 16, 32, 48, 64, 80, 96, 112, 128]);
     }
 }

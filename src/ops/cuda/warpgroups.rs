@@ -4,7 +4,7 @@
 
 use half::bf16;
 
-use super::kernels::{Epilogue, Product, Room};
+use super::kernels::{Epilogue, Matmul, Product, Room};
 use super::{Buffer, Cuda, Matrix};
 use crate::ops::checkpoint::RawTensor;
 use crate::ops::sampling::philox;
@@ -31,25 +31,29 @@ impl Cuda {
         self.stream.write(&x.region, 0, &halves);
         for rows in [ROWS / 2, ROWS] {
             x.set_rows(rows);
-            let by_warps = self.multiply_by(false, &x, &weights)?;
-            if by_warps != self.multiply_by(true, &x, &weights)? {
-                return Ok(false);
+            // On a GPU of one multiprocessor every size is a large one.
+            let room = Room { multiprocessors: 1, warpgroups: false };
+            let size = Product { rows, outputs: OUTPUTS };
+            let kernels = &self.kernels;
+            let by_warps = kernels.matmul(weights.format, Epilogue::Plain, size, room);
+            let by_warps = self.multiply_by(by_warps, &x, &weights)?;
+            for index in 0..2 {
+                let kernel = kernels.by_warpgroups((weights.format, Epilogue::Plain), size, index);
+                if by_warps != self.multiply_by(kernel, &x, &weights)? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
     }
 
-    /// The bits of a product by the kernels for many rows.
+    /// The bits of a product by one of the kernels for many rows.
     fn multiply_by(
         &self,
-        warpgroups: bool,
+        matmul: Matmul,
         x: &Buffer,
         weights: &Matrix,
     ) -> Result<Vec<u32>, OpsError> {
-        // On a GPU of one multiprocessor every size is a large one.
-        let room = Room { multiprocessors: 1, warpgroups };
-        let size = Product { rows: x.rows, outputs: OUTPUTS };
-        let matmul = self.kernels.matmul(weights.format, Epilogue::Plain, size, room);
         let mut out = self.buffer(x.rows, OUTPUTS, Numbers::Wide)?;
         self.launch_matmul(matmul, x, weights, &mut out);
         let numbers = self.read(&out, x.rows)?;

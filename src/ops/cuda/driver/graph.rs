@@ -28,14 +28,14 @@ impl Stream {
         graph
     }
 
-    /// Keeps the launches of `body` without running them.
+    /// Keeps the launches of `body` without running them; nothing if the driver refuses any of them.
     fn record(&self, body: impl FnOnce()) -> Option<Graph> {
         self.0.gpu.enter();
         // What other engines' threads allocate or load meanwhile is no matter.
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: a live stream.
         check(unsafe { sys::cuStreamBeginCapture_v2(self.0.stream, mode) }).ok()?;
-        body();
+        let is_whole = self.0.failures.record(body);
         let (mut graph, mut instance) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: places for handles; the template is destroyed once its instance is made.
         let made = unsafe {
@@ -45,7 +45,8 @@ impl Stream {
                 check(made)
             })
         };
-        made.is_ok().then(|| Graph(instance))
+        let graph = made.ok().map(|()| Graph(instance));
+        graph.filter(|_| is_whole)
     }
 
     pub fn replay(&self, graph: &Graph) {

@@ -1,6 +1,7 @@
 //! Kernels of the loaded modules, and their launches.
 
 use std::ffi::CString;
+use std::sync::atomic::Ordering;
 
 use cudarc::driver::sys;
 
@@ -59,18 +60,31 @@ impl Stream {
     }
 
     pub fn launch(&self, launch: Launch, mut arguments: Arguments) {
-        let Launch { function, grid: [x, y, z], threads, shared_bytes, early } = launch;
+        let Launch { function, grid: [x, y, z], threads, cluster, shared_bytes, early } = launch;
         if x * y * z == 0 {
             return;
         }
         self.0.gpu.enter();
         // SAFETY: all zeros is a value of this plain structure.
-        let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
-        attribute.id =
-            sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-        attribute.value.programmaticStreamSerializationAllowed = 1;
+        let mut attributes: [sys::CUlaunchAttribute; 2] = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        use sys::CUlaunchAttributeID as Id;
         // Before Hopper there is no such thing.
-        let is_early = early && !self.0.without.early_launches && self.0.gpu.capability.0 >= 9;
+        // A step's first kernel waits for the upload as a whole: some read positions before their wait.
+        let after_copy = self.0.after_copy.swap(false, Ordering::Relaxed);
+        let may_be_early = !after_copy && !self.0.without.early_launches;
+        if early && may_be_early && self.0.gpu.capability.0 >= 9 {
+            attributes[count].id = Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            attributes[count].value.programmaticStreamSerializationAllowed = 1;
+            count += 1;
+        }
+        if cluster > 1 {
+            attributes[count].id = Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            attributes[count].value.clusterDim.x = cluster as u32;
+            attributes[count].value.clusterDim.y = 1;
+            attributes[count].value.clusterDim.z = 1;
+            count += 1;
+        }
         let config = sys::CUlaunchConfig {
             gridDimX: x as u32,
             gridDimY: y as u32,
@@ -80,8 +94,8 @@ impl Stream {
             blockDimZ: 1,
             sharedMemBytes: shared_bytes as u32,
             hStream: self.0.stream,
-            attrs: &raw mut attribute,
-            numAttrs: u32::from(is_early),
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: count as u32,
         };
         let mut pointers = arguments.pointers();
         // SAFETY: whoever launches gives the kernel the arguments that its declaration in kernels/ names.

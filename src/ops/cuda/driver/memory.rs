@@ -1,5 +1,7 @@
 //! The GPU's memory, and copies to it, from it and within it.
 
+use std::sync::atomic::Ordering;
+
 use cudarc::driver::sys::{self, CUresult};
 
 use super::super::region::Region;
@@ -20,6 +22,7 @@ impl Stream {
         }
         // SAFETY: so many bytes are there.
         self.note(unsafe { sys::cuMemsetD8Async(address, 0, bytes.max(16), self.0.stream) });
+        self.0.after_copy.store(true, Ordering::Relaxed);
         Ok(Region::new(address, bytes, self.clone()))
     }
 
@@ -57,6 +60,7 @@ impl Stream {
                 .and_then(|()| check(sys::cuStreamSynchronize(self.0.stream)))
         };
         self.keep(done);
+        self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
     /// Starts to copy the first `bytes` of `pinned` to `region`; [`Stream::await_upload`] before they change.
@@ -70,6 +74,7 @@ impl Stream {
                 .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
         };
         self.keep(started);
+        self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
     /// Waits until the last upload has read its source.
@@ -110,6 +115,7 @@ impl Stream {
             sys::cuMemcpyDtoDAsync_v2(to.address(), from.address(), bytes, self.0.stream)
         };
         self.note(started);
+        self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
     /// Waits for everything.

@@ -1,6 +1,7 @@
 //! The GPU's driver: memory, copies, launches and graphs on one stream.
 //!
-//! Launches do not fail one by one. The first error is kept, and told at the next [`Stream::download`].
+//! Launches do not fail one by one. The first error is kept, and told at the next [`Stream::download`]; see
+//! [`Failures`].
 
 mod gpu;
 mod graph;
@@ -8,7 +9,8 @@ mod kernel;
 mod memory;
 mod pinned;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cudarc::driver::sys::{self, CUresult};
 
@@ -17,6 +19,7 @@ pub use graph::Graph;
 pub use kernel::Function;
 pub use pinned::Pinned;
 
+use super::failures::Failures;
 use super::without::Without;
 use crate::ops::OpsError;
 
@@ -31,7 +34,9 @@ struct Inner {
     /// After the last copy from pinned memory.
     copied: sys::CUevent,
     without: Without,
-    failure: OnceLock<String>,
+    failures: Failures,
+    /// Whether the last thing on the stream is a copy and no launch.
+    after_copy: AtomicBool,
 }
 
 // SAFETY: the driver's handles may be used by any thread; each call here makes the context current first.
@@ -84,7 +89,14 @@ impl Stream {
                 .and_then(|()| check(sys::cuEventCreate(&raw mut copied, no_timing)))
         };
         made.map_err(|reason| gpu.failed(reason))?;
-        Ok(Stream(Arc::new(Inner { gpu, stream, copied, without, failure: OnceLock::new() })))
+        Ok(Stream(Arc::new(Inner {
+            gpu,
+            stream,
+            copied,
+            without,
+            failures: Failures::default(),
+            after_copy: AtomicBool::new(true),
+        })))
     }
 
     /// `cuda sm_90`: what decides the bits.
@@ -114,6 +126,11 @@ impl Stream {
         1024
     }
 
+    /// CTAs of a cluster at most: as many as every GPU that has clusters can start together.
+    pub fn most_clustered(&self) -> usize {
+        if self.0.gpu.capability.0 >= 9 { 8 } else { 1 }
+    }
+
     pub fn free_bytes(&self) -> usize {
         let (mut free, mut total) = (0, 0);
         self.0.gpu.enter();
@@ -122,19 +139,22 @@ impl Stream {
         if check(asked).is_ok() { free } else { 0 }
     }
 
+    /// Whether regions are memory; the emulator may do without.
+    pub fn has_memory(&self) -> bool {
+        true
+    }
+
     fn note(&self, result: CUresult) {
         self.keep(check(result));
     }
 
     fn keep(&self, result: Result<(), String>) {
-        if let Err(reason) = result {
-            let _ = self.0.failure.set(reason);
-        }
+        self.0.failures.keep(result);
     }
 
     fn told(&self) -> Result<(), OpsError> {
-        match self.0.failure.get() {
-            Some(reason) => Err(self.0.gpu.failed(reason.clone())),
+        match self.0.failures.told() {
+            Some(reason) => Err(self.0.gpu.failed(reason.to_owned())),
             None => Ok(()),
         }
     }

@@ -13,11 +13,11 @@ pub struct Case {
 }
 
 impl Case {
-    fn heads(&self) -> usize {
+    pub fn heads(&self) -> usize {
         self.group * self.kv_heads
     }
 
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         (self.heads() + 2 * self.kv_heads) * self.head_dim
     }
 
@@ -37,7 +37,7 @@ impl Case {
         qkv
     }
 
-    fn page_shape(&self) -> PageShape {
+    pub fn page_shape(&self) -> PageShape {
         PageShape { layers: 2, kv_heads: self.kv_heads, head_dim: self.head_dim }
     }
 
@@ -136,7 +136,7 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
     }
 }
 
-/// Up to 64 rows are attended to chunk by chunk, more in blocks, which other steps cut otherwise.
+/// A few rows are attended to chunk by chunk, more in blocks, which other steps cut otherwise.
 #[test]
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn decoding_has_the_bits_of_prefill() {

@@ -13,11 +13,11 @@ pub const SHAPES: [(usize, usize); 4] = [(24, 32), (48, 96), (272, 160), (96, 40
 /// Around what each kernel takes at most.
 pub const ROWS: [usize; 15] = [1, 2, 7, 8, 9, 16, 17, 31, 33, 64, 65, 70, 129, 200, 260];
 const MOST_ROWS: usize = 260;
-/// An H200; and so few multiprocessors that every size is called large and no kernel is split, by warps and warpgroups.
+/// An H200; and so few multiprocessors that sizes are called large and no kernel is split, by warps and warpgroups.
 pub const ROOMS: [Room; 3] = [
     Room { multiprocessors: 132, warpgroups: false },
     Room { multiprocessors: 1, warpgroups: false },
-    Room { multiprocessors: 1, warpgroups: true },
+    Room { multiprocessors: 2, warpgroups: true },
 ];
 
 pub const EPILOGUES: [Epilogue; 3] =
@@ -182,7 +182,7 @@ fn check(kept: Quantisation) {
                         Matmul::Medium(launch) if launch.grid[2] > 1 => "medium, split",
                         Matmul::Medium(_) => "medium",
                         Matmul::Large(_) if !room.warpgroups => "large",
-                        Matmul::Large(launch) if launch.grid[0] == rows.div_ceil(256) => {
+                        Matmul::Large(launch) if launch.shared_bytes > 200_000 => {
                             "warpgroups of 256 rows"
                         }
                         Matmul::Large(_) => "warpgroups of 128 rows",

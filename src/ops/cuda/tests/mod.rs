@@ -3,6 +3,8 @@
 
 mod attention;
 #[cfg(not(feature = "cuda"))]
+mod graphs;
+#[cfg(not(feature = "cuda"))]
 mod kernels;
 mod matmul;
 mod misuse;

@@ -43,7 +43,8 @@ pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Sam
     let masks = masks(vocabulary);
     let order = |row: u64| {
         let choose = |count, what: u64| pick(count, 2, row * 16 + what);
-        let seen = (0..vocabulary as u32).filter(|token| philox(row, u64::from(*token)) % 5 == 0);
+        let seen =
+            (0..vocabulary as u32).filter(|token| philox(row, u64::from(*token)).is_multiple_of(5));
         let sampling = Sampling {
             temperature: [0.0, 0.7, 1.0, 2.0][choose(4, 0)],
             top_k: [None, None, Some(1), Some(7), Some(40), Some(5000)][choose(6, 1)],
@@ -60,7 +61,7 @@ pub fn requests(vocabulary: usize, rows: std::ops::Range<u64>) -> Vec<Option<Sam
             seen: seen.collect(),
             added: Vec::new(),
             random: philox(3, row),
-            keep_logits: row % 8 == 0,
+            keep_logits: row.is_multiple_of(8),
         }
     };
     rows.map(|row| (row % 9 != 8).then(|| order(row))).collect()
@@ -104,6 +105,26 @@ fn check(vocabulary: usize, rows: u64) {
 #[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
 fn tokens_are_the_cpus() {
     check(300, 3990);
+}
+
+/// Few rows are drawn by larger clusters than many; with no filter and with all of them.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn tokens_do_not_depend_on_the_rows_beside_them() {
+    let gpu = gpu();
+    let vocabulary = 3000;
+    let mut stage = gpu.stage(SMALL_PAGES, 1, limits(ROWS, ROWS, 32)).unwrap();
+    let mut draw = |rows: std::ops::Range<u64>| {
+        let requests = requests(vocabulary, rows.clone());
+        let numbers: Vec<f32> = rows.flat_map(|row| logits(vocabulary, row)).collect();
+        let mut held = gpu.hold(&numbers, vocabulary, Numbers::Wide);
+        gpu.draw(&mut held, &requests, &mut stage).unwrap()
+    };
+    // On an H200: clusters of four, of eight.
+    let together = draw(0..ROWS as u64);
+    for row in 0..ROWS as u64 {
+        assert_eq!(draw(row..row + 1), together[row as usize..=row as usize], "row {row}");
+    }
 }
 
 #[test]

@@ -1,0 +1,73 @@
+// What attention is given: a layer's queries and pages, a step's rows; and how a CTA's queries come to its warps.
+#pragma once
+
+#include "attention_chunk.cuh"
+
+namespace attention {
+
+// A layer's queries and pages, and a step's rows.
+struct Inputs {
+    const uint4 *queries;       // bf16 [rows][heads][DIM]
+    const uint4 *keys;          // bf16 [page][kv_heads][DIM/32][32 positions][32 dims]
+    const uint4 *values;        // bf16 [page][kv_heads][DIM][32 positions]
+    const unsigned *positions;  // [rows]
+    const unsigned *sequences;  // [rows]
+    const unsigned *tables;     // page ids [sequences][table_stride]
+    int table_stride, heads, kv_heads;
+    int window;  // how many keys a row sees, itself included; 0: all before it
+    float scale;
+
+    template <int DIM>
+    __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
+        const unsigned *table = tables + static_cast<size_t>(load_past_l1(sequences + row)) * table_stride;
+        return {keys, values, static_cast<unsigned>(kv_heads), kv_head, table};
+    }
+};
+
+// Which queries a CTA has: those of a group's heads in some rows, row by row. Its y is the group's kv head.
+struct Packing {
+    unsigned first_row, rows, group;
+
+    __device__ bool holds(unsigned index) const { return index < rows * group; }
+    __device__ unsigned row(unsigned index) const { return first_row + index / group; }
+    __device__ unsigned head(unsigned index) const { return blockIdx.y * group + index % group; }
+};
+
+// Brings the queries, and zeros for those that the tiles lack, to where all warps find them after a barrier.
+template <int DIM, int TILES>
+__device__ __forceinline__ void gather_queries(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned n = threadIdx.x / 32; n < TILES * (DIM / 32); n += WARPS) {
+        const unsigned block = n / TILES, tile = n % TILES;
+        uint4 rows[2] = {};
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+            const unsigned index = tile * 16 + half * 8 + lane / 4;
+            if (!packing.holds(index)) continue;
+            const size_t query = static_cast<size_t>(packing.row(index)) * inputs.heads + packing.head(index);
+            rows[half] = inputs.queries[query * (DIM / 8) + block * 4 + lane % 4];
+        }
+        meeting.queries[block][tile][0][lane] = {rows[0].x, rows[1].x, rows[0].y, rows[1].y};
+        meeting.queries[block][tile][1][lane] = {rows[0].z, rows[1].z, rows[0].w, rows[1].w};
+    }
+}
+
+// The queries, and what each sees, where all warps find them.
+template <int DIM, int TILES>
+__device__ __forceinline__ void gather(const Inputs &inputs, const Packing &packing, Meeting<DIM, TILES> &meeting) {
+    gather_queries(inputs, packing, meeting);
+    const unsigned index = threadIdx.x;
+    if (index < 16 * TILES) {
+        const unsigned position = packing.holds(index) ? inputs.positions[packing.row(index)] : NOTHING;
+        meeting.seen[index] = keys_seen(position, inputs.window);
+    }
+    __syncthreads();
+}
+
+// The first of a lane's two dims in the n-th n8 tile of its warp.
+template <int DIM>
+__device__ __forceinline__ unsigned first_dim(int n) {
+    return threadIdx.x / 32 * (DIM / 4) + n * 8 + threadIdx.x % 4 * 2;
+}
+
+}  // namespace attention
