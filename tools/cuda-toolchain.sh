@@ -3,16 +3,16 @@
 #   eval "$(tools/cuda-toolchain.sh ~/.cache/wardround-cuda)"
 #   cargo build --release --features cuda
 # CUDA 13.0: its machine code runs under drivers from 580 on. Only the compiler is fetched, for the program asks the
-# driver alone (libcuda.so.1), and when it runs.
+# driver alone (libcuda.so.1), and when it runs; and, of the first version that has it as a wheel, the disassembler.
 set -euo pipefail
 folder=${1:?usage: cuda-toolchain.sh FOLDER}
 version='13.0.*'
-if [[ ! -e $folder/.complete ]]; then
+if [[ ! -e $folder/.complete-2 ]]; then
   python3 -m venv "$folder" >&2
   "$folder/bin/pip" install --quiet --disable-pip-version-check \
     "nvidia-cuda-nvcc==$version" "nvidia-nvvm==$version" "nvidia-cuda-crt==$version" \
-    "nvidia-cuda-runtime==$version" "nvidia-cuda-cccl==$version" >&2
-  touch "$folder/.complete"
+    "nvidia-cuda-runtime==$version" "nvidia-cuda-cccl==$version" "nvidia-cuda-nvdisasm==13.2.*" >&2
+  touch "$folder/.complete-2"
 fi
 packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 home=$packages/nvidia/cu13
