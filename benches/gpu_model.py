@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""What a step should take on a GPU, kernel by kernel, before there is one: to be wrong in a way that can be read off.
+
+    cargo build --release --features cuda-emulated
+    benches/gpu_model.py target/release/wardround                       # three families, batch 1, 8, 64, prefill 512, 4096
+    benches/gpu_model.py target/release/wardround --family qwen3 --kernels   # a line a kernel
+    benches/gpu_model.py target/release/wardround --device a100
+
+The emulated program is run at full size on checkpoints that are holes in a file, and lists its launches instead of running them
+(`WARDROUND_CUDA_LAUNCHES`). From a launch's grid and arguments follow its bytes and products; from kernels/machine_code.csv registers,
+the cycles a warp waits in one walk through the kernel, and what a thread has under way. A kernel's time is the longest of memory, second
+cache and tensor cores, plus one walk by a warp that finds nothing there yet, plus the boundary to the next kernel; what overlaps across
+boundaries is not modelled. Every constant has its source beside it; none was measured by this project."""
+
+import argparse
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Device:
+    name: str
+    architecture: str
+    multiprocessors: int
+    ghz: float              # boost
+    bytes_per_us: float     # by copy
+    flops_per_us: float     # bf16 tensor cores, dense
+    l2_bytes_per_clock: float   # to one multiprocessor
+    memory_clocks: int      # of a load that memory answers
+    l2_clocks: int          # of one that the second cache answers
+    shared_bytes: int       # of a multiprocessor
+    boundary_us: float      # between two kernels of a graph
+    wgmma: bool
+
+
+# H200: copy of 4.3 TB/s is 0.9 of the data sheet's 4.8; 989 TFLOP/s by the data sheet; latencies and bytes a clock from published
+# micro-benchmarks of Hopper (L2 hit 260–300 clocks, memory 600–800, 5.5–5.7 TB/s of L2 to 132 SMs at 1.7 GHz less what two halves cost);
+# a programmatic-launch boundary of 0.8 µs is NVIDIA's figure for kernels whose preambles overlap.
+# A100, L4, 4090: data sheets, copy at 0.9; L2 5120 and 2048 bytes a clock by the whitepapers over all SMs; 1.3 µs between nodes of a
+# graph without programmatic launches (NVIDIA's blog on constant-time graph launches).
+DEVICES = {
+    "h200": Device("H200", "sm_90a", 132, 1.755, 4.3e6, 989e6, 30, 700, 300, 227 << 10, 0.8, True),
+    "a100": Device("A100 80 GB", "sm_80", 108, 1.41, 1.83e6, 312e6, 47, 600, 250, 163 << 10, 1.3, False),
+    "l4": Device("L4", "sm_89", 58, 2.04, 0.27e6, 121e6, 35, 700, 300, 99 << 10, 1.3, False),
+    "4090": Device("RTX 4090", "sm_89", 128, 2.52, 0.9e6, 165e6, 20, 700, 300, 99 << 10, 1.3, False),
+}
+# Share of the tensor cores' rate that a kernel's instructions reach when fed: mma.sync on Hopper is at most 0.62 of wgmma's (published);
+# wgmma itself keeps 0.75 at the clock that its power allows (published runs of 650–750 TFLOP/s).
+WGMMA_SHARE, MMA_SHARE, MMA_SHARE_BEFORE_HOPPER = 0.75, 0.5, 0.8
+REGISTERS, THREADS, CTAS = 65536, 2048, 32  # of a multiprocessor
+WARP_ISSUE = 4                              # instructions of all warps that a multiprocessor issues in a clock
+
+# Published sizes, as `models synth --shape full` has them.
+FAMILIES = {
+    "qwen3": dict(hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8,
+                  head_dim=128, vocab_size=151936, max_position_embeddings=40960),
+    "gemma3": dict(hidden_size=2560, intermediate_size=10240, num_hidden_layers=34, num_attention_heads=8, num_key_value_heads=4,
+                   head_dim=256, vocab_size=262208, max_position_embeddings=131072, sliding_window=1024, query_pre_attn_scalar=256),
+    "llama": dict(hidden_size=3072, intermediate_size=8192, num_hidden_layers=28, num_attention_heads=24, num_key_value_heads=8,
+                  head_dim=128, vocab_size=128256, max_position_embeddings=131072),
+}
+WEIGHT_BYTES = {"bf16": (1024, 0, 0), "q8_0": (512, 32, 0), "q4_k": (256, 32, 64)}  # of a tile of 16 × 32, as src/ops/cuda/pack.rs
+
+
+def make_holes(wardround, family, folder):
+    """A checkpoint of full size whose weights are a hole: the tiny one's files, with the sizes exchanged."""
+    tiny, full = folder / f"{family}-tiny", folder / family
+    subprocess.run([wardround, "models", "synth", family, str(tiny)], check=True, capture_output=True)
+    shutil.copytree(tiny, full)
+    config = json.loads((tiny / "config.json").read_text())
+    sizes = FAMILIES[family]
+    inner = config.get("text_config", config)
+    inner.update(sizes)
+    (full / "config.json").write_text(json.dumps(config))
+    with (tiny / "model.safetensors").open("rb") as file:
+        names = [name for name in json.loads(file.read(struct.unpack("<Q", file.read(8))[0])) if name != "__metadata__"]
+    hidden, inside, heads = sizes["hidden_size"], sizes["intermediate_size"], sizes["num_attention_heads"] * sizes["head_dim"]
+    shared = sizes["num_key_value_heads"] * sizes["head_dim"]
+    shapes = {"embed_tokens": [sizes["vocab_size"], hidden], "q_proj": [heads, hidden], "k_proj": [shared, hidden], "v_proj": [shared, hidden],
+              "o_proj": [hidden, heads], "gate_proj": [inside, hidden], "up_proj": [inside, hidden], "down_proj": [hidden, inside],
+              "q_norm": [sizes["head_dim"]], "k_norm": [sizes["head_dim"]]}
+    header, at = {}, 0
+    for name in names:
+        layers = [0] if ".layers." not in name else range(sizes["num_hidden_layers"]) if ".layers.0." in name else []
+        for layer in layers:
+            shape = shapes.get(name.split(".")[-2], [hidden])
+            end = at + 2 * math.prod(shape)
+            header[name.replace(".layers.0.", f".layers.{layer}.")] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, end]}
+            at = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with (full / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + at)
+    return full
+
+
+def list_steps(command, launches, environment):
+    """The launches of each step: from an embedding of rows to the next. Those that measure the GPU's limits are none."""
+    done = subprocess.run(command, env={**os.environ, **environment, "WARDROUND_CUDA_LAUNCHES": str(launches)}, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"gpu_model.py: {' '.join(command)}\n{done.stderr[-2000:]}")
+    steps = []
+    with launches.open() as file:
+        for line in file:
+            entry = json.loads(line)
+            if "kernel" not in entry or entry["kernel"].startswith("multiply_"):
+                continue
+            if entry["kernel"].startswith("embed_"):
+                steps.append([])
+            if steps:
+                steps[-1].append(entry)
+    return steps
+
+
+class Model:
+    def __init__(self, device, family, machine_code):
+        self.device, self.sizes, self.code = device, FAMILIES[family], machine_code
+
+    def work(self, launch, first, rows):
+        """(bytes of memory, bytes of the second cache, multiply-adds of tensor cores, CTAs with work) of a launch in a step of `rows`
+        rows, the first at position `first` of its sequence: of decoding each of its own, of prefill one after another."""
+        kernel, grid, words, sizes = launch["kernel"], launch["grid"], launch["arguments"], self.sizes
+        ctas = math.prod(grid)
+        is_prefill = rows > 128
+        mean = first + rows / 2 if is_prefill else first + 1
+        if kernel.startswith("matmul"):
+            m, n, tiles = words[5], words[6], words[7]
+            values, scales, units = WEIGHT_BYTES["_".join(kernel.split("_")[2:-1 if kernel[-1] in "f32silugelu" and not kernel.split("_")[-1].isdigit() else -2])]
+            weights = math.ceil(n / 16) * (tiles * (values + scales) + math.ceil(tiles / 8) * units)
+            inputs, out = m * tiles * 64, m * n * 4
+            blocks = grid[0] if kernel.startswith("matmul_small") else grid[1]
+            readers = 1 if kernel.startswith("matmul_small") else grid[0]
+            split = 2 * 4 * m * n * 4 if grid[2] > 1 else 0
+            return weights + inputs + out, weights * readers + inputs * blocks + out + split, ctas and m * n * tiles * 32, ctas
+        if kernel.startswith("attend"):
+            heads, kv_heads, window = words[7], words[8], words[9] if "chunks" in kernel else words[10]
+            dim = sizes["head_dim"]
+            seen = min(mean, window) if window else mean
+            products = 2 * rows * heads * seen * dim
+            position = seen * kv_heads * dim * 4
+            if "chunks" in kernel:
+                ctas = min(ctas, rows * kv_heads * math.ceil(seen / 256))
+                return rows * position, rows * position, products * 16 // max(heads // kv_heads, 1), ctas
+            return (first + rows) * kv_heads * dim * 4, grid[0] * position, products, ctas
+        if kernel == "merge_chunks":
+            part = rows * math.ceil(mean / 256) * sizes["num_attention_heads"] * sizes["head_dim"] * 4
+            return 0, part, 0, ctas
+        if kernel == "draw":
+            return 0, rows * sizes["vocab_size"] * 4.25, 0, ctas
+        width = {"rotate_and_store": sizes["head_dim"] * (sizes["num_attention_heads"] + 2 * sizes["num_key_value_heads"])}
+        moved = grid[0] * width.get(kernel, sizes["hidden_size"]) * (12 if kernel == "add_norm" else 8)
+        return (moved if rows > 1024 else 0), moved, 0, ctas
+
+    def time(self, launch, first, rows):
+        """Microseconds, and what binds."""
+        device, kernel = self.device, launch["kernel"]
+        memory, l2, products, ctas = self.work(launch, first, rows)
+        code = self.code.get((device.architecture, kernel)) or dict(registers=64, shared_bytes=0, wait_cycles=900, bytes_ahead=64, instructions=1000)
+        shared = launch["shared_bytes"] + code["shared_bytes"] + 1024
+        registers = math.ceil(code["registers"] / 8) * 8 * launch["threads"]
+        resident = max(1, min(REGISTERS // registers, device.shared_bytes // shared, THREADS // launch["threads"], CTAS))
+        busy = min(ctas, device.multiprocessors)
+        rounds = math.ceil(ctas / (device.multiprocessors * resident))
+        each = min(resident, math.ceil(ctas / device.multiprocessors))  # CTAs that share a multiprocessor
+        ahead = launch["shared_bytes"] if kernel.startswith("matmul_small") else launch["threads"] * code["bytes_ahead"]
+        rate = min(device.bytes_per_us, busy * each * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
+        share = (WGMMA_SHARE if "warpgroup" in kernel else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
+        # A last round that is not full takes as long as one that is.
+        idle = rounds * device.multiprocessors * resident / ctas if rounds > 1 and products else max(1, device.multiprocessors / ctas)
+        parts = {
+            "memory": memory / rate,
+            "second cache": l2 / (busy * device.l2_bytes_per_clock * device.ghz * 1e3),
+            "tensor cores": 2 * products / (device.flops_per_us * share) * idle,
+        }
+        binds = max(parts, key=parts.get)
+        clocks = code["wait_cycles"] + code["instructions"] * max(1, each * launch["threads"] / 32 / WARP_ISSUE)
+        walk = clocks * rounds / (device.ghz * 1e3) if not kernel.startswith("matmul") else device.memory_clocks / (device.ghz * 1e3)
+        loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) if kernel == "draw" else 1
+        walk *= max(1, loops / 4)  # a walk has each loop once; three of four kinds of draws pass over the row again
+        binds = binds if parts[binds] > walk else "waiting"
+        return max(parts.values()) + walk + device.boundary_us, binds
+
+
+def scenario_steps(steps, rows, prompt):
+    """Of a list of steps those of the scenario: the last decoding step of so many rows, or all of a prompt."""
+    if prompt == 0:
+        return [step for step in steps if step[0]["grid"][0] == rows][-1:]
+    found, left = [], prompt
+    for step in reversed(steps):
+        count = step[0]["grid"][0]
+        if count <= left and left > 0:
+            found.insert(0, step)
+            left -= count
+    return found if left == 0 else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wardround", help="built with --features cuda-emulated")
+    parser.add_argument("--device", choices=DEVICES, default="h200")
+    parser.add_argument("--family", action="append", choices=FAMILIES)
+    parser.add_argument("--depth", type=int, default=512, help="keys before a decoding step [512]")
+    parser.add_argument("--machine-code", type=pathlib.Path, default=ROOT / "kernels" / "machine_code.csv")
+    parser.add_argument("--kernels", action="store_true", help="a line a kernel")
+    parser.add_argument("--launches", type=pathlib.Path, help="keep the lists of launches in this folder, or take them from there")
+    arguments = parser.parse_args()
+    device = DEVICES[arguments.device]
+    with arguments.machine_code.open() as file:
+        code = {(row["architecture"], row["kernel"]): {key: int(value) for key, value in row.items() if value.isdigit()} for row in csv.DictReader(file)}
+    environment = {} if device.wgmma else {"WARDROUND_CUDA_WITHOUT": "wgmma,launch"}
+    bench, one = ["bench", "--offline", "-r", "1"], ["generate", "--tokens", "5,6,7", "--max-tokens", "5"]
+    scenarios = [
+        ("batch 1", 1, 0, [*bench, "-p", "0", "-n", "4", "--batch", "1"]),
+        ("batch 1, drawn", 1, 0, [*one, "--temperature", "1", "--top-p", "0.9"]),
+        ("batch 8", 8, 0, [*bench, "-p", "0", "-n", "4", "--batch", "8"]),
+        ("batch 64", 64, 0, [*bench, "-p", "0", "-n", "4", "--batch", "64"]),
+        ("prefill 512", 0, 512, [*bench, "-n", "0", "-p", "512"]),
+        ("prefill 4096", 0, 4096, [*bench, "-n", "0", "-p", "4096"]),
+    ]
+    print(f"{device.name}, by kernels/machine_code.csv and the launches of the program; decoding after {arguments.depth} keys\n")
+    print("| model | step | launches | µs | tokens/s | of the limit |\n| --- | --- | ---: | ---: | ---: | ---: |")
+    lines = []
+    for family in arguments.family or FAMILIES:
+        cached = arguments.launches and arguments.launches / f"{family}.{arguments.device}.json"
+        if cached and cached.exists():
+            listed = json.loads(cached.read_text())
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                model = make_holes(arguments.wardround, family, folder)
+                listed = {}
+                for name, rows, prompt, options in scenarios:
+                    command = [arguments.wardround, *options, "--model", str(model), "--device", "cuda"]
+                    steps = list_steps(command, folder / "launches.jsonl", environment)
+                    listed[name] = scenario_steps(steps, rows, prompt)
+            if cached and all(listed.values()):
+                arguments.launches.mkdir(parents=True, exist_ok=True)
+                cached.write_text(json.dumps(listed))
+        judge = Model(device, family, code)
+        for name, rows, prompt, _ in scenarios:
+            if not listed[name]:
+                sys.exit(f"gpu_model.py: {family} has no step of {name} in its list of launches")
+            totals, count, first = defaultdict(lambda: [0, 0.0, defaultdict(float)]), 0, 0
+            for step in listed[name]:
+                in_step = step[0]["grid"][0]
+                for launch in step:
+                    took, binds = judge.time(launch, first if prompt else arguments.depth, in_step)
+                    entry = totals[launch["kernel"]]
+                    entry[0], entry[1] = entry[0] + 1, entry[1] + took
+                    entry[2][binds] += took
+                    count += 1
+                first += in_step
+            took = sum(entry[1] for entry in totals.values())
+            matmuls = [launch for step in listed[name] for launch in step if launch["kernel"].startswith("matmul")]
+            if prompt:
+                limit = sum(2 * launch["arguments"][5] * launch["arguments"][6] * launch["arguments"][7] * 32 for launch in matmuls) / device.flops_per_us
+            else:
+                limit = sum(judge.work(launch, arguments.depth, rows)[0] for step in listed[name] for launch in step) / device.bytes_per_us
+            tokens = (prompt or rows) / took * 1e6
+            print(f"| {family} | {name} | {count} | {took:,.0f} | {tokens:,.0f} | {100 * limit / took:.0f} % |")
+            for kernel, (launches, time, binding) in sorted(totals.items(), key=lambda item: -item[1][1]):
+                lines.append(f"| {family} | {name} | {kernel} | {launches} | {time:,.0f} | {max(binding, key=binding.get)} |")
+    if arguments.kernels:
+        print("\n| model | step | kernel | launches | µs | bound by |\n| --- | --- | --- | ---: | ---: | --- |")
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
