@@ -1,17 +1,21 @@
 //! What sums cannot say: that the files of a bundle are what they are called. Headers of weights, tokenizers, chat templates, and models
-//! against the cards of this program.
+//! against the cards of this program, and the SBOM against what the program says that it is made of.
 
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::files;
 use super::manifest::{Component, ComponentKind, FileEntry, Manifest};
+use super::{files, parts};
 use crate::chat::ChatTemplate;
 use crate::hub::{Card, Kind};
 use crate::model::Config;
 use crate::ops::checkpoint::Checkpoint;
 use crate::tokenizer::Tokenizer;
+
+const PROGRAM: &str = "bin/wardround";
+/// What `tools/sbom.sh` writes of its crates.
+const SBOM: &str = "sbom/wardround.cdx.json";
 
 /// Looks into every file of a bundle that this program can read, whole ones alone. What is wrong, in words; what could not be looked into
 /// besides.
@@ -33,6 +37,11 @@ pub fn check(directory: &Path, manifest: &Manifest) -> Deep {
                 decoder(&folder).map(|why| format!("unsound  models/{}: {why}", component.name)),
             );
         }
+    }
+    let (program, sbom) = (directory.join(PROGRAM), directory.join(SBOM));
+    if program.is_file() && sbom.is_file() {
+        let differs = parts::compare(&program, &sbom);
+        problems.extend(differs.map(|why| format!("unsound  {SBOM}: {why}")));
     }
     problems.sort();
     Deep { problems, looked_into: here.len(), not_here: elsewhere.len() }

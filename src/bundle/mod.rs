@@ -14,6 +14,7 @@ pub mod error;
 mod files;
 pub mod install;
 pub mod manifest;
+mod parts;
 pub mod path;
 pub mod root;
 pub mod signature;

@@ -52,6 +52,9 @@ pub struct Serve {
     audit: AuditFlags,
     #[command(flatten)]
     sandbox: SandboxFlag,
+    /// End when the process that started this one is gone
+    #[arg(long, hide = true)]
+    end_with_parent: bool,
     #[command(flatten)]
     machine: MachineFlags,
     #[command(flatten)]
@@ -134,8 +137,24 @@ struct LimitFlags {
     drain: u32,
 }
 
+/// Has the kernel end this process when the one that started it is gone, however that ended.
+#[cfg(target_os = "linux")]
+fn end_with_parent() -> Result<(), Failure> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    Ok(set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?)
+}
+
+/// There is no such call: a benchmark that is killed leaves its server.
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent() -> Result<(), Failure> {
+    Ok(())
+}
+
 impl Serve {
     pub fn run(self) -> Result<(), Failure> {
+        if self.end_with_parent {
+            end_with_parent()?;
+        }
         let sources = self.sources()?;
         let audit = self.audit.options();
         let hub = self.hub.options(true)?;

@@ -249,7 +249,7 @@ struct Server {
 impl Server {
     fn start(arguments: &[String], quiet: bool) -> Result<Server, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
-            .arg("serve")
+            .args(["serve", "--end-with-parent"])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(if quiet { Stdio::null() } else { Stdio::inherit() })
