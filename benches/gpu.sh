@@ -174,7 +174,7 @@ speed() {
   for part in graphs launch wgmma; do
     WARDROUND_CUDA_WITHOUT=$part,$WARDROUND_CUDA_WITHOUT bench 60 "without-$part" short qwen3 -p 4096 -n 128 --batch 1
   done
-  bench 60 fast short qwen3 --fast -p 4096 -n 128 --batch 1
+  [[ $device == cpu ]] || bench 60 fast short qwen3 --fast -p 4096 -n 128 --batch 1
   command -v ncu >/dev/null || { say "there is no ncu"; return; }
   profile decode-1 -p 0 -n 8
   profile decode-64 -p 0 -n 8 --batch 64

@@ -145,6 +145,7 @@ __device__ __forceinline__ void cluster_barrier() {
 #ifdef WARDROUND_EMULATED
     emulator::cluster_barrier();
 #elif __CUDA_ARCH__ >= 900
+    __syncwarp();  // a warp's lanes arrive as one, wherever they come from
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else

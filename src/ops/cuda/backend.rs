@@ -1,5 +1,7 @@
 //! The GPU as a backend: operations are launches on the stream, done in their order.
 
+use std::sync::PoisonError;
+
 use super::arguments::Arguments;
 use super::attention::Seen;
 use super::driver::Function;
@@ -323,8 +325,11 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         // The draw may change its rows.
-        let keeps = requests.iter().flatten().any(SamplingRequest::reads_logits);
-        let kept = keeps.then(|| self.read(logits, requests.len())).transpose()?;
+        let reads = |request: &Option<SamplingRequest>| {
+            request.as_ref().is_some_and(SamplingRequest::reads_logits)
+        };
+        let last = requests.iter().rposition(reads);
+        let kept = last.map(|last| self.read(logits, last + 1)).transpose()?;
         let drawer = match &mut stage.drawer {
             Some(drawer) => drawer,
             empty => {
@@ -352,8 +357,12 @@ impl Backend for Cuda {
             return Ok(Vec::new());
         }
         let bytes = 4 * rows * buffer.stride;
-        let mut back = self.stream.pin(bytes)?;
-        self.stream.download(&buffer.region, &mut back, bytes)?;
+        let mut kept = self.back.lock().unwrap_or_else(PoisonError::into_inner);
+        let back = match &mut *kept {
+            Some(back) if back.bytes().len() >= bytes => back,
+            other => other.insert(self.stream.pin(bytes)?),
+        };
+        self.stream.download(&buffer.region, back, bytes)?;
         let numbers = back.bytes()[..bytes].as_chunks::<4>().0.iter();
         Ok(numbers.map(|number| f32::from_le_bytes(*number)).collect())
     }

@@ -5,6 +5,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -210,7 +211,9 @@ impl Stream {
         self.write(region, 0, &pinned.0[..bytes]);
     }
 
-    pub fn await_upload(&self) {}
+    pub fn upload_part(&self, pinned: &Pinned, part: Range<usize>, region: &Region, offset: usize) {
+        self.write(region, offset, &pinned.0[part]);
+    }
 
     /// # Errors
     /// What went wrong before.
@@ -368,4 +371,6 @@ impl Pinned {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
+
+    pub fn await_upload(&self) {}
 }

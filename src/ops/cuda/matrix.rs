@@ -1,8 +1,11 @@
 //! A linear layer's weights on the GPU.
 
+use std::sync::PoisonError;
+
 use rayon::prelude::*;
 
 use super::Cuda;
+use super::ferry::{Ferry, Freight};
 use super::pack::{Group, GroupBytes, INPUTS, OUTPUTS, Row};
 use super::region::Region;
 use crate::ops::checkpoint::RawTensor;
@@ -43,9 +46,6 @@ impl Matrix {
         self.inputs.div_ceil(INPUTS)
     }
 }
-
-/// Groups that are packed before they are copied: what bounds the host's memory.
-const GROUPS_AT_ONCE: usize = 1024;
 
 impl Cuda {
     /// Packs outputs one after another.
@@ -102,25 +102,49 @@ impl Cuda {
             scales: some(each.scales)?,
             units: some(each.units)?,
         };
-        let packed = if self.stream.has_memory() { groups } else { 0 };
-        for first in (0..packed).step_by(GROUPS_AT_ONCE) {
-            let last = groups.min(first + GROUPS_AT_ONCE);
-            let packed: Vec<Group> = self.pool.install(|| {
-                let groups = (first..last).into_par_iter();
-                groups.map(|group| Group::pack(&rows(group), inputs, format)).collect()
-            });
-            let write = |region: &Region, bytes: usize, of: fn(&Group) -> &[u8]| {
-                let all = packed.iter().map(of).collect::<Vec<_>>().concat();
-                self.stream.write(region, first * bytes, &all);
+        if !self.stream.has_memory() {
+            return Ok(matrix);
+        }
+        let mut kept = self.ferry.lock().unwrap_or_else(PoisonError::into_inner);
+        let ferry = match &mut *kept {
+            Some(ferry) if ferry.pieces(each.total()) > 0 => ferry,
+            other => other.insert(Ferry::new(&self.stream, each.total())?),
+        };
+        let at_once = ferry.pieces(each.total());
+        for first in (0..groups).step_by(at_once) {
+            let count = at_once.min(groups - first);
+            let freight =
+                |region, bytes| Freight { bytes: count * bytes, region, offset: first * bytes };
+            let mut parts = vec![freight(&matrix.values, each.values)];
+            parts.extend(matrix.scales.as_ref().map(|region| freight(region, each.scales)));
+            parts.extend(matrix.units.as_ref().map(|region| freight(region, each.units)));
+            let pack = |buffer: &mut [u8]| {
+                let (values, rest) = buffer.split_at_mut(count * each.values);
+                let (scales, units) = rest.split_at_mut(count * each.scales);
+                let places = pieces(values, each.values, count)
+                    .zip(pieces(scales, each.scales, count))
+                    .zip(pieces(units, each.units, count));
+                let places: Vec<_> = places.enumerate().collect();
+                self.pool.install(|| {
+                    places.into_par_iter().for_each(|(index, ((values, scales), units))| {
+                        let group = Group::pack(&rows(first + index), inputs, format);
+                        values.copy_from_slice(&group.values);
+                        scales.copy_from_slice(&group.scales);
+                        units.copy_from_slice(&group.units);
+                    });
+                });
             };
-            write(&matrix.values, each.values, |group| &group.values);
-            if let Some(scales) = &matrix.scales {
-                write(scales, each.scales, |group| &group.scales);
-            }
-            if let Some(units) = &matrix.units {
-                write(units, each.units, |group| &group.units);
-            }
+            ferry.carry(pack, &parts);
         }
         Ok(matrix)
     }
+}
+
+/// So many pieces of `bytes` each from the start of an array, which may be none.
+fn pieces(mut array: &mut [u8], bytes: usize, count: usize) -> impl Iterator<Item = &mut [u8]> {
+    (0..count).map(move |_| {
+        let (piece, rest) = std::mem::take(&mut array).split_at_mut(bytes);
+        array = rest;
+        piece
+    })
 }

@@ -10,6 +10,7 @@ mod backend;
 #[cfg_attr(not(feature = "cuda"), path = "emulated.rs")]
 mod driver;
 mod failures;
+mod ferry;
 mod kernels;
 mod launch;
 #[cfg(not(feature = "cuda"))]
@@ -25,14 +26,15 @@ mod tests;
 mod warpgroups;
 mod without;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use driver::Stream;
+use driver::{Pinned, Stream};
 use kernels::{Kernels, Room};
 pub use matrix::Matrix;
 pub use stage::Stage;
 
 use crate::ops::{FAST, OpsError};
+use ferry::Ferry;
 use region::Region;
 use without::Without;
 
@@ -45,6 +47,10 @@ pub struct Cuda {
     /// Where the chunks of a matmul that is split among CTAs meet, and zeros to count them by.
     sums: Arc<Region>,
     tickets: Arc<Region>,
+    /// What weights are packed into; made with the first.
+    ferry: Arc<Mutex<Option<Ferry>>>,
+    /// What is read of the GPU lands here; pinning is slow, so it is kept, as large as was asked for so far.
+    back: Arc<Mutex<Option<Pinned>>>,
     /// Whether products of many rows are by warpgroups.
     warpgroups: bool,
     /// Whether a row's bits may depend on the rows beside it.
@@ -66,6 +72,8 @@ impl Cuda {
             pool: Cuda::threads_for_masks()?,
             sums,
             tickets,
+            ferry: Arc::default(),
+            back: Arc::default(),
             warpgroups: false,
             fast: false,
         };
@@ -112,7 +120,15 @@ impl Cuda {
     pub fn for_engine(&self) -> Result<Cuda, OpsError> {
         let stream = self.stream.sibling()?;
         let [sums, tickets] = Cuda::meeting_place(&stream)?;
-        Ok(Cuda { stream, pool: Cuda::threads_for_masks()?, sums, tickets, ..self.clone() })
+        Ok(Cuda {
+            stream,
+            pool: Cuda::threads_for_masks()?,
+            sums,
+            tickets,
+            ferry: Arc::default(),
+            back: Arc::default(),
+            ..self.clone()
+        })
     }
 
     /// A line for each GPU that this process sees.

@@ -44,6 +44,12 @@ impl GroupBytes {
     }
 }
 
+impl GroupBytes {
+    pub fn total(self) -> usize {
+        self.values + self.scales + self.units
+    }
+}
+
 /// The group's arrays.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Group {

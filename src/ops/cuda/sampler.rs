@@ -48,7 +48,7 @@ impl Drawer {
         requests: &[Option<SamplingRequest>],
     ) -> Result<Vec<Drawn>, OpsError> {
         assert!(requests.len() <= self.rows, "more draws than the drawer was made for");
-        gpu.stream.await_upload();
+        self.pinned.await_upload();
         let mut masks = Masks {
             words: Words(self.pinned.bytes_mut()),
             first: self.rows * REQUEST_WORDS,

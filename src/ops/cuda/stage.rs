@@ -187,7 +187,7 @@ impl Stage {
             blocks: blocks.len(),
             stride: if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 },
         };
-        stream.await_upload();
+        self.pinned.await_upload();
         let mut words = Words(self.pinned.bytes_mut());
         let pad = |numbers: &[u32], filler: u32| -> Vec<u32> {
             let fillers = std::iter::repeat_n(filler, padded - numbers.len());

@@ -10,7 +10,7 @@ const VARIABLE: &str = "WARDROUND_CUDA_WITHOUT";
 pub struct Without {
     /// `wgmma`: products of many rows by warpgroups.
     pub warpgroups: bool,
-    /// `launch`: a kernel's CTAs that start while the kernel before still runs.
+    /// `launch`: a kernel's CTAs that start while the kernel before still runs, and clusters of CTAs.
     pub early_launches: bool,
     /// `graphs`: decoding steps that are kept and launched as one.
     pub graphs: bool,

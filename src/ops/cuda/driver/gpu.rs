@@ -58,7 +58,8 @@ impl Gpu {
                 let version = driver_version();
                 format!(
                     "compute capability {major}.{minor}, a driver for CUDA {version}: {reason}; \
-                     kernels are for 8.0, 8.9 and 9.0, and want a driver for CUDA 13"
+                     kernels are for 8.0 to 9.0, and want a driver for CUDA 13; take such a GPU, or \
+                     --device cpu"
                 )
             })
         };

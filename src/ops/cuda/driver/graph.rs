@@ -1,5 +1,7 @@
 //! Steps kept as graphs.
 
+use std::sync::atomic::Ordering;
+
 use cudarc::driver::sys;
 
 use super::Stream;
@@ -23,7 +25,11 @@ impl Stream {
         };
         match &graph {
             Some(graph) => self.replay(graph),
-            None => body(),
+            None => {
+                // Launches that were refused came after the step's upload, and so do these.
+                self.0.after_copy.store(true, Ordering::Relaxed);
+                body();
+            }
         }
         graph
     }

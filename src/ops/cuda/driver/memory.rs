@@ -1,5 +1,6 @@
 //! The GPU's memory, and copies to it, from it and within it.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use cudarc::driver::sys::{self, CUresult};
@@ -42,9 +43,14 @@ impl Stream {
         if made != CUresult::CUDA_SUCCESS {
             return Err(self.0.gpu.refused("pinned buffers", made));
         }
-        // SAFETY: the driver gave so many bytes.
-        unsafe { pointer.cast::<u8>().write_bytes(0, bytes) };
-        Ok(Pinned { pointer: pointer.cast(), bytes, stream: self.clone() })
+        let mut uploaded = std::ptr::null_mut();
+        let no_timing = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: the driver gave so many bytes; then a place for a handle.
+        unsafe {
+            pointer.cast::<u8>().write_bytes(0, bytes);
+            self.note(sys::cuEventCreate(&raw mut uploaded, no_timing));
+        }
+        Ok(Pinned { pointer: pointer.cast(), bytes, uploaded, stream: self.clone() })
     }
 
     /// Copies `bytes` to `offset` of `region`, and waits.
@@ -63,25 +69,25 @@ impl Stream {
         self.0.after_copy.store(true, Ordering::Relaxed);
     }
 
-    /// Starts to copy the first `bytes` of `pinned` to `region`; [`Stream::await_upload`] before they change.
+    /// Starts to copy the first `bytes` of `pinned` to `region`; [`Pinned::await_upload`] before they change.
     pub fn upload(&self, pinned: &Pinned, region: &Region, bytes: usize) {
-        assert!(bytes <= pinned.bytes && bytes <= region.bytes(), "a copy beyond its region");
+        self.upload_part(pinned, 0..bytes, region, 0);
+    }
+
+    /// The same of a part, to `offset` of `region`.
+    pub fn upload_part(&self, pinned: &Pinned, part: Range<usize>, region: &Region, offset: usize) {
+        let fits = part.end <= pinned.bytes && offset + part.len() <= region.bytes();
+        assert!(part.start <= part.end && fits, "a copy beyond its region");
         self.0.gpu.enter();
         // SAFETY: both ends have so many bytes, and outlive the copy: whoever drops them synchronises first.
         let started = unsafe {
-            let from = pinned.pointer.cast_const().cast();
-            check(sys::cuMemcpyHtoDAsync_v2(region.address(), from, bytes, self.0.stream))
-                .and_then(|()| check(sys::cuEventRecord(self.0.copied, self.0.stream)))
+            let from = pinned.pointer.add(part.start).cast_const().cast();
+            let to = region.address() + offset as u64;
+            check(sys::cuMemcpyHtoDAsync_v2(to, from, part.len(), self.0.stream))
+                .and_then(|()| check(sys::cuEventRecord(pinned.uploaded, self.0.stream)))
         };
         self.keep(started);
         self.0.after_copy.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits until the last upload has read its source.
-    pub fn await_upload(&self) {
-        self.0.gpu.enter();
-        // SAFETY: an event of this stream.
-        self.note(unsafe { sys::cuEventSynchronize(self.0.copied) });
     }
 
     /// Brings the first `bytes` of `region` back, once all before is done.

@@ -31,8 +31,6 @@ pub struct Stream(Arc<Inner>);
 struct Inner {
     gpu: Arc<Gpu>,
     stream: sys::CUstream,
-    /// After the last copy from pinned memory.
-    copied: sys::CUevent,
     without: Without,
     failures: Failures,
     /// Whether the last thing on the stream is a copy and no launch.
@@ -79,20 +77,15 @@ impl Stream {
     }
 
     fn on(gpu: Arc<Gpu>, without: Without) -> Result<Stream, OpsError> {
-        let (mut stream, mut copied) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut stream = std::ptr::null_mut();
         gpu.enter();
         let non_blocking = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
-        let no_timing = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
-        // SAFETY: both are places for handles.
-        let made = unsafe {
-            check(sys::cuStreamCreate(&raw mut stream, non_blocking))
-                .and_then(|()| check(sys::cuEventCreate(&raw mut copied, no_timing)))
-        };
+        // SAFETY: a place for a handle.
+        let made = unsafe { check(sys::cuStreamCreate(&raw mut stream, non_blocking)) };
         made.map_err(|reason| gpu.failed(reason))?;
         Ok(Stream(Arc::new(Inner {
             gpu,
             stream,
-            copied,
             without,
             failures: Failures::default(),
             after_copy: AtomicBool::new(true),
@@ -128,7 +121,7 @@ impl Stream {
 
     /// CTAs of a cluster at most: as many as every GPU that has clusters can start together.
     pub fn most_clustered(&self) -> usize {
-        if self.0.gpu.capability.0 >= 9 { 8 } else { 1 }
+        if self.0.gpu.capability.0 >= 9 && !self.0.without.early_launches { 8 } else { 1 }
     }
 
     pub fn free_bytes(&self) -> usize {
@@ -168,10 +161,9 @@ fn is_driver_there() -> bool {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.gpu.enter();
-        // SAFETY: nobody else has the handles any more.
+        // SAFETY: nobody else has the handle any more.
         unsafe {
             sys::cuStreamSynchronize(self.stream);
-            sys::cuEventDestroy_v2(self.copied);
             sys::cuStreamDestroy_v2(self.stream);
         }
     }

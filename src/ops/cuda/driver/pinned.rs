@@ -11,6 +11,8 @@ use super::Stream;
 pub struct Pinned {
     pub(super) pointer: *mut u8,
     pub(super) bytes: usize,
+    /// After the last copy from here.
+    pub(super) uploaded: sys::CUevent,
     pub(super) stream: Stream,
 }
 
@@ -20,6 +22,13 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
+    /// Waits until the last upload has read what is here.
+    pub fn await_upload(&self) {
+        self.stream.0.gpu.enter();
+        // SAFETY: an event of this buffer, of which nothing may have been recorded yet.
+        self.stream.note(unsafe { sys::cuEventSynchronize(self.uploaded) });
+    }
+
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the driver gave so many bytes, and they were written.
         unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
@@ -37,6 +46,7 @@ impl Drop for Pinned {
         // SAFETY: copies from here are on this stream; then the memory is nobody's.
         unsafe {
             sys::cuStreamSynchronize(self.stream.0.stream);
+            sys::cuEventDestroy_v2(self.uploaded);
             sys::cuMemFreeHost(self.pointer.cast::<c_void>());
         }
     }
