@@ -36,6 +36,7 @@ fn matmul(criterion: &mut Criterion) {
         ("f32", StoredType::F32, Quantisation::None),
         ("bf16", StoredType::Bf16, Quantisation::None),
         ("q8_0", StoredType::Bf16, Quantisation::Q8_0),
+        ("int8", StoredType::Bf16, Quantisation::Int8),
         ("q4_k", StoredType::Bf16, Quantisation::Q4K),
     ];
     let mut group = criterion.benchmark_group("matmul");
@@ -53,28 +54,31 @@ fn matmul(criterion: &mut Criterion) {
     }
 }
 
-/// Rows at the end of a context of 1024 positions: one that decodes, and a chunk of a prompt; keys a second.
+/// Rows at the end of a context: one that decodes, and chunks of a prompt; keys a second.
 fn attention(criterion: &mut Criterion) {
-    const CONTEXT: usize = 1024;
     let cpu = Cpu::new(2).unwrap();
-    let pages: KvPages = cpu.pages(SHAPE, StoredType::F32, CONTEXT / PAGE).unwrap();
-    let table: Vec<u32> = (0..(CONTEXT / PAGE) as u32).collect();
     let shape = AttentionShape { heads: HEADS, scale: 0.088, window: None, both_ways: false };
     let mut group = criterion.benchmark_group("attention");
-    for count in [1, 256] {
-        let (queries, mut out) = (buffer(count, HEADS * SHAPE.head_dim), Buffer::default());
-        let positions: Vec<u32> = ((CONTEXT - count) as u32..CONTEXT as u32).collect();
-        let rows = Rows {
-            tokens: &vec![0; count],
-            positions: &positions,
-            sequences: &vec![0; count],
-            tables: &[&table],
-        };
-        group.throughput(Throughput::Elements((count * CONTEXT) as u64));
-        let layer = LayerPages { pages: &pages, layer: 0 };
-        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
-            bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, layer, &mut out)));
-        });
+    for kept in [StoredType::F32, StoredType::Bf16] {
+        for (count, context) in [(1, 1024), (256, 1024), (512, 512), (512, 4608)] {
+            let pages: KvPages = cpu.pages(SHAPE, kept, context / PAGE).unwrap();
+            let table: Vec<u32> = (0..(context / PAGE) as u32).collect();
+            let (queries, mut out) = (buffer(count, HEADS * SHAPE.head_dim), Buffer::default());
+            let positions: Vec<u32> = ((context - count) as u32..context as u32).collect();
+            let rows = Rows {
+                tokens: &vec![0; count],
+                positions: &positions,
+                sequences: &vec![0; count],
+                tables: &[&table],
+            };
+            let keys: u32 = positions.iter().map(|position| position + 1).sum();
+            group.throughput(Throughput::Elements(u64::from(keys)));
+            let layer = LayerPages { pages: &pages, layer: 0 };
+            let name = BenchmarkId::new(kept.to_string(), format!("{count} of {context}"));
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| cpu.run(|| cpu.attention(&queries, shape, rows, layer, &mut out)));
+            });
+        }
     }
 }
 

@@ -76,6 +76,7 @@ static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
         auto,
         WantedPrecision { dtype: wide, kv: WantedType::Exactly(StoredType::Bf16), ..auto },
         WantedPrecision { quantisation: Quantisation::Q8_0, ..auto },
+        WantedPrecision { quantisation: Quantisation::Int8, ..auto },
         WantedPrecision { quantisation: Quantisation::Q4K, kv: wide, ..auto },
     ];
     FAMILIES
@@ -88,7 +89,7 @@ static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
 static REPETITIVE: LazyLock<Vec<Model>> = LazyLock::new(|| {
     FAMILIES
         .iter()
-        .zip([Quantisation::None, Quantisation::Q8_0, Quantisation::None])
+        .zip([Quantisation::None, Quantisation::Q8_0, Quantisation::Int8])
         .map(|(&family, quantisation)| {
             let kept = WantedPrecision { quantisation, ..WantedPrecision::default() };
             Model::new(family, kept, repetitive)

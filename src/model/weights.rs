@@ -90,8 +90,13 @@ pub fn precision_of(
         }
         .into());
     }
-    if machine == Machine::Metal && quantisation != Quantisation::None {
-        let device = "metal".to_owned();
+    let refuses = match machine {
+        Machine::Cpu => None,
+        Machine::Cuda => (quantisation == Quantisation::Int8).then_some("a GPU"),
+        Machine::Metal => (quantisation != Quantisation::None).then_some("metal"),
+    };
+    if let Some(device) = refuses {
+        let device = device.to_owned();
         return Err(OpsError::Quantisation { device, quantisation }.into());
     }
     let own = match (machine, stored, quantisation) {

@@ -64,7 +64,7 @@ pub enum OpsError {
     Precision { device: String, precision: String },
     #[error("{device} keeps keys and values as {kept}, not as {wanted}")]
     KvPrecision { device: String, kept: StoredType, wanted: StoredType },
-    #[error("{device} cannot keep weights in blocks (--quant {quantisation})")]
+    #[error("{device} cannot keep weights as --quant {quantisation} does")]
     Quantisation { device: String, quantisation: Quantisation },
 }
 
@@ -98,7 +98,9 @@ impl Diagnosis for OpsError {
             OpsError::NotFaster { .. } => "leave --fast out, or take --device cuda",
             OpsError::Precision { .. } => "leave --dtype at auto, or take --device cpu",
             OpsError::KvPrecision { .. } => "leave --kv-dtype at auto, or take --device cpu",
-            OpsError::Quantisation { .. } => "leave --quant at none, or take --device cpu",
+            OpsError::Quantisation { .. } => {
+                "leave --quant at none (a GPU takes q8_0 and q4_k too), or take --device cpu"
+            }
         };
         Some(hint.to_owned())
     }
@@ -272,17 +274,21 @@ pub enum Quantisation {
     None,
     /// 32 weights in bytes under one scale: 8.5 bits a weight.
     Q8_0,
+    /// Bytes under one scale a row: 8 bits a weight; activations share a scale by 128.
+    Int8,
     /// Halves of bytes in blocks of 32, eight of them under two scales: 4.6 bits a weight.
     Q4K,
 }
 
 impl Quantisation {
-    pub const ALL: [Quantisation; 3] = [Quantisation::None, Quantisation::Q8_0, Quantisation::Q4K];
+    pub const ALL: [Quantisation; 4] =
+        [Quantisation::None, Quantisation::Q8_0, Quantisation::Int8, Quantisation::Q4K];
 
     pub fn name(self) -> &'static str {
         match self {
             Quantisation::None => "none",
             Quantisation::Q8_0 => "q8_0",
+            Quantisation::Int8 => "int8",
             Quantisation::Q4K => "q4_k",
         }
     }
@@ -309,6 +315,8 @@ impl Precision {
         match self.quantisation {
             Quantisation::None => weights * self.stored.size_bytes(),
             Quantisation::Q8_0 => weights / 16 * 17,
+            // Beside them four bytes a row.
+            Quantisation::Int8 => weights / 64 * 65,
             // Per eight blocks of 32: 128 bytes of values, 16 of scales and minima, 4 of units.
             Quantisation::Q4K => weights / 64 * 37,
         }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 /// Generations of vector instructions. Results are equal in all of them, bit for bit, but for products with weights
-/// kept as bf16: [`Isa::multiplies_bf16`].
+/// kept as bf16, [`Isa::multiplies_bf16`], and with keys and values kept so, [`Isa::pairs_keys`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// No instruction by name; on AArch64 the compiler makes NEON of it.
@@ -66,6 +66,12 @@ impl Isa {
     /// the order of a sum is the instruction's.
     pub fn multiplies_bf16(self) -> bool {
         matches!(self, Isa::Avx512Bf16 | Isa::Amx)
+    }
+
+    /// Whether attention over keys and values kept as bf16 is by products of pairs of bf16: queries and weights are rounded to
+    /// it, and the order of a sum is the instruction's.
+    pub fn pairs_keys(self) -> bool {
+        self == Isa::Avx512Bf16
     }
 
     /// Names what a result's bits may depend on, and what its speed does: dots of bytes are left out.

@@ -27,7 +27,7 @@ impl Limits {
     pub fn matrix_rate(&self, precision: Precision) -> f64 {
         let narrow = match (precision.quantisation, precision.stored) {
             // Where bytes have no products of their own, blocks are widened to meet bf16.
-            (Quantisation::Q8_0 | Quantisation::Q4K, _) => {
+            (Quantisation::Q8_0 | Quantisation::Int8 | Quantisation::Q4K, _) => {
                 self.i8_multiply_adds_per_second.or(self.bf16_multiply_adds_per_second)
             }
             (Quantisation::None, StoredType::Bf16) => self.bf16_multiply_adds_per_second,

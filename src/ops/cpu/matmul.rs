@@ -21,6 +21,7 @@ impl Cpu {
             }
             Tiles::Bf16(tiles) => self.multiply_bf16(x, tiles, out),
             Tiles::Q8_0(tiles) => self.multiply_q8_0(x, tiles, out),
+            Tiles::Int8(tiles) => self.multiply_int8(x, tiles, out),
             Tiles::Q4K(tiles) => self.multiply_q4_k(x, tiles, out),
         }
     }

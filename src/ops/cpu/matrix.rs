@@ -5,7 +5,7 @@ use std::io;
 use rayon::prelude::*;
 
 use super::lanes::LANES;
-use super::quantised::{self, BLOCK, Format, Q4K, Q8_0};
+use super::quantised::{self, BLOCK, Format, Int8, Q4K, Q8_0};
 use super::slab::{Plain, Slab};
 use super::{Buffer, Cpu, Isa};
 use crate::ops::checkpoint::RawTensor;
@@ -26,6 +26,7 @@ pub(super) enum Tiles {
     /// `[outputs / 16][inputs / 2][16][2]`, bf16 bits; the inputs padded to a multiple of 32.
     Bf16(Slab<u16>),
     Q8_0(Q8_0),
+    Int8(Int8),
     Q4K(Q4K),
 }
 
@@ -53,6 +54,7 @@ impl Matrix {
                 })?)
             }
             (Quantisation::Q8_0, _) => Tiles::Q8_0(quantise_q8_0(&rows, inputs)?),
+            (Quantisation::Int8, _) => Tiles::Int8(quantise_int8(&rows, inputs)?),
             (Quantisation::Q4K, _) => Tiles::Q4K(quantise_q4_k(&rows, inputs)?),
         };
         Ok(Matrix { outputs: rows.len(), inputs, tiles })
@@ -78,6 +80,7 @@ impl Matrix {
                 f32::from_bits(u32::from(bits) << 16)
             }
             Tiles::Q8_0(tiles) => tiles.weight(tile * blocks + k / BLOCK, lane, k % BLOCK),
+            Tiles::Int8(tiles) => tiles.weight(tile, blocks, lane, k),
             Tiles::Q4K(tiles) => {
                 let first = tile * blocks.next_multiple_of(Q4K::TOGETHER);
                 tiles.weight(first + k / BLOCK, lane, k % BLOCK)
@@ -125,6 +128,21 @@ fn quantise_q8_0(rows: &[Row<'_>], inputs: usize) -> io::Result<Q8_0> {
         .zip(rows.par_chunks(LANES))
         .for_each(|((values, scales), rows)| {
             quantised::q8_0::quantise(isa, &transpose(rows, inputs), values, scales);
+        });
+    Ok(tiles)
+}
+
+fn quantise_int8(rows: &[Row<'_>], inputs: usize) -> io::Result<Int8> {
+    let blocks = inputs.div_ceil(BLOCK);
+    let mut tiles = Int8::zeroed(rows.len().div_ceil(LANES), blocks)?;
+    let isa = Isa::detect();
+    tiles
+        .values
+        .par_chunks_mut(blocks * BLOCK * LANES)
+        .zip(tiles.scales.as_chunks_mut().0.par_iter_mut())
+        .zip(rows.par_chunks(LANES))
+        .for_each(|((values, scales), rows)| {
+            quantised::int8::quantise(isa, &transpose(rows, inputs), values, scales);
         });
     Ok(tiles)
 }

@@ -132,12 +132,13 @@ impl Cpu {
         self.pool.current_num_threads()
     }
 
-    /// What the bits of a completion depend on: for weights kept as bf16 the instructions that multiply bf16, where the
-    /// machine has some; else, for f32 and quantised weights, the architecture alone.
+    /// What the bits of a completion depend on: for weights, or keys and values, kept as bf16 the instructions that multiply
+    /// those, where the machine has some; else the architecture alone.
     pub fn kind(&self, precision: Precision) -> String {
         let is_bf16 =
             (precision.stored, precision.quantisation) == (StoredType::Bf16, Quantisation::None);
-        match is_bf16 && self.isa.multiplies_bf16() {
+        let is_paired = precision.kv == StoredType::Bf16 && self.isa.pairs_keys();
+        match is_bf16 && self.isa.multiplies_bf16() || is_paired {
             true => self.describe(),
             false => std::env::consts::ARCH.to_owned(),
         }
@@ -240,7 +241,8 @@ mod tests {
     #[test]
     fn the_instruction_set_is_part_of_the_kind_only_where_it_decides_bits() {
         let mut cpu = Cpu::new(1).unwrap();
-        let quantised = Precision { quantisation: Quantisation::Q8_0, ..StoredType::Bf16.into() };
+        let bf16_cache = Precision { quantisation: Quantisation::Q8_0, ..StoredType::Bf16.into() };
+        let quantised = Precision { kv: StoredType::F32, ..bf16_cache };
         let mut kinds = |isa: Isa, precision: Precision| {
             cpu.isa = isa;
             cpu.kind(precision)
@@ -249,6 +251,8 @@ mod tests {
         for isa in all {
             assert_eq!(kinds(isa, StoredType::F32.into()), std::env::consts::ARCH);
             assert_eq!(kinds(isa, quantised), std::env::consts::ARCH);
+            let names_it = kinds(isa, bf16_cache) != std::env::consts::ARCH;
+            assert_eq!(names_it, isa == Isa::Avx512Bf16, "{isa:?}");
         }
         // See `rows_do_not_depend_on_the_batch_the_threads_or_the_instruction_set` for the bits themselves.
         let [portable, avx2, avx512, bf16, amx] =

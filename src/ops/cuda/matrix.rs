@@ -20,11 +20,14 @@ pub enum Format {
 }
 
 impl Format {
-    fn of(precision: Precision) -> Format {
+    fn of(precision: Precision) -> Result<Format, OpsError> {
         match precision.quantisation {
-            Quantisation::None => Format::Bf16,
-            Quantisation::Q8_0 => Format::Q8_0,
-            Quantisation::Q4K => Format::Q4K,
+            Quantisation::None => Ok(Format::Bf16),
+            Quantisation::Q8_0 => Ok(Format::Q8_0),
+            Quantisation::Q4K => Ok(Format::Q4K),
+            quantisation @ Quantisation::Int8 => {
+                Err(OpsError::Quantisation { device: "a GPU".to_owned(), quantisation })
+            }
         }
     }
 }
@@ -62,7 +65,7 @@ impl Cuda {
         let group = |group: usize| {
             std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
         };
-        self.pack_groups(group, rows.len(), inputs, Format::of(precision))
+        self.pack_groups(group, rows.len(), inputs, Format::of(precision)?)
     }
 
     /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
@@ -80,7 +83,7 @@ impl Cuda {
                 (row < features).then_some(Row { part, row })
             })
         };
-        self.pack_groups(group, 2 * features, inputs, Format::of(precision))
+        self.pack_groups(group, 2 * features, inputs, Format::of(precision)?)
     }
 
     fn pack_groups<'a>(

@@ -276,7 +276,7 @@ fn blocks_of_weights_are_refused_by_their_flag() {
     let ModelError::Ops(error) = error else {
         panic!("{error}");
     };
-    assert_eq!(error.to_string(), "metal cannot keep weights in blocks (--quant q4_k)");
+    assert_eq!(error.to_string(), "metal cannot keep weights as --quant q4_k does");
     assert!(error.hint().unwrap().contains("--quant at none"));
     let precision = Precision { quantisation: Quantisation::Q4K, ..StoredType::F32.into() };
     let weights = RawTensor::from_f32_bytes(&[0; 4 * 256]);

@@ -6,6 +6,9 @@
 //! that share keys pass over a page together, each as if it were alone.
 
 mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
+mod plain;
 mod queries;
 #[cfg(test)]
 mod tests;
@@ -35,7 +38,7 @@ pub struct AttentionShape {
 const QUERIES: usize = 12;
 
 /// Rows of a sequence that pass over its keys and values together, times the heads that share these.
-const TOGETHER: usize = 4 * QUERIES;
+const TOGETHER: usize = 16 * QUERIES;
 
 impl Cpu {
     /// `qkv` holds turned queries first, `[rows, heads · head_dim + …]`; `out` becomes `[rows, heads · head_dim]`.

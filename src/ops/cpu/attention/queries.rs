@@ -10,11 +10,14 @@ pub struct Queries {
     pub count: usize,
     /// `[head_dim][count]` once all are there; `[count][head_dim]` before, in `rows`.
     pub transposed: Vec<f32>,
-    rows: Vec<f32>,
+    pub rows: Vec<f32>,
+    pub rounded: Vec<u16>,
     /// The keys that each query sees, and those that any does.
     pub seen: [Range<usize>; QUERIES],
     pub all_seen: Range<usize>,
     pub scores: [[f32; CHUNK]; QUERIES],
+    /// Weights as bf16, two keys a number, where products are of those.
+    pub pairs: [[u32; CHUNK / 2]; QUERIES],
     /// Of the chunk's keys: the largest score, and the sum of the weights relative to it.
     pub weighed: [(f32, f32); QUERIES],
     /// The same of all keys before.
@@ -31,9 +34,11 @@ impl Queries {
             count: 0,
             transposed: Vec::new(),
             rows: Vec::new(),
+            rounded: Vec::new(),
             seen: [const { 0..0 }; QUERIES],
             all_seen: 0..0,
             scores: [[0.0; CHUNK]; QUERIES],
+            pairs: [[0; CHUNK / 2]; QUERIES],
             weighed: [(0.0, 0.0); QUERIES],
             maxima: [0.0; QUERIES],
             totals: [0.0; QUERIES],
@@ -70,6 +75,18 @@ impl Queries {
             let to = self.transposed[index..].iter_mut().step_by(self.count);
             for (to, value) in to.zip(values) {
                 *to = *value;
+            }
+        }
+    }
+
+    /// The same with two bf16 of `rounded`, `[count][head_dim]`, in the bits of each number.
+    pub fn transpose_pairs(&mut self, rounded: &[u16]) {
+        let pairs = rounded.len() / 2 / self.count;
+        self.transposed.resize(rounded.len() / 2, 0.0);
+        for (pair, to) in self.transposed.chunks_exact_mut(self.count).enumerate() {
+            for (to, query) in to.iter_mut().zip(rounded.as_chunks::<2>().0.chunks_exact(pairs)) {
+                let [first, second] = query[pair];
+                *to = f32::from_bits(u32::from(first) | u32::from(second) << 16);
             }
         }
     }

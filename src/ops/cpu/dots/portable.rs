@@ -11,7 +11,8 @@ impl Dots for PortableDots {
     type Floats = Portable;
     type Weights = [i8; STEP_BYTES];
     const ROWS: usize = 4;
-    const ROWS_OF_TWO: usize = 1;
+    const ROWS_OF_PANEL: usize = 2;
+    const TILES_OF_PANEL: usize = 1;
 
     #[inline(always)]
     unsafe fn load_bytes(from: *const u8) -> [i8; STEP_BYTES] {

@@ -80,6 +80,19 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
+    fn low_bytes(self) -> [u8; 16] {
+        unsafe {
+            let mask = _mm256_set1_epi32(255);
+            let low = _mm256_and_si256(_mm256_castps_si256(self.0), mask);
+            let high = _mm256_and_si256(_mm256_castps_si256(self.1), mask);
+            // Halves of both alternate after packing.
+            let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high));
+            let (first, second) =
+                (_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+            std::mem::transmute(_mm_packus_epi16(first, second))
+        }
+    }
+    #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
         unsafe {
             Avx2(

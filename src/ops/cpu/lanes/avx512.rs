@@ -60,6 +60,10 @@ impl Lanes for Avx512 {
         unsafe { _mm512_storeu_ps(to, self.0) }
     }
     #[inline(always)]
+    fn low_bytes(self) -> [u8; 16] {
+        unsafe { std::mem::transmute(_mm512_cvtepi32_epi8(_mm512_castps_si512(self.0))) }
+    }
+    #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
         Avx512(unsafe { _mm512_fmadd_ps(self.0, factor.0, addend.0) })
     }

@@ -47,6 +47,8 @@ pub trait Lanes: Copy {
     /// # Safety
     /// `to` must be writable for 16 values.
     unsafe fn store(self, to: *mut f32);
+    /// The lowest byte of each lane's bits.
+    fn low_bytes(self) -> [u8; LANES];
     /// `self · factor + addend`, rounded once.
     fn fma(self, factor: Self, addend: Self) -> Self;
     fn add(self, other: Self) -> Self;
@@ -98,7 +100,15 @@ pub trait Lanes: Copy {
     /// The largest lane.
     #[inline(always)]
     fn maximum(self) -> f32 {
-        self.to_array().into_iter().fold(f32::NEG_INFINITY, f32::max)
+        let mut array = self.to_array();
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                array[lane] = array[lane].max(array[lane + width]);
+            }
+            width /= 2;
+        }
+        array[0]
     }
 }
 

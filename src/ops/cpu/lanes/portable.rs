@@ -57,6 +57,10 @@ impl Lanes for Portable {
         unsafe { to.cast::<[f32; LANES]>().write_unaligned(self.0) }
     }
     #[inline(always)]
+    fn low_bytes(self) -> [u8; LANES] {
+        self.0.map(|value| value.to_bits() as u8)
+    }
+    #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
         Portable(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], addend.0[lane])))
     }

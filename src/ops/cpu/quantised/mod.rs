@@ -1,17 +1,21 @@
 //! Matrices in blocks of 32 weights, times activations rounded to bytes.
 
+pub(super) mod int8;
 mod kernel;
+mod panels;
 pub(super) mod q4_k;
 pub(super) mod q8_0;
 mod rounded;
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::dots::{Dots, dotted};
 use super::lanes::LANES;
 use super::{Buffer, Cpu, Disjoint, Isa};
+pub use int8::Int8;
 pub use kernel::Format;
-use kernel::{Product, multiply_kernel};
+use panels::Panel;
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
 
@@ -21,53 +25,79 @@ pub const BLOCK: usize = 32;
 impl Cpu {
     /// [`Cpu::matmul`] with q8_0's tiles.
     pub(super) fn multiply_q8_0(&self, x: &Buffer, weights: &Q8_0, out: &mut Buffer) {
-        self.multiply(x, weights, out, multiply_q8_0);
+        self.multiply(x, weights, out, Kernels { few: few_of_q8_0, many: many_of_q8_0 });
     }
 
     /// [`Cpu::matmul`] with q4_k's tiles.
     pub(super) fn multiply_q4_k(&self, x: &Buffer, weights: &Q4K, out: &mut Buffer) {
-        self.multiply(x, weights, out, multiply_q4_k);
+        self.multiply(x, weights, out, Kernels { few: few_of_q4_k, many: many_of_q4_k });
     }
 
-    fn multiply<F: Format>(
-        &self,
-        x: &Buffer,
-        weights: &F,
-        out: &mut Buffer,
-        multiply_tiles: fn(Isa, &Product<'_, F>, Range<usize>),
-    ) {
-        let product = Product {
-            activations: &self.round(x),
-            weights,
-            rows: x.rows(),
-            blocks: x.width.div_ceil(BLOCK),
-            outputs: out.width,
-            to: Disjoint::new(&mut out.data),
-        };
-        let tiles = out.width.div_ceil(LANES);
-        self.split(tiles, x.data.len() * out.width, |tiles| {
-            multiply_tiles(self.isa, &product, tiles);
-        });
+    /// [`Cpu::matmul`] with int8's tiles.
+    pub(super) fn multiply_int8(&self, x: &Buffer, weights: &Int8, out: &mut Buffer) {
+        self.multiply(x, weights, out, Kernels { few: few_of_int8, many: many_of_int8 });
+    }
+
+    fn multiply<F: Format>(&self, x: &Buffer, weights: &F, out: &mut Buffer, kernels: Kernels<F>) {
+        let (rows, blocks, outputs) = (x.rows(), x.width.div_ceil(BLOCK), out.width);
+        let tiles = outputs.div_ceil(LANES);
+        let work = x.data.len() * outputs;
+        let to = Disjoint::new(&mut out.data);
+        if rows <= FEW {
+            let activations = &self.round(x, F::GROUP);
+            let product = kernel::Product { activations, weights, rows, blocks, outputs, to };
+            self.split(tiles, work, |tiles| (kernels.few)(self.isa, &product, tiles));
+        } else {
+            let mut panels = SPARE.take();
+            self.round_to_panels(x, F::GROUP, &mut panels);
+            let product = panels::Product { panels: &panels, weights, rows, blocks, outputs, to };
+            // Whole pairs of tiles.
+            self.split(tiles.div_ceil(2), work, |pairs| {
+                let tiles = 2 * pairs.start..tiles.min(2 * pairs.end);
+                (kernels.many)(self.isa, &product, tiles);
+            });
+            SPARE.set(panels);
+        }
     }
 }
 
-dotted! {
-    fn multiply_q8_0(product: &Product<'_, Q8_0>, tiles: Range<usize>) = multiply_q8_0_kernel
+thread_local! {
+    /// What the last product's panels were in: fresh memory would be cleared page by page each time.
+    static SPARE: Cell<Vec<Panel>> = const { Cell::new(Vec::new()) };
 }
 
-#[inline(always)]
-fn multiply_q8_0_kernel<D: Dots>(product: &Product<'_, Q8_0>, tiles: Range<usize>) {
-    multiply_kernel::<D, Q8_0>(product, tiles);
+/// Rows that are multiplied as they are; more become panels.
+const FEW: usize = 12;
+
+/// A format's kernels for few rows and for many.
+struct Kernels<F: Format> {
+    few: fn(Isa, &kernel::Product<'_, F>, Range<usize>),
+    many: fn(Isa, &panels::Product<'_, F>, Range<usize>),
 }
 
-dotted! {
-    fn multiply_q4_k(product: &Product<'_, Q4K>, tiles: Range<usize>) = multiply_q4_k_kernel
+/// Defines both kernels of a format.
+macro_rules! kernels {
+    ($few:ident, $few_kernel:ident, $many:ident, $many_kernel:ident, $format:ty) => {
+        dotted! {
+            fn $few(product: &kernel::Product<'_, $format>, tiles: Range<usize>) = $few_kernel
+        }
+        #[inline(always)]
+        fn $few_kernel<D: Dots>(product: &kernel::Product<'_, $format>, tiles: Range<usize>) {
+            kernel::multiply_kernel::<D, $format>(product, tiles);
+        }
+        dotted! {
+            fn $many(product: &panels::Product<'_, $format>, tiles: Range<usize>) = $many_kernel
+        }
+        #[inline(always)]
+        fn $many_kernel<D: Dots>(product: &panels::Product<'_, $format>, tiles: Range<usize>) {
+            panels::multiply_kernel::<D, $format>(product, tiles);
+        }
+    };
 }
 
-#[inline(always)]
-fn multiply_q4_k_kernel<D: Dots>(product: &Product<'_, Q4K>, tiles: Range<usize>) {
-    multiply_kernel::<D, Q4K>(product, tiles);
-}
+kernels! { few_of_q8_0, few_of_q8_0_kernel, many_of_q8_0, many_of_q8_0_kernel, Q8_0 }
+kernels! { few_of_int8, few_of_int8_kernel, many_of_int8, many_of_int8_kernel, Int8 }
+kernels! { few_of_q4_k, few_of_q4_k_kernel, many_of_q4_k, many_of_q4_k_kernel, Q4K }
 
 #[cfg(test)]
 mod tests {
@@ -84,13 +114,14 @@ mod tests {
         quantisation: Quantisation::Q8_0,
         kv: StoredType::F32,
     };
+    const INT8: Precision = Precision { quantisation: Quantisation::Int8, ..Q8 };
     const Q4: Precision = Precision { quantisation: Quantisation::Q4K, ..Q8 };
 
     /// Weight `k` of a block's column, before any scale.
     fn value(tiles: &Tiles, at: usize, lane: usize, k: usize) -> i32 {
         match tiles {
-            Tiles::Q8_0(tiles) => {
-                i32::from(tiles.values[at * 512 + k / 4 * 64 + lane * 4 + k % 4]) - 128
+            Tiles::Q8_0(Q8_0 { values, .. }) | Tiles::Int8(Int8 { values, .. }) => {
+                i32::from(values[at * 512 + k / 4 * 64 + lane * 4 + k % 4]) - 128
             }
             Tiles::Q4K(tiles) => {
                 let byte = tiles.values[at * 256 + k % 16 / 4 * 64 + lane * 4 + k % 4];
@@ -137,18 +168,39 @@ mod tests {
         sum
     }
 
+    /// The same for int8: four blocks' dots are one integer, and the row's scale comes at the end.
+    fn expected_of_int8(tiles: &Int8, tile: usize, lane: usize, activations: &[Block]) -> f32 {
+        let mut sum = 0.0f32;
+        for (group, blocks) in activations.chunks(4).enumerate() {
+            let dot: i32 = (0..blocks.len() * BLOCK)
+                .map(|k| {
+                    let byte = blocks[k / BLOCK].words[k % BLOCK / 4].to_le_bytes()[k % 4];
+                    let block = tile * activations.len() + group * 4 + k / BLOCK;
+                    let place = block * 512 + k % BLOCK / 4 * 64 + lane * 4 + k % 4;
+                    (i32::from(tiles.values[place]) - 128) * i32::from(byte.cast_signed())
+                })
+                .sum();
+            sum = (dot as f32).mul_add(blocks[0].scale, sum);
+        }
+        sum * tiles.scales[tile * LANES + lane]
+    }
+
     #[test]
     fn rows_do_not_depend_on_the_batch_the_threads_or_the_instruction_set() {
-        for (precision, together) in [(Q8, 1), (Q4, 8)] {
+        for (precision, together) in [(Q8, 1), (INT8, 1), (Q4, 8)] {
             for (inputs, outputs) in [(1, 1), (32, 5), (70, 33), (256, 48), (320, 500)] {
                 let matrix = pack(&noise(inputs * outputs, 3), inputs, precision);
                 let x = buffer(27, inputs);
                 let blocks = inputs.div_ceil(BLOCK);
-                let rounded = Cpu::new(1).unwrap().round(&x);
+                let group = if precision == INT8 { 4 } else { 1 };
+                let rounded = Cpu::new(1).unwrap().round(&x, group);
                 let expected: Vec<f32> = (0..x.rows() * outputs)
                     .map(|index| {
                         let (row, n) = (index / outputs, index % outputs);
                         let row = &rounded[row * blocks..][..blocks];
+                        if let Tiles::Int8(tiles) = &matrix.tiles {
+                            return expected_of_int8(tiles, n / LANES, n % LANES, row);
+                        }
                         let first = n / LANES * blocks.next_multiple_of(together);
                         expected(&matrix.tiles, first, n % LANES, row)
                     })
@@ -202,6 +254,21 @@ mod tests {
     }
 
     #[test]
+    fn int8_rounds_to_the_nearest_of_its_rows_levels() {
+        let inputs = 300;
+        let mut values = noise(20 * inputs, 11);
+        values[7] = -30.0;
+        values[inputs..2 * inputs].fill(0.0);
+        let matrix = pack(&values, inputs, INT8);
+        for (output, exact) in values.chunks_exact(inputs).enumerate() {
+            let largest = exact.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            for (exact, kept) in exact.iter().zip(read_back(&matrix, output)) {
+                assert!((exact - kept).abs() <= largest / 127.0 * 0.5001, "{exact}: {kept}");
+            }
+        }
+    }
+
+    #[test]
     fn every_instruction_set_rounds_weights_alike() {
         let tile: Vec<[f32; LANES]> = noise(512 * LANES, 13).as_chunks().0.to_vec();
         let round = |isa: Isa| {
@@ -210,7 +277,9 @@ mod tests {
             let (mut halves, mut scales, mut units) =
                 (vec![0; 256 * LANES], vec![0; 32 * 16], vec![0; 32 * 2]);
             q4_k::quantise(isa, &tile, &mut halves, &mut scales, &mut units);
-            (bytes, byte_scales, halves, scales, units)
+            let (mut rows, mut row_scales) = (vec![0; 512 * LANES], [0.0; LANES]);
+            int8::quantise(isa, &tile, &mut rows, &mut row_scales);
+            (bytes, byte_scales, halves, scales, units, rows, row_scales)
         };
         let portable = round(Isa::Portable);
         for isa in Isa::available() {
