@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""wardround beside llama.cpp: the same random weights, the same tests, one run, a ratio.
+"""wardround beside llama.cpp and OpenVINO GenAI: the same random weights, the same tests, one run, a ratio.
 
 The model has Qwen3-0.6B's shape. `wardround models synth` makes it, this script writes the same numbers as GGUF files in q8_0
 and bf16, and both engines then do what llama-bench does: one prompt of 512 tokens (the last row's logits), and tokens generated
@@ -13,6 +13,9 @@ take turns, each alone on the machine, for several rounds, and each figure is a 
 
 With `--depth 0,4096,16384` one sequence's tokens are also generated behind so many others, where keys and values are read as much as
 weights; both engines keep these in two bytes a number.
+
+`--openvino PYTHON EXPORT` measures OpenVINO GenAI too, in the interpreter that has it, by benches/peers_openvino.py, which says how an
+export of the same checkpoint is made: its 8-bit weights stand beside `--quant int8`. `--types ''` leaves llama.cpp out.
 
 It prints a table for benches/LOG.md. `--types bf16` measures one kind of weights alone; `q4_k` is there too, which llama.cpp itself
 quantises. GCC 12 builds llama.cpp's AMX code so that it ends in an illegal instruction: `--plain-buffers` does without it.
@@ -35,6 +38,7 @@ import gguf
 import numpy as np
 
 FLAGS = {"q8_0": ["--quant", "q8_0"], "bf16": ["--dtype", "bf16"], "q4_k": ["--quant", "q4_k"]}
+OPENVINO_FLAGS = ["--quant", "int8"]
 TYPES = {"q8_0": gguf.GGMLQuantizationType.Q8_0, "bf16": gguf.GGMLQuantizationType.BF16}
 FILE_TYPES = {"q8_0": gguf.LlamaFileType.MOSTLY_Q8_0, "bf16": gguf.LlamaFileType.MOSTLY_BF16}
 NAMES = {
@@ -58,27 +62,34 @@ def main() -> None:
     checkpoint = arguments.models / "qwen3-0.6b"
     if not checkpoint.exists():
         run([arguments.wardround, "models", "synth", "qwen3", checkpoint, "--shape", "qwen3-0.6b"])
-    rows = []
+    peers = []
     for name in arguments.types:
         file = gguf_file(checkpoint, name, arguments)
+        measure = lambda file=file: in_own_process(measure_llama, file, arguments)
+        peers.append(("llama.cpp", name, FLAGS[name], measure))
+    if arguments.openvino:
+        peers.append(("OpenVINO", "int8", OPENVINO_FLAGS, lambda: measure_openvino(arguments)))
+    rows, versions = [], {}
+    for peer, name, flags, measure in peers:
         theirs, ours = defaultdict(list), defaultdict(list)
         for number in range(1, arguments.rounds + 1):
-            note(f"{name}, round {number}: llama.cpp")
-            rates, version = in_own_process(measure_llama, file, arguments)
+            note(f"{name}, round {number}: {peer}")
+            rates, versions[peer] = measure()
             extend(theirs, rates)
             note(f"{name}, round {number}: wardround")
-            rates, report = measure_wardround(checkpoint, FLAGS[name], arguments)
+            rates, report = measure_wardround(checkpoint, flags, arguments)
             extend(ours, rates)
         for test, batch in theirs:
-            rows.append((name, test, batch, theirs[test, batch], ours[test, batch]))
-    print_table(rows, version, report["environment"])
+            rows.append((peer, name, test, batch, theirs[test, batch], ours[test, batch]))
+    print_table(rows, " and ".join(versions.values()), report["environment"])
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wardround", type=Path, help="the binary, built with --release")
     parser.add_argument("--models", type=Path, default=Path("peers-models"), metavar="DIR")
-    parser.add_argument("--types", type=lambda text: text.split(","), default=["q8_0", "bf16"])
+    parser.add_argument("--types", type=lambda text: text.split(",") if text else [], default=["q8_0", "bf16"])
+    parser.add_argument("--openvino", nargs=2, type=Path, metavar=("PYTHON", "EXPORT"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prompt-tokens", type=int, default=512)
     parser.add_argument("--generate-tokens", type=int, default=24)
@@ -91,6 +102,8 @@ def parse_arguments() -> argparse.Namespace:
     unknown = set(arguments.types) - set(FLAGS)
     if unknown:
         parser.error(f"no such type: {', '.join(sorted(unknown))}; known: {', '.join(FLAGS)}")
+    if not arguments.types and not arguments.openvino:
+        parser.error("nothing to measure beside: give --types or --openvino")
     return arguments
 
 
@@ -264,6 +277,17 @@ def measure_llama(file: Path, arguments: argparse.Namespace) -> tuple[dict, str]
     return results, f"llama-cpp-python {llama_cpp.__version__} ({information})"
 
 
+def measure_openvino(arguments: argparse.Namespace) -> tuple[dict, str]:
+    """As `measure_llama`, by the interpreter that has OpenVINO."""
+    python, export = arguments.openvino
+    command = [python, Path(__file__).with_name("peers_openvino.py"), export, "--threads", arguments.threads]
+    command += ["--prompt-tokens", arguments.prompt_tokens, "--generate-tokens", arguments.generate_tokens]
+    for option in ["batch", "depth"]:
+        command += [f"--{option}", ",".join(map(str, getattr(arguments, option)))]
+    report = json.loads(run([*command, "--repetitions", arguments.repetitions]))
+    return {(test, batch): rates for test, batch, rates in report["results"]}, report["version"]
+
+
 def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Namespace) -> tuple[dict, dict]:
     """As `measure_llama`; and the report that holds the machine and its limits."""
     lists = ["--batch", ",".join(map(str, sorted({1, *arguments.batch})))]
@@ -287,12 +311,12 @@ def print_table(rows: list[tuple], version: str, environment: dict) -> None:
     print(f"{limits['f32_multiply_adds_per_second'] / 1e9:.0f} billion multiply-adds/s in f32.")
     print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
     print("Medians, lowest and highest in brackets.\n")
-    print("| weights | test | batch | llama.cpp, tokens/s | wardround, tokens/s | ratio |")
-    print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for name, test, batch, *both in rows:
+    print("| beside | weights | test | batch | theirs, tokens/s | wardround, tokens/s | ratio |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
+    for peer, name, test, batch, *both in rows:
         figures = " | ".join(f"{statistics.median(rates):.1f} ({min(rates):.1f}–{max(rates):.1f})" for rates in both)
         theirs, ours = map(statistics.median, both)
-        print(f"| {name} | {test} | {batch} | {figures} | {ours / theirs:.2f} |")
+        print(f"| {peer} | {name} | {test} | {batch} | {figures} | {ours / theirs:.2f} |")
 
 
 if __name__ == "__main__":

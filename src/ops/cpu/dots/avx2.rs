@@ -23,6 +23,7 @@ impl Dots for Avx2Dots {
     type Floats = Avx2;
     type Weights = Signed;
     const ROWS: usize = 2;
+    const ROWS_OF_TWO: usize = 1;
     const ROWS_OF_PANEL: usize = 2;
     const TILES_OF_PANEL: usize = 1;
 

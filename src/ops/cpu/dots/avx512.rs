@@ -15,6 +15,7 @@ impl Dots for Avx512Dots {
     type Floats = Avx512;
     type Weights = __m512i;
     const ROWS: usize = 12;
+    const ROWS_OF_TWO: usize = 6;
     const ROWS_OF_PANEL: usize = 6;
     const TILES_OF_PANEL: usize = 2;
 

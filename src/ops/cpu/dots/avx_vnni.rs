@@ -15,6 +15,7 @@ impl Dots for AvxVnniDots {
     type Floats = Avx2;
     type Weights = (__m256i, __m256i);
     const ROWS: usize = 3;
+    const ROWS_OF_TWO: usize = 1;
     const ROWS_OF_PANEL: usize = 6;
     const TILES_OF_PANEL: usize = 1;
 

@@ -27,8 +27,9 @@ pub trait Dots: Copy {
     type Floats: Lanes;
     /// A step's weights as the instructions want them.
     type Weights: Copy;
-    /// Rows that share a pass over one tile: what the registers hold.
+    /// Rows that share a pass over one tile, and over two: what the registers hold.
     const ROWS: usize;
+    const ROWS_OF_TWO: usize;
     /// Rows of a panel that do so, a divisor of six, and tiles at a time, one or two.
     const ROWS_OF_PANEL: usize;
     const TILES_OF_PANEL: usize;

@@ -11,6 +11,7 @@ impl Dots for PortableDots {
     type Floats = Portable;
     type Weights = [i8; STEP_BYTES];
     const ROWS: usize = 4;
+    const ROWS_OF_TWO: usize = 1;
     const ROWS_OF_PANEL: usize = 2;
     const TILES_OF_PANEL: usize = 1;
 

@@ -66,9 +66,8 @@ fn quantise_kernel<L: Lanes>(
 }
 
 impl Format for Int8 {
-    const TOGETHER: usize = 1;
     const GROUP: usize = 4;
-    const SCALES: usize = 0;
+    const TOGETHER: usize = 1;
     type Scales<L: Lanes> = ();
 
     #[inline(always)]
@@ -88,9 +87,6 @@ impl Format for Int8 {
     }
 
     #[inline(always)]
-    fn prefetch_scales<D: Dots>(&self, _at: usize) {}
-
-    #[inline(always)]
     fn before<D: Dots>(activations: &Block) -> D {
         D::before_bytes(activations.offset)
     }
@@ -102,24 +98,6 @@ impl Format for Int8 {
     fn add<L: Lanes>((): (), dots: L, activations: &Block, sums: L) -> L {
         dots.fma(L::splat(activations.scale), sums)
     }
-
-    #[inline(always)]
-    fn bytes(&self, at: usize) -> Option<*const u8> {
-        Some(self.values[at * VALUES..].as_ptr())
-    }
-
-    fn unpacked_bytes(_values: usize) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    unsafe fn store_bytes(&self, at: usize, to: *mut u8) {
-        // SAFETY: the caller vouches for the block and for the room.
-        unsafe { to.copy_from_nonoverlapping(self.values.as_ptr().add(at * VALUES), VALUES) };
-    }
-
-    #[inline(always)]
-    unsafe fn store_scales<L: Lanes>(&self, _at: usize, _to: *mut f32) {}
 
     #[inline(always)]
     fn finish<L: Lanes>(&self, tile: usize, sums: L) -> L {

@@ -15,6 +15,7 @@ use super::lanes::LANES;
 use super::{Buffer, Cpu, Disjoint, Isa};
 pub use int8::Int8;
 pub use kernel::Format;
+use kernel::{Product, multiply_kernel};
 use panels::Panel;
 pub use q4_k::Q4K;
 pub use q8_0::Q8_0;
@@ -25,79 +26,102 @@ pub const BLOCK: usize = 32;
 impl Cpu {
     /// [`Cpu::matmul`] with q8_0's tiles.
     pub(super) fn multiply_q8_0(&self, x: &Buffer, weights: &Q8_0, out: &mut Buffer) {
-        self.multiply(x, weights, out, Kernels { few: few_of_q8_0, many: many_of_q8_0 });
+        self.multiply(x, weights, out, multiply_q8_0);
     }
 
     /// [`Cpu::matmul`] with q4_k's tiles.
     pub(super) fn multiply_q4_k(&self, x: &Buffer, weights: &Q4K, out: &mut Buffer) {
-        self.multiply(x, weights, out, Kernels { few: few_of_q4_k, many: many_of_q4_k });
+        self.multiply(x, weights, out, multiply_q4_k);
     }
 
     /// [`Cpu::matmul`] with int8's tiles.
     pub(super) fn multiply_int8(&self, x: &Buffer, weights: &Int8, out: &mut Buffer) {
-        self.multiply(x, weights, out, Kernels { few: few_of_int8, many: many_of_int8 });
+        if x.rows() <= FEW {
+            return self.multiply(x, weights, out, multiply_int8);
+        }
+        let (tiles, work) = (out.width.div_ceil(LANES), x.data.len() * out.width);
+        let mut panels = SPARE.take();
+        self.round_to_panels(x, Int8::GROUP, &mut panels);
+        let product = panels::Product {
+            panels: &panels,
+            weights,
+            rows: x.rows(),
+            blocks: x.width.div_ceil(BLOCK),
+            outputs: out.width,
+            to: Disjoint::new(&mut out.data),
+        };
+        // Whole pairs of tiles.
+        self.split(tiles.div_ceil(2), work, |pairs| {
+            multiply_panels(self.isa, &product, 2 * pairs.start..tiles.min(2 * pairs.end));
+        });
+        SPARE.set(panels);
     }
 
-    fn multiply<F: Format>(&self, x: &Buffer, weights: &F, out: &mut Buffer, kernels: Kernels<F>) {
-        let (rows, blocks, outputs) = (x.rows(), x.width.div_ceil(BLOCK), out.width);
-        let tiles = outputs.div_ceil(LANES);
-        let work = x.data.len() * outputs;
-        let to = Disjoint::new(&mut out.data);
-        if rows <= FEW {
-            let activations = &self.round(x, F::GROUP);
-            let product = kernel::Product { activations, weights, rows, blocks, outputs, to };
-            self.split(tiles, work, |tiles| (kernels.few)(self.isa, &product, tiles));
-        } else {
-            let mut panels = SPARE.take();
-            self.round_to_panels(x, F::GROUP, &mut panels);
-            let product = panels::Product { panels: &panels, weights, rows, blocks, outputs, to };
-            // Whole pairs of tiles.
-            self.split(tiles.div_ceil(2), work, |pairs| {
-                let tiles = 2 * pairs.start..tiles.min(2 * pairs.end);
-                (kernels.many)(self.isa, &product, tiles);
-            });
-            SPARE.set(panels);
-        }
+    fn multiply<F: Format>(
+        &self,
+        x: &Buffer,
+        weights: &F,
+        out: &mut Buffer,
+        multiply_tiles: fn(Isa, &Product<'_, F>, Range<usize>),
+    ) {
+        let product = Product {
+            activations: &self.round(x, F::GROUP),
+            weights,
+            rows: x.rows(),
+            blocks: x.width.div_ceil(BLOCK),
+            outputs: out.width,
+            to: Disjoint::new(&mut out.data),
+        };
+        let tiles = out.width.div_ceil(LANES);
+        self.split(tiles, x.data.len() * out.width, |tiles| {
+            multiply_tiles(self.isa, &product, tiles);
+        });
     }
 }
+
+/// Rows that are multiplied with int8 as they are; more become panels.
+const FEW: usize = 12;
 
 thread_local! {
     /// What the last product's panels were in: fresh memory would be cleared page by page each time.
     static SPARE: Cell<Vec<Panel>> = const { Cell::new(Vec::new()) };
 }
 
-/// Rows that are multiplied as they are; more become panels.
-const FEW: usize = 12;
-
-/// A format's kernels for few rows and for many.
-struct Kernels<F: Format> {
-    few: fn(Isa, &kernel::Product<'_, F>, Range<usize>),
-    many: fn(Isa, &panels::Product<'_, F>, Range<usize>),
+dotted! {
+    fn multiply_q8_0(product: &Product<'_, Q8_0>, tiles: Range<usize>) = multiply_q8_0_kernel
 }
 
-/// Defines both kernels of a format.
-macro_rules! kernels {
-    ($few:ident, $few_kernel:ident, $many:ident, $many_kernel:ident, $format:ty) => {
-        dotted! {
-            fn $few(product: &kernel::Product<'_, $format>, tiles: Range<usize>) = $few_kernel
-        }
-        #[inline(always)]
-        fn $few_kernel<D: Dots>(product: &kernel::Product<'_, $format>, tiles: Range<usize>) {
-            kernel::multiply_kernel::<D, $format>(product, tiles);
-        }
-        dotted! {
-            fn $many(product: &panels::Product<'_, $format>, tiles: Range<usize>) = $many_kernel
-        }
-        #[inline(always)]
-        fn $many_kernel<D: Dots>(product: &panels::Product<'_, $format>, tiles: Range<usize>) {
-            panels::multiply_kernel::<D, $format>(product, tiles);
-        }
-    };
+#[inline(always)]
+fn multiply_q8_0_kernel<D: Dots>(product: &Product<'_, Q8_0>, tiles: Range<usize>) {
+    multiply_kernel::<D, Q8_0>(product, tiles);
 }
 
-kernels! { few_of_q8_0, few_of_q8_0_kernel, many_of_q8_0, many_of_q8_0_kernel, Q8_0 }
-kernels! { few_of_int8, few_of_int8_kernel, many_of_int8, many_of_int8_kernel, Int8 }
-kernels! { few_of_q4_k, few_of_q4_k_kernel, many_of_q4_k, many_of_q4_k_kernel, Q4K }
+dotted! {
+    fn multiply_q4_k(product: &Product<'_, Q4K>, tiles: Range<usize>) = multiply_q4_k_kernel
+}
+
+#[inline(always)]
+fn multiply_q4_k_kernel<D: Dots>(product: &Product<'_, Q4K>, tiles: Range<usize>) {
+    multiply_kernel::<D, Q4K>(product, tiles);
+}
+
+dotted! {
+    fn multiply_int8(product: &Product<'_, Int8>, tiles: Range<usize>) = multiply_int8_kernel
+}
+
+#[inline(always)]
+fn multiply_int8_kernel<D: Dots>(product: &Product<'_, Int8>, tiles: Range<usize>) {
+    multiply_kernel::<D, Int8>(product, tiles);
+}
+
+dotted! {
+    fn multiply_panels(product: &panels::Product<'_>, tiles: Range<usize>) = multiply_panels_kernel
+}
+
+#[inline(always)]
+fn multiply_panels_kernel<D: Dots>(product: &panels::Product<'_>, tiles: Range<usize>) {
+    panels::multiply_kernel::<D>(product, tiles);
+}
 
 #[cfg(test)]
 mod tests {

@@ -206,6 +206,7 @@ fn bytes<L: Lanes>(x: L) -> [u8; LANES] {
 }
 
 impl Format for Q4K {
+    const GROUP: usize = 1;
     const TOGETHER: usize = TOGETHER;
     /// Scale and minimum.
     type Scales<L: Lanes> = (L, L);
@@ -220,12 +221,6 @@ impl Format for Q4K {
     fn prefetch<D: Dots>(&self, at: usize, step: usize) {
         let values = self.values.as_ptr();
         D::prefetch(values.wrapping_add(at * VALUES + step * STEP_BYTES));
-    }
-
-    #[inline(always)]
-    fn prefetch_scales<D: Dots>(&self, at: usize) {
-        D::prefetch(self.scales.as_ptr().wrapping_add(at * 2 * LANES));
-        D::prefetch(self.units.as_ptr().wrapping_add(at / TOGETHER * 2 * LANES).cast());
     }
 
     #[inline(always)]
@@ -250,38 +245,5 @@ impl Format for Q4K {
     fn add<L: Lanes>((scale, minimum): (L, L), dots: L, activations: &Block, sums: L) -> L {
         let sums = dots.fma(scale.mul(L::splat(activations.scale)), sums);
         minimum.fma(L::splat(-activations.total), sums)
-    }
-
-    const GROUP: usize = 1;
-    const SCALES: usize = 2;
-
-    fn bytes(&self, _at: usize) -> Option<*const u8> {
-        None
-    }
-
-    fn unpacked_bytes(values: usize) -> usize {
-        values
-    }
-
-    #[inline(always)]
-    unsafe fn store_bytes(&self, at: usize, to: *mut u8) {
-        for index in 0..VALUES {
-            // SAFETY: the caller vouches for the block, and for room for both halves of each byte.
-            unsafe {
-                let both = *self.values.as_ptr().add(at * VALUES + index);
-                *to.add(index) = both & 15 | 0x80;
-                *to.add(VALUES + index) = both >> 4 | 0x80;
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn store_scales<L: Lanes>(&self, at: usize, to: *mut f32) {
-        // SAFETY: the caller vouches for the block and for the room.
-        unsafe {
-            let (scale, minimum) = self.scales::<L>(at);
-            scale.store(to);
-            minimum.store(to.add(LANES));
-        }
     }
 }

@@ -77,6 +77,7 @@ fn quantise_kernel<L: Lanes>(weights: &[[f32; LANES]], values: &mut [u8], scales
 }
 
 impl Format for Q8_0 {
+    const GROUP: usize = 1;
     const TOGETHER: usize = 1;
     type Scales<L: Lanes> = L;
 
@@ -97,11 +98,6 @@ impl Format for Q8_0 {
     }
 
     #[inline(always)]
-    fn prefetch_scales<D: Dots>(&self, at: usize) {
-        D::prefetch(self.scales.as_ptr().wrapping_add(at * LANES).cast());
-    }
-
-    #[inline(always)]
     fn before<D: Dots>(activations: &Block) -> D {
         D::before_bytes(activations.offset)
     }
@@ -115,29 +111,5 @@ impl Format for Q8_0 {
     #[inline(always)]
     fn add<L: Lanes>(scales: L, dots: L, activations: &Block, sums: L) -> L {
         dots.fma(scales.mul(L::splat(activations.scale)), sums)
-    }
-
-    const GROUP: usize = 1;
-    const SCALES: usize = 1;
-
-    #[inline(always)]
-    fn bytes(&self, at: usize) -> Option<*const u8> {
-        Some(self.values[at * VALUES..].as_ptr())
-    }
-
-    fn unpacked_bytes(_values: usize) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    unsafe fn store_bytes(&self, at: usize, to: *mut u8) {
-        // SAFETY: the caller vouches for the block and for the room.
-        unsafe { to.copy_from_nonoverlapping(self.values.as_ptr().add(at * VALUES), VALUES) };
-    }
-
-    #[inline(always)]
-    unsafe fn store_scales<L: Lanes>(&self, at: usize, to: *mut f32) {
-        // SAFETY: as above.
-        unsafe { self.scales::<L>(at).store(to) };
     }
 }
