@@ -15,7 +15,9 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
-SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+# Both builds are of this commit, whatever is committed meanwhile.
+commit=$(git -C "$root" rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_TERM_COLOR=never
 cache=${CARGO_HOME:-$HOME/.cargo}
@@ -27,7 +29,7 @@ build() {
     umask "$2"
     shift 2
     mkdir -p "$tree" "$out/$name/home"
-    git -C "$root" archive HEAD | tar -x -C "$tree"
+    git -C "$root" archive "$commit" | tar -x -C "$tree"
     # The crates themselves are the same files; where they and the source lie must leave no trace.
     local target=$out/$name/target
     local map="--remap-path-prefix=$tree=/source --remap-path-prefix=$target=/target --remap-path-prefix=$cache=/cargo --remap-path-prefix=$rust=/rust"
