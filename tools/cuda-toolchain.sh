@@ -6,12 +6,12 @@
 # driver alone (libcuda.so.1), and when it runs; and, of the first version that has it as a wheel, the disassembler.
 set -euo pipefail
 folder=${1:?usage: cuda-toolchain.sh FOLDER}
-version='13.0.*'
+# Exactly these: another version makes other machine code, which tools/machine_code.py would tell as a step back.
 if [[ ! -e $folder/.complete-2 ]]; then
   python3 -m venv "$folder" >&2
   "$folder/bin/pip" install --quiet --disable-pip-version-check \
-    "nvidia-cuda-nvcc==$version" "nvidia-nvvm==$version" "nvidia-cuda-crt==$version" \
-    "nvidia-cuda-runtime==$version" "nvidia-cuda-cccl==$version" "nvidia-cuda-nvdisasm==13.2.*" >&2
+    nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
+    nvidia-cuda-cccl==13.0.85 nvidia-cuda-nvdisasm==13.2.86 >&2
   touch "$folder/.complete-2"
 fi
 packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
