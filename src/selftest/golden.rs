@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn kinds_are_names_of_files() {
         let device = Device::Cpu(Cpu::new(1).unwrap());
-        let quantised = Precision { quantisation: Quantisation::Q4K, ..StoredType::Bf16.into() };
+        // Quantised weights beside f32 caches: nothing that a machine has instructions of its own for.
+        let quantised = Precision { quantisation: Quantisation::Q4K, ..StoredType::F32.into() };
         let kind = device_kind(&device, quantised);
         assert_eq!(kind, format!("cpu-{}", std::env::consts::ARCH));
         let own = device_kind(&device, StoredType::Bf16.into());
