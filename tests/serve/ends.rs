@@ -203,10 +203,13 @@ fn a_dead_engine_ends_what_runs_with_an_error_and_then_the_server() {
         .map(|is_stream| {
             let (path, mut body) = (path.clone(), long());
             body["stream"] = json!(is_stream);
+            body["max_tokens"] = json!(16_000);
             std::thread::spawn(move || ask_unix(&path, "POST", CHAT, &body.to_string()).unwrap())
         })
         .into();
-    std::thread::sleep(Duration::from_millis(300));
+    while backbone.engine.snapshot().unwrap().running < 2 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     // An event's listener that panics takes the engine's thread with it.
     let request = Request {
         tokens: vec![5],
