@@ -91,21 +91,27 @@ def print_panel(panel: dict, peers: dict) -> None:
     print(f"\n`bench panel`: {figures['questions']} questions, {figures['calls']} calls, {figures['errors']} errors", end=", ")
     print(f"{figures['wall_seconds']:.1f} s, {figures['questions_per_minute']:.1f} questions a minute", end=", ")
     print(f"{rate(figures['completion_tokens_per_second'])} completion tokens/s, {rate(figures['computed_tokens_per_second'])} computed.\n")
-    print("| model | ours: calls | prompt tokens (cached) | completion tokens | busy s | completion tokens/s of busy |", end="")
-    print(" transformers: prompts | prompt tokens | completion tokens | s | completion tokens/s | ratio |")
-    print("| --- |" + " ---: |" * 11)
+    print("| model | ours: calls | prompt tokens (cached) | completion tokens | busy s | idle s |", end="")
+    print(" transformers: prompts | prompt tokens | completion tokens | s | completion tokens/s |")
+    print("| --- |" + " ---: |" * 10)
+    peer_tokens, peer_seconds, compared = 0, 0.0, 0
     for model, engine in engines.items():
-        busy = engine["decode"]["busy_seconds"] + engine["prefill"]["busy_seconds"]
+        busy, idle = (sum(engine[kind][name] for kind in ("decode", "prefill")) for name in ("busy_seconds", "idle_seconds"))
         theirs = peers.get(model, {}).get("continuous batching", {})
         if "run" not in theirs:
-            print(f"| {model} | – | – | – | {busy:.1f} | – |" + " – |" * 6)
+            print(f"| {model} | – | – | – | {busy:.1f} | {idle:.1f} |" + " – |" * 5)
             continue
         run = theirs["run"]
-        ours = run["completion_tokens"] / busy
+        compared += 1
+        peer_tokens += theirs["completion_tokens"]
+        peer_seconds += theirs["seconds"]
         print(f"| {model} | {run['calls']} | {run['prompt_tokens']} ({run['cached_tokens']}) | {run['completion_tokens']} |", end="")
-        print(f" {busy:.1f} | {rate(ours)} | {theirs['prompts']} | {theirs['prompt_tokens']} | {theirs['completion_tokens']} |", end="")
-        print(f" {theirs['seconds']:.1f} | {rate(theirs['completion_tokens_per_second'])} |", end="")
-        print(f" {ours / theirs['completion_tokens_per_second']:.1f}× |")
+        print(f" {busy:.1f} | {idle:.1f} | {theirs['prompts']} | {theirs['prompt_tokens']} | {theirs['completion_tokens']} |", end="")
+        print(f" {theirs['seconds']:.1f} | {rate(theirs['completion_tokens_per_second'])} |")
+    # The panel's models take turns on one GPU, and so do theirs: one wall against the sum of the others.
+    if compared == len(engines):
+        ours, others = figures["completion_tokens_per_second"], peer_tokens / peer_seconds
+        print(f"\nwall against wall, all models: {rate(ours)} completion tokens/s against {rate(others)}, {ours / others:.1f}×")
     for how in sorted({figures.get("continuous batching", {}).get("what", "") for figures in peers.values()} - {""}):
         print(f"\ntransformers: {how}.")
 

@@ -63,6 +63,10 @@ pub struct WorkFigures {
     pub rows: u64,
     /// Without waiting for other engines; with masks and sampling.
     pub busy_seconds: f64,
+    /// From a step's draws to the start of the next one: what a GPU idles.
+    pub idle_seconds: f64,
+    /// Of a step.
+    pub idle_us: Option<f64>,
     /// Shares of the busy time; `None` without any.
     pub share_of_bandwidth: Option<f64>,
     pub share_of_matrix_rate: Option<f64>,
@@ -147,6 +151,8 @@ impl WorkFigures {
             steps: work.steps,
             rows: work.rows,
             busy_seconds: busy,
+            idle_seconds: work.idle.as_secs_f64(),
+            idle_us: (work.steps > 0).then(|| work.idle.as_secs_f64() * 1e6 / work.steps as f64),
             share_of_bandwidth: share(work.cost.bytes_read, limits.bytes_per_second),
             share_of_matrix_rate: share(work.cost.multiply_adds, limits.matrix_rate(precision)),
         }
@@ -202,15 +208,17 @@ impl PanelReport {
         for (name, figure) in rows {
             text += &format!("| {name} | {figure} |\n");
         }
-        text += "\n| engine | pages at peak | page waste | preemptions | drafted tokens (accepted) | steps: decode, prefill | decode: share of bandwidth | \
+        text += "\n| engine | pages at peak | page waste | preemptions | drafted tokens (accepted) | steps: decode, prefill | busy, s | idle, s | idle a step, µs: decode, prefill | decode: share of bandwidth | \
             prefill: share of matrix rate |\n";
-        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         let percent = |share: Option<f64>| {
             share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
         };
+        let microseconds =
+            |figure: Option<f64>| figure.map_or("-".to_owned(), |figure| format!("{figure:.0}"));
         for engine in &self.engines {
             text += &format!(
-                "| {} | {} of {} | {} | {} | {} ({}) | {}, {} | {} | {} |\n",
+                "| {} | {} of {} | {} | {} | {} ({}) | {}, {} | {:.2} | {:.2} | {}, {} | {} | {} |\n",
                 engine.backbone,
                 engine.pages_peak,
                 engine.pages,
@@ -220,6 +228,10 @@ impl PanelReport {
                 engine.accepted_tokens,
                 engine.decode.steps,
                 engine.prefill.steps,
+                engine.decode.busy_seconds + engine.prefill.busy_seconds,
+                engine.decode.idle_seconds + engine.prefill.idle_seconds,
+                microseconds(engine.decode.idle_us),
+                microseconds(engine.prefill.idle_us),
                 percent(engine.decode.share_of_bandwidth),
                 percent(engine.prefill.share_of_matrix_rate),
             );
@@ -241,6 +253,7 @@ mod tests {
                 rows: 30,
                 cost: Cost { bytes_read: 4_000_000, multiply_adds: 1_000_000 },
                 busy: Duration::from_millis(8),
+                idle: Duration::from_millis(1),
             },
             pages: 100,
             pages_peak: 40,
@@ -265,6 +278,7 @@ mod tests {
         assert_eq!(engine.decode.share_of_bandwidth, Some(0.5));
         assert_eq!(engine.decode.share_of_matrix_rate, Some(0.125));
         assert_eq!(engine.prefill.share_of_matrix_rate, None);
+        assert_eq!((engine.decode.idle_us, engine.prefill.idle_us), (Some(100.0), None));
         assert!((engine.page_waste.unwrap() - 0.03).abs() < 1e-12);
 
         let usage = Usage {

@@ -83,6 +83,7 @@ impl AskFlags {
         let (hardware, hub) = (self.machine.hardware(), self.hub.options(true)?);
         let models =
             Models::describe([&self.panel], &hardware, &hub, |_| Ok(BesidePanel::default()))?;
+        let at_once = 2 * models.max_batch(&hardware);
         let stop = interrupt::watch();
         let decoding = Decoding::default();
         let members = models.start()?.into_iter().map(|source| Member {
@@ -107,7 +108,7 @@ impl AskFlags {
         let items = dataset.items.iter();
         let items: Vec<&Item> = items.filter(|item| item.note().is_some_and(wanted)).collect();
         let (teller, found) = channel();
-        run_all(items, 2 * hardware.max_batch(), &stop, |item| {
+        run_all(items, at_once, &stop, |item| {
             let task = Task { panel: &panel, dataset: &dataset.name, item, run: 1 };
             let answer = ask(&task.note()?)?;
             // The receiver outlives the jobs.

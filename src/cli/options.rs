@@ -213,7 +213,7 @@ impl ComputeFlags {
 pub struct MachineFlags {
     #[command(flatten)]
     pub compute: ComputeFlags,
-    /// Maximum batch size: sequences that each model runs at once [default: 16]
+    /// Maximum batch size: sequences that each model runs at once [default: 16; on a GPU whose memory holds them, up to 128]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub max_batch: Option<u16>,
     /// Speculative decoding: tokens to draft per step by prompt lookup [default: 0]

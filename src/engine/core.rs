@@ -28,6 +28,8 @@ pub struct Core<B: Backend> {
     present: Arc<[u32]>,
     costs: CostModel,
     stats: EngineStats,
+    /// Since when the machine has had nothing to do, where requests were at hand.
+    idle_since: Option<Instant>,
 }
 
 /// What an engine's thread is sent.
@@ -56,6 +58,7 @@ impl<B: Backend> Core<B> {
             runner: Runner::new(decoder, ops.clone(), options)?,
             tokenizer,
             ops,
+            idle_since: None,
         })
     }
 
@@ -73,6 +76,7 @@ impl<B: Backend> Core<B> {
     fn serve(&mut self, inbox: &Receiver<Message>) -> Result<(), OpsError> {
         loop {
             if self.scheduler.is_idle() {
+                self.idle_since = None;
                 match inbox.recv() {
                     Ok(message) => self.receive(message),
                     Err(_) => return Ok(()),
@@ -111,49 +115,46 @@ impl<B: Backend> Core<B> {
         EngineStats { counts: self.scheduler.counts, ..self.stats.clone() }
     }
 
-    /// Schedule, forward, sample, append; where a draft token equals the sampled one, the next row is sampled too.
+    /// Schedule, forward, sample, append.
     fn step(&mut self) -> Result<(), OpsError> {
         self.scheduler.drop_cancelled();
         let scheduled = self.scheduler.schedule();
         if scheduled.is_empty() {
             return Ok(());
         }
-        let ops = self.ops.clone();
-        let mut draws = ops.run(|| self.compute(&scheduled))?;
-        loop {
-            let heads = self.append(draws);
-            if heads.is_empty() {
-                break;
-            }
-            draws = ops.run(|| self.sample_again(&heads, &scheduled))?;
+        if let Some(since) = self.idle_since.take() {
+            self.stats.work(&scheduled).idle += since.elapsed();
         }
+        let ops = self.ops.clone();
+        ops.run(|| self.compute(&scheduled))?;
         self.advance(&scheduled);
         self.finish();
         Ok(())
     }
 
-    /// Forward and sample; where a CPU does both, the other engines wait.
-    fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<Vec<(Head, Draw)>, OpsError> {
+    /// Forward, sample, append; where a draft token equals the sampled one, the next row is sampled too. Where a CPU does all
+    /// this, the other engines wait.
+    fn compute(&mut self, scheduled: &[ScheduledRows]) -> Result<(), OpsError> {
         let started = Instant::now();
         let heads = self.runner.forward(&self.scheduler.running, scheduled);
-        let draws = self.sample(&heads)?;
+        let mut draws = self.sample(&heads)?;
         self.score()?;
         let (costs, busy) = (&self.costs, started.elapsed());
         let logit_rows = self.runner.logit_rows();
         self.stats.record_step(costs, &self.scheduler, scheduled, logit_rows, busy);
-        Ok(draws)
-    }
-
-    /// Draws from rows of logits that the step computed already.
-    fn sample_again(
-        &mut self,
-        heads: &[Head],
-        scheduled: &[ScheduledRows],
-    ) -> Result<Vec<(Head, Draw)>, OpsError> {
-        let started = Instant::now();
-        let draws = self.sample(heads)?;
-        self.stats.work(scheduled).busy += started.elapsed();
-        Ok(draws)
+        loop {
+            let drawn_at = Instant::now();
+            let heads = self.append(draws);
+            if heads.is_empty() {
+                self.idle_since = Some(drawn_at);
+                return Ok(());
+            }
+            let started = Instant::now();
+            draws = self.sample(&heads)?;
+            let work = self.stats.work(scheduled);
+            work.idle += started - drawn_at;
+            work.busy += started.elapsed();
+        }
     }
 
     /// Queues a sequence. A grammar that holds from the start forces its first tokens before anything is computed.

@@ -57,6 +57,9 @@ pub struct Work {
     pub cost: Cost,
     /// In forward pass, masks and sampling; waiting for other engines is left out.
     pub busy: Duration,
+    /// From a step's draws to the start of the next one, where there is one: tokens are accepted, forced and appended, and the
+    /// next step is scheduled. A GPU has nothing to do then.
+    pub idle: Duration,
 }
 
 impl EngineStats {

@@ -5,7 +5,6 @@ use crate::ops::{Device, OpsError, Quantisation};
 use crate::panel::memory::KvBudget;
 use crate::panel::remote::RemoteOptions;
 
-const DEFAULT_MAX_BATCH: usize = 16;
 /// Tokens of a prompt and its completion together.
 pub const DEFAULT_CONTEXT: usize = 16_384;
 
@@ -22,7 +21,7 @@ pub struct Hardware {
     pub kv_dtype: WantedType,
     /// Whether products may be summed in the fastest order: no run can then be repeated byte for byte.
     pub fast: bool,
-    /// Sequences that each engine runs at once.
+    /// Sequences that each engine runs at once; `None`: 16, on GPUs what their memory holds.
     pub max_batch: Option<usize>,
     /// Tokens that each sequence drafts a step.
     pub draft: Option<usize>,
@@ -67,10 +66,6 @@ impl Hardware {
             devices.iter_mut().try_for_each(Device::set_fast_math)?;
         }
         Ok(devices)
-    }
-
-    pub fn max_batch(&self) -> usize {
-        self.max_batch.unwrap_or(DEFAULT_MAX_BATCH)
     }
 
     pub fn draft(&self) -> usize {

@@ -11,7 +11,7 @@ use crate::diagnosis::Failure;
 use crate::hub::{HubOptions, resolve};
 use crate::ops::Device;
 use crate::panel::backbone::{Backbone, Description};
-use crate::panel::memory::{BatchLimits, BesidePanel, MemoryPlan, plan_memory};
+use crate::panel::memory::{BatchLimits, BesidePanel, DEFAULT_BATCH, MemoryPlan, plan_memory};
 use crate::panel::remote::{Address, ApiKey, RemoteError, RemoteModel, RemoteOptions};
 use crate::panel::{PanelError, Source};
 
@@ -80,7 +80,7 @@ impl Models {
         }
         let borrowed: Vec<&Description> = descriptions.iter().collect();
         let batch = BatchLimits {
-            sequences: hardware.max_batch(),
+            sequences: hardware.max_batch,
             draft: hardware.draft(),
             known_logprobs: hardware.known_logprobs,
         };
@@ -93,6 +93,12 @@ impl Models {
             endpoints,
             indices,
         })
+    }
+
+    /// Sequences that each engine runs at once.
+    pub fn max_batch(&self, hardware: &Hardware) -> usize {
+        let planned = self.memory.first().map(|memory| memory.options.max_batch);
+        planned.or(hardware.max_batch).unwrap_or(DEFAULT_BATCH)
     }
 
     /// Which of the sources that [`Models::start`] gives a name means; `None` for one that was not described.

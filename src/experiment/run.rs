@@ -108,7 +108,7 @@ impl Spec {
         }
         let names = self.slot_models()?;
         let seated: Vec<usize> = names.iter().filter_map(|name| models.index(name)).collect();
-        let (max_batch, draft) = (self.hardware.max_batch(), self.hardware.draft());
+        let (max_batch, draft) = (models.max_batch(&self.hardware), self.hardware.draft());
         let (slots, thinking) = (self.protocol.slots(), self.protocol.decoding.thinking);
         let members = slots.iter().zip(&seated).map(|(slot, &model)| {
             let sampling = self.sampling_of(&slot.agent);

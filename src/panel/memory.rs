@@ -4,7 +4,7 @@ use super::PanelError;
 use super::backbone::Description;
 use crate::engine::EngineOptions;
 use crate::model::{Footprint, available_memory};
-use crate::ops::{Device, PAGE};
+use crate::ops::{Device, Machine, PAGE};
 
 /// Tokens of keys and values that each sequence of a full batch gets if memory allows; more when one needs it.
 const TYPICAL_TOKENS: usize = 4096;
@@ -18,11 +18,18 @@ pub struct MemoryPlan {
     pub footprint: Footprint,
 }
 
+/// Sequences of a step where nobody says.
+pub const DEFAULT_BATCH: usize = 16;
+/// The same on a GPU whose memory holds their keys and values, the largest first. Launches of more rows are not recorded as a graph.
+const GPU_BATCHES: [usize; 3] = [128, 64, 32];
+/// Tokens of a debate's call, prompt and completion.
+const CALL_TOKENS: usize = 1536;
+
 /// The most that an engine computes at once.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchLimits {
-    /// Of a step.
-    pub sequences: usize,
+    /// Of a step. `None`: what the devices' memory allows.
+    pub sequences: Option<usize>,
     /// Tokens that each sequence may draft in a step.
     pub draft: usize,
     /// Whether there is room for log-probabilities of prompts and of dictated tokens.
@@ -73,7 +80,7 @@ impl BesidePanel {
     }
 }
 
-/// Plans the engines of `descriptions`, which take turns on `devices`, with room for what stays `beside` them.
+/// Plans the engines of `descriptions`, which take turns on `devices`, with room for what stays `beside` them. All have one batch size.
 ///
 /// # Errors
 /// [`PanelError::Memory`], with every figure, when what falls on a device does not fit there: weights, scratch, and
@@ -90,6 +97,40 @@ pub fn plan_memory(
         let parts = elsewhere.iter().map(|model| Part::of(model));
         expect_room(parts.collect(), free_memory(&first.device), true)?;
     }
+    let sized = |sequences| {
+        let batch = BatchLimits { sequences: Some(sequences), ..batch };
+        plan_devices(descriptions, devices, batch, budget, beside)
+    };
+    let is_gpu = devices.iter().all(|device| device.machine() == Machine::Cuda);
+    let kv_tokens = |sequences| {
+        let plans = sized(sequences).ok()?;
+        plans.iter().map(|plan| plan.options.pages * PAGE).min()
+    };
+    let sequences = match batch.sequences {
+        Some(sequences) => sequences,
+        None if is_gpu => gpu_batch(kv_tokens),
+        None => DEFAULT_BATCH,
+    };
+    sized(sequences)
+}
+
+/// The largest batch beside which every KV cache still holds a call for each of its sequences. `kv_tokens`: those of the smallest
+/// cache beside a batch; `None` where nothing fits.
+fn gpu_batch(kv_tokens: impl Fn(usize) -> Option<usize>) -> usize {
+    let fits = |sequences: &usize| {
+        kv_tokens(*sequences).is_some_and(|tokens| tokens >= sequences * CALL_TOKENS)
+    };
+    GPU_BATCHES.into_iter().find(fits).unwrap_or(DEFAULT_BATCH)
+}
+
+/// The same with batches of a size that was decided.
+fn plan_devices(
+    descriptions: &[&Description],
+    devices: &[Device],
+    batch: BatchLimits,
+    budget: KvBudget,
+    beside: &BesidePanel,
+) -> Result<Vec<MemoryPlan>, PanelError> {
     let mut plans = vec![None; descriptions.len()];
     for (place, device) in devices.iter().enumerate() {
         let here = || (place..descriptions.len()).step_by(devices.len());
@@ -111,11 +152,12 @@ fn plan_device(
     beside: &[&Beside],
 ) -> Result<Vec<MemoryPlan>, PanelError> {
     let machine = device.machine();
+    let sequences = batch.sequences.unwrap_or(DEFAULT_BATCH);
     let available = free_memory(device);
     let allot = |description: &Description, pages: usize| {
         let options = EngineOptions {
             pages,
-            max_batch: batch.sequences,
+            max_batch: sequences,
             prefill_rows: machine.prefill_rows(),
             context: description.context,
             draft: batch.draft,
@@ -135,7 +177,7 @@ fn plan_device(
         .iter()
         .map(|description| {
             let context = description.context;
-            let wanted = context + (batch.sequences - 1) * context.min(TYPICAL_TOKENS);
+            let wanted = context + (sequences - 1) * context.min(TYPICAL_TOKENS);
             let token_bytes =
                 description.config.kv_bytes_per_token(machine, description.precision.kv);
             let affordable = (share / token_bytes as f64) as usize;
@@ -236,12 +278,22 @@ mod tests {
     }
 
     #[test]
+    fn a_gpus_batch_is_the_largest_whose_calls_its_kv_cache_holds() {
+        let left_by =
+            |each: usize| move |sequences: usize| 200_000usize.checked_sub(each * sequences);
+        assert_eq!(gpu_batch(left_by(0)), 128);
+        assert_eq!(gpu_batch(left_by(500)), 64);
+        assert_eq!(gpu_batch(left_by(2000)), 32);
+        assert_eq!(gpu_batch(left_by(100_000)), DEFAULT_BATCH);
+    }
+
+    #[test]
     fn what_stays_beside_a_panel_takes_of_its_pools_or_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let description = description(folder.path());
         let devices = [Device::Cpu(Cpu::new(1).unwrap())];
         let plan = |beside: &BesidePanel| {
-            let batch = BatchLimits { sequences: 4, draft: 0, known_logprobs: false };
+            let batch = BatchLimits { sequences: Some(4), draft: 0, known_logprobs: false };
             let budget = KvBudget { tokens: None, fraction: Some(0.5) };
             plan_memory(&[&description], &devices, batch, budget, beside)
         };

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::bench::environment::Environment;
 use crate::bench::model::{Measurement, ModelReport, Subject};
 use crate::bench::output::OutputFormat;
-use crate::bench::trial::Trial;
+use crate::bench::trial::{Tokens, Trial};
 use crate::bench::workload::{Extent, Workload};
 use crate::cli::exit::Failure;
 use crate::cli::options::{ComputeFlags, HubFlags, QuietFlag};
@@ -47,6 +47,9 @@ pub struct ModelBench {
     /// Batch sizes
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "B,B", value_parser = clap::value_parser!(u16).range(1..=1024))]
     batch: Vec<u16>,
+    /// Also measure decoding that draws each token, by the model's own sampling parameters
+    #[arg(long)]
+    sample: bool,
     /// Also measure decoding mixed with the prefill of another prompt
     #[arg(long)]
     mixed: bool,
@@ -116,7 +119,12 @@ impl ModelBench {
     ) -> Result<Vec<Vec<Duration>>, Failure> {
         let extent = Extent::of(workloads);
         let decoder = description.load(&ops, extent.positions)?;
-        let mut trial = Trial::new(decoder, ops, extent, self.seed).map_err(ModelError::from)?;
+        let tokens = Tokens {
+            seed: self.seed,
+            sampling: description.generation.sampling,
+            present: description.tokenizer.present(decoder.config.vocab_size),
+        };
+        let mut trial = Trial::new(decoder, ops, extent, tokens).map_err(ModelError::from)?;
         let mut durations = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let Workload { name, batch, depth, .. } = workload;
@@ -141,6 +149,11 @@ impl ModelBench {
             };
             add(prompt, &|tokens, batch, depth| Workload::prefill(tokens, batch, depth, rows));
             add(generate, &Workload::decode);
+            if self.sample {
+                add(generate, &|tokens, batch, depth| {
+                    Workload::decode(tokens, batch, depth).drawn()
+                });
+            }
             if self.mixed {
                 add(prompt, &|tokens, batch, depth| Workload::mixed(tokens, batch, depth, rows));
             }
@@ -180,7 +193,7 @@ fn check_room(description: &Description, device: &Device, extent: Extent) -> Res
     let budget =
         KvBudget { tokens: Some(sequences * positions.next_multiple_of(PAGE)), fraction: None };
     let device = std::slice::from_ref(device);
-    let batch = BatchLimits { sequences, draft: 0, known_logprobs: false };
+    let batch = BatchLimits { sequences: Some(sequences), draft: 0, known_logprobs: false };
     match plan_memory(&[description], device, batch, budget, &BesidePanel::default()) {
         Ok(_) => Ok(()),
         Err(error @ PanelError::Memory { .. }) => Err(Failure::usage(
