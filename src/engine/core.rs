@@ -39,6 +39,13 @@ pub enum Message {
     Snapshot(OnSnapshot),
 }
 
+/// What became of a sequence's draw.
+struct Appended {
+    forced_tokens: usize,
+    /// Where it goes on in the same step.
+    next: Option<Head>,
+}
+
 /// Takes a snapshot, on the engine's thread: it must return at once and never panic.
 pub type OnSnapshot = Box<dyn FnOnce(EngineSnapshot) + Send>;
 
@@ -218,28 +225,41 @@ impl<B: Backend> Core<B> {
         Ok(draws.map(|(head, drawn, count)| (head, Draw::of(drawn, count, present))).collect())
     }
 
-    /// Appends the drawn tokens. Gives the heads of sequences that may go on in this step.
+    /// Appends the drawn tokens, sequences side by side: each takes its own, and what its grammar forces after it. Gives the
+    /// heads of sequences that may go on in this step.
     fn append(&mut self, draws: Vec<(Head, Draw)>) -> Vec<Head> {
         let now = Instant::now();
-        let mut heads = Vec::new();
+        let running = &mut self.scheduler.running;
+        let mut drawn: Vec<Option<(Head, Draw)>> = running.iter().map(|_| None).collect();
         for (head, draw) in draws {
-            let sequence = &mut self.scheduler.running[head.sequence];
-            let forced_before = sequence.forced_tokens;
-            let reason = match draw {
-                Draw::Dead => Some(FinishReason::Constraint),
-                Draw::Token(token, logprobs) => {
-                    self.stats.record_token(sequence, now);
-                    append(sequence, token, logprobs, &self.tokenizer)
-                }
-            };
-            self.stats.forced_tokens += (sequence.forced_tokens - forced_before) as u64;
-            sequence.give_pieces(false);
-            sequence.ended = reason;
-            if reason.is_none() {
-                heads.extend(head.follow(sequence));
+            if matches!(draw, Draw::Token(..)) {
+                self.stats.record_token(&mut running[head.sequence], now);
             }
+            drawn[head.sequence] = Some((head, draw));
         }
-        heads
+        let tokenizer = &self.tokenizer;
+        // Without a grammar a token is appended sooner than another thread hears of it.
+        let has_grammars = running.iter().any(|sequence| sequence.grammar.is_some());
+        let alone = if has_grammars { 1 } else { running.len() };
+        let tasks = running.par_iter_mut().zip(drawn).with_min_len(alone);
+        let appended = tasks.filter_map(|(sequence, drawn)| {
+            let (head, draw) = drawn?;
+            let forced_before = sequence.forced_tokens;
+            sequence.ended = match draw {
+                Draw::Dead => Some(FinishReason::Constraint),
+                Draw::Token(token, logprobs) => append(sequence, token, logprobs, tokenizer),
+            };
+            sequence.give_pieces(false);
+            let next = match sequence.ended {
+                None => head.follow(sequence),
+                Some(_) => None,
+            };
+            Some(Appended { forced_tokens: sequence.forced_tokens - forced_before, next })
+        });
+        let appended: Vec<Appended> = appended.collect();
+        let forced = appended.iter().map(|one| one.forced_tokens as u64);
+        self.stats.forced_tokens += forced.sum::<u64>();
+        appended.into_iter().filter_map(|one| one.next).collect()
     }
 
     /// Counts what was computed, and enters the pages that are full.

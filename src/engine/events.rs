@@ -30,7 +30,7 @@ pub enum Event {
     Done(Result<Box<Completion>, EngineError>),
 }
 
-/// Takes a request's events. It runs on the engine's thread, so it must return at once and never panic.
+/// Takes a request's events, one after another. It runs on the engine's threads, so it must return at once and never panic.
 pub type OnEvent = Box<dyn FnMut(Event) + Send>;
 
 /// The claim on a request that was submitted with a closure. Dropping it cancels the request: the sequence leaves before
