@@ -168,8 +168,8 @@ profile() { # profile NAME OPTION...: a step's kernels by counters; a graph woul
 }
 
 speed() {
-  local family part grid=(-p 512,4096 -n 128 --batch 1,8,16,32,64 --depth 0,4096)
-  [[ $shape == full ]] || grid=(-p 64,256 -n 16 --batch 1,8,64 --depth 0,256)
+  local family part grid=(-p 512,4096 -n 128 --sample --batch 1,8,16,32,64 --depth 0,4096)
+  [[ $shape == full ]] || grid=(-p 64,256 -n 16 --sample --batch 1,8,64 --depth 0,256)
   for family in "${families[@]}"; do bench 150 bf16 grid "$family" "${grid[@]}"; done
   for part in graphs launch wgmma; do
     WARDROUND_CUDA_WITHOUT=$part,$WARDROUND_CUDA_WITHOUT bench 60 "without-$part" short qwen3 -p 4096 -n 128 --batch 1

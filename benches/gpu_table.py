@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-COLUMNS = [("tg128", 1), ("tg128", 8), ("tg128", 64), ("pp512", 1), ("pp512", 8), ("pp4096", 1)]
+COLUMNS = [("tg128", 1), ("tg128", 8), ("tg128", 64), ("tg128 --sample", 1), ("tg128 --sample", 64), ("pp512", 1), ("pp512", 8), ("pp4096", 1)]
 
 
 def main() -> None:
