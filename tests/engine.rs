@@ -272,10 +272,15 @@ fn the_requests_cover_what_they_are_there_for() {
     let cpu = Cpu::new(1).unwrap();
     let kind = |stored: StoredType| cpu.kind(stored.into());
     let rounds = kind(StoredType::Bf16) != kind(StoredType::F32);
-    for models in MODELS.as_chunks::<4>().0 {
-        let is_equal = models[0].alone == models[1].alone;
-        assert!(is_equal || rounds, "{}", models[0].name);
-        assert!(models[0].alone != models[2].alone && models[2].alone != models[3].alone);
+    for models in MODELS.chunk_by(|a, b| a.family == b.family) {
+        let [stored, widened, quantised @ ..] = models else { panic!("a family has five models") };
+        assert!(stored.alone == widened.alone || rounds, "{}", stored.name);
+        let kinds = [stored].into_iter().chain(quantised).collect::<Vec<_>>();
+        for (index, kind) in kinds.iter().enumerate() {
+            for other in &kinds[..index] {
+                assert!(kind.alone != other.alone, "{} is {}", kind.name, other.name);
+            }
+        }
     }
 }
 
