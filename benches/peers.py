@@ -71,16 +71,17 @@ def main() -> None:
         peers.append(("OpenVINO", "int8", OPENVINO_FLAGS, lambda: measure_openvino(arguments)))
     rows, versions = [], {}
     for peer, name, flags, measure in peers:
-        theirs, ours = defaultdict(list), defaultdict(list)
+        theirs, ours, shares = defaultdict(list), defaultdict(list), {}
         for number in range(1, arguments.rounds + 1):
             note(f"{name}, round {number}: {peer}")
             rates, versions[peer] = measure()
             extend(theirs, rates)
             note(f"{name}, round {number}: wardround")
-            rates, report = measure_wardround(checkpoint, flags, arguments)
-            extend(ours, rates)
+            measured, report = measure_wardround(checkpoint, flags, arguments)
+            extend(ours, {test: rates for test, (rates, _) in measured.items()})
+            shares = {test: share for test, (_, share) in measured.items()}
         for test, batch in theirs:
-            rows.append((peer, name, test, batch, theirs[test, batch], ours[test, batch]))
+            rows.append((peer, name, test, batch, shares[test, batch], theirs[test, batch], ours[test, batch]))
     print_table(rows, " and ".join(versions.values()), report["environment"])
 
 
@@ -289,19 +290,24 @@ def measure_openvino(arguments: argparse.Namespace) -> tuple[dict, str]:
 
 
 def measure_wardround(checkpoint: Path, flags: list[str], arguments: argparse.Namespace) -> tuple[dict, dict]:
-    """As `measure_llama`; and the report that holds the machine and its limits."""
+    """As `measure_llama`, each test's rates with the nearer limit's share; and the report that holds the machine and its limits."""
     lists = ["--batch", ",".join(map(str, sorted({1, *arguments.batch})))]
     command = [arguments.wardround, "bench", "--model", checkpoint, "--threads", arguments.threads]
     command += ["--repetitions", arguments.repetitions, "--format", "json", *flags]
     prefill = json.loads(run([*command, "-p", arguments.prompt_tokens, "-n", 0, "--batch", 1]))
     decode = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *lists]))
-    rates = lambda result: [result["tokens"] / seconds for seconds in result["seconds"]]
-    results = {(result["test"], result["batch"]): rates(result) for result in prefill["results"] + decode["results"]}
+    results = {(result["test"], result["batch"]): rates_and_share(result) for result in prefill["results"] + decode["results"]}
     if arguments.depth:
         depths = ["--batch", 1, "--depth", ",".join(map(str, arguments.depth))]
         behind = json.loads(run([*command, "-p", 0, "-n", arguments.generate_tokens, *depths]))["results"]
-        results |= {(f"{result['test']} behind {result['depth']}", 1): rates(result) for result in behind}
+        results |= {(f"{result['test']} behind {result['depth']}", 1): rates_and_share(result) for result in behind}
     return results, decode
+
+
+def rates_and_share(result: dict) -> tuple[list[float], str]:
+    shares = {"read rate": result["share_of_bandwidth"], "matrix rate": result["share_of_matrix_rate"]}
+    nearer = max(shares, key=shares.get)
+    return [result["tokens"] / seconds for seconds in result["seconds"]], f"{100 * shares[nearer]:.0f} % of the {nearer}"
 
 
 def print_table(rows: list[tuple], version: str, environment: dict) -> None:
@@ -311,12 +317,12 @@ def print_table(rows: list[tuple], version: str, environment: dict) -> None:
     print(f"{limits['f32_multiply_adds_per_second'] / 1e9:.0f} billion multiply-adds/s in f32.")
     print(f"wardround {environment['build']['version']} ({environment['build']['profile']}) beside {version}\n")
     print("Medians, lowest and highest in brackets.\n")
-    print("| beside | weights | test | batch | theirs, tokens/s | wardround, tokens/s | ratio |")
-    print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
-    for peer, name, test, batch, *both in rows:
+    print("| beside | weights | test | batch | theirs, tokens/s | wardround, tokens/s | ratio | wardround's nearer limit |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
+    for peer, name, test, batch, share, *both in rows:
         figures = " | ".join(f"{statistics.median(rates):.1f} ({min(rates):.1f}–{max(rates):.1f})" for rates in both)
         theirs, ours = map(statistics.median, both)
-        print(f"| {peer} | {name} | {test} | {batch} | {figures} | {ours / theirs:.2f} |")
+        print(f"| {peer} | {name} | {test} | {batch} | {figures} | {ours / theirs:.2f} | {share} |")
 
 
 if __name__ == "__main__":

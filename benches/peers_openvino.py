@@ -48,7 +48,8 @@ def main() -> None:
         rates = measure(batch, 1, count + 1, lambda _, rest: batch * count / rest)
         results.append([f"tg{count}", batch, rates])
     for depth in arguments.depth:
-        rates = measure(1, depth, count + 1, lambda _, rest: count / rest)
+        # There is no empty prompt.
+        rates = measure(1, max(depth, 1), count + 1, lambda _, rest: count / rest)
         results.append([f"tg{count} behind {depth}", 1, rates])
     json.dump({"version": f"OpenVINO GenAI {openvino_genai.__version__}", "results": results}, sys.stdout)
 
