@@ -69,6 +69,7 @@ fn attention(criterion: &mut Criterion) {
                 tokens: &vec![0; count],
                 positions: &positions,
                 sequences: &vec![0; count],
+                segments: &[],
                 tables: &[&table],
             };
             let keys: u32 = positions.iter().map(|position| position + 1).sum();

@@ -17,8 +17,7 @@ namespace attention {
 // What any of the rows, 32 at most, sees.
 __device__ __forceinline__ Span seen_by_any(const Inputs &inputs, const Packing &packing) {
     const unsigned lane = threadIdx.x % 32;
-    const unsigned position = lane < packing.rows ? inputs.positions[packing.first_row + lane] : NOTHING;
-    const Span seen = keys_seen(position, inputs.window);
+    const Span seen = lane < packing.rows ? inputs.seen(packing.first_row + lane) : Span{0, 0};
     const unsigned first = __reduce_min_sync(0xFFFFFFFF, seen.is_empty() ? NOTHING : seen.first);
     return {first, __reduce_max_sync(0xFFFFFFFF, seen.end)};
 }
@@ -81,13 +80,14 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
     EMULATED_KERNEL(attend_chunks_##DIM)
 
 // blocks (first row, rows) [gridDim.x]; out bf16 [rows][out_stride], of which heads · head_dim columns are written.
+// `lengths` of texts whose rows see ahead may be null.
 #define ATTEND_ROWS(DIM)                                                                                               \
     extern "C" __global__ void __launch_bounds__(attention::THREADS, DIM == 256 ? 2 : 3) attend_rows_##DIM(            \
         const uint4 *queries, const uint4 *keys, const uint4 *values, const unsigned *positions,                       \
         const unsigned *sequences, const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim,    \
-        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride) {                                     \
+        int window, float scale, const uint2 *blocks, Bf16 *out, int out_stride, const unsigned *lengths) {            \
         attention::attend_block<DIM>({queries, keys, values, positions, sequences, tables, table_stride, heads,        \
-                                      kv_heads, window, scale},                                                        \
+                                      kv_heads, window, scale, lengths},                                               \
                                      head_dim, blocks, out, out_stride);                                               \
     }                                                                                                                  \
     EMULATED_KERNEL(attend_rows_##DIM)

@@ -36,6 +36,13 @@ __device__ __forceinline__ Span keys_seen(unsigned position, unsigned window) {
     return {window != 0 && end > window ? end - window : 0, end};
 }
 
+// The same of a row of a text of `length` keys that sees as far ahead; where that is 0 it sees nothing ahead.
+__device__ __forceinline__ Span keys_seen(unsigned position, unsigned window, unsigned length) {
+    const Span seen = keys_seen(position, window);
+    if (seen.is_empty() || length == 0) return seen;
+    return {seen.first, window == 0 ? length : min(length, position + window)};
+}
+
 // The pages of `chunk` on which some key of `seen` lies.
 __device__ __forceinline__ Span pages_seen(unsigned chunk, Span seen) {
     const unsigned first = max(seen.first, chunk * CHUNK), end = min(seen.end, (chunk + 1) * CHUNK);

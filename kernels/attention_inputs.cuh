@@ -16,6 +16,11 @@ struct Inputs {
     int table_stride, heads, kv_heads;
     int window;  // how many keys a row sees, itself included; 0: all before it
     float scale;
+    const unsigned *lengths = nullptr;  // [rows] of texts whose rows see as far ahead
+
+    __device__ Span seen(unsigned row) const {
+        return keys_seen(positions[row], window, lengths == nullptr ? 0 : lengths[row]);
+    }
 
     template <int DIM>
     __device__ Cache<DIM> cache(unsigned row, unsigned kv_head) const {
@@ -58,8 +63,7 @@ __device__ __forceinline__ void gather(const Inputs &inputs, const Packing &pack
     gather_queries(inputs, packing, meeting);
     const unsigned index = threadIdx.x;
     if (index < 16 * TILES) {
-        const unsigned position = packing.holds(index) ? inputs.positions[packing.row(index)] : NOTHING;
-        meeting.seen[index] = keys_seen(position, inputs.window);
+        meeting.seen[index] = packing.holds(index) ? inputs.seen(packing.row(index)) : Span{0, 0};
     }
     __syncthreads();
 }

@@ -94,22 +94,97 @@ __device__ __forceinline__ float squares(const Held &first, const float *row, in
     return sum;
 }
 
-// out = bf16(row · scale · weight)
+__device__ __forceinline__ void put(Bf16 *out, int quad, float4 value) {
+    reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
+}
+__device__ __forceinline__ void put(float *out, int quad, float4 value) {
+    reinterpret_cast<float4 *>(out)[quad] = value;
+}
+
+// out = row · scale · weight
+template <class Number>
 __device__ __forceinline__ void write_scaled(const Held &first, const float *row, float scale, const Held &weights,
-                                             const float *weight, int count, Bf16 *out) {
+                                             const float *weight, int count, Number *out) {
     for_each_quad(first, row, count, [&](int n, int quad, float4 value) {
-        value = scaled(value, scale, weight_of(weights, weight, n, quad));
-        reinterpret_cast<uint2 *>(out)[quad] = make_uint2(pack_bf16(value.x, value.y), pack_bf16(value.z, value.w));
+        put(out, quad, scaled(value, scale, weight_of(weights, weight, n, quad)));
     });
 }
 
-// out [hidden] = bf16(norm(row) · weight), rows and weight f32 [hidden]; `weights` are those that were read ahead.
+// out [hidden] = norm(row) · weight, rows and weight f32 [hidden]; `weights` are those that were read ahead.
+template <class Number>
 __device__ __forceinline__ void normalise(const float *row, const Held &weights, const float *weight, float epsilon,
-                                          int hidden, Bf16 *out) {
+                                          int hidden, Number *out) {
     const Held values(row, hidden / 4);
     const float sum = sum_over_cta(squares(values, row, hidden / 4), warps_of(hidden));
     const float scale = inverse_root_mean(sum, hidden, epsilon);
     write_scaled(values, row, scale, weights, weight, hidden / 4, out);
+}
+
+// out [rows][out_stride] = norm(residual) · weight.
+template <class Number>
+__device__ __forceinline__ void norm_rows(const float *residual, const float *weight, float epsilon, int hidden,
+                                          Number *out, int out_stride) {
+    let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
+    const Held weights(weight, hidden / 4);  // no kernel writes them
+    wait_for_inputs();
+    const size_t row = blockIdx.x;
+    normalise(residual + row * hidden, weights, weight, epsilon, hidden, out + row * out_stride);
+}
+
+// residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
+// null, out [rows][out_stride] = norm(residual) · next_weight.
+template <class Number>
+__device__ __forceinline__ void add_branch(float *residual, const float *branch, const float *post_weight,
+                                           const float *next_weight, float epsilon, int hidden, Number *out,
+                                           int out_stride) {
+    let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
+    const int quads = hidden / 4, warps = warps_of(hidden);
+    const Held post_weights(post_weight, quads), next_weights(next_weight, quads);  // no kernel writes them
+    wait_for_inputs();
+    const size_t row = blockIdx.x;
+    float *sums = residual + row * hidden;
+    const float *addends = branch + row * hidden;
+    const Held first_addends(addends, quads);
+    Held first_sums(sums, quads);
+    float scale = 1.0f;
+    if (post_weight != nullptr) {
+        scale = inverse_root_mean(sum_over_cta(squares(first_addends, addends, quads), warps), hidden, epsilon);
+    }
+    float sum_of_squares = 0.0f;
+    for_each_quad(first_addends, addends, quads, [&](int n, int quad, float4 addend) {
+        if (post_weight != nullptr) {
+            addend = scaled(addend, scale, weight_of(post_weights, post_weight, n, quad));
+        }
+        float4 *at = reinterpret_cast<float4 *>(sums) + quad;
+        const float4 old = n < HELD ? first_sums.quads[n] : *at;
+        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
+                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
+        *at = sum;
+        if (n < HELD) first_sums.quads[n] = sum;
+        sum_of_squares = add_squares(sum_of_squares, sum);
+    });
+    if (next_weight == nullptr) return;
+    scale = inverse_root_mean(sum_over_cta<1>(sum_of_squares, warps), hidden, epsilon);
+    write_scaled(first_sums, sums, scale, next_weights, next_weight, quads, out + row * out_stride);
+}
+
+// out [row] = norm(residual[indices[row]]) · weight; zeros where there is no such row.
+template <class Number>
+__device__ __forceinline__ void gather(const float *residual, const unsigned *indices, const float *weight,
+                                       float epsilon, int hidden, Number *out, int out_stride) {
+    let_dependents_start();
+    if (static_cast<int>(threadIdx.x / 32) >= warps_of(hidden)) return;
+    const Held weights(weight, hidden / 4);  // no kernel writes them
+    wait_for_inputs();
+    const unsigned index = indices[blockIdx.x];
+    out += static_cast<size_t>(blockIdx.x) * out_stride;
+    if (index != NOTHING) {
+        normalise(residual + static_cast<size_t>(index) * hidden, weights, weight, epsilon, hidden, out);
+    } else {
+        for (int column = threadIdx.x; column < hidden; column += warps_of(hidden) * 32) out[column] = 0;
+    }
 }
 
 }  // namespace norms
@@ -129,70 +204,40 @@ EMBED(embed_bf16, matmul::Bf16Weights)
 EMBED(embed_q8_0, matmul::Q8Weights)
 EMBED(embed_q4_k, matmul::Q4Weights)
 
-// out [rows][out_stride] = bf16(norm(residual) · weight).
+// residual[row] = scale · the weights f32 [outputs][32 · k_tiles] of output `tokens[row]`.
 extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    rms_norm(const float *residual, const float *weight, float epsilon, int hidden, Bf16 *out, int out_stride) {
+    embed_f32(const float *weights, const void *, const void *, const unsigned *tokens, float scale, int hidden,
+              int k_tiles, float *residual) {
     let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    const norms::Held weights(weight, hidden / 4);  // no kernel writes them
     wait_for_inputs();
     const size_t row = blockIdx.x;
-    norms::normalise(residual + row * hidden, weights, weight, epsilon, hidden, out + row * out_stride);
-}
-EMULATED_KERNEL(rms_norm)
-
-// residual += branch [rows][hidden], normed under `post_weight` unless that is null; then, unless `next_weight` is
-// null, out [rows][out_stride] = bf16(norm(residual) · next_weight).
-extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    add_norm(float *residual, const float *branch, const float *post_weight, const float *next_weight, float epsilon,
-             int hidden, Bf16 *out, int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    const int quads = hidden / 4, warps = norms::warps_of(hidden);
-    const norms::Held post_weights(post_weight, quads), next_weights(next_weight, quads);  // no kernel writes them
-    wait_for_inputs();
-    const size_t row = blockIdx.x;
-    float *sums = residual + row * hidden;
-    const float *addends = branch + row * hidden;
-    const norms::Held first_addends(addends, quads);
-    norms::Held first_sums(sums, quads);
-    float scale = 1.0f;
-    if (post_weight != nullptr) {
-        scale = inverse_root_mean(sum_over_cta(norms::squares(first_addends, addends, quads), warps), hidden, epsilon);
-    }
-    float squares = 0.0f;
-    norms::for_each_quad(first_addends, addends, quads, [&](int n, int quad, float4 addend) {
-        if (post_weight != nullptr) {
-            addend = norms::scaled(addend, scale, norms::weight_of(post_weights, post_weight, n, quad));
-        }
-        float4 *at = reinterpret_cast<float4 *>(sums) + quad;
-        const float4 old = n < norms::HELD ? first_sums.quads[n] : *at;
-        const float4 sum = make_float4(__fadd_rn(old.x, addend.x), __fadd_rn(old.y, addend.y),
-                                       __fadd_rn(old.z, addend.z), __fadd_rn(old.w, addend.w));
-        *at = sum;
-        if (n < norms::HELD) first_sums.quads[n] = sum;
-        squares = norms::add_squares(squares, sum);
-    });
-    if (next_weight == nullptr) return;
-    scale = inverse_root_mean(sum_over_cta<1>(squares, warps), hidden, epsilon);
-    norms::write_scaled(first_sums, sums, scale, next_weights, next_weight, quads, out + row * out_stride);
-}
-EMULATED_KERNEL(add_norm)
-
-// out [row] = bf16(norm(residual[indices[row]]) · weight); zeros where there is no such row.
-extern "C" __global__ void __launch_bounds__(norms::THREADS)
-    gather_norm(const float *residual, const unsigned *indices, const float *weight, float epsilon, int hidden,
-                Bf16 *out, int out_stride) {
-    let_dependents_start();
-    if (static_cast<int>(threadIdx.x / 32) >= norms::warps_of(hidden)) return;
-    const norms::Held weights(weight, hidden / 4);  // no kernel writes them
-    wait_for_inputs();
-    const unsigned index = indices[blockIdx.x];
-    out += static_cast<size_t>(blockIdx.x) * out_stride;
-    if (index != NOTHING) {
-        norms::normalise(residual + static_cast<size_t>(index) * hidden, weights, weight, epsilon, hidden, out);
-    } else {
-        for (int column = threadIdx.x; column < hidden; column += norms::warps_of(hidden) * 32) out[column] = 0;
+    const float *from = weights + tokens[row] * static_cast<size_t>(32 * k_tiles);
+    for (int column = threadIdx.x; column < hidden; column += norms::THREADS) {
+        residual[row * hidden + column] = __fmul_rn(from[column], scale);
     }
 }
-EMULATED_KERNEL(gather_norm)
+EMULATED_KERNEL(embed_f32)
+
+// What products read is written as bf16, or as f32 for products in f32.
+#define NORMS(SUFFIX, Number)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
+        rms_norm##SUFFIX(const float *residual, const float *weight, float epsilon, int hidden, Number *out,           \
+                         int out_stride) {                                                                             \
+        norms::norm_rows(residual, weight, epsilon, hidden, out, out_stride);                                          \
+    }                                                                                                                  \
+    EMULATED_KERNEL(rms_norm##SUFFIX)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
+        add_norm##SUFFIX(float *residual, const float *branch, const float *post_weight, const float *next_weight,     \
+                         float epsilon, int hidden, Number *out, int out_stride) {                                     \
+        norms::add_branch(residual, branch, post_weight, next_weight, epsilon, hidden, out, out_stride);               \
+    }                                                                                                                  \
+    EMULATED_KERNEL(add_norm##SUFFIX)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(norms::THREADS)                                                       \
+        gather_norm##SUFFIX(const float *residual, const unsigned *indices, const float *weight, float epsilon,        \
+                            int hidden, Number *out, int out_stride) {                                                 \
+        norms::gather(residual, indices, weight, epsilon, hidden, out, out_stride);                                    \
+    }                                                                                                                  \
+    EMULATED_KERNEL(gather_norm##SUFFIX)
+
+NORMS(, Bf16)
+NORMS(_f32, float)

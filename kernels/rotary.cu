@@ -94,31 +94,45 @@ __device__ __forceinline__ void keep_finite(Part &part) {
     }
 }
 
-// Gives `write` each pair of neighbours, rounded to bf16, and the first one's place in the head.
+// Gives `write` each pair of neighbours and the first one's place in the head.
 template <typename Write>
 __device__ __forceinline__ void write_pairs(const Part &part, int half, Write write) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         const int pair = pair_of_step(step);
         if (pair >= half) continue;
-        write(pair, pack_bf16(part.first[step].x, part.first[step].y));
-        write(half + pair, pack_bf16(part.second[step].x, part.second[step].y));
+        write(pair, part.first[step]);
+        write(half + pair, part.second[step]);
     }
 }
 
-}  // namespace rotary
+// A pair side by side, or `apart`.
+__device__ __forceinline__ void put(Bf16 *to, float2 pair) {
+    *reinterpret_cast<unsigned *>(to) = pack_bf16(pair.x, pair.y);
+}
+__device__ __forceinline__ void put(float *to, float2 pair) { *reinterpret_cast<float2 *>(to) = pair; }
+__device__ __forceinline__ void put(Bf16 *to, float2 pair, int apart) {
+    const unsigned both = pack_bf16(pair.x, pair.y);
+    to[0] = static_cast<Bf16>(both);
+    to[apart] = static_cast<Bf16>(both >> 16);
+}
+__device__ __forceinline__ void put(float *to, float2 pair, int apart) {
+    to[0] = pair.x;
+    to[apart] = pair.y;
+}
 
 // From qkv [rows][heads + 2·kv_heads][head_dim] to q_out [rows][heads][dim] and to pages, of one layer:
 // k_pages [page][kv_head][dim/32][32 positions][32], v_pages [page][kv_head][dim][32 positions]. `head_dim` is a
 // multiple of 4 up to 256, `dim` the same rounded up to 32; what is beyond `head_dim` stays as it is. `cosines` and
 // `sines` are [position][head_dim / 2]; component i turns with i + head_dim / 2. `tables` [sequence][table_stride]
-// holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights [head_dim] may be null. Rows that only fill a bucket write nothing.
-extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
-    rotate_and_store(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,
-                     const float *cosines, const float *sines, const unsigned *positions, const unsigned *sequences,
-                     const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim,
-                     Bf16 *q_out, Bf16 *k_pages, Bf16 *v_pages) {
-    using namespace rotary;
+// holds page ids; these, positions and sequences must be there before a step's first kernel starts. The norms' weights
+// [head_dim] may be null. Rows that only fill a bucket write nothing.
+template <class Number>
+__device__ __forceinline__ void store(const float *qkv, const float *query_weight, const float *key_weight,
+                                      float epsilon, const float *cosines, const float *sines,
+                                      const unsigned *positions, const unsigned *sequences, const unsigned *tables,
+                                      int table_stride, int heads, int kv_heads, int head_dim, int dim, Number *q_out,
+                                      Number *k_pages, Number *v_pages) {
     let_dependents_start();
     const size_t row = blockIdx.x;
     const int head = blockIdx.y * HEADS + threadIdx.x / 32, half = head_dim / 2;
@@ -139,22 +153,35 @@ extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)
         turn(part, angles);
     }
     if (is_query) {
-        Bf16 *out = q_out + (row * heads + head) * dim;
-        write_pairs(part, half, [=](int at, unsigned pair) { *reinterpret_cast<unsigned *>(out + at) = pair; });
+        Number *out = q_out + (row * heads + head) * dim;
+        write_pairs(part, half, [=](int at, float2 pair) { put(out + at, pair); });
         return;
     }
     const int kv_head = (head - heads) % kv_heads, slot = position % PAGE;
     const size_t start = (page * kv_heads + kv_head) * dim * PAGE;
     if (is_value) {
         keep_finite(part);
-        write_pairs(part, half, [=](int at, unsigned pair) {
-            v_pages[start + at * PAGE + slot] = static_cast<Bf16>(pair);
-            v_pages[start + (at + 1) * PAGE + slot] = static_cast<Bf16>(pair >> 16);
-        });
+        write_pairs(part, half, [=](int at, float2 pair) { put(v_pages + start + at * PAGE + slot, pair, PAGE); });
     } else {
-        write_pairs(part, half, [=](int at, unsigned pair) {
-            *reinterpret_cast<unsigned *>(k_pages + start + at / 32 * (PAGE * 32) + slot * 32 + at % 32) = pair;
+        write_pairs(part, half, [=](int at, float2 pair) {
+            put(k_pages + start + at / 32 * (PAGE * 32) + slot * 32 + at % 32, pair);
         });
     }
 }
-EMULATED_KERNEL(rotate_and_store)
+
+}  // namespace rotary
+
+// Queries, keys and values are written as bf16, or as f32 for attention in f32.
+#define ROTATE_AND_STORE(name, Number)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(rotary::HEADS * 32)                                                   \
+        name(const float *qkv, const float *query_weight, const float *key_weight, float epsilon,                      \
+             const float *cosines, const float *sines, const unsigned *positions, const unsigned *sequences,           \
+             const unsigned *tables, int table_stride, int heads, int kv_heads, int head_dim, int dim, Number *q_out,  \
+             Number *k_pages, Number *v_pages) {                                                                       \
+        rotary::store(qkv, query_weight, key_weight, epsilon, cosines, sines, positions, sequences, tables,            \
+                      table_stride, heads, kv_heads, head_dim, dim, q_out, k_pages, v_pages);                          \
+    }                                                                                                                  \
+    EMULATED_KERNEL(name)
+
+ROTATE_AND_STORE(rotate_and_store, Bf16)
+ROTATE_AND_STORE(rotate_and_store_f32, float)

@@ -5,10 +5,16 @@
 
 mod common;
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::retrieval::{Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
 use common::{OPTIONS, load_on, logits_on, tokens};
+use wardround::encoder::{Encoder, EncoderOptions, Reranker};
 use wardround::engine::{Completion, EngineOptions, Request, Sampling, Ticket};
 use wardround::model::{Family, WantedPrecision, WantedType};
-use wardround::ops::{Cpu, Cuda, Quantisation, StoredType};
+use wardround::ops::{Cpu, Cuda, Device, Quantisation, StoredType};
 
 const FAMILIES: [Family; 3] = [Family::Gemma3, Family::Llama, Family::Qwen3];
 
@@ -148,4 +154,98 @@ fn completions_do_not_depend_on_their_neighbours() {
             assert!(strip(ticket.wait().unwrap()) == *alone);
         }
     }
+}
+
+/// An encoder on the GPU, its weights kept so.
+fn encoding(folder: &Path, kept: (StoredType, Quantisation)) -> EncoderOptions {
+    EncoderOptions {
+        dtype: WantedType::Exactly(kept.0),
+        quantisation: kept.1,
+        ..EncoderOptions::new(folder, Device::Cuda(gpu()))
+    }
+}
+
+const IN_F32: (StoredType, Quantisation) = (StoredType::F32, Quantisation::None);
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn encoders_and_rerankers_in_f32_equal_the_goldens() {
+    let goldens = Goldens::read();
+    let [cut, medcpt, qwen3, cross, yes_no] = [cut(), medcpt(), qwen3(), cross(), yes_no(&goldens)];
+    for (name, folder, dims, titled) in [
+        ("cut", cut.path(), Some(8), true),
+        ("medcpt", medcpt.path(), None, true),
+        ("qwen3", qwen3.path(), None, true),
+        ("gemma", &gemma(), None, false),
+    ] {
+        let options = EncoderOptions { dims, ..encoding(folder, IN_F32) };
+        goldens.check_encoder(name, &Encoder::open(&options).unwrap(), titled);
+    }
+    for (name, copy) in [("cross", &cross), ("qwen3-reranker", &yes_no)] {
+        let reranker = Reranker::open(&encoding(copy.path(), IN_F32)).unwrap();
+        goldens.check_reranker(name, &reranker);
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn no_bit_of_an_encoder_depends_on_the_batch() {
+    let goldens = Goldens::read();
+    let narrow = (StoredType::Bf16, Quantisation::None);
+    for kept in [IN_F32, narrow, (StoredType::F32, Quantisation::Q8_0)] {
+        goldens.assert_no_bit_depends_on_the_batch(&|folder, _| encoding(folder, kept));
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn narrow_weights_of_encoders_keep_the_direction() {
+    let goldens = Goldens::read();
+    let copies = [cut(), medcpt(), qwen3()];
+    for folder in copies.iter().map(|copy| copy.path().to_owned()).chain([gemma()]) {
+        let embed = |options: EncoderOptions| {
+            Encoder::open(&options).unwrap().embed_documents(&goldens.documents()).unwrap()
+        };
+        let exact = embed(encoding(&folder, IN_F32));
+        let narrow = (StoredType::Bf16, Quantisation::None);
+        for kept in [narrow, (StoredType::F32, Quantisation::Q8_0)] {
+            for (ours, exact) in embed(encoding(&folder, kept)).iter().zip(&exact) {
+                let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+                let cosine = dot(ours, exact) / (dot(ours, ours) * dot(exact, exact)).sqrt();
+                assert!(cosine > 0.995, "{} {kept:?}: {cosine}", folder.display());
+            }
+        }
+    }
+}
+
+/// In f32, so that passages come in the CPU's order.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn a_corpus_is_built_searched_and_reranked_on_the_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "[[source]]\nlabel = \"ward\"\nformat = \"jsonl\"\npath = \"ward.jsonl\"\nlicence = \"internal\"\n";
+    fs::write(folder.path().join("own.toml"), format!("name = \"own\"\n{source}")).unwrap();
+    let texts = ["Magnesium is the first choice.", "Salbutamol by inhaler.", "Rest and fluids."];
+    let row = |(id, text)| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    let rows: String = texts.into_iter().enumerate().map(row).collect();
+    fs::write(folder.path().join("ward.jsonl"), rows).unwrap();
+    let (encoder, reranker) = (cut(), cross());
+    let run = |arguments: &str, more: [&str; 2]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+        command.current_dir(folder.path()).args(arguments.split(' ')).args(more);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let [on_cpu, on_gpu] = ["cpu", "cuda:0"].map(|device| {
+        let out = device.replace(':', "-");
+        let build = format!("corpus build own.toml --out {out} --device {device} --encoder");
+        run(&build, [encoder.path().to_str().unwrap(), "--quiet"]);
+        let search = format!("corpus search {out} eclampsia --json --device {device} --reranker");
+        let found = run(&search, [reranker.path().to_str().unwrap(), "--rerank-top-k=3"]);
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let shown = found["shown"].as_array().unwrap().iter();
+        shown.map(|passage| passage["chunk"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!((on_gpu.len(), on_gpu), (3, on_cpu));
 }

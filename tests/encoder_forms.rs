@@ -5,157 +5,16 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use safetensors::SafeTensors;
-use serde_json::Value;
+use common::retrieval::{Copy, Goldens, cross, cut, gemma, medcpt, qwen3, yes_no};
 use wardround::diagnosis::{Blame, Diagnosis};
-use wardround::encoder::{Document, Encoder, EncoderError, EncoderOptions, Pair, Reranker};
+use wardround::encoder::{Encoder, EncoderError, EncoderOptions, Reranker};
 use wardround::model::WantedType;
 use wardround::ops::{Cpu, Device, Quantisation, StoredType};
 
-struct Goldens {
-    queries: Vec<String>,
-    documents: Vec<(String, String)>,
-    expected: Value,
-    bytes: Vec<u8>,
-}
-
-impl Goldens {
-    fn read() -> Goldens {
-        let folder = common::goldens().join("retrieval");
-        let expected = common::golden::read(&folder.join("expected.json"));
-        let part = |document: &Value, name: &str| document[name].as_str().unwrap().to_owned();
-        let documents = expected["documents"].as_array().unwrap().iter();
-        Goldens {
-            queries: serde_json::from_value(expected["queries"].clone()).unwrap(),
-            documents: documents.map(|one| (part(one, "title"), part(one, "text"))).collect(),
-            bytes: fs::read(folder.join("expected.safetensors")).unwrap(),
-            expected,
-        }
-    }
-
-    fn queries(&self) -> Vec<&str> {
-        self.queries.iter().map(String::as_str).collect()
-    }
-
-    fn documents(&self) -> Vec<Document<'_>> {
-        self.documents.iter().map(|(title, text)| Document { title, text }).collect()
-    }
-
-    /// Every query with every document.
-    fn pairs(&self) -> Vec<Pair<'_>> {
-        let mut pairs = Vec::new();
-        for query in &self.queries {
-            pairs.extend(self.documents.iter().map(|(title, text)| Pair { query, title, text }));
-        }
-        pairs
-    }
-
-    fn check(&self, name: &str, ours: &[Vec<f32>]) {
-        let tensors = SafeTensors::deserialize(&self.bytes).unwrap();
-        let tensor = tensors.tensor(name).unwrap();
-        let (numbers, _) = tensor.data().as_chunks::<4>();
-        let theirs: Vec<f32> = numbers.iter().copied().map(f32::from_le_bytes).collect();
-        assert_eq!(tensor.shape(), [ours.len(), ours[0].len()], "{name}");
-        let largest = theirs.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
-        let tolerance = self.expected["tolerance"].as_f64().unwrap() as f32 * largest;
-        let mut furthest = 0.0_f32;
-        for (at, (ours, theirs)) in ours.iter().flatten().zip(&theirs).enumerate() {
-            assert!((ours - theirs).abs() <= tolerance, "{name} {at}: {ours}, not {theirs}");
-            furthest = furthest.max((ours - theirs).abs() / largest);
-        }
-        println!("{name}: within {furthest:.2e} of the largest number");
-    }
-}
-
 fn options(folder: &Path) -> EncoderOptions {
     EncoderOptions::new(folder, Device::Cpu(Cpu::new(2).unwrap()))
-}
-
-/// A copy of a golden folder with an `encoder.toml`.
-struct Copy(tempfile::TempDir);
-
-impl Copy {
-    fn of(folder: &str, own: &str) -> Copy {
-        let copy = Copy(tempfile::tempdir().unwrap());
-        copy.add(folder, "");
-        fs::write(copy.path().join("encoder.toml"), own).unwrap();
-        copy
-    }
-
-    fn add(&self, folder: &str, below: &str) {
-        let to = self.path().join(below);
-        fs::create_dir_all(&to).unwrap();
-        for entry in fs::read_dir(common::goldens().join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_file() {
-                fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-            }
-        }
-    }
-
-    fn remove(&self, file: &str) {
-        fs::remove_file(self.path().join(file)).unwrap();
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-const TITLED: &str = r#"document = "TITLE: {title}\nTEXT: {text}""#;
-
-/// PubMedBERT's way: means, cut to the first numbers, titled documents.
-fn cut() -> Copy {
-    let copy = Copy::of(
-        "encoders/tiny-mean",
-        &format!(
-            "output = \"mean\"\nwidths = [4, 8]\nquery_tokens = 24\ndocument_tokens = 24\n{TITLED}"
-        ),
-    );
-    copy.remove("modules.json");
-    copy
-}
-
-/// MedCPT's way: two models, pairs, first states.
-fn medcpt() -> Copy {
-    let copy = Copy::of(
-        "encoders/tiny-cls",
-        "output = \"cls\"\npair = true\nquery_folder = \"query\"\nquery_tokens = 12\ndocument_tokens = 24",
-    );
-    copy.add("encoders/tiny-mean", "query");
-    copy.remove("modules.json");
-    copy
-}
-
-fn cross() -> Copy {
-    let own = "output = \"one-logit\"\nquery_tokens = 24\ndocument_tokens = 24\n";
-    Copy::of("retrieval/tiny-cross", &format!("{own}{TITLED}"))
-}
-
-fn qwen3() -> Copy {
-    Copy::of(
-        "retrieval/tiny-qwen3",
-        "output = \"last-token\"\nnormalised = true\nquery_tokens = 512\ndocument_tokens = 512\n\
-         query = \"Instruct: Given a web search query, retrieve relevant passages that answer the query\\nQuery:{query}\"",
-    )
-}
-
-fn yes_no(goldens: &Goldens) -> Copy {
-    let quoted = |name: &str| toml::Value::from(goldens.expected[name].as_str().unwrap());
-    let own = format!(
-        "output = \"yes-no\"\nquery_tokens = 200\ndocument_tokens = 200\nprefix = {}\nsuffix = {}\n\
-         query = \"<Instruct>: Judge.\\n<Query>: {{query}}\\n\"\n\
-         document = \"<Document>: {{title}}\\n{{text}}\"\nuntitled = \"<Document>: {{text}}\"",
-        quoted("prefix"),
-        quoted("suffix"),
-    );
-    Copy::of("retrieval/tiny-qwen3-reranker", &own)
-}
-
-fn gemma() -> PathBuf {
-    common::goldens().join("retrieval/tiny-gemma")
 }
 
 #[test]
@@ -164,9 +23,7 @@ fn vectors_are_cut_to_their_first_numbers() {
     let narrow = EncoderOptions { dims: Some(8), ..options(copy.path()) };
     let encoder = Encoder::open(&narrow).unwrap();
     assert_eq!(encoder.width(), 8);
-    goldens.check("cut.documents", &encoder.embed_documents(&goldens.documents()).unwrap());
-    let queries = encoder.embed_queries(&goldens.queries()).unwrap();
-    goldens.check("cut.queries", &queries.vectors);
+    let queries = goldens.check_encoder("cut", &encoder, true);
     assert_eq!(queries.cut, [true, false, false, true]);
     let other = EncoderOptions { dims: Some(5), ..options(copy.path()) };
     let error = Encoder::open(&other).err().unwrap();
@@ -181,9 +38,7 @@ fn vectors_are_cut_to_their_first_numbers() {
 fn documents_are_pairs_and_queries_have_a_model_of_their_own() {
     let (goldens, copy) = (Goldens::read(), medcpt());
     let encoder = Encoder::open(&options(copy.path())).unwrap();
-    goldens.check("medcpt.documents", &encoder.embed_documents(&goldens.documents()).unwrap());
-    let queries = encoder.embed_queries(&goldens.queries()).unwrap();
-    goldens.check("medcpt.queries", &queries.vectors);
+    goldens.check_encoder("medcpt", &encoder, true);
     assert!(encoder.identity().query_weights_sha256.is_some());
     fs::remove_dir_all(copy.path().join("query")).unwrap();
     let error = Encoder::open(&options(copy.path())).err().unwrap();
@@ -195,17 +50,14 @@ fn a_cross_encoder_gives_one_logit_a_pair() {
     let (goldens, copy) = (Goldens::read(), cross());
     let reranker = Reranker::open(&options(copy.path())).unwrap();
     assert!(reranker.is_one_logit());
-    let scores = reranker.score(&goldens.pairs()).unwrap();
-    goldens.check("cross", &scores.into_iter().map(|score| vec![score]).collect::<Vec<_>>());
+    goldens.check_reranker("cross", &reranker);
 }
 
 #[test]
 fn a_decoder_embeds_by_its_last_token() {
-    let (goldens, copy) = (Goldens::read(), qwen3());
+    let copy = qwen3();
     let encoder = Encoder::open(&options(copy.path())).unwrap();
-    goldens.check("qwen3.documents", &encoder.embed_documents(&goldens.documents()).unwrap());
-    let queries = encoder.embed_queries(&goldens.queries()).unwrap();
-    goldens.check("qwen3.queries", &queries.vectors);
+    Goldens::read().check_encoder("qwen3", &encoder, true);
 }
 
 #[test]
@@ -214,52 +66,59 @@ fn a_decoder_reranks_by_yes_against_no() {
     let copy = yes_no(&goldens);
     let reranker = Reranker::open(&options(copy.path())).unwrap();
     assert!(!reranker.is_one_logit());
-    let scores = reranker.score(&goldens.pairs()).unwrap();
-    goldens
-        .check("qwen3-reranker", &scores.into_iter().map(|score| vec![score]).collect::<Vec<_>>());
+    goldens.check_reranker("qwen3-reranker", &reranker);
 }
 
 #[test]
 fn a_decoder_that_reads_both_ways_embeds_by_the_mean_and_two_layers() {
-    let goldens = Goldens::read();
     let encoder = Encoder::open(&options(&gemma())).unwrap();
-    let untitled: Vec<Document<'_>> =
-        goldens.documents.iter().map(|(_, text)| Document { title: "", text }).collect();
-    goldens.check("gemma.documents", &encoder.embed_documents(&untitled).unwrap());
-    let queries = encoder.embed_queries(&goldens.queries()).unwrap();
-    goldens.check("gemma.queries", &queries.vectors);
+    Goldens::read().check_encoder("gemma", &encoder, false);
 }
 
-/// Batches of 1, 7 and 32, and one or three threads.
+/// One, two or three threads.
 #[test]
 fn no_bit_depends_on_the_batch_or_the_threads() {
-    let goldens = Goldens::read();
-    let texts: Vec<Document<'_>> = goldens.documents().into_iter().cycle().take(33).collect();
-    let pairs: Vec<Pair<'_>> = goldens.pairs().into_iter().cycle().take(33).collect();
-    let copies = [cut(), medcpt(), qwen3()];
-    let folders = copies.iter().map(|copy| copy.path().to_owned()).chain([gemma()]);
-    for folder in folders {
-        let mut all = Vec::new();
-        for (batch, threads) in [(33, 2), (1, 1), (7, 2), (32, 3)] {
-            let device = Device::Cpu(Cpu::new(threads).unwrap());
-            let encoder = Encoder::open(&EncoderOptions { device, ..options(&folder) }).unwrap();
-            let vectors: Vec<Vec<f32>> = texts
-                .chunks(batch)
-                .flat_map(|texts| encoder.embed_documents(texts).unwrap())
-                .collect();
-            all.push(vectors);
+    Goldens::read().assert_no_bit_depends_on_the_batch(&|folder, threads| {
+        EncoderOptions::new(folder, Device::Cpu(Cpu::new(threads).unwrap()))
+    });
+}
+
+/// Of two documents whose cosines with a query differ by more than rounding to bf16 moves them.
+#[test]
+fn bf16_ranks_documents_as_f32_does() {
+    const CLOSE: f32 = 0.01;
+    let (goldens, copy) = (Goldens::read(), qwen3());
+    let cosines = |stored| {
+        let dtype = WantedType::Exactly(stored);
+        let encoder = Encoder::open(&EncoderOptions { dtype, ..options(copy.path()) }).unwrap();
+        let documents = encoder.embed_documents(&goldens.documents()).unwrap();
+        let queries = encoder.embed_queries(&goldens.queries()).unwrap().vectors;
+        let cosine = |query: &Vec<f32>, document: &Vec<f32>| -> f32 {
+            query.iter().zip(document).map(|(a, b)| a * b).sum()
+        };
+        let of_query = |query| documents.iter().map(|one| cosine(query, one)).collect::<Vec<_>>();
+        queries.iter().map(of_query).collect::<Vec<Vec<f32>>>()
+    };
+    let (exact, narrow) = (cosines(StoredType::F32), cosines(StoredType::Bf16));
+    assert_ne!(exact, narrow);
+    let (mut compared, mut close) = (0, 0);
+    for (exact, narrow) in exact.iter().zip(&narrow) {
+        for (one, other) in (0..exact.len()).flat_map(|one| (0..one).map(move |other| (one, other)))
+        {
+            let distance = exact[one] - exact[other];
+            if distance.abs() <= CLOSE {
+                close += 1;
+                continue;
+            }
+            compared += 1;
+            let found = narrow[one] - narrow[other];
+            assert!(
+                found.signum() == distance.signum(),
+                "{one} and {other}: {found}, not {distance}"
+            );
         }
-        assert!(all.iter().all(|vectors| *vectors == all[0]), "{}", folder.display());
     }
-    for copy in [cross(), yes_no(&goldens)] {
-        let reranker = Reranker::open(&options(copy.path())).unwrap();
-        let together = reranker.score(&pairs).unwrap();
-        for batch in [1, 7, 32] {
-            let scores: Vec<f32> =
-                pairs.chunks(batch).flat_map(|pairs| reranker.score(pairs).unwrap()).collect();
-            assert_eq!(scores, together, "{batch}");
-        }
-    }
+    assert!(close * 4 < compared, "{close} of {compared} are too close to rank");
 }
 
 #[test]

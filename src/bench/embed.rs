@@ -100,9 +100,10 @@ pub fn time<B: EncoderBackend>(
             tokens: &ids[..texts * tokens],
             positions: &positions[..texts * tokens],
             sequences: &sequences[..texts * tokens],
+            segments: &segments[..texts * tokens],
             tables: &tables[..texts],
         };
-        ops.run(|| bert.forward(ops, rows, &segments[..rows.len()], &mut scratch)).map(drop)
+        ops.run(|| bert.forward(ops, rows, &mut scratch)).map(drop)
     };
     let mut repeat = || {
         let started = Instant::now();

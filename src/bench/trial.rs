@@ -156,8 +156,13 @@ impl<B: Backend> Trial<B> {
             let filled = &mut self.filled[part.sequence];
             *filled = part.positions.end.max(*filled);
         }
-        let rows =
-            Rows { tokens: &tokens, positions: &positions, sequences: &sequences, tables: &tables };
+        let rows = Rows {
+            tokens: &tokens,
+            positions: &positions,
+            sequences: &sequences,
+            segments: &[],
+            tables: &tables,
+        };
         let (decoder, ops) = (&self.decoder, &self.ops);
         let (pages, scratch) = (&mut self.pages, &mut self.scratch);
         ops.run(|| decoder.forward(ops, rows, &logit_rows, pages, scratch));

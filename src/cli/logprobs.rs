@@ -129,6 +129,7 @@ impl Logprobs {
                 tokens: chunk,
                 positions: &positions,
                 sequences: &sequences,
+                segments: &[],
                 tables: &[&table],
             };
             let wanted: Vec<usize> = (0..chunk.len()).collect();

@@ -45,8 +45,7 @@ impl<B: EncoderBackend> Network for BertNetwork<B> {
             let texts = &texts[range];
             let packed = Packed::new(texts);
             let states = packed.with_rows(|rows| {
-                let forward = || self.bert.forward(&self.ops, rows, &packed.segments, &mut scratch);
-                self.ops.run(forward)
+                self.ops.run(|| self.bert.forward(&self.ops, rows, &mut scratch))
             })?;
             let mut rest = states.as_slice();
             for text in texts {

@@ -11,7 +11,7 @@ use super::tokens::Sequence;
 use super::{EncoderError, EncoderOptions};
 use crate::hub::EncoderOutput;
 use crate::model::{Config, ModelError, WantedType, precision_of};
-use crate::ops::{Device, Machine, PAGE, Precision, Rows, StoredType};
+use crate::ops::{Device, EncoderBackend, Machine, PAGE, Precision, Rows, StoredType};
 
 /// Takes the states of one text, `[tokens][width]`, and leaves what is wanted of them.
 pub(super) type Take<'a> = dyn Fn(&[f32]) -> Vec<f64> + Sync + 'a;
@@ -112,10 +112,24 @@ impl Described {
         limit: usize,
         place: &Place<'_>,
     ) -> Result<Box<dyn Network>, EncoderError> {
-        let Place { precision, device } = *place;
-        let Device::Cpu(ops) = device else {
-            return Err(EncoderError::Device { device: device.describe() });
-        };
+        let precision = place.precision;
+        match place.device {
+            Device::Cpu(cpu) => self.load_on(cpu, folder, output, limit, precision),
+            Device::Cuda(gpu) => {
+                self.load_on(&gpu.for_encoder(precision)?, folder, output, limit, precision)
+            }
+            device @ Device::Metal(_) => Err(EncoderError::Device { device: device.describe() }),
+        }
+    }
+
+    fn load_on<B: EncoderBackend>(
+        self,
+        ops: &B,
+        folder: &Folder,
+        output: EncoderOutput,
+        limit: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn Network>, EncoderError> {
         use EncoderOutput::{Cls, LastToken, Mean, OneLogit, YesNo};
         match (self, output) {
             (Described::Bert(config), Cls | Mean | LastToken | OneLogit) => {
@@ -193,7 +207,7 @@ pub(super) struct Packed {
     tokens: Vec<u32>,
     positions: Vec<u32>,
     sequences: Vec<u32>,
-    pub(super) segments: Vec<u32>,
+    segments: Vec<u32>,
     tables: Vec<Vec<u32>>,
     /// The last row of each text.
     pub(super) last: Vec<usize>,
@@ -227,6 +241,7 @@ impl Packed {
             tokens: &self.tokens,
             positions: &self.positions,
             sequences: &self.sequences,
+            segments: &self.segments,
             tables: &tables,
         })
     }

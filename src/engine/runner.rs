@@ -112,6 +112,7 @@ impl<B: Backend> Runner<B> {
             tokens: &self.tokens,
             positions: &self.positions,
             sequences: &self.sequences,
+            segments: &[],
             tables: &tables,
         };
         self.decoder.forward(&self.ops, rows, &self.logit_rows, &mut self.pages, &mut self.scratch);

@@ -206,7 +206,7 @@ impl<B: EncoderBackend> Bert<B> {
         })
     }
 
-    /// The last layer's states, `[rows, hidden]`. A step holds whole texts; `segments` has one entry a row.
+    /// The last layer's states, `[rows, hidden]`. A step holds whole texts, and the segment of each token.
     ///
     /// # Errors
     /// A failure of the machine.
@@ -214,7 +214,6 @@ impl<B: EncoderBackend> Bert<B> {
         &self,
         ops: &B,
         rows: Rows<'_>,
-        segments: &[u32],
         scratch: &mut BertScratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
         let BertScratch {
@@ -235,9 +234,8 @@ impl<B: EncoderBackend> Bert<B> {
             window: None,
             both_ways: true,
         };
-        let mut embedded = Ok(());
         ops.compute(rows, &[], stage, |step| {
-            embedded = ops.embed_text(&self.tables, step, segments, residual);
+            ops.embed_text(&self.tables, step, residual);
             ops.layer_norm(residual, &self.norm, normed);
             for layer in &self.layers {
                 ops.matmul(normed, &layer.qkv.weight, qkv);
@@ -256,7 +254,6 @@ impl<B: EncoderBackend> Bert<B> {
                 ops.add_layer_norm(residual, biased, &layer.norm, normed);
             }
         });
-        embedded?;
         ops.read(residual, rows.len())
     }
 }

@@ -160,9 +160,17 @@ impl Widths {
     }
 }
 
-/// Bytes of the scratch of a decoder on `machine`.
-pub(super) fn scratch_bytes(config: &Config, machine: Machine, limits: StepLimits) -> usize {
-    let bytes = |(width, numbers)| machine.buffer_bytes(limits.rows, width, numbers);
+/// Bytes of the scratch of a decoder on `machine`, which keeps there as `narrow` what only products read.
+pub(super) fn scratch_bytes(
+    config: &Config,
+    machine: Machine,
+    narrow: Numbers,
+    limits: StepLimits,
+) -> usize {
+    let bytes = |(width, numbers)| {
+        let numbers = if numbers == Numbers::Narrow { narrow } else { numbers };
+        machine.buffer_bytes(limits.rows, width, numbers)
+    };
     let activations: usize = Widths::of(config).all().map(bytes).iter().sum();
     let logits = machine.buffer_bytes(limits.logit_rows, config.vocab_size, Numbers::Wide);
     let stage = machine.stage_bytes(config.page_shape(), config.heads, limits);
@@ -209,7 +217,7 @@ impl<B: Backend> Decoder<B> {
         scratch: &mut Scratch<B>,
     ) -> Result<Vec<f32>, OpsError> {
         self.run(ops, rows, chosen, Kept { pages, places: Places::Shared }, scratch, false);
-        ops.read(&scratch.activations.normed, chosen.len())
+        ops.read(&scratch.activations.branch, chosen.len())
     }
 
     /// The logits of the rows `chosen`, `[chosen, vocabulary]`, of such a step.
@@ -228,7 +236,7 @@ impl<B: Backend> Decoder<B> {
         ops.read(&scratch.logits, chosen.len())
     }
 
-    /// Leaves the normed states of the rows `chosen` in `scratch`, and their logits where they are wanted.
+    /// Leaves the logits of the rows `chosen` in `scratch` or, where these are not wanted, the normed states as its branch.
     fn run(
         &self,
         ops: &B,
@@ -242,12 +250,13 @@ impl<B: Backend> Decoder<B> {
         ops.compute(rows, chosen, stage, |step| {
             let kept = Kept { pages: &mut *kept.pages, places: kept.places };
             self.compute(ops, step, kept, activations);
-            let Activations { residual, normed, .. } = activations;
-            let epsilon = self.config.rms_norm_eps;
-            ops.gather_norm(residual, step, &self.final_norm, epsilon, normed);
+            let Activations { residual, normed, branch, .. } = activations;
+            // Of what no product reads nothing is rounded.
+            let states = if wants_logits { normed } else { branch };
+            ops.gather_norm(residual, step, &self.final_norm, self.config.rms_norm_eps, states);
             if wants_logits {
                 let head = self.head.as_ref().unwrap_or(&self.embedding);
-                ops.matmul(normed, head, logits);
+                ops.matmul(states, head, logits);
             }
         });
     }

@@ -25,7 +25,7 @@ impl Footprint {
         Footprint {
             weights: precision.size_bytes(config.parameters()),
             kv: pages * machine.page_bytes(config.page_shape(), precision.kv),
-            scratch: scratch_bytes(config, machine, limits),
+            scratch: scratch_bytes(config, machine, Numbers::Narrow, limits),
         }
     }
 
@@ -37,8 +37,12 @@ impl Footprint {
         limits: StepLimits,
     ) -> Footprint {
         let shape = PageShape { layers: 1, ..config.page_shape() };
-        let kv = text_pages(limits.rows) * machine.page_bytes(shape, precision.kv);
-        Footprint { kv, ..Footprint::of(config, precision, machine, 0, limits) }
+        let (narrow, wider) = kept_of_texts(machine, precision);
+        Footprint {
+            kv: wider * text_pages(limits.rows) * machine.page_bytes(shape, precision.kv),
+            scratch: scratch_bytes(config, machine, narrow, limits),
+            ..Footprint::of(config, precision, machine, 0, limits)
+        }
     }
 
     /// The same of BERT.
@@ -53,19 +57,29 @@ impl Footprint {
         let shape = PageShape { layers: 1, kv_heads: heads, head_dim: hidden / heads };
         let limits =
             StepLimits { rows, logit_rows: rows, positions: config.max_position_embeddings };
+        let (numbers, wider) = kept_of_texts(machine, precision);
         let wide = 2 * hidden + 3 * hidden + inner;
         let narrow = 2 * hidden + heads * shape.head_dim.next_multiple_of(32) + inner;
         Footprint {
             weights: precision.size_bytes(config.parameters()),
-            kv: text_pages(rows) * machine.page_bytes(shape, StoredType::F32),
+            kv: wider * text_pages(rows) * machine.page_bytes(shape, StoredType::F32),
             scratch: machine.buffer_bytes(rows, wide, Numbers::Wide)
-                + machine.buffer_bytes(rows, narrow, Numbers::Narrow)
+                + machine.buffer_bytes(rows, narrow, numbers)
                 + machine.stage_bytes(shape, heads, limits),
         }
     }
 
     pub fn total(&self) -> usize {
         self.weights + self.kv + self.scratch
+    }
+}
+
+/// How encoders keep what only products read, and how many times as many bytes as a decoder's their keys and values take: a GPU
+/// that multiplies f32 keeps all as f32.
+fn kept_of_texts(machine: Machine, precision: Precision) -> (Numbers, usize) {
+    match machine {
+        Machine::Cuda if precision.is_f32() => (Numbers::Wide, 2),
+        Machine::Cpu | Machine::Cuda | Machine::Metal => (Numbers::Narrow, 1),
     }
 }
 
@@ -117,4 +131,22 @@ pub fn available_memory() -> usize {
     let free = system.available_memory();
     let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
     usize::try_from(free.min(limit)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::embed::BERT_BASE;
+
+    #[test]
+    fn encoders_in_f32_keep_all_as_f32_on_a_gpu_too() {
+        let of = |machine, stored: StoredType| {
+            Footprint::of_bert(&BERT_BASE, stored.into(), machine, 2048)
+        };
+        let [cpu, wide] = [Machine::Cpu, Machine::Cuda].map(|machine| of(machine, StoredType::F32));
+        let narrow = of(Machine::Cuda, StoredType::Bf16);
+        assert_eq!((wide.weights, wide.kv), (cpu.weights, cpu.kv));
+        assert!(wide.scratch >= cpu.scratch && narrow.scratch < wide.scratch);
+        assert_eq!((narrow.weights, narrow.kv), (wide.weights / 2, wide.kv / 2));
+    }
 }

@@ -1,6 +1,6 @@
 //! In place of a GPU's backend, in builds without it: a type without values, so its methods are never called.
 
-use super::{Cpu, Limits, OpsError};
+use super::{Cpu, Limits, OpsError, Precision};
 
 #[derive(Clone, Debug)]
 pub enum Absent<const CUDA: bool> {}
@@ -43,6 +43,11 @@ impl Cuda {
     }
 
     pub fn available_memory(&self) -> usize {
+        match *self {}
+    }
+
+    /// Some backend, as the signature demands one.
+    pub fn for_encoder(&self, _precision: Precision) -> Result<Cpu, OpsError> {
         match *self {}
     }
 

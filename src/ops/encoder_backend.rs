@@ -1,6 +1,6 @@
 //! What encoders compute beyond decoders: sums of embeddings, norms with a mean, biases, and GELU by the error function.
 
-use super::{Backend, OpsError};
+use super::Backend;
 
 /// The embedding tables of an encoder.
 #[derive(Debug)]
@@ -22,17 +22,8 @@ pub struct LayerNorm<V> {
 
 /// A backend that runs encoders of BERT's shape. As everywhere, each row's result is a function of its own input.
 pub trait EncoderBackend: Backend {
-    /// `out = word + position + segment`, row by row; `segments` has one entry a row.
-    ///
-    /// # Errors
-    /// When the machine has no memory for `segments`.
-    fn embed_text(
-        &self,
-        tables: &TextTables<Self>,
-        step: Self::Step<'_>,
-        segments: &[u32],
-        out: &mut Self::Buffer,
-    ) -> Result<(), OpsError>;
+    /// `out = word + segment + position`, row by row.
+    fn embed_text(&self, tables: &TextTables<Self>, step: Self::Step<'_>, out: &mut Self::Buffer);
     /// `x = norm(x)`, and `normed` the same as products take it.
     fn layer_norm(
         &self,

@@ -310,6 +310,11 @@ pub struct Precision {
 }
 
 impl Precision {
+    /// Whether matrices are f32.
+    pub fn is_f32(self) -> bool {
+        (self.stored, self.quantisation) == (StoredType::F32, Quantisation::None)
+    }
+
     /// Bytes of `weights` weights.
     pub fn size_bytes(self, weights: usize) -> usize {
         match self.quantisation {
@@ -338,7 +343,7 @@ pub enum Activation {
     GeluTanh,
 }
 
-/// The rows of one step. All slices but `tables` have one entry a row.
+/// The rows of one step. All slices but `tables` have one entry a row, `segments` none but for steps of whole texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub tokens: &'a [u32],
@@ -346,6 +351,8 @@ pub struct Rows<'a> {
     pub positions: &'a [u32],
     /// Index into `tables`.
     pub sequences: &'a [u32],
+    /// Which text of a pair each token of an encoder's is of.
+    pub segments: &'a [u32],
     /// The pages of each sequence, in order; page `i` holds positions `i · PAGE ..`.
     pub tables: &'a [&'a [u32]],
 }

@@ -3,6 +3,7 @@
 
 pub mod golden;
 pub mod json_schema;
+pub mod retrieval;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -204,8 +205,13 @@ pub fn logits_on<B: Backend>(
         let positions: Vec<u32> =
             (start..start + chunk.len()).map(|position| position as u32).collect();
         let sequences = vec![0; chunk.len()];
-        let rows =
-            Rows { tokens: chunk, positions: &positions, sequences: &sequences, tables: &[&table] };
+        let rows = Rows {
+            tokens: chunk,
+            positions: &positions,
+            sequences: &sequences,
+            segments: &[],
+            tables: &[&table],
+        };
         let wanted: Vec<usize> = (0..chunk.len()).collect();
         decoder.forward(ops, rows, &wanted, &mut pages, &mut scratch);
         let logits = ops.read(scratch.logits().0, chunk.len()).unwrap();

@@ -36,9 +36,6 @@ pub struct EmbedBench {
 impl EmbedBench {
     pub fn run(self) -> Result<(), Failure> {
         let device = self.compute.one_device()?;
-        let Device::Cpu(cpu) = &device else {
-            return Err(EncoderError::Device { device: device.describe() }.into());
-        };
         let wanted = self.compute.weights();
         let stored = match wanted.dtype {
             WantedType::Auto => StoredType::F32,
@@ -53,7 +50,16 @@ impl EmbedBench {
                 repetitions: usize::from(self.repetitions),
             };
             self.note(&format!("{} texts of {tokens} tokens", self.texts));
-            timed.push((workload, time(cpu, &BERT_BASE, precision, workload)?));
+            let durations = match &device {
+                Device::Cpu(cpu) => time(cpu, &BERT_BASE, precision, workload)?,
+                Device::Cuda(gpu) => {
+                    time(&gpu.for_encoder(precision)?, &BERT_BASE, precision, workload)?
+                }
+                Device::Metal(_) => {
+                    return Err(EncoderError::Device { device: device.describe() }.into());
+                }
+            };
+            timed.push((workload, durations));
         }
         self.note("measuring the machine's limits");
         let environment = Environment::measure(run::host(), &device)?;

@@ -2,16 +2,10 @@
 
 use super::lanes::{LANES, Lanes, exp, vectorised};
 use super::{Buffer, Cpu, Disjoint, Vector};
-use crate::ops::{Biased, EncoderBackend, HostStep, LayerNorm, OpsError, TextTables};
+use crate::ops::{Biased, EncoderBackend, HostStep, LayerNorm, TextTables};
 
 impl EncoderBackend for Cpu {
-    fn embed_text(
-        &self,
-        tables: &TextTables<Cpu>,
-        step: HostStep<'_>,
-        segments: &[u32],
-        out: &mut Buffer,
-    ) -> Result<(), OpsError> {
+    fn embed_text(&self, tables: &TextTables<Cpu>, step: HostStep<'_>, out: &mut Buffer) {
         let rows = step.rows;
         let width = tables.words.inputs();
         out.reshape(rows.len(), width);
@@ -19,7 +13,7 @@ impl EncoderBackend for Cpu {
         self.split(rows.len(), 16 * rows.len() * width, |range| {
             for row in range {
                 let position = &tables.positions.0[rows.positions[row] as usize * width..][..width];
-                let segment = &tables.segments.0[segments[row] as usize * width..][..width];
+                let segment = &tables.segments.0[rows.segments[row] as usize * width..][..width];
                 // SAFETY: each row is written by one thread alone.
                 let out = unsafe { to.slice(row * width, width) };
                 let token = rows.tokens[row] as usize;
@@ -28,7 +22,6 @@ impl EncoderBackend for Cpu {
                 }
             }
         });
-        Ok(())
     }
 
     fn layer_norm(&self, x: &mut Buffer, norm: &LayerNorm<Vector>, normed: &mut Buffer) {

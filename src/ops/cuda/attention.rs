@@ -1,4 +1,4 @@
-//! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows.
+//! Attention on the GPU: decoding rows by chunks of keys, longer stretches of a prompt by blocks of rows; in f32 row by row.
 
 use super::arguments::Arguments;
 use super::driver::Function;
@@ -20,6 +20,11 @@ pub(super) struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Of texts whose rows see ahead; else null.
+    fn lengths(&self) -> u64 {
+        if self.shape.both_ways { self.step.lengths } else { 0 }
+    }
+
     /// The arguments that both kinds of attention begin with.
     fn arguments(&self) -> Arguments {
         let [keys, values] = self.layer.pages.layer(self.layer.layer);
@@ -36,8 +41,10 @@ impl Seen<'_> {
 
 impl Cuda {
     pub(super) fn attend(&self, seen: Seen<'_>, out: &mut Buffer) {
+        debug_assert!(!seen.shape.both_ways || seen.step.chunk_slots == 0, "only texts see ahead");
         out.set_rows(seen.step.rows);
         match seen.step.chunk_slots {
+            _ if self.in_f32 => self.attend_in_f32(seen, out),
             0 => self.attend_rows(seen, out),
             _ => self.attend_chunks(seen, out),
         }
@@ -97,7 +104,27 @@ impl Cuda {
             .float(shape.scale)
             .address(step.block_list)
             .region(&out.region)
-            .int(out.stride);
+            .int(out.stride)
+            .address(seen.lengths());
+        self.stream.launch(attend, arguments);
+    }
+
+    /// A CTA for each row and head, over all its keys.
+    fn attend_in_f32(&self, seen: Seen<'_>, out: &Buffer) {
+        let Seen { shape, step, layer, .. } = seen;
+        let pages = layer.pages;
+        let attend = launch(self.kernels.attend_f32, [step.rows, shape.heads, 1]);
+        let arguments = seen
+            .arguments()
+            .int(shape.heads)
+            .int(pages.kv_heads)
+            .int(pages.head_dim)
+            .int(pages.dim())
+            .int(shape.window.unwrap_or(0))
+            .float(shape.scale)
+            .region(&out.region)
+            .int(out.stride)
+            .address(seen.lengths());
         self.stream.launch(attend, arguments);
     }
 }

@@ -7,7 +7,7 @@ use super::attention::Seen;
 use super::driver::Function;
 use super::kernels::{Epilogue, Matmul, Product};
 use super::launch::Launch;
-use super::matrix::Matrix;
+use super::matrix::{Format, Matrix};
 use super::region::Region;
 use super::sampler::Drawer;
 use super::stage::{Stage, Step};
@@ -25,7 +25,7 @@ const HEADS_AT_ONCE: usize = 4;
 /// Heads that share keys, at most.
 const MOST_GROUPED: usize = 16;
 
-fn row_by_row(function: Function, rows: usize) -> Launch {
+pub(super) fn row_by_row(function: Function, rows: usize) -> Launch {
     Launch { function, grid: [rows, 1, 1], threads: 256, cluster: 1, shared_bytes: 0, early: true }
 }
 
@@ -41,6 +41,9 @@ impl Matrix {
 impl Cuda {
     fn multiply(&self, x: &Buffer, weights: &Matrix, epilogue: Epilogue, out: &mut Buffer) {
         let size = Product { rows: x.rows, outputs: weights.outputs };
+        if weights.format == Format::F32 {
+            return self.multiply_in_f32(x, weights, self.kernels.matmul_f32(epilogue, size), out);
+        }
         let matmul = self.kernels.matmul(weights.format, epilogue, size, self.room());
         self.launch_matmul(matmul, x, weights, out);
     }
@@ -132,7 +135,8 @@ impl Backend for Cuda {
     }
 
     fn pages(&self, shape: PageShape, _kept: StoredType, pages: usize) -> Result<Pages, OpsError> {
-        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages;
+        let wider = if self.in_f32 { 2 } else { 1 };
+        let bytes = Machine::Cuda.page_bytes(shape, StoredType::Bf16) / 2 * pages * wider;
         let layers = shape.layers.max(1);
         Ok(Pages {
             keys: self.stream.allocate(bytes, "keys")?,
@@ -146,6 +150,10 @@ impl Backend for Cuda {
     fn buffer(&self, rows: usize, width: usize, numbers: Numbers) -> Result<Buffer, OpsError> {
         // Decoding steps are padded to buckets.
         let rows = rows.next_multiple_of(16);
+        let numbers = match numbers {
+            Numbers::Narrow if self.in_f32 => Numbers::Wide,
+            numbers => numbers,
+        };
         let bytes = Machine::Cuda.buffer_bytes(rows, width, numbers);
         Ok(Buffer {
             region: self.stream.allocate(bytes, "activations")?,
@@ -156,6 +164,7 @@ impl Backend for Cuda {
                 Numbers::Wide | Numbers::Ungated => width,
                 Numbers::Narrow => width.next_multiple_of(32),
             },
+            is_wide: numbers != Numbers::Narrow,
         })
     }
 
@@ -207,7 +216,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.rms_norm, x.rows);
+        let launch = row_by_row(self.kernels.rms_norm.to(out), x.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -229,7 +238,7 @@ impl Backend for Cuda {
             .int(residual.width)
             .region(&normed.region)
             .int(normed.stride);
-        let launch = row_by_row(self.kernels.add_norm, residual.rows);
+        let launch = row_by_row(self.kernels.add_norm.to(normed), residual.rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -246,7 +255,7 @@ impl Backend for Cuda {
             .int(x.width)
             .region(&out.region)
             .int(out.stride);
-        let launch = row_by_row(self.kernels.gather_norm, step.logit_rows);
+        let launch = row_by_row(self.kernels.gather_norm.to(out), step.logit_rows);
         self.stream.launch(launch, arguments);
     }
 
@@ -280,7 +289,7 @@ impl Backend for Cuda {
         let launch = Launch {
             grid: [step.rows, all_heads.div_ceil(HEADS_AT_ONCE), 1],
             threads: 32 * HEADS_AT_ONCE,
-            ..row_by_row(self.kernels.rotate_and_store, step.rows)
+            ..row_by_row(self.kernels.rotate_and_store.to(queries), step.rows)
         };
         let arguments = Arguments::default()
             .region(&qkv.region)
@@ -356,6 +365,7 @@ impl Backend for Cuda {
             self.stream.synchronise()?;
             return Ok(Vec::new());
         }
+        debug_assert!(buffer.is_wide, "what only products read is not for others");
         let bytes = 4 * rows * buffer.stride;
         let mut kept = self.back.lock().unwrap_or_else(PoisonError::into_inner);
         let back = match &mut *kept {

@@ -2,6 +2,7 @@
 //!
 //! The figures repeat what the heads of the `.cu` files say.
 
+use super::Buffer;
 use super::driver::{Function, Stream};
 use super::launch::Launch;
 use super::matrix::Format;
@@ -24,7 +25,7 @@ const DIMS: [usize; 4] = [32, 64, 128, 256];
 pub enum Epilogue {
     /// f32 as it is.
     Plain,
-    /// bf16 of the activated gate times up.
+    /// The activated gate times up, for products.
     Gated(Activation),
 }
 
@@ -39,13 +40,34 @@ impl Epilogue {
     }
 }
 
+/// A kernel that leaves what products read as bf16, and the same for products in f32.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
+    bf16: Function,
+    f32: Function,
+}
+
+impl Kinds {
+    /// The one that writes to `out`.
+    pub fn to(self, out: &Buffer) -> Function {
+        if out.is_wide { self.f32 } else { self.bf16 }
+    }
+}
+
 #[derive(Debug)]
 pub struct Kernels {
-    embed: [Function; 3],
-    pub rms_norm: Function,
-    pub add_norm: Function,
-    pub gather_norm: Function,
-    pub rotate_and_store: Function,
+    embed: [Function; 4],
+    pub rms_norm: Kinds,
+    pub add_norm: Kinds,
+    pub gather_norm: Kinds,
+    pub rotate_and_store: Kinds,
+    pub layer_norm: Kinds,
+    pub gelu: Kinds,
+    pub add_places: Function,
+    pub add_bias: Function,
+    pub attend_f32: Function,
+    /// By epilogue.
+    matmul_f32: [Function; 3],
     attend_chunks: [Function; 4],
     pub merge_chunks: Function,
     attend_rows: [Function; 4],
@@ -88,6 +110,9 @@ impl Kernels {
     /// When the build lacks one of them for this GPU.
     pub fn load(stream: &Stream) -> Result<Kernels, OpsError> {
         let plain = |name: &str| stream.function(name, 0);
+        let kinds = |bf16: &str, f32: &str| {
+            Ok::<_, OpsError>(Kinds { bf16: plain(bf16)?, f32: plain(f32)? })
+        };
         let formats = ["bf16", "q8_0", "q4_k"];
         let epilogues = ["f32", "silu", "gelu"];
         let small = |format: &str, epilogue: &str, rows: usize| {
@@ -109,11 +134,17 @@ impl Kernels {
             stream.function(&name, warpgroups_only(warpgroup_shared_bytes(rows)))
         };
         Ok(Kernels {
-            embed: try_map(formats, |format| plain(&format!("embed_{format}")))?,
-            rms_norm: plain("rms_norm")?,
-            add_norm: plain("add_norm")?,
-            gather_norm: plain("gather_norm")?,
-            rotate_and_store: plain("rotate_and_store")?,
+            embed: try_map(["embed_bf16", "embed_q8_0", "embed_q4_k", "embed_f32"], plain)?,
+            rms_norm: kinds("rms_norm", "rms_norm_f32")?,
+            add_norm: kinds("add_norm", "add_norm_f32")?,
+            gather_norm: kinds("gather_norm", "gather_norm_f32")?,
+            rotate_and_store: kinds("rotate_and_store", "rotate_and_store_f32")?,
+            layer_norm: kinds("layer_norm_bf16", "layer_norm_f32")?,
+            gelu: kinds("gelu_bf16", "gelu_f32")?,
+            add_places: plain("add_places")?,
+            add_bias: plain("add_bias")?,
+            attend_f32: plain("attend_f32")?,
+            matmul_f32: try_map(["matmul_f32", "matmul_f32_silu", "matmul_f32_gelu"], plain)?,
             attend_chunks: try_map(DIMS, |dim| plain(&format!("attend_chunks_{dim}")))?,
             merge_chunks: plain("merge_chunks")?,
             attend_rows: try_map(DIMS, |dim| plain(&format!("attend_rows_{dim}")))?,
@@ -150,7 +181,19 @@ impl Kernels {
         Some(self.attend_rows[place(&DIMS, dim)?])
     }
 
-    /// The matmul of `rows` rows with weights of `outputs` outputs, on such a GPU.
+    /// The matmul in f32.
+    pub fn matmul_f32(&self, epilogue: Epilogue, size: Product) -> Launch {
+        Launch {
+            function: self.matmul_f32[epilogue.column()],
+            grid: [size.rows.div_ceil(64), size.outputs.div_ceil(64), 1],
+            threads: 256,
+            cluster: 1,
+            shared_bytes: 0,
+            early: true,
+        }
+    }
+
+    /// The matmul of `rows` rows with weights of `outputs` outputs that are not kept as f32, on such a GPU.
     pub fn matmul(&self, format: Format, epilogue: Epilogue, size: Product, room: Room) -> Matmul {
         let Product { rows, outputs } = size;
         let multiprocessors = room.multiprocessors;

@@ -17,11 +17,13 @@ pub enum Format {
     Bf16,
     Q8_0,
     Q4K,
+    F32,
 }
 
 impl Format {
-    fn of(precision: Precision) -> Result<Format, OpsError> {
+    fn of(precision: Precision, in_f32: bool) -> Result<Format, OpsError> {
         match precision.quantisation {
+            Quantisation::None if in_f32 => Ok(Format::F32),
             Quantisation::None => Ok(Format::Bf16),
             Quantisation::Q8_0 => Ok(Format::Q8_0),
             Quantisation::Q4K => Ok(Format::Q4K),
@@ -65,7 +67,7 @@ impl Cuda {
         let group = |group: usize| {
             std::array::from_fn(|output| rows.get(group * OUTPUTS + output).copied())
         };
-        self.pack_groups(group, rows.len(), inputs, Format::of(precision)?)
+        self.pack_groups(group, rows.len(), inputs, Format::of(precision, self.in_f32)?)
     }
 
     /// Packs eight gates and their eight ups in turn, so that one lane gets both of a feature.
@@ -83,7 +85,7 @@ impl Cuda {
                 (row < features).then_some(Row { part, row })
             })
         };
-        self.pack_groups(group, 2 * features, inputs, Format::of(precision)?)
+        self.pack_groups(group, 2 * features, inputs, Format::of(precision, self.in_f32)?)
     }
 
     fn pack_groups<'a>(

@@ -1,6 +1,6 @@
 //! The CUDA backend: the same operations as kernels (`kernels/*.cu`) on a stream of a GPU.
 //!
-//! Activations that only products read are bf16, keys and values too; the rest is f32. A row's bits depend on its
+//! Activations that only products read are bf16, keys and values too, unless products are in f32; the rest is f32. A row's bits depend on its
 //! own inputs alone, as on the CPU: every sum's tree follows from the shape of the weights or the position of a key.
 //! What decides them is the compute capability.
 
@@ -23,6 +23,7 @@ mod sampler;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod text;
 mod warpgroups;
 mod without;
 
@@ -55,6 +56,8 @@ pub struct Cuda {
     warpgroups: bool,
     /// Whether a row's bits may depend on the rows beside it.
     fast: bool,
+    /// Whether products are in f32: weights, what they multiply, keys and values are kept so.
+    in_f32: bool,
 }
 
 impl Cuda {
@@ -76,6 +79,7 @@ impl Cuda {
             back: Arc::default(),
             warpgroups: false,
             fast: false,
+            in_f32: false,
         };
         gpu.warpgroups =
             gpu.stream.has_warpgroups() && !without.warpgroups && gpu.warpgroups_agree()?;
@@ -172,6 +176,8 @@ pub struct Buffer {
     width: usize,
     /// Numbers from row to row: `width` for f32, its next multiple of 32 for bf16.
     stride: usize,
+    /// Whether the numbers are f32, not bf16.
+    is_wide: bool,
 }
 
 impl Buffer {
@@ -182,7 +188,7 @@ impl Buffer {
     }
 }
 
-/// A norm's weight, f32 `[width]`.
+/// A norm's weight, a bias, or a table of embeddings, f32.
 #[derive(Debug)]
 pub struct Vector(Region);
 
@@ -194,7 +200,7 @@ pub struct Rope {
 }
 
 /// Keys `[layer][page][kv_head][dim / 32][32 positions][32]` and values `[layer][page][kv_head][dim][32 positions]`,
-/// bf16; `dim` is head_dim up to a multiple of 32.
+/// bf16, or f32 where products are in f32; `dim` is head_dim up to a multiple of 32.
 #[derive(Debug)]
 pub struct Pages {
     keys: Region,

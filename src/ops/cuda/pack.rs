@@ -1,4 +1,5 @@
-//! Weights in the order that a warp reads them: tiles of 16 outputs × 32 inputs, a lane's share side by side.
+//! Weights in the order that a warp reads them: tiles of 16 outputs × 32 inputs, a lane's share side by side. Those that are
+//! kept as f32 lie output by output.
 //!
 //! A tile is two steps of sixteen inputs. Lane 4·g + q has outputs g and g + 8, and of each step the inputs 2q,
 //! 2q + 1, 2q + 8 and 2q + 9, as the tensor cores' first operand lies in registers.
@@ -35,6 +36,7 @@ impl GroupBytes {
             Format::Bf16 => (1024, 0, 0),
             Format::Q8_0 => (512, 2 * OUTPUTS, 0),
             Format::Q4K => (256, 2 * OUTPUTS, 4 * OUTPUTS),
+            Format::F32 => (2048, 0, 0),
         };
         GroupBytes {
             values: k_tiles * values,
@@ -64,6 +66,7 @@ impl Group {
         let weights = transpose(rows, inputs);
         match format {
             Format::Bf16 => Group { values: pack_bf16(&weights), ..Group::default() },
+            Format::F32 => Group { values: pack_f32(&weights), ..Group::default() },
             Format::Q8_0 => {
                 let group = Q8Group::quantise(&weights);
                 Group {
@@ -122,6 +125,12 @@ fn pack_bf16(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
         }
     }
     packed
+}
+
+/// `[16 outputs][inputs]`.
+fn pack_f32(weights: &[[f32; OUTPUTS]]) -> Vec<u8> {
+    let of = |output: usize| weights.iter().flat_map(move |input| input[output].to_le_bytes());
+    (0..OUTPUTS).flat_map(of).collect()
 }
 
 /// `[half][lane]` the lane's four inputs of output g, then of g + 8.

@@ -27,13 +27,15 @@ pub struct Stage {
     pub(super) drawer: Option<Drawer>,
 }
 
-/// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, tables. Where
-/// they lie follows from the form of a decoding step, so that its graph finds them.
+/// A step's words from the start of the region: tokens, positions, sequences, indices of logit rows, blocks, segments and lengths
+/// of texts, tables. Where they lie follows from the form of a decoding step, so that its graph finds them.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     rows: usize,
     logit_rows: usize,
     blocks: usize,
+    /// Rows of texts.
+    texts: usize,
     /// Pages of a table.
     stride: usize,
 }
@@ -56,8 +58,16 @@ impl Layout {
         (3 * self.rows + self.logit_rows).next_multiple_of(2)
     }
 
-    fn tables(self) -> usize {
+    fn segments(self) -> usize {
         self.block_list() + 2 * self.blocks
+    }
+
+    fn lengths(self) -> usize {
+        self.segments() + self.texts
+    }
+
+    fn tables(self) -> usize {
+        self.lengths() + self.texts
     }
 
     /// With so many tables.
@@ -98,6 +108,9 @@ pub struct Step {
     pub sequences: u64,
     pub indices: u64,
     pub block_list: u64,
+    /// Of texts: each row's segment, and its text's length.
+    pub segments: u64,
+    pub lengths: u64,
     pub tables: u64,
     pub partial_sums: u64,
     pub partial_stats: u64,
@@ -133,6 +146,7 @@ impl Stage {
             rows: bucket(rows),
             logit_rows: bucket(logit_rows),
             blocks: rows,
+            texts: rows,
             stride: chunk_slots(positions) * CHUNK / PAGE,
         };
         let bytes = 4 * largest.words(logit_rows.max(1));
@@ -150,8 +164,11 @@ impl Stage {
     }
 
     /// Whether keys are attended to chunk by chunk, row by row: rows of one sequence side by side, as of a prompt, share
-    /// what they read if they are taken in blocks.
+    /// what they read if they are taken in blocks. So do those of whole texts, which alone see ahead.
     fn is_decode(&self, rows: &Rows<'_>) -> bool {
+        if !rows.segments.is_empty() {
+            return false;
+        }
         let most = match 2 * rows.tables.len() >= rows.len() {
             true => decode_rows(self.limits),
             false => FEW_ROWS,
@@ -185,6 +202,7 @@ impl Stage {
             rows: padded,
             logit_rows: padded_logits,
             blocks: blocks.len(),
+            texts: rows.segments.len(),
             stride: if is_decode { slots * CHUNK / PAGE } else { last / PAGE + 1 },
         };
         self.pinned.await_upload();
@@ -200,6 +218,12 @@ impl Stage {
         indices.resize(padded_logits, NOTHING);
         words.put(layout.indices(), &indices);
         words.put(layout.block_list(), blocks.as_flattened());
+        if layout.texts > 0 {
+            words.put(layout.segments(), rows.segments);
+            let lengths = rows.lengths();
+            let of_rows = rows.sequences.iter().map(|text| lengths[*text as usize] as u32);
+            words.put(layout.lengths(), &of_rows.collect::<Vec<_>>());
+        }
         for (index, table) in rows.tables.iter().enumerate() {
             // Pages beyond the step's last position may be held already, and are not read.
             let read = &table[..table.len().min(layout.stride)];
@@ -218,6 +242,8 @@ impl Stage {
             sequences: at(layout.sequences()),
             indices: at(layout.indices()),
             block_list: at(layout.block_list()),
+            segments: at(layout.segments()),
+            lengths: at(layout.lengths()),
             tables: at(layout.tables()),
             partial_sums: self.partial_sums.address(),
             partial_stats: self.partial_stats.address(),

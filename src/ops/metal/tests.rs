@@ -93,6 +93,7 @@ impl Model {
                 tokens: &tokens,
                 positions: &rows().map(|(_, position)| position).collect::<Vec<_>>(),
                 sequences: &rows().map(|(sequence, _)| sequence).collect::<Vec<_>>(),
+                segments: &[],
                 tables: &TABLES,
             };
             ops.run(|| decoder.forward(ops, rows, &logit_rows, &mut pages, &mut scratch));
@@ -256,7 +257,13 @@ fn what_went_wrong_is_told_by_the_next_draw_and_then_over() {
     let mut pages = metal.pages(model.config.page_shape(), StoredType::F32, 1).unwrap();
     let mut scratch = Scratch::new(&metal, &model.config, limits(1, 32)).unwrap();
     let mut draw = |token: u32, logit_rows: &[usize]| {
-        let rows = Rows { tokens: &[token], positions: &[0], sequences: &[0], tables: &[&[0]] };
+        let rows = Rows {
+            tokens: &[token],
+            positions: &[0],
+            sequences: &[0],
+            segments: &[],
+            tables: &[&[0]],
+        };
         decoder.forward(&metal, rows, logit_rows, &mut pages, &mut scratch);
         let (logits, stage) = scratch.logits();
         metal.draw(logits, &[], stage)

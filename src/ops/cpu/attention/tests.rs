@@ -42,8 +42,13 @@ fn run(case: &Case, step: usize, isa: Isa, page_order: impl Fn(u32) -> u32) -> V
             (start..case.length.min(start + step)).map(|p| p as u32).collect();
         let zeros = vec![0; positions.len()];
         let tables = [table.as_slice()];
-        let rows =
-            Rows { tokens: &zeros, positions: &positions, sequences: &zeros, tables: &tables };
+        let rows = Rows {
+            tokens: &zeros,
+            positions: &positions,
+            sequences: &zeros,
+            segments: &[],
+            tables: &tables,
+        };
         let mut qkv = Buffer::default();
         qkv.reshape(positions.len(), width);
         for (row, &position) in positions.iter().enumerate() {
@@ -148,7 +153,8 @@ fn head_norms_come_before_the_turn() {
     qkv.reshape(1, 12);
     qkv.row_mut(0).copy_from_slice(&[3.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0]);
     let table = [0u32];
-    let rows = Rows { tokens: &[0], positions: &[3], sequences: &[0], tables: &[&table] };
+    let rows =
+        Rows { tokens: &[0], positions: &[3], sequences: &[0], segments: &[], tables: &[&table] };
     cpu.store(&mut qkv, Some(&norms), &rope, rows, first_layer(&mut pages));
     let (sine, cosine) = 3.0f32.sin_cos();
     let close = |a: f32, b: f32| (a - b).abs() < 1e-6;

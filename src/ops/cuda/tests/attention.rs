@@ -2,7 +2,7 @@
 
 use super::sequences::Sequences;
 use super::*;
-use crate::ops::AttentionShape;
+use crate::ops::{AttentionShape, Rows};
 
 #[derive(Debug)]
 pub struct Case {
@@ -10,6 +10,8 @@ pub struct Case {
     pub kv_heads: usize,
     pub head_dim: usize,
     pub window: Option<usize>,
+    /// Whole texts, whose rows see ahead.
+    pub both_ways: bool,
 }
 
 impl Case {
@@ -66,12 +68,13 @@ impl Case {
             // So that a row's weights are neither all alike nor one key's alone.
             scale: 1.5 / (self.head_dim as f32).sqrt(),
             window: self.window,
-            both_ways: false,
+            both_ways: self.both_ways,
         };
         let positions = sequences.limits().positions;
         // Turned by nothing, numbers stay what bf16 holds.
         let rope = ops.rope(&vec![0.0; self.head_dim / 2], positions).unwrap();
         let tables = sequences.tables();
+        let segments = vec![0; if self.both_ways { sequences.rows() } else { 0 }];
         let mut all = Vec::new();
         let mut start = 0;
         for &count in steps {
@@ -83,7 +86,8 @@ impl Case {
             let mut queries = room(self.heads() * self.head_dim.next_multiple_of(32));
             let mut out = room(self.heads() * self.head_dim);
             let mut stage = ops.stage(page_shape, self.heads(), sequences.limits()).unwrap();
-            ops.compute(sequences.step(rows, &tables), &[], &mut stage, |step| {
+            let step = Rows { segments: &segments, ..sequences.step(rows, &tables) };
+            ops.compute(step, &[], &mut stage, |step| {
                 let to = LayerPages { pages: &mut *pages, layer: 1 };
                 ops.rotate_and_store(&mut qkv, &mut queries, None, &rope, step, to);
                 let from = LayerPages { pages: &*pages, layer: 1 };
@@ -106,8 +110,14 @@ fn cases() -> impl Iterator<Item = Case> {
             kv_heads: if head_dim == 256 { 1 } else { 2 },
             head_dim,
             window,
+            both_ways: false,
         })
     })
+}
+
+/// Some of them, whose rows see ahead.
+fn both_ways() -> impl Iterator<Item = Case> {
+    cases().step_by(5).map(|case| Case { both_ways: true, ..case })
 }
 
 /// Three chunks of keys, one, less than a page, and no prompt.
@@ -123,7 +133,7 @@ fn attention_is_the_cpus_up_to_the_rounding_of_weights() {
     let gpu = gpu();
     let cpu = Cpu::new(2).unwrap();
     let sequences = sequences();
-    for case in cases() {
+    for case in cases().chain(both_ways()) {
         let qkv = case.qkv(&sequences);
         let at_once = [sequences.rows()];
         let exact = case.run(&cpu, &sequences, &qkv, &at_once);
@@ -170,5 +180,37 @@ fn what_is_no_number_stays_with_its_sequence() {
             let after = case.run_on(&gpu, &mut pages, &sequences, (&qkv, &steps));
             assert!(bits(&after) == bits(&alone), "{case:?}, after {left}");
         }
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn attention_in_f32_is_the_cpus() {
+    let (gpu, cpu) = (gpu_in_f32(), Cpu::new(2).unwrap());
+    let sequences = Sequences::new(&[290, 23, 2], 3);
+    for case in cases().step_by(5).chain(both_ways()) {
+        let qkv = noise(sequences.rows() * case.width(), 1);
+        let exact = case.run(&cpu, &sequences, &qkv, &[sequences.rows()]);
+        let found = case.run(&gpu, &sequences, &qkv, &[sequences.rows()]);
+        let off = 3e-6 * largest(&exact);
+        for (index, (found, exact)) in found.iter().zip(&exact).enumerate() {
+            assert!((found - exact).abs() <= off, "{case:?}, {index}: {found}, not {exact}");
+        }
+    }
+}
+
+/// Beside a longer text, few rows lie in other blocks.
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn texts_that_see_ahead_do_not_depend_on_those_beside_them() {
+    let both = Sequences::new(&[300, 41, 20], 0);
+    for (gpu, window) in [(gpu(), None), (gpu(), Some(12)), (gpu_in_f32(), Some(12))] {
+        let case = Case { group: 2, kv_heads: 2, head_dim: 64, window, both_ways: true };
+        let qkv = case.qkv(&both);
+        let together = case.run(&gpu, &both, &qkv, &[361]);
+        let alone =
+            case.run(&gpu, &Sequences::new(&[41, 20], 0), &qkv[300 * case.width()..], &[61]);
+        let width = case.heads() * case.head_dim;
+        assert!(bits(&alone) == bits(&together[300 * width..]), "{case:?}");
     }
 }

@@ -5,7 +5,7 @@ use super::sequences::Sequences;
 use super::*;
 use crate::ops::AttentionShape;
 
-const CASE: Case = Case { group: 2, kv_heads: 1, head_dim: 32, window: None };
+const CASE: Case = Case { group: 2, kv_heads: 1, head_dim: 32, window: None, both_ways: false };
 const TURNS: usize = 4;
 
 /// Every row's attention: the prompts in a step, then a row of each sequence in turns, all in the same stage and buffers.

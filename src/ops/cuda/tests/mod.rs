@@ -15,6 +15,7 @@ mod sampler;
 mod sequences;
 #[cfg(not(feature = "cuda"))]
 mod shuffle;
+mod text;
 
 use half::bf16;
 
@@ -78,7 +79,7 @@ impl Host for Cuda {
         let mut buffer = self.buffer(rows, width, kind).unwrap();
         buffer.set_rows(rows);
         let bytes: Vec<u8> = match kind {
-            Numbers::Narrow => {
+            Numbers::Narrow if !buffer.is_wide => {
                 let padded = numbers.chunks_exact(width).flat_map(|row| {
                     let padding = std::iter::repeat_n(&0.0, buffer.stride - width);
                     row.iter().chain(padding)
@@ -93,7 +94,7 @@ impl Host for Cuda {
     }
 
     fn numbers(&self, buffer: &Buffer, rows: usize, kind: Numbers) -> Vec<f32> {
-        if kind != Numbers::Narrow {
+        if buffer.is_wide {
             return self.read(buffer, rows).unwrap();
         }
         let bytes = Machine::Cuda.buffer_bytes(rows, buffer.width, kind);
@@ -120,6 +121,11 @@ fn halves(gpu: &Cuda, region: &super::Region, first: usize, count: usize) -> Vec
 /// The GPU of this build, or the emulated one.
 fn gpu() -> Cuda {
     Cuda::open(0).unwrap()
+}
+
+/// The same with products in f32.
+fn gpu_in_f32() -> Cuda {
+    gpu().for_encoder(StoredType::F32.into()).unwrap()
 }
 
 /// Nearly normal numbers of deviation 1.

@@ -95,8 +95,13 @@ fn the_rows_that_give_logits_are_gathered() {
     fn run<B: Host>(ops: &B, rows: usize, logit_rows: &[usize], read: usize) -> Vec<f32> {
         let width = 96;
         let numbers = vec![0; rows];
-        let step =
-            Rows { tokens: &numbers, positions: &numbers, sequences: &numbers, tables: &[&[0]] };
+        let step = Rows {
+            tokens: &numbers,
+            positions: &numbers,
+            sequences: &numbers,
+            segments: &[],
+            tables: &[&[0]],
+        };
         let x = ops.hold(&inputs(rows, width, 1), width, Numbers::Wide);
         let weight = ops.vector(noise(width, 2)).unwrap();
         let mut out = ops.hold(&vec![1.0; 16 * width], width, Numbers::Narrow);

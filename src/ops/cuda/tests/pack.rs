@@ -22,7 +22,13 @@ fn weights(outputs: usize, inputs: usize) -> Vec<f32> {
 fn embed_all(gpu: &Cuda, table: &Matrix, scale: f32) -> Vec<f32> {
     let tokens: Vec<u32> = (0..table.outputs as u32).collect();
     let zeros = vec![0; table.outputs];
-    let rows = Rows { tokens: &tokens, positions: &zeros, sequences: &zeros, tables: &[&[0]] };
+    let rows = Rows {
+        tokens: &tokens,
+        positions: &zeros,
+        sequences: &zeros,
+        segments: &[],
+        tables: &[&[0]],
+    };
     let mut stage = gpu.stage(SMALL_PAGES, 1, limits(table.outputs, 1, 32)).unwrap();
     let room = gpu.buffer(table.outputs, table.inputs, Numbers::Wide);
     let mut out = room.unwrap();

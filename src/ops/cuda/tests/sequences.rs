@@ -67,6 +67,7 @@ impl Sequences {
             tokens: &self.positions[rows.clone()],
             positions: &self.positions[rows.clone()],
             sequences: &self.sequences[rows],
+            segments: &[],
             tables,
         }
     }

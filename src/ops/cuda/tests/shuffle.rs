@@ -2,7 +2,9 @@
 
 use super::sequences::Sequences;
 use super::{Cuda, Host};
-use super::{KEPT, Numbers, SMALL_PAGES, attention, gpu, limits, matmul, norm, sampler};
+use super::{
+    KEPT, Numbers, SMALL_PAGES, attention, gpu, gpu_in_f32, limits, matmul, norm, sampler, text,
+};
 use crate::ops::Backend;
 
 const SEEDS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xD1B5_4A32_D192_ED03, 12];
@@ -40,13 +42,29 @@ fn prefill_and_decoding_do_not_depend_on_the_order_of_threads() {
     let gpu = gpu();
     let sequences = Sequences::new(&[290, 40], 3);
     for head_dim in [32, 64, 128, 256] {
-        let case = attention::Case { group: 4, kv_heads: 1, head_dim, window: Some(100) };
+        let window = Some(100);
+        let case = attention::Case { group: 4, kv_heads: 1, head_dim, window, both_ways: false };
         let qkv = case.qkv(&sequences);
         let steps = [sequences.rows() - 6, 6];
         assert_same(&gpu, &format!("heads of {head_dim}"), || {
             case.run(&gpu, &sequences, &qkv, &steps)
         });
     }
+}
+
+#[test]
+#[cfg_attr(feature = "cuda", ignore = "needs a GPU")]
+fn texts_and_products_in_f32_do_not_depend_on_the_order_of_threads() {
+    for gpu in [gpu(), gpu_in_f32()] {
+        assert_same(&gpu, "texts", || text::all(&gpu, 200));
+    }
+    let gpu = gpu_in_f32();
+    let sequences = Sequences::new(&[270, 4], 0);
+    let window = Some(100);
+    let case = attention::Case { group: 2, kv_heads: 1, head_dim: 64, window, both_ways: true };
+    let qkv = case.qkv(&sequences);
+    assert_same(&gpu, "attention", || case.run(&gpu, &sequences, &qkv, &[274]));
+    assert_same(&gpu, "products", || text::products(&gpu, (144, 100), 70));
 }
 
 #[test]

@@ -1,0 +1,194 @@
+//! Encoders and rerankers of every form that retrieval takes, tiny random ones of the true architecture, and what
+//! sentence-transformers and transformers make of their texts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use safetensors::SafeTensors;
+use serde_json::Value;
+use wardround::encoder::{Document, Embedded, Encoder, EncoderOptions, Pair, Reranker};
+
+pub struct Goldens {
+    queries: Vec<String>,
+    pub documents: Vec<(String, String)>,
+    expected: Value,
+    bytes: Vec<u8>,
+}
+
+impl Goldens {
+    pub fn read() -> Goldens {
+        let folder = super::goldens().join("retrieval");
+        let expected = super::golden::read(&folder.join("expected.json"));
+        let part = |document: &Value, name: &str| document[name].as_str().unwrap().to_owned();
+        let documents = expected["documents"].as_array().unwrap().iter();
+        Goldens {
+            queries: serde_json::from_value(expected["queries"].clone()).unwrap(),
+            documents: documents.map(|one| (part(one, "title"), part(one, "text"))).collect(),
+            bytes: fs::read(folder.join("expected.safetensors")).unwrap(),
+            expected,
+        }
+    }
+
+    pub fn queries(&self) -> Vec<&str> {
+        self.queries.iter().map(String::as_str).collect()
+    }
+
+    pub fn documents(&self) -> Vec<Document<'_>> {
+        self.documents.iter().map(|(title, text)| Document { title, text }).collect()
+    }
+
+    /// Every query with every document.
+    pub fn pairs(&self) -> Vec<Pair<'_>> {
+        let mut pairs = Vec::new();
+        for query in &self.queries {
+            pairs.extend(self.documents.iter().map(|(title, text)| Pair { query, title, text }));
+        }
+        pairs
+    }
+
+    pub fn check(&self, name: &str, ours: &[Vec<f32>]) {
+        let tensors = SafeTensors::deserialize(&self.bytes).unwrap();
+        let tensor = tensors.tensor(name).unwrap();
+        let (numbers, _) = tensor.data().as_chunks::<4>();
+        let theirs: Vec<f32> = numbers.iter().copied().map(f32::from_le_bytes).collect();
+        assert_eq!(tensor.shape(), [ours.len(), ours[0].len()], "{name}");
+        let largest = theirs.iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+        let tolerance = self.expected["tolerance"].as_f64().unwrap() as f32 * largest;
+        let mut furthest = 0.0_f32;
+        for (at, (ours, theirs)) in ours.iter().flatten().zip(&theirs).enumerate() {
+            assert!((ours - theirs).abs() <= tolerance, "{name} {at}: {ours}, not {theirs}");
+            furthest = furthest.max((ours - theirs).abs() / largest);
+        }
+        println!("{name}: within {furthest:.2e} of the largest number");
+    }
+
+    /// Documents and queries; `titled`: whether the goldens' documents have their titles.
+    pub fn check_encoder(&self, name: &str, encoder: &Encoder, titled: bool) -> Embedded {
+        let mut documents = self.documents();
+        documents.iter_mut().filter(|_| !titled).for_each(|one| one.title = "");
+        self.check(&format!("{name}.documents"), &encoder.embed_documents(&documents).unwrap());
+        let queries = encoder.embed_queries(&self.queries()).unwrap();
+        self.check(&format!("{name}.queries"), &queries.vectors);
+        queries
+    }
+
+    pub fn check_reranker(&self, name: &str, reranker: &Reranker) {
+        let scores = reranker.score(&self.pairs()).unwrap();
+        self.check(name, &scores.into_iter().map(|score| vec![score]).collect::<Vec<_>>());
+    }
+
+    /// Vectors and scores in batches of 33, 1, 7 and 32 have the same bits; `options` of a folder and a count of threads.
+    pub fn assert_no_bit_depends_on_the_batch(
+        &self,
+        options: &dyn Fn(&Path, usize) -> EncoderOptions,
+    ) {
+        let texts: Vec<Document<'_>> = self.documents().into_iter().cycle().take(33).collect();
+        let pairs: Vec<Pair<'_>> = self.pairs().into_iter().cycle().take(33).collect();
+        let batches = [(33, 2), (1, 1), (7, 2), (32, 3)];
+        let copies = [cut(), medcpt(), qwen3()];
+        for folder in copies.iter().map(|copy| copy.path().to_owned()).chain([gemma()]) {
+            let all = batches.map(|(batch, threads)| {
+                let encoder = Encoder::open(&options(&folder, threads)).unwrap();
+                let batches = texts.chunks(batch);
+                batches
+                    .map(|texts| encoder.embed_documents(texts).unwrap())
+                    .collect::<Vec<_>>()
+                    .concat()
+            });
+            assert!(all.iter().all(|vectors| *vectors == all[0]), "{}", folder.display());
+        }
+        for copy in [cross(), yes_no(self)] {
+            let all = batches.map(|(batch, threads)| {
+                let reranker = Reranker::open(&options(copy.path(), threads)).unwrap();
+                let batches = pairs.chunks(batch);
+                batches.map(|pairs| reranker.score(pairs).unwrap()).collect::<Vec<_>>().concat()
+            });
+            assert!(all.iter().all(|scores| *scores == all[0]), "{}", copy.path().display());
+        }
+    }
+}
+
+/// A copy of a golden folder with an `encoder.toml`.
+pub struct Copy(tempfile::TempDir);
+
+impl Copy {
+    pub fn of(folder: &str, own: &str) -> Copy {
+        let copy = Copy(tempfile::tempdir().unwrap());
+        copy.add(folder, "");
+        fs::write(copy.path().join("encoder.toml"), own).unwrap();
+        copy
+    }
+
+    pub fn add(&self, folder: &str, below: &str) {
+        let to = self.path().join(below);
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(super::goldens().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+            }
+        }
+    }
+
+    pub fn remove(&self, file: &str) {
+        fs::remove_file(self.path().join(file)).unwrap();
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+const TITLED: &str = r#"document = "TITLE: {title}\nTEXT: {text}""#;
+
+/// PubMedBERT's way: means, cut to the first numbers, titled documents.
+pub fn cut() -> Copy {
+    let copy = Copy::of(
+        "encoders/tiny-mean",
+        &format!(
+            "output = \"mean\"\nwidths = [4, 8]\nquery_tokens = 24\ndocument_tokens = 24\n{TITLED}"
+        ),
+    );
+    copy.remove("modules.json");
+    copy
+}
+
+/// MedCPT's way: two models, pairs, first states.
+pub fn medcpt() -> Copy {
+    let copy = Copy::of(
+        "encoders/tiny-cls",
+        "output = \"cls\"\npair = true\nquery_folder = \"query\"\nquery_tokens = 12\ndocument_tokens = 24",
+    );
+    copy.add("encoders/tiny-mean", "query");
+    copy.remove("modules.json");
+    copy
+}
+
+pub fn cross() -> Copy {
+    let own = "output = \"one-logit\"\nquery_tokens = 24\ndocument_tokens = 24\n";
+    Copy::of("retrieval/tiny-cross", &format!("{own}{TITLED}"))
+}
+
+pub fn qwen3() -> Copy {
+    Copy::of(
+        "retrieval/tiny-qwen3",
+        "output = \"last-token\"\nnormalised = true\nquery_tokens = 512\ndocument_tokens = 512\n\
+         query = \"Instruct: Given a web search query, retrieve relevant passages that answer the query\\nQuery:{query}\"",
+    )
+}
+
+pub fn yes_no(goldens: &Goldens) -> Copy {
+    let quoted = |name: &str| toml::Value::from(goldens.expected[name].as_str().unwrap());
+    let own = format!(
+        "output = \"yes-no\"\nquery_tokens = 200\ndocument_tokens = 200\nprefix = {}\nsuffix = {}\n\
+         query = \"<Instruct>: Judge.\\n<Query>: {{query}}\\n\"\n\
+         document = \"<Document>: {{title}}\\n{{text}}\"\nuntitled = \"<Document>: {{text}}\"",
+        quoted("prefix"),
+        quoted("suffix"),
+    );
+    Copy::of("retrieval/tiny-qwen3-reranker", &own)
+}
+
+pub fn gemma() -> PathBuf {
+    super::goldens().join("retrieval/tiny-gemma")
+}
