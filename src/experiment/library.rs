@@ -9,6 +9,7 @@ use super::models::Models;
 use super::plan::CorpusPlan;
 use super::run::Run;
 use super::spec::Spec;
+use crate::console;
 use crate::data::Item;
 use crate::diagnosis::Failure;
 use crate::ops::Device;
@@ -149,8 +150,19 @@ impl Spec {
         models: &Models,
         libraries: &mut Libraries,
     ) -> Result<Option<Arc<Library>>, Failure> {
-        let options = self.retriever_options(&models.devices)?;
-        options.map(|options| libraries.find(options)).transpose()
+        let Some(options) = self.retriever_options(&models.devices)? else { return Ok(None) };
+        let (is_elsewhere, known) = (self.searches_beside(&models.devices), libraries.0.len());
+        let library = libraries.find(options)?;
+        if is_elsewhere && libraries.0.len() > known {
+            console::note("note: encoders and rerankers do not run on Metal: they run on the CPU");
+        }
+        Ok(Some(library))
+    }
+
+    /// Whether queries and passages are read on the CPU because the panel's devices run no encoders.
+    fn searches_beside(&self, devices: &[Device]) -> bool {
+        let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
+        named.is_none() && matches!(devices.first(), Some(Device::Metal(_)))
     }
 
     /// What the system searches and by what; the panel computes on `devices`.
@@ -180,13 +192,15 @@ impl Spec {
             let message = format!("{} is no directory", missing.display());
             return Err(Failure::usage(message, "`wardround corpus build` writes a corpus"));
         }
+        let open = |name: &str| {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = self.hardware.threads.unwrap_or(cores);
+            Ok::<_, Failure>(Device::open(name, threads)?.into_iter().next())
+        };
         let device = match &spec.device {
+            Some(name) => open(name)?,
+            None if self.searches_beside(devices) => open("cpu")?,
             None => devices.first().cloned(),
-            Some(name) => {
-                let cores = std::thread::available_parallelism().map_or(1, usize::from);
-                let threads = self.hardware.threads.unwrap_or(cores);
-                Device::open(name, threads)?.into_iter().next()
-            }
         };
         let none = || Failure::usage("no device was given".to_owned(), "give --device cpu");
         Ok(Some(RetrieverOptions {

@@ -54,10 +54,12 @@ impl Spec {
     ) -> Result<BesidePanel, Failure> {
         let memory = retrieval::memory(options)?;
         let named = self.corpus.as_ref().and_then(|corpus| corpus.device.as_ref());
-        let mut names = hardware.device.split(',').map(str::trim);
+        // `cuda` is short for the first GPU.
+        let whole = |name: &str| if name == "cuda" { "cuda:0".to_owned() } else { name.to_owned() };
+        let mut names = hardware.device.split(',').map(|name| whole(name.trim()));
         let place = match named {
             None => Some(0),
-            Some(name) => names.position(|own| own == name),
+            Some(name) => names.position(|own| own == whole(name)),
         };
         // Whatever has no memory of its own takes this machine's.
         let on_host = |device: &Device| device.own_memory().is_none();
