@@ -9,8 +9,8 @@
 The emulated program is run at full size on checkpoints that are holes in a file, and lists its launches instead of running them
 (`WARDROUND_CUDA_LAUNCHES`). From a launch's grid and arguments follow its bytes and products; from kernels/machine_code.csv registers,
 the cycles a warp waits in one walk through the kernel, and what a thread has under way. A kernel's time is the longest of memory, second
-cache and tensor cores, plus one walk by a warp that finds nothing there yet, plus the boundary to the next kernel; what overlaps across
-boundaries is not modelled. Every constant has its source beside it; none was measured by this project."""
+cache and tensor cores, each round of CTAs by itself, or of one walk a chunk of keys where a CTA takes many; plus one walk by a warp that
+finds nothing there yet, plus the boundary to the next kernel; what overlaps across boundaries is not modelled. Every constant has its source beside it; none was measured by this project."""
 
 import argparse
 import csv
@@ -172,21 +172,27 @@ class Model:
         shared = launch["shared_bytes"] + code["shared_bytes"] + 1024
         registers = math.ceil(code["registers"] / 8) * 8 * launch["threads"]
         resident = max(1, min(REGISTERS // registers, device.shared_bytes // shared, THREADS // launch["threads"], CTAS))
-        busy = min(ctas, device.multiprocessors)
         rounds = math.ceil(ctas / (device.multiprocessors * resident))
         each = min(resident, math.ceil(ctas / device.multiprocessors))  # CTAs that share a multiprocessor
-        ahead = launch["shared_bytes"] if kernel.startswith("matmul_small") else launch["threads"] * code["bytes_ahead"]
-        rate = min(device.bytes_per_us, busy * each * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
+        ahead = launch["shared_bytes"] if kernel.startswith(("matmul_small", "matmul_medium")) else launch["threads"] * code["bytes_ahead"]
         share = (WGMMA_SHARE if "warpgroup" in kernel else MMA_SHARE) if device.wgmma else MMA_SHARE_BEFORE_HOPPER
-        # A last round that is not full takes as long as one that is.
-        idle = rounds * device.multiprocessors * resident / ctas if rounds > 1 and products else max(1, device.multiprocessors / ctas)
-        parts = {
-            "memory": memory / rate,
-            "second cache": l2 / (busy * device.l2_bytes_per_clock * device.ghz * 1e3),
-            "tensor cores": 2 * products / (device.flops_per_us * share) * idle,
-        }
-        binds = max(parts, key=parts.get)
         clocks = code["wait_cycles"] + code["instructions"] * max(1, each * launch["threads"] / 32 / WARP_ISSUE)
+        parts = dict.fromkeys(["memory", "second cache", "tensor cores"], 0.0)
+        left = ctas
+        while left > 0:
+            # What a round takes of memory is bound by what its CTAs have under way; of the rest, by the fullest multiprocessor.
+            now = min(left, device.multiprocessors * resident)
+            left -= now
+            fullest = math.ceil(now / device.multiprocessors)
+            parts["memory"] += now * memory / ctas / min(device.bytes_per_us, now * max(ahead, 1) * device.ghz * 1e3 / device.memory_clocks)
+            parts["second cache"] += fullest * l2 / ctas / (device.l2_bytes_per_clock * device.ghz * 1e3)
+            parts["tensor cores"] += fullest * 2 * products / ctas / (device.flops_per_us * share / device.multiprocessors)
+        if kernel.startswith("attend_rows"):
+            # A CTA's chunks follow one another, each a walk; blocks of queries see half of what the last one does.
+            window = launch["arguments"][10]
+            seen = min(first + rows / 2, window + 32) if window else first + rows / 2
+            parts["chunk by chunk"] = rounds * max(1, seen / 256) * clocks / (device.ghz * 1e3)
+        binds = max(parts, key=parts.get)
         walk = clocks * rounds / (device.ghz * 1e3) if not kernel.startswith("matmul") else device.memory_clocks / (device.ghz * 1e3)
         loops = self.sizes["vocab_size"] / (8 * launch["threads"] * launch["cluster"]) if kernel == "draw" else 1
         walk *= max(1, loops / 4)  # a walk has each loop once; three of four kinds of draws pass over the row again
@@ -221,12 +227,14 @@ def main():
     with arguments.machine_code.open() as file:
         code = {(row["architecture"], row["kernel"]): {key: int(value) for key, value in row.items() if value.isdigit()} for row in csv.DictReader(file)}
     environment = {} if device.wgmma else {"WARDROUND_CUDA_WITHOUT": "wgmma,launch"}
-    bench, one = ["bench", "--offline", "-r", "1"], ["generate", "--tokens", "5,6,7", "--max-tokens", "5"]
+    prompt = ",".join(["5"] * max(arguments.depth, 1))
+    bench, one = ["bench", "--offline", "-r", "1"], ["generate", "--tokens", prompt, "--max-tokens", "5"]
+    decode = [*bench, "-p", "0", "-n", "4", "--depth", str(arguments.depth)]
     scenarios = [
-        ("batch 1", 1, 0, [*bench, "-p", "0", "-n", "4", "--batch", "1"]),
+        ("batch 1", 1, 0, [*decode, "--batch", "1"]),
         ("batch 1, drawn", 1, 0, [*one, "--temperature", "1", "--top-p", "0.9"]),
-        ("batch 8", 8, 0, [*bench, "-p", "0", "-n", "4", "--batch", "8"]),
-        ("batch 64", 64, 0, [*bench, "-p", "0", "-n", "4", "--batch", "64"]),
+        ("batch 8", 8, 0, [*decode, "--batch", "8"]),
+        ("batch 64", 64, 0, [*decode, "--batch", "64"]),
         ("prefill 512", 0, 512, [*bench, "-n", "0", "-p", "512"]),
         ("prefill 4096", 0, 4096, [*bench, "-n", "0", "-p", "4096"]),
     ]

@@ -27,8 +27,8 @@ __device__ __forceinline__ void attend_block(const Inputs &inputs, unsigned head
                                              int out_stride) {
     constexpr int TILES = 2;
     __shared__ Meeting<DIM, TILES> meeting;
-    wait_for_inputs();
     let_dependents_start();
+    wait_for_inputs();
     const uint2 block = blocks[blockIdx.x];
     const Packing packing = {block.x, block.y, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     gather(inputs, packing, meeting);
@@ -107,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(attention::THREADS)
                  unsigned heads, unsigned head_dim, unsigned dim, unsigned window, int chunk_slots, Bf16 *out,
                  int out_stride) {
     using namespace attention;
-    wait_for_inputs();
     let_dependents_start();
+    wait_for_inputs();
     const unsigned row = blockIdx.x, column = (blockIdx.y * THREADS + threadIdx.x) * 4;
     const unsigned head = column / dim, first_dim = column % dim;
     if (head >= heads || first_dim >= head_dim) return;

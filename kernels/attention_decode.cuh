@@ -132,6 +132,7 @@ template <int DIM>
 __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slots, float *partial_sums,
                                              Stats *partial_stats) {
     __shared__ Meeting<DIM, 1> meeting;
+    let_dependents_start();
     const unsigned row = blockIdx.x, slot = blockIdx.z;
     const Packing packing = {row, 1, static_cast<unsigned>(inputs.heads / inputs.kv_heads)};
     const Cache<DIM> cache = inputs.cache<DIM>(row, blockIdx.y);
@@ -141,7 +142,6 @@ __device__ __forceinline__ void attend_chunk(const Inputs &inputs, int chunk_slo
     const PageIds ids(cache.table, chunk, pages);
     if (gridDim.x <= ROWS_TO_PREFETCH) prefetch<DIM>(cache, ids, pages);
     wait_for_inputs();
-    let_dependents_start();
     if (pages.is_empty()) return;
 
     Keys<DIM> keys(cache, ids);

@@ -7,7 +7,7 @@
 //   matmul_large_<format>_<epilogue>     any    (ceil(rows/128), ceil(n/128), 1)         256      LARGE_SHARED_BYTES
 //   matmul_warpgroup_<…>_<…>_B           any    (ceil(rows/B), ceil(n/128), 1)           256      WarpgroupShared<B>::BYTES
 //
-// R is 8, 16, 32 or 64. gridDim.z = 4 is for fewer blocks than the device has room for. B is 128 or 256; the warpgroups'
+// R is 8, 16 or 32. gridDim.z = 4 is for fewer blocks than the device has room for. B is 128 or 256; the warpgroups'
 // kernels are for compute capability 9.0, and do nothing elsewhere.
 #include "matmul_large.cuh"
 #include "matmul_small.cuh"
@@ -59,7 +59,6 @@
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 8)     \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 16)    \
     MATMUL_SMALL(format, Format, epilogue, Epilogue_, 32)    \
-    MATMUL_SMALL(format, Format, epilogue, Epilogue_, 64)    \
     MATMUL_MEDIUM(format, Format, epilogue, Epilogue_)       \
     MATMUL_LARGE(format, Format, epilogue, Epilogue_)        \
     MATMUL_WARPGROUP(format, Format, epilogue, Epilogue_, 128) \

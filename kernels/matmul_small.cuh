@@ -1,4 +1,4 @@
-// Matmuls of up to 64 rows, bound by the memory the weights lie in.
+// Matmuls of up to 32 rows, bound by the memory the weights lie in.
 //
 // A warp sums one chunk of K for one or two groups of 16 outputs; the four warps of a CTA are the four chunks. What a
 // warp reads passes through a ring in shared memory that it shares with no other, so that until the chunks meet there
@@ -13,7 +13,7 @@ namespace matmul {
 constexpr int SMALL_THREADS = 128;
 // Outputs of a CTA, by the most rows the kernel takes. The grid is (ceil(n / small_outputs), 1, 1).
 constexpr int small_outputs(int most_rows) { return most_rows >= 32 ? 32 : 16; }
-// Dynamic shared memory: what lets three CTAs (8 and 16 rows) or two (32, 64) share an H200's multiprocessor.
+// Dynamic shared memory: what lets three CTAs (8 and 16 rows) or two (32) share an H200's multiprocessor.
 constexpr int small_shared_bytes(int most_rows) { return most_rows >= 32 ? 98304 : 65536; }
 // Tiles of K in a stage, four at most: the fewer bytes a tile has, the more count the instructions between stages.
 constexpr int small_tiles(int row_tiles, int tile_bytes) {
@@ -101,9 +101,9 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
                                                const Output &output, const Chunks &chunks) {
     using Ring = Ring<Format, ROW_TILES>;
     constexpr int GROUPS = Ring::GROUPS;
-    // As much again as is in the ring, roughly, is called to the second cache: until the inputs are there the memory
-    // has nothing else to do.
-    constexpr int PREFETCHED = 8192 / Format::VALUES;
+    // As much again as is in the ring, roughly, is called to the second cache, or all of a short chunk: until the inputs
+    // are there the memory has nothing else to do.
+    constexpr int PREFETCHED = 8192 / Format::VALUES, SHORT_CHUNK = 32;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int first_group = blockIdx.x * GROUPS, last_group = (output.n + 15) / 16 - 1;
     const int begin = warp * chunks.length, end = min(begin + chunks.length, weights.k_tiles);
@@ -116,9 +116,10 @@ __device__ __forceinline__ void multiply_small(const Weights &weights, const Act
     }
 #pragma unroll
     for (int slot = 0; slot < Ring::STAGES - 1; ++slot) ring.copy_weights(slot, begin + slot * Ring::TILES);
+    const int prefetch_end = chunks.length <= SHORT_CHUNK ? end : min(begin + Ring::AHEAD + PREFETCHED, end);
 #pragma unroll
     for (int group = 0; group < GROUPS; ++group) {
-        prefetch<Format>(ring.groups[group], begin + Ring::AHEAD, min(begin + Ring::AHEAD + PREFETCHED, end), lane);
+        prefetch<Format>(ring.groups[group], begin + Ring::AHEAD, prefetch_end, lane);
     }
     wait_for_inputs();
 #pragma unroll
