@@ -1,7 +1,9 @@
 //! Files of a bundle on the disk: found without following a link, read without following one, summed while they are copied.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use fs_err::os::unix::fs::OpenOptionsExt;
@@ -167,6 +169,23 @@ pub fn create(path: &Path) -> io::Result<File> {
         fs_err::create_dir_all(folder)?;
     }
     OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// A directory that everybody may enter and read, whatever the mask of the process says. It and those above it are made where they are
+/// not there; what is there stays as it is.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent().filter(|above| *above != Path::new("")) {
+        make_folder(above)?;
+    }
+    match fs_err::create_dir(path) {
+        Ok(()) => fs_err::set_permissions(path, Permissions::from_mode(0o755)),
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes the names in a directory durable.

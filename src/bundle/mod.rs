@@ -23,10 +23,7 @@ pub mod verify;
 pub mod version;
 
 pub use self::error::BundleError;
+pub use crate::hub::installed::{MANIFEST, SUMS};
 
-/// What the bundle is made of, file by file.
-pub const MANIFEST: &str = "MANIFEST.json";
-/// The sums of every other file but the signatures.
-pub const SUMS: &str = "SHA256SUMS";
 /// The page that a person reads first.
 pub const README: &str = "README.html";

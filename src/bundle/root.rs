@@ -72,7 +72,7 @@ impl Root {
     /// # Errors
     /// A place that cannot be written; another process at work.
     pub fn lock(self) -> Result<LockedRoot, BundleError> {
-        fs_err::create_dir_all(self.path.join(VERSIONS))?;
+        files::make_folder(&self.path.join(VERSIONS))?;
         let lock = files_lock(&self.path.join(LOCK))?;
         match lock.file().try_lock() {
             Ok(()) => Ok(LockedRoot { root: self, _lock: lock }),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use minisign_verify::{PublicKey, Signature};
 
-use super::{BundleError, SUMS};
+use super::BundleError;
+pub use crate::hub::installed::is_signature;
 
 /// Lines of a signature: a comment that nothing vouches for, the signature, a comment that is signed, the signature of both.
 const LINES: usize = 4;
@@ -52,17 +53,6 @@ impl TrustedKey {
     }
 }
 
-/// Whether a file of this name beside `SHA256SUMS` is a signature of it: `SHA256SUMS.minisig`, `SHA256SUMS.sig`, and with a signer's name
-/// between, `SHA256SUMS.ward.minisig`.
-pub fn is_signature(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(SUMS).and_then(|rest| rest.strip_prefix('.')) else {
-        return false;
-    };
-    let (signer, kind) = rest.rsplit_once('.').unwrap_or(("x", rest));
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    ["minisig", "sig"].contains(&kind) && !signer.is_empty() && signer.bytes().all(is_plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,28 +92,6 @@ mod tests {
         for bad in ["no-such-file.pub", "RWQf", ""] {
             let error = TrustedKey::open(bad).err().unwrap().to_string();
             assert!(error.contains(bad), "{error}");
-        }
-    }
-
-    #[test]
-    fn signatures_lie_beside_the_sums() {
-        for name in [
-            "SHA256SUMS.minisig",
-            "SHA256SUMS.sig",
-            "SHA256SUMS.ward.minisig",
-            "SHA256SUMS.it-2.sig",
-        ] {
-            assert!(is_signature(name), "{name}");
-        }
-        for name in [
-            "SHA256SUMS",
-            "SHA256SUMS.",
-            "SHA256SUMS.txt",
-            "x.minisig",
-            "SHA256SUMS.a b.sig",
-            "SHA256SUMS..sig",
-        ] {
-            assert!(!is_signature(name), "{name}");
         }
     }
 }

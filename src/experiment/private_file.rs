@@ -1,10 +1,11 @@
-//! A file that only its owner can read (mode 0600) and that is written whole or not at all.
+//! A file that only its owner can read (mode 0600) and that is written whole or not at all, and directories that only their owner can enter.
 
 use std::ffi::OsString;
-use std::fs::Permissions;
+use std::fs::{DirBuilder, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
@@ -26,6 +27,19 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     fs_err::create_dir_all(path)?;
     fs_err::set_permissions(path, Permissions::from_mode(0o700))?;
     sync_directory_of(path)
+}
+
+/// Makes a directory of this process alone among the system's temporary ones (mode 0700). Whoever guessed its name and was there first
+/// is not given anything.
+pub fn create_temporary(name: &str) -> io::Result<PathBuf> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let name = format!("wardround-{name}-{}-{:08x}", std::process::id(), now.subsec_nanos());
+    let path = std::env::temp_dir().join(name);
+    let made = DirBuilder::new().mode(0o700).create(&path);
+    let told = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
+    };
+    made.map_err(told).map(|()| path.clone())
 }
 
 fn write_partial(partial: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -66,6 +80,14 @@ mod tests {
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs_err::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn temporary_directories_are_private_and_nobody_elses() {
+        let path = create_temporary("test").unwrap();
+        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+        fs_err::remove_dir(&path).unwrap();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

@@ -10,7 +10,10 @@ use super::{Card, HubError};
 
 /// The folders of a version that hold checkpoints.
 const FOLDERS: [&str; 3] = ["models", "scorers", "encoder"];
-const MANIFEST: &str = "MANIFEST.json";
+/// What a bundle is made of, file by file.
+pub const MANIFEST: &str = "MANIFEST.json";
+/// The sums of every other file but the signatures.
+pub const SUMS: &str = "SHA256SUMS";
 
 /// A line of `ROOT/licences/accepted.jsonl`, and what `acceptance.toml` of a bundle says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +153,17 @@ fn place(directory: &Path) -> Option<Place> {
     manifest.is_file().then_some(Place { manifest, accepted, name })
 }
 
+/// Whether a file of this name beside `SHA256SUMS` is a signature of it: `SHA256SUMS.minisig`, `SHA256SUMS.sig`, and with a signer's name
+/// between, `SHA256SUMS.ward.minisig`.
+pub fn is_signature(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(SUMS).and_then(|rest| rest.strip_prefix('.')) else {
+        return false;
+    };
+    let (signer, kind) = rest.rsplit_once('.').unwrap_or(("x", rest));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    ["minisig", "sig"].contains(&kind) && !signer.is_empty() && signer.bytes().all(is_plain)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +221,27 @@ mod tests {
             assert_eq!(find(&models, member), None, "{member}");
         }
         assert_eq!(beside_program(&version.join("wardround")), None);
+    }
+
+    #[test]
+    fn signatures_lie_beside_the_sums() {
+        for name in [
+            "SHA256SUMS.minisig",
+            "SHA256SUMS.sig",
+            "SHA256SUMS.ward.minisig",
+            "SHA256SUMS.it-2.sig",
+        ] {
+            assert!(is_signature(name), "{name}");
+        }
+        for name in [
+            "SHA256SUMS",
+            "SHA256SUMS.",
+            "SHA256SUMS.txt",
+            "x.minisig",
+            "SHA256SUMS.a b.sig",
+            "SHA256SUMS..sig",
+        ] {
+            assert!(!is_signature(name), "{name}");
+        }
     }
 }

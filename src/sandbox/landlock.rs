@@ -1,6 +1,7 @@
 //! Files and ports, by Landlock: one rule a path, each opened apart, so that a path that is not there drops its own rule alone.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
@@ -11,11 +12,11 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
 use super::{Network, Policy, Report};
 
-/// The newest interface that is asked for; the kernel's own decides.
-const NEWEST: ABI = ABI::V6;
+/// The newest interface that is asked for; the kernel's own decides. From 8 on it was not tried on a kernel that has it.
+const NEWEST: ABI = ABI::V10;
 
 /// What every process reads: libraries, the time zone, the machine's own description.
-const SYSTEM: [&str; 17] = [
+const SYSTEM: [&str; 16] = [
     "/usr/lib",
     "/usr/lib64",
     "/lib",
@@ -24,7 +25,6 @@ const SYSTEM: [&str; 17] = [
     "/etc/hostname",
     "/etc/os-release",
     "/usr/share/zoneinfo",
-    "/proc",
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
     "/sys/kernel/mm/transparent_hugepage",
@@ -35,24 +35,51 @@ const SYSTEM: [&str; 17] = [
     "/dev/zero",
 ];
 
+/// What the kernel says of the machine and of this process. Builds for GPUs read all of it, since what the driver looks for there differs
+/// from version to version.
+const PROC: &[&str] = match cfg!(feature = "cuda") {
+    true => &["/proc"],
+    false => &[
+        OWN,
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/stat",
+        "/proc/uptime",
+        "/proc/sys/kernel/random/boot_id",
+        "/proc/sys/vm/overcommit_memory",
+    ],
+};
+
+/// What the kernel says of this process.
+const OWN: &str = "/proc/self";
+
 /// What looking a name up reads.
 const NAMES: [&str; 5] =
     ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf"];
 
-/// What the driver of NVIDIA's GPUs needs, in builds that have one: it talks by control calls to its devices, and names its threads.
-#[cfg(feature = "cuda")]
-const GPU: [&str; 8] = [
-    "/dev/nvidiactl",
-    "/dev/nvidia-uvm",
-    "/dev/nvidia-uvm-tools",
-    "/dev/nvidia-caps",
-    "/dev/nvidia0",
-    "/dev/nvidia1",
-    "/dev/nvidia2",
-    "/dev/nvidia3",
-];
-#[cfg(not(feature = "cuda"))]
-const GPU: [&str; 0] = [];
+/// The devices of NVIDIA's driver, of WSL2 too, in builds for GPUs: it talks to them by control calls.
+fn gpu() -> Vec<PathBuf> {
+    if !cfg!(feature = "cuda") {
+        return Vec::new();
+    }
+    let names = ["nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "dxg"];
+    let is_gpu = |name: &str| {
+        let number = name.strip_prefix("nvidia").unwrap_or_default();
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number || names.contains(&name)
+    };
+    let entries = fs_err::read_dir("/dev").into_iter().flatten().flatten();
+    let wanted = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_gpu));
+    wanted.map(|entry| entry.path()).collect()
+}
+
+/// Keeps the entries of this process in the kernel's memory: made anew after it was short, they would be others than those that the rules
+/// are for.
+fn keep_own_entries() {
+    static KEPT: OnceLock<Vec<PathFd>> = OnceLock::new();
+    let open = |path: &str| PathFd::new(path).ok();
+    KEPT.get_or_init(|| [OWN, "/proc/self/task"].into_iter().filter_map(open).collect());
+}
 
 /// Restricts this thread and those that it starts; no new rights, no core dumps, no other process may look in.
 pub fn restrict_files(policy: &Policy) -> Report {
@@ -83,14 +110,14 @@ fn note(report: &mut Report, status: &RestrictionStatus) {
         return report.lacking.push("files".to_owned());
     }
     report.files = Some(version);
-    let late = [(ABI::V4, "TCP"), (ABI::V5, "device control"), (ABI::V6, "signals")];
+    // What seccomp denies all the same: sockets of any kind.
+    let late =
+        [(ABI::V4, "TCP"), (ABI::V5, "device control"), (ABI::V6, "signals"), (ABI::V10, "UDP")];
     for (since, what) in late {
         if version < since as u32 {
             report.lacking.push(format!("{what} by Landlock"));
         }
     }
-    // No kernel that is in use restricts datagrams; seccomp denies them.
-    report.lacking.push("UDP by Landlock".to_owned());
 }
 
 fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
@@ -107,7 +134,8 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     }
     let libraries = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries: Vec<PathBuf> = std::env::split_paths(&libraries).collect();
-    let system = SYSTEM.iter().map(PathBuf::from).chain(libraries);
+    keep_own_entries();
+    let system = SYSTEM.iter().chain(PROC).map(PathBuf::from).chain(libraries);
     for path in system {
         rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
     }
@@ -126,10 +154,10 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     for path in &policy.list {
         rules = allow(rules, path, AccessFs::ReadDir | AccessFs::RemoveDir)?;
     }
-    for path in GPU {
-        rules = allow(rules, Path::new(path), AccessFs::from_all(NEWEST))?;
+    for path in gpu() {
+        rules = allow(rules, &path, AccessFs::from_all(NEWEST))?;
     }
-    if !GPU.is_empty() {
+    if cfg!(feature = "cuda") {
         for path in ["/sys/bus/pci", "/sys/module", "/sys/devices"] {
             rules = allow(rules, Path::new(path), AccessFs::from_read(NEWEST))?;
         }

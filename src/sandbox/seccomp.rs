@@ -35,10 +35,13 @@ const NEVER: &[i64] = &[
     libc::SYS_fsopen,
     libc::SYS_fsmount,
     libc::SYS_fsconfig,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
     libc::SYS_chroot,
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -54,10 +57,6 @@ const NEVER: &[i64] = &[
 
 /// Calls that begin to talk. A listener is there already: `accept`, `send` and `socketpair` stay.
 const TALK: &[i64] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
-
-/// Calls of the interface for short pointers have numbers from here on; the kernel takes them for those of the same machine.
-#[cfg(target_arch = "x86_64")]
-const SHORT_POINTERS: i64 = 0x4000_0000;
 
 /// Denies calls to every thread of the process.
 ///
@@ -76,7 +75,10 @@ pub fn restrict_calls(network: Network) -> Result<(), String> {
     );
     apply(denied, libc::EPERM)?;
     // Its flags lie in memory, where a filter cannot look: it is said not to exist, and the C library falls back on `clone`.
-    apply(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+    apply(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+    #[cfg(target_arch = "x86_64")]
+    short_pointers::kill().map_err(said)?;
+    Ok(())
 }
 
 /// The sockets that are denied: in builds for GPUs all but Unix's, which the driver may want.
@@ -93,15 +95,41 @@ fn rule(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompRule, Strin
     rule.map_err(|error| error.to_string())
 }
 
-fn apply(mut denied: Rules, errno: i32) -> Result<(), String> {
-    #[cfg(target_arch = "x86_64")]
-    for (call, rules) in denied.clone() {
-        denied.insert(call + SHORT_POINTERS, rules);
-    }
-    let said = |error: &dyn std::fmt::Display| format!("network and processes ({error})");
-    let architecture = std::env::consts::ARCH.try_into().map_err(|error| said(&error))?;
+fn apply(denied: Rules, errno: i32) -> Result<(), String> {
+    let architecture = std::env::consts::ARCH.try_into().map_err(said)?;
     let deny = SeccompAction::Errno(errno as u32);
     let filter = SeccompFilter::new(denied, SeccompAction::Allow, deny, architecture);
-    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(|error| said(&error))?;
-    apply_filter_all_threads(&program).map_err(|error| said(&error))
+    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(said)?;
+    apply_filter_all_threads(&program).map_err(said)
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    format!("network and processes ({error})")
+}
+
+/// The x32 interface of x86-64 kernels: the same machine with short pointers, and numbers of its own for some calls. Nothing here is
+/// built for it, so whoever uses it is not this program.
+#[cfg(target_arch = "x86_64")]
+mod short_pointers {
+    use seccompiler::{BpfProgram, SeccompAction, apply_filter_all_threads, sock_filter};
+
+    /// Its numbers begin here; none of the usual ones is as large.
+    const FIRST: u32 = 0x4000_0000;
+    /// Instructions of a filter: load a word of the call's description, jump where it is not less, return.
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_NOT_LESS: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+
+    /// Ends the process at any such call. Calls of 32-bit programs are killed by the architecture that the other filters ask for.
+    pub fn kill() -> Result<(), seccompiler::Error> {
+        let step = |code: u16, jt: u8, k: u32| sock_filter { code, jt, jf: 0, k };
+        let program: BpfProgram = vec![
+            // The number is the first word.
+            step(LOAD, 0, 0),
+            step(JUMP_IF_NOT_LESS, 1, FIRST),
+            step(RETURN, 0, SeccompAction::Allow.into()),
+            step(RETURN, 0, SeccompAction::KillProcess.into()),
+        ];
+        apply_filter_all_threads(&program)
+    }
 }

@@ -2,7 +2,9 @@
 //!
 //! They have no times, so the same model on the same kind of device gives the same bytes.
 
+use std::fs::Permissions;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -205,7 +207,9 @@ pub fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     name.push(path.file_name().unwrap_or_default());
     name.push(".partial");
     let partial = path.with_file_name(name);
-    let written = fs_err::write(&partial, text).and_then(|()| fs_err::rename(&partial, path));
+    let written = fs_err::write(&partial, text)
+        .and_then(|()| fs_err::set_permissions(&partial, Permissions::from_mode(0o644)))
+        .and_then(|()| fs_err::rename(&partial, path));
     if written.is_err() {
         // The error to report is the first one.
         let _ = fs_err::remove_file(&partial);

@@ -11,11 +11,9 @@ use super::check::{Check, some};
 use super::error::SelftestError;
 use crate::diagnosis::Failure;
 use crate::digest::sha256;
+use crate::hub::installed::{MANIFEST, SUMS, is_signature};
 use crate::hub::{HubError, sha256_file};
 
-const FILE: &str = "MANIFEST.json";
-/// Files of a bundle that its manifest cannot list.
-const BESIDE: [&str; 4] = [FILE, "SHA256SUMS", "SHA256SUMS.minisig", "SHA256SUMS.sig"];
 const FORMAT: u32 = 1;
 
 /// Of a manifest what a selftest needs; a bundle's own verification reads all of it.
@@ -63,7 +61,7 @@ impl Installation {
         if !root.is_dir() {
             return Err(SelftestError::NoRoot { path: root.to_owned() }.into());
         }
-        let path = root.join(FILE);
+        let path = root.join(MANIFEST);
         let bytes = match fs_err::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound && may_lack => return Ok(None),
@@ -160,11 +158,11 @@ impl Installation {
         Ok((sum != entry.sha256).then_some(Wrong::Changed))
     }
 
-    /// Files that the manifest does not list, sorted.
+    /// Files that the manifest does not list and that lie not beside it in every bundle, sorted.
     fn unlisted(&self) -> Result<Vec<String>, Failure> {
         let files = &self.manifest.files;
         let listed: BTreeSet<&str> =
-            files.iter().map(|entry| entry.path.as_str()).chain(BESIDE).collect();
+            files.iter().map(|entry| entry.path.as_str()).chain([MANIFEST, SUMS]).collect();
         let mut extra = Vec::new();
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
@@ -177,7 +175,8 @@ impl Installation {
                 }
                 let name =
                     path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy().into_owned();
-                if !listed.contains(name.as_str()) {
+                // Whoever reviewed the bundle may have signed it too.
+                if !listed.contains(name.as_str()) && !is_signature(&name) {
                     extra.push(name);
                 }
             }

@@ -1,24 +1,45 @@
-//! Who may change what is installed, and who may read an audit trail, by the modes of their files.
+//! Who may change what is installed, and who may read an audit trail, by the owners and modes of their files.
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs::Metadata;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::check::{Check, some};
 use crate::diagnosis::Failure;
+use crate::hub::installed::accepted_file;
 
-/// Whether only the owner may write to what is installed.
+/// Whether root, or who runs this, owns what is installed and nobody else may write to it: the version, and where it is one of a root's,
+/// what lies around it there.
 ///
 /// # Errors
 /// A directory that cannot be read.
 pub fn check_root(root: &Path) -> Result<Check, Failure> {
-    let found = find(root, 0o022)?;
-    Ok(match found.open.is_empty() {
-        true => Check::ok(
+    // A root is named by the link `current`, too.
+    let version = fs_err::canonicalize(root)?;
+    let mut found = Found::new(0o022);
+    for path in around(&version) {
+        found.look_at(&path)?;
+    }
+    found.look_below(&version)?;
+    let wrong = found.told("others may write to");
+    Ok(match wrong {
+        None => Check::ok(
             "file modes",
             format!("{} files and directories, written by their owner alone", found.count),
         ),
-        false => Check::differs("file modes", format!("others may write to {}", some(&found.open))),
+        Some(wrong) => Check::differs("file modes", wrong),
     })
+}
+
+/// The directories of a root, and its file of acceptances, as far as they are there; none where a bundle lies by itself.
+fn around(version: &Path) -> Vec<PathBuf> {
+    let versions = version.parent().filter(|versions| versions.ends_with("versions"));
+    let Some((versions, root)) = versions.and_then(|own| Some((own, own.parent()?))) else {
+        return Vec::new();
+    };
+    let all =
+        [root, versions, &root.join("licences"), &accepted_file(root), &root.join("selftest")];
+    all.into_iter().filter(|path| path.exists()).map(Path::to_path_buf).collect()
 }
 
 /// Whether only the owner may read an audit trail.
@@ -29,46 +50,77 @@ pub fn check_audit(directory: &Path) -> Result<Check, Failure> {
     if !directory.is_dir() {
         return Ok(Check::note("audit", format!("{} is not there", directory.display())));
     }
-    let found = find(directory, 0o077)?;
-    Ok(match found.open.is_empty() {
-        true => Check::ok(
+    let mut found = Found::new(0o077);
+    found.look_below(&fs_err::canonicalize(directory)?)?;
+    let wrong = found.told("others may read or write");
+    Ok(match wrong {
+        None => Check::ok(
             "audit",
             format!("{} files and directories, read by their owner alone", found.count),
         ),
-        false => Check::differs("audit", format!("others may read or write {}", some(&found.open))),
+        Some(wrong) => Check::differs("audit", wrong),
     })
 }
 
-#[derive(Default)]
 struct Found {
+    /// Bits that no mode may have.
+    mask: u32,
+    /// Who runs this.
+    own: u32,
     count: usize,
-    /// Those with any bit of the mask, sorted.
+    /// Those with any bit of the mask.
     open: Vec<String>,
+    /// Those of others than root and who runs this.
+    foreign: Vec<String>,
 }
 
-/// Looks at everything below a directory, and at itself. Links are not followed: their own mode means nothing.
-fn find(directory: &Path, mask: u32) -> Result<Found, Failure> {
-    let mut found = Found::default();
-    // A root is named by the link `current`, too.
-    let mut paths: Vec<PathBuf> = vec![fs_err::canonicalize(directory)?];
-    while let Some(path) = paths.pop() {
-        let metadata = fs_err::symlink_metadata(&path)?;
+impl Found {
+    fn new(mask: u32) -> Found {
+        let own = rustix::process::geteuid().as_raw();
+        Found { mask, own, count: 0, open: Vec::new(), foreign: Vec::new() }
+    }
+
+    /// Looks at one file or directory. Links are not followed: their own mode means nothing. Gives what it is.
+    fn look_at(&mut self, path: &Path) -> Result<Metadata, Failure> {
+        let metadata = fs_err::symlink_metadata(path)?;
         if metadata.is_symlink() {
-            continue;
+            return Ok(metadata);
         }
-        found.count += 1;
+        self.count += 1;
         let mode = metadata.permissions().mode() & 0o7777;
-        if mode & mask != 0 {
-            found.open.push(format!("{} ({mode:04o})", path.display()));
+        if mode & self.mask != 0 {
+            self.open.push(format!("{} ({mode:04o})", path.display()));
         }
-        if metadata.is_dir() {
-            for entry in fs_err::read_dir(&path)? {
-                paths.push(entry?.path());
+        let owner = metadata.uid();
+        if owner != 0 && owner != self.own {
+            self.foreign.push(format!("{} (uid {owner})", path.display()));
+        }
+        Ok(metadata)
+    }
+
+    /// Looks at everything below a directory, and at itself.
+    fn look_below(&mut self, directory: &Path) -> Result<(), Failure> {
+        let mut paths = vec![directory.to_owned()];
+        while let Some(path) = paths.pop() {
+            if self.look_at(&path)?.is_dir() {
+                for entry in fs_err::read_dir(&path)? {
+                    paths.push(entry?.path());
+                }
             }
         }
+        Ok(())
     }
-    found.open.sort();
-    Ok(found)
+
+    /// What is otherwise than it should be, in words.
+    fn told(&mut self, what: &str) -> Option<String> {
+        self.open.sort();
+        self.foreign.sort();
+        let open = (!self.open.is_empty()).then(|| format!("{what} {}", some(&self.open)));
+        let foreign =
+            (!self.foreign.is_empty()).then(|| format!("others own {}", some(&self.foreign)));
+        let wrong: Vec<String> = open.into_iter().chain(foreign).collect();
+        (!wrong.is_empty()).then(|| wrong.join("; "))
+    }
 }
 
 #[cfg(test)]
@@ -101,5 +153,47 @@ mod tests {
         }
         assert_eq!(check_audit(root).unwrap().state, State::Ok);
         assert_eq!(check_audit(&root.join("none")).unwrap().state, State::Note);
+    }
+
+    #[test]
+    fn what_lies_around_an_installed_version_is_looked_at_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("opt");
+        let version = root.join("versions/1.0");
+        for path in [&version, &root.join("licences"), &root.join("selftest/1.0")] {
+            fs_err::create_dir_all(path).unwrap();
+        }
+        let accepted = accepted_file(&root);
+        fs_err::write(&accepted, "").unwrap();
+        fs_err::write(root.join("selftest/1.0/selftest.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("versions/1.0", root.join("current")).unwrap();
+        let all = [
+            &version,
+            &root,
+            &root.join("versions"),
+            &root.join("licences"),
+            &root.join("selftest"),
+        ];
+        for path in all {
+            set(path, 0o755);
+        }
+        set(&accepted, 0o644);
+        let current = root.join("current");
+        let check = check_root(&current).unwrap();
+        assert!(check.state == State::Ok && check.found.starts_with("6 "), "{check:?}");
+        for (path, open, shut) in [(&root, 0o777, 0o755), (&accepted, 0o666, 0o644)] {
+            set(path, open);
+            let check = check_root(&current).unwrap();
+            assert!(check.found.contains(&format!("({open:04o})")), "{check:?}");
+            set(path, shut);
+        }
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(root.join("versions"), Some(65534), None).unwrap();
+            let check = check_root(&current).unwrap();
+            assert!(
+                check.state == State::Differs && check.found.contains("(uid 65534)"),
+                "{check:?}"
+            );
+        }
     }
 }

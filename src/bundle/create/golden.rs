@@ -8,6 +8,7 @@ use crate::bundle::manifest::Role;
 use crate::bundle::{BundleError, files};
 use crate::console;
 use crate::diagnosis::Failure;
+use crate::experiment::private_file;
 
 /// A directory whose models lie as they will in the installed version, links to the files as they lie here; it goes when this is dropped.
 struct Stage(PathBuf);
@@ -21,9 +22,7 @@ impl Drop for Stage {
 
 /// Writes golden files over the models of `contents`, and adds them.
 pub fn add(contents: &mut Contents) -> Result<(), Failure> {
-    let stage =
-        Stage(std::env::temp_dir().join(format!("wardround-golden-{}", std::process::id())));
-    fs_err::create_dir_all(&stage.0)?;
+    let stage = Stage(private_file::create_temporary("golden")?);
     for (path, item) in contents.items.iter().filter(|(_, item)| item.role == Role::Model) {
         let place = path.below(&stage.0);
         if let Some(folder) = place.parent() {

@@ -1,6 +1,8 @@
 //! Licences that every recipient accepts anew: asked for before anything is written, kept in `ROOT/licences/accepted.jsonl`.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
 use super::{Consent, Question};
 use crate::bundle::files;
@@ -89,7 +91,7 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
         return Ok(());
     }
     let folder = root.licences();
-    fs_err::create_dir_all(&folder)?;
+    files::make_folder(&folder)?;
     let path = accepted_file(&root.path);
     // What a killed process left of a line is cut off: written whole or not at all.
     let kept = match path.exists() {
@@ -104,6 +106,8 @@ pub fn record(root: &Root, acceptances: &[Acceptance]) -> Result<(), Failure> {
     let partial = path.with_extension("partial");
     let mut file = fs_err::File::create(&partial)?;
     file.write_all(text.as_bytes())?;
+    // Whoever runs a model reads it.
+    file.set_permissions(Permissions::from_mode(0o644))?;
     file.sync_all()?;
     fs_err::rename(&partial, &path)?;
     files::sync(&folder)?;

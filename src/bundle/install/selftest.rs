@@ -5,9 +5,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::bundle::BundleError;
 use crate::bundle::manifest::{ComponentKind, Manifest};
 use crate::bundle::root::Root;
+use crate::bundle::{BundleError, files};
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
 
@@ -37,7 +37,7 @@ pub fn run(root: &Root, manifest: &Manifest) -> Result<bool, Failure> {
         return Ok(false);
     }
     let out = root.selftest(version);
-    fs_err::create_dir_all(&out)?;
+    files::make_folder(&out)?;
     console::note(format!(
         "selftest of {}; its page goes to {}",
         directory.display(),

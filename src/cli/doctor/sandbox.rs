@@ -9,33 +9,51 @@ use std::process::Command;
 
 use crate::cli::exit::Failure;
 use crate::console;
+use crate::experiment::private_file;
 use crate::sandbox::{Network, Policy, SandboxMode, enter};
 
 /// Nobody listens there: who may connect is told that, not that it is forbidden.
 const NOBODY: &str = "127.0.0.1:9";
 
-/// Something that a process may want to do, in a folder with a subfolder `own`.
+/// What was there before the sandbox was sealed.
+struct Before<'a> {
+    /// A folder with a subfolder `own`.
+    folder: &'a Path,
+    /// Somebody who listens, and who waits to be let in.
+    listener: io::Result<(TcpListener, TcpStream)>,
+    #[cfg(feature = "cuda")]
+    gpu: io::Result<()>,
+}
+
+/// Something that a process may want to do.
 struct Act {
     name: &'static str,
     is_allowed: bool,
-    attempt: fn(&Path) -> io::Result<()>,
+    attempt: fn(&Before) -> io::Result<()>,
 }
 
 const ACTS: &[Act] = &[
     Act {
         name: "read a file that was given",
         is_allowed: true,
-        attempt: |folder| fs_err::read(folder.join("own/given")).map(|_| ()),
+        attempt: |before| fs_err::read(before.folder.join("own/given")).map(|_| ()),
     },
     Act {
         name: "write where that was allowed",
         is_allowed: true,
-        attempt: |folder| fs_err::write(folder.join("own/written"), "x"),
+        attempt: |before| fs_err::write(before.folder.join("own/written"), "x"),
     },
     Act {
         name: "start a thread",
         is_allowed: true,
         attempt: |_| std::thread::Builder::new().spawn(|| ()).map(|_| ()),
+    },
+    Act { name: "accept on the inherited listener", is_allowed: true, attempt: accept },
+    #[cfg(feature = "cuda")]
+    Act {
+        name: "open the GPU",
+        is_allowed: true,
+        attempt: |before| before.gpu.as_ref().copied().map_err(again),
     },
     Act {
         name: "read /etc/passwd",
@@ -45,17 +63,23 @@ const ACTS: &[Act] = &[
     Act {
         name: "read a file elsewhere",
         is_allowed: false,
-        attempt: |folder| fs_err::read(folder.join("other")).map(|_| ()),
+        attempt: |before| fs_err::read(before.folder.join("other")).map(|_| ()),
+    },
+    Act {
+        name: "read what another process is",
+        // Builds for GPUs read all of /proc for the driver's sake.
+        is_allowed: cfg!(feature = "cuda"),
+        attempt: |_| fs_err::read("/proc/1/cmdline").map(|_| ()),
     },
     Act {
         name: "write elsewhere",
         is_allowed: false,
-        attempt: |folder| fs_err::write(folder.join("new"), "x"),
+        attempt: |before| fs_err::write(before.folder.join("new"), "x"),
     },
     Act {
         name: "list a directory elsewhere",
         is_allowed: false,
-        attempt: |folder| fs_err::read_dir(folder).map(|_| ()),
+        attempt: |before| fs_err::read_dir(before.folder).map(|_| ()),
     },
     Act {
         name: "connect by TCP",
@@ -76,12 +100,12 @@ const ACTS: &[Act] = &[
     Act {
         name: "connect to a Unix socket",
         is_allowed: false,
-        attempt: |folder| UnixStream::connect(folder.join("own/socket")).map(|_| ()),
+        attempt: |before| UnixStream::connect(before.folder.join("own/socket")).map(|_| ()),
     },
     Act {
         name: "listen on a Unix socket",
         is_allowed: false,
-        attempt: |folder| UnixListener::bind(folder.join("own/mine")).map(|_| ()),
+        attempt: |before| UnixListener::bind(before.folder.join("own/mine")).map(|_| ()),
     },
     Act {
         name: "start a program",
@@ -90,8 +114,33 @@ const ACTS: &[Act] = &[
     },
 ];
 
+fn accept(before: &Before) -> io::Result<()> {
+    let (listener, _) = before.listener.as_ref().map_err(again)?;
+    listener.accept().map(|_| ())
+}
+
+/// The same error, which cannot be copied.
+fn again(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
+
+/// A listener and who waits at it; an error in a machine without any network.
+fn listen() -> io::Result<(TcpListener, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let waiting = TcpStream::connect(listener.local_addr()?)?;
+    Ok((listener, waiting))
+}
+
+/// Opens the first GPU. Where its devices are there and it does not open, something kept it from that.
+#[cfg(feature = "cuda")]
+fn open_gpu() -> io::Result<()> {
+    let is_there = ["/dev/nvidiactl", "/dev/dxg"].iter().any(|path| Path::new(path).exists());
+    let kind = if is_there { ErrorKind::PermissionDenied } else { ErrorKind::NotFound };
+    crate::ops::Cuda::open(0).map(|_| ()).map_err(|error| io::Error::new(kind, error.to_string()))
+}
+
 /// Whatever goes wrong with a name, it was not found.
-fn look_up(_: &Path) -> io::Result<()> {
+fn look_up(_: &Before) -> io::Result<()> {
     match "localhost:80".to_socket_addrs() {
         Ok(_) => Ok(()),
         Err(error) => Err(io::Error::new(ErrorKind::PermissionDenied, error.to_string())),
@@ -103,8 +152,7 @@ fn look_up(_: &Path) -> io::Result<()> {
 /// # Errors
 /// A folder or a process that cannot be made; an act that should be refused and is not, or the other way round.
 pub fn try_acts() -> Result<(), Failure> {
-    let folder = std::env::temp_dir().join(format!("wardround-doctor-{}", std::process::id()));
-    fs_err::create_dir_all(folder.join("own"))?;
+    let folder = private_file::create_temporary("doctor")?;
     let tried = in_child(&folder);
     fs_err::remove_dir_all(&folder)?;
     match tried? {
@@ -114,6 +162,7 @@ pub fn try_acts() -> Result<(), Failure> {
 }
 
 fn in_child(folder: &Path) -> io::Result<bool> {
+    fs_err::create_dir(folder.join("own"))?;
     fs_err::write(folder.join("own/given"), "x")?;
     fs_err::write(folder.join("other"), "x")?;
     let _listening = UnixListener::bind(folder.join("own/socket"))?;
@@ -131,12 +180,19 @@ fn in_child(folder: &Path) -> io::Result<bool> {
 pub fn act(folder: &Path) -> Result<(), Failure> {
     let policy =
         Policy { write: vec![folder.join("own")], network: Network::None, ..Policy::default() };
+    let listener = listen();
     let Some(mut sandbox) = enter(SandboxMode::Auto, &policy)? else { return Ok(()) };
+    let before = Before {
+        folder,
+        listener,
+        #[cfg(feature = "cuda")]
+        gpu: open_gpu(),
+    };
     sandbox.seal()?;
     console::say(sandbox.report.to_string())?;
     let mut wrong = 0;
     for Act { name, is_allowed, attempt } in ACTS {
-        let (is_done, said) = match attempt(folder) {
+        let (is_done, said) = match attempt(&before) {
             Ok(()) => (true, "done".to_owned()),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => (false, error.to_string()),
             Err(error) => (true, error.to_string()),
@@ -145,7 +201,7 @@ pub fn act(folder: &Path) -> Result<(), Failure> {
         wrong += usize::from(!is_right);
         let word = if is_done { "allowed" } else { "refused" };
         let mark = if is_right { "" } else { "  WRONG" };
-        console::say(format!("{word}  {name:30} {said}{mark}"))?;
+        console::say(format!("{word}  {name:33} {said}{mark}"))?;
     }
     match wrong {
         0 => Ok(()),
