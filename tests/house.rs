@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str)] = &[
     ),
     (
         "bundle",
-        "report experiment corpus synth model ops hub data chat build_info tokenizer diagnosis digest console",
+        "report selftest experiment corpus synth model ops hub data chat tokenizer diagnosis digest console",
     ),
     (
         "report",

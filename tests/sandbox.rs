@@ -48,7 +48,12 @@ fn every_forbidden_act_is_refused_and_what_is_allowed_is_not() {
     assert!(said.starts_with("sandbox: files by Landlock ABI "), "{said}");
     assert!(said.contains("network and processes by seccomp"), "{said}");
     assert!(!said.contains("WRONG"), "{said}");
-    for act in ["read /etc/passwd", "connect by TCP", "open a UDP socket", "start a program"] {
+    let accepted = said.lines().find(|line| line.contains("accept on the inherited listener"));
+    assert!(accepted.is_some_and(|line| line.starts_with("allowed") && line.ends_with("done")));
+    let process = "read what another process is";
+    for act in
+        ["read /etc/passwd", process, "connect by TCP", "open a UDP socket", "start a program"]
+    {
         let line = said.lines().find(|line| line.contains(act)).unwrap();
         assert!(line.starts_with("refused"), "{line}");
     }
@@ -73,6 +78,18 @@ fn a_note_is_checked_with_the_same_bytes_inside_and_what_held_is_in_the_plan() {
         wardround(path, &CHECK.replace("note.txt", "none.txt")).args(["--out", "new"]).output();
     assert!(!failed.unwrap().status.success());
     assert!(!path.join("new").exists());
+}
+
+#[test]
+fn the_demonstration_runs_inside_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let demo = "demo --quiet --models models --sandbox require";
+    done(wardround(path, &format!("{demo} --out run")));
+    let plan = std::fs::read_to_string(path.join("run/plan.toml")).unwrap();
+    assert!(plan.contains("sandbox = \"sandbox: files by Landlock ABI"), "{plan}");
+    done(wardround(path, &format!("{demo} --out notes --system medreflex")));
+    done(wardround(path, "verify notes"));
 }
 
 #[test]

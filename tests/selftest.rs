@@ -19,9 +19,10 @@ struct Ended {
     stderr: String,
 }
 
-/// Runs `wardround selftest` in a folder, without the user's environment.
+/// Runs `wardround selftest` in a folder, without the user's environment, under a mask that takes everything from others.
 fn selftest(folder: &Path, arguments: &str) -> Ended {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_wardround")]);
     command.current_dir(folder).arg("selftest").args(arguments.split_whitespace());
     for (name, _) in std::env::vars() {
         if name.starts_with("WARDROUND_") || name.starts_with("HF_") {
@@ -174,6 +175,11 @@ fn what_is_whole_passes_and_every_change_of_it_is_found() {
     assert!(!here.join("selftest.json").exists());
 
     seal(&root);
+    // As an installation has them: the sums, and the signatures of two persons.
+    for name in ["SHA256SUMS", "SHA256SUMS.minisig", "SHA256SUMS.ward.minisig"] {
+        std::fs::write(root.join(name), "x\n").unwrap();
+    }
+    close(&root);
     let has_sandbox = cfg!(all(target_os = "linux", feature = "airgap"));
     let sandbox = if has_sandbox { "require" } else { "off" };
     let passed = selftest(here, &format!("--root root --out out --sandbox {sandbox}"));
@@ -189,6 +195,10 @@ fn what_is_whole_passes_and_every_change_of_it_is_found() {
     assert_eq!((&told["outcome"], &told["models"].as_array().unwrap().len()), (&json!("ok"), &3));
     assert_eq!(told["models"][0]["trials"][0]["calls"], 16);
     assert_eq!(told["models"][0]["trials"][0]["compared"]["with"], "golden");
+    for file in files_below(&here.join("out")) {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o644, "{}", file.display());
+    }
     let page = std::fs::read_to_string(here.join("out/selftest.html")).unwrap();
     assert!(page.contains("Synthetic weights") && page.contains("All is as it should be"));
 

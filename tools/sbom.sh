@@ -37,9 +37,18 @@ have() { # have SUBCOMMAND FILE
 }
 
 if have cyclonedx sbom/wardround.cdx.json; then
-    # It writes beside Cargo.toml, and knows version 1.5 of the format at most.
+    # It writes beside Cargo.toml, and knows version 1.5 of the format at most; what it writes is of version 1.6 too.
     cargo cyclonedx --format json --spec-version 1.5 --override-filename wardround.cdx "$@"
-    mv wardround.cdx.json "$out/sbom/"
+    python3 - wardround.cdx.json "$out/sbom/wardround.cdx.json" <<'PY'
+import json, sys
+sbom = json.load(open(sys.argv[1]))
+sbom["specVersion"] = "1.6"
+sbom["$schema"] = "http://cyclonedx.org/schema/bom-1.6.schema.json"
+with open(sys.argv[2], "w") as out:
+    json.dump(sbom, out, indent=2)
+    out.write("\n")
+PY
+    rm wardround.cdx.json
 fi
 if have about licences/THIRD-PARTY.html; then
     scratch=$(mktemp -d)

@@ -1,21 +1,21 @@
 //! What sums cannot say: that the files of a bundle are what they are called. Headers of weights, tokenizers, chat templates, and models
-//! against the cards of this program, and the SBOM against what the program says that it is made of.
+//! against the cards of this program, and the SBOMs against what programs say that they are made of.
 
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::manifest::{Component, ComponentKind, FileEntry, Manifest};
-use super::{files, parts};
+use super::files;
+use super::manifest::{Component, ComponentKind, FileEntry, Manifest, Role};
+use super::parts::{self, Compared};
 use crate::chat::ChatTemplate;
 use crate::hub::{Card, Kind};
 use crate::model::Config;
 use crate::ops::checkpoint::Checkpoint;
 use crate::tokenizer::Tokenizer;
 
-const PROGRAM: &str = "bin/wardround";
-/// What `tools/sbom.sh` writes of its crates.
-const SBOM: &str = "sbom/wardround.cdx.json";
+/// What the program itself writes of models, beside the lists of crates that `tools/sbom.sh` writes.
+const MODELS_SBOM: &str = "sbom/models.cdx.json";
 
 /// Looks into every file of a bundle that this program can read, whole ones alone. What is wrong, in words; what could not be looked into
 /// besides.
@@ -38,18 +38,47 @@ pub fn check(directory: &Path, manifest: &Manifest) -> Deep {
             );
         }
     }
-    let (program, sbom) = (directory.join(PROGRAM), directory.join(SBOM));
-    if program.is_file() && sbom.is_file() {
-        let differs = parts::compare(&program, &sbom);
-        problems.extend(differs.map(|why| format!("unsound  {SBOM}: {why}")));
-    }
+    let mut notes = Vec::new();
+    compare_programs(directory, &here, &mut problems, &mut notes);
     problems.sort();
-    Deep { problems, looked_into: here.len(), not_here: elsewhere.len() }
+    Deep { problems, notes, looked_into: here.len(), not_here: elsewhere.len() }
+}
+
+/// Holds what each program says that it is made of against the SBOMs of the bundle.
+fn compare_programs(
+    directory: &Path,
+    here: &[&FileEntry],
+    problems: &mut Vec<String>,
+    notes: &mut Vec<String>,
+) {
+    let of_role = |role: Role| here.iter().filter(move |file| file.role == role);
+    let sboms: Vec<PathBuf> = of_role(Role::Sbom)
+        .filter(|file| {
+            file.path.as_str().ends_with(".cdx.json") && file.path.as_str() != MODELS_SBOM
+        })
+        .map(|file| file.path.below(directory))
+        .collect();
+    for file in of_role(Role::Binary) {
+        let path = &file.path;
+        if sboms.is_empty() {
+            notes.push(format!("{path}: the bundle has no list of its crates"));
+            continue;
+        }
+        match parts::compare(&path.below(directory), &sboms) {
+            Compared::Same => {}
+            Compared::Differs(why) => problems.push(format!("unsound  {path} and sbom/: {why}")),
+            Compared::NoList => notes.push(format!(
+                "{path} carries no list of its crates (cargo auditable), so sbom/ was not compared with it"
+            )),
+        }
+    }
 }
 
 /// What a closer look came to.
 pub struct Deep {
     pub problems: Vec<String>,
+    /// What could not be looked at.
+    pub notes: Vec<String>,
     pub looked_into: usize,
     /// Files in parts, or from the version before.
     pub not_here: usize,

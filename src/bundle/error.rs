@@ -52,6 +52,8 @@ pub enum BundleError {
     NotAcceptedBy { model: String, licence: String },
     #[error("the text of the licence of {model}, the {licence}, is not there")]
     NoLicenceText { model: String, licence: String, url: String },
+    #[error("the text that says what {model} may be used for is not there")]
+    NoPolicyText { model: String, url: String },
     #[error("{} is not the licence of {model} that its card knows: its sha256 is {found}, the card says {expected}", path.display())]
     OtherLicence { model: String, path: PathBuf, expected: String, found: String },
     #[error("{} changed while it was copied", path.display())]
@@ -73,6 +75,8 @@ pub enum BundleError {
     NoSpace { path: PathBuf, free_bytes: u64, needed_bytes: u64 },
     #[error("the bundle's program is for {needed}, and this machine is {found}")]
     OtherCpu { needed: String, found: String },
+    #[error("the bundle's program needs {what} {needed} or later, and this machine has {found}")]
+    OtherSystem { what: &'static str, needed: String, found: String },
     #[error("the bundle has no unit `{name}`; it has {units}")]
     NoUnit { name: String, units: String },
     #[error("no version is there to go back to in {}", root.display())]
@@ -159,12 +163,17 @@ impl Diagnosis for BundleError {
             BundleError::Agreement { .. } => {
                 "take out its rows: the recipient asks its owners for it"
             }
-            BundleError::NotRedistributable { .. } => {
-                "let the recipient build it there, with `wardround corpus build`"
+            BundleError::NotRedistributable { label, .. } => {
+                return Some(format!(
+                    "let the recipient make it there, with `wardround data fetch` or `corpus build`; --allow {label} says that you were given leave"
+                ));
             }
             BundleError::NotAcceptedBy { .. } => "give --accepted-by NAME",
             BundleError::NoLicenceText { model, url, .. } => {
                 return Some(format!("save it from {url}, and give --licence {model}=FILE"));
+            }
+            BundleError::NoPolicyText { model, url } => {
+                return Some(format!("save it from {url}, and give --policy {model}=FILE"));
             }
             BundleError::OtherLicence { .. } => {
                 "save the text as its owner publishes it, byte for byte"

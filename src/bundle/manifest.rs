@@ -29,7 +29,7 @@ pub struct Manifest {
     /// What the program was built from, where its build was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceState>,
-    /// How `bin/wardround` was built, where it is the program that wrote the bundle.
+    /// How `bin/wardround` was built, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
     pub requires: Requires,
@@ -68,6 +68,12 @@ pub struct Requires {
     /// The newest version of the C library that `bin/wardround` asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glibc: Option<String>,
+    /// Of Linux, where the sender says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Of NVIDIA, for GPUs, where the sender says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
     /// The weights of the largest model, as they are stored.
     pub memory_bytes: u64,
     /// All files as they are installed.
@@ -310,6 +316,11 @@ impl Manifest {
 /// Where the text of a component's licence lies.
 pub fn licence_path(component: &str) -> String {
     format!("licences/{component}/LICENCE")
+}
+
+/// Where the text lies that says what a component may be used for.
+pub fn policy_path(component: &str) -> String {
+    format!("licences/{component}/USE-POLICY")
 }
 
 /// Names of bundles and components are one part of a path.

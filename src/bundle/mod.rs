@@ -16,6 +16,7 @@ pub mod install;
 pub mod manifest;
 mod parts;
 pub mod path;
+mod program;
 pub mod root;
 pub mod signature;
 pub mod sums;

@@ -1,8 +1,8 @@
-//! The list of crates that `cargo auditable` leaves in a program (section `.dep-v0`), held against the SBOM that lies beside it.
+//! The list of crates that `cargo auditable` leaves in a program (section `.dep-v0`), held against the SBOMs that lie beside it.
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
 use serde::Deserialize;
@@ -44,23 +44,37 @@ struct Component {
     version: String,
 }
 
-/// What is wrong with an SBOM beside its program, in words; `None` too where the program has no list.
-pub fn compare(program: &Path, sbom: &Path) -> Option<String> {
-    let read = || -> Result<Option<String>, String> {
+/// What a comparison came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Compared {
+    Same,
+    /// In words.
+    Differs(String),
+    /// The program carries no list.
+    NoList,
+}
+
+/// Holds the list in a program against all SBOMs beside it.
+pub fn compare(program: &Path, sboms: &[PathBuf]) -> Compared {
+    let read = || -> Result<Compared, String> {
         let told = |error: std::io::Error| error.to_string();
         let mut bytes = Vec::new();
         let file = super::files::open(program).map_err(told)?;
         file.take(MOST_PROGRAM_BYTES).read_to_end(&mut bytes).map_err(told)?;
-        let Some(section) = section(&bytes) else { return Ok(None) };
+        let Some(section) = section(&bytes) else { return Ok(Compared::NoList) };
         let decoder = ZlibDecoder::new(section).take(MOST_LIST_BYTES);
         let list: List = serde_json::from_reader(decoder)
             .map_err(|error| format!("the list of parts in the program: {error}"))?;
-        let file = super::files::open(sbom).map_err(told)?;
-        let sbom: Sbom = serde_json::from_reader(std::io::BufReader::new(file))
-            .map_err(|error| error.to_string())?;
-        Ok(missing(&list, &sbom))
+        let mut sbom = Sbom { components: Vec::new() };
+        for path in sboms {
+            let file = super::files::open(path).map_err(told)?;
+            let read: Sbom = serde_json::from_reader(std::io::BufReader::new(file))
+                .map_err(|error| error.to_string())?;
+            sbom.components.extend(read.components);
+        }
+        Ok(missing(&list, &sbom).map_or(Compared::Same, Compared::Differs))
     };
-    read().unwrap_or_else(Some)
+    read().unwrap_or_else(Compared::Differs)
 }
 
 fn missing(list: &List, sbom: &Sbom) -> Option<String> {
@@ -80,8 +94,8 @@ fn missing(list: &List, sbom: &Sbom) -> Option<String> {
     let named = missing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     match (missing.len(), more) {
         (0, _) => None,
-        (_, 0) => Some(format!("bin/wardround is made of {named} too")),
-        _ => Some(format!("bin/wardround is made of {named} and {more} more too")),
+        (_, 0) => Some(format!("it is made of {named} too")),
+        _ => Some(format!("it is made of {named} and {more} more too")),
     }
 }
 
@@ -168,17 +182,26 @@ mod tests {
         let sbom =
             |parts: &str| place("sbom.json", format!("{{\"components\": [{parts}]}}").as_bytes());
         let both = r#"{"name": "serde", "version": "1.0.2"}, {"name": "libm", "version": "0.2.1"}"#;
-        assert_eq!(compare(&whole, &sbom(both)), None);
+        let differs = |program: &Path, sbom: PathBuf| match compare(program, &[sbom]) {
+            Compared::Differs(told) => told,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(compare(&whole, &[sbom(both)]), Compared::Same);
         let other =
             r#"{"name": "serde", "version": "1.0.3"}, {"name": "libm", "version": "0.2.1"}"#;
-        let told = compare(&whole, &sbom(other)).unwrap();
-        assert_eq!(told, "bin/wardround is made of serde 1.0.2 too");
-        assert!(compare(&whole, &place("sbom.json", b"[")).is_some());
+        assert_eq!(differs(&whole, sbom(other)), "it is made of serde 1.0.2 too");
+        differs(&whole, place("broken.json", b"["));
+        // Of two lists each has a part.
+        let more =
+            place("more.json", br#"{"components": [{"name": "serde", "version": "1.0.2"}]}"#);
+        assert_eq!(compare(&whole, &[sbom(other), more]), Compared::Same);
         // A script, an ELF file without a list, one whose list is none.
         let sbom = sbom("");
-        assert_eq!(compare(&place("script", b"#!/bin/sh\n"), &sbom), None);
-        assert_eq!(compare(&place("cut", &program(&packed(LIST))[..0x60]), &sbom), None);
-        let told = compare(&place("none", &program(b"nothing")), &sbom).unwrap();
+        let script = place("script", b"#!/bin/sh\n");
+        assert_eq!(compare(&script, std::slice::from_ref(&sbom)), Compared::NoList);
+        let cut = place("cut", &program(&packed(LIST))[..0x60]);
+        assert_eq!(compare(&cut, std::slice::from_ref(&sbom)), Compared::NoList);
+        let told = differs(&place("none", &program(b"nothing")), sbom);
         assert!(told.starts_with("the list of parts in the program"), "{told}");
     }
 

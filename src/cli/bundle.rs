@@ -15,7 +15,7 @@ use crate::bundle::manifest::Manifest;
 use crate::bundle::root::Root;
 use crate::bundle::signature::TrustedKey;
 use crate::bundle::verify::{Checked, Opened, open};
-use crate::bundle::{BundleError, deep};
+use crate::bundle::{BundleError, SUMS, deep};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::sandbox::SandboxMode;
@@ -117,6 +117,9 @@ impl Verify {
                     count(found.not_here, "file")
                 ))?;
             }
+            for note in &found.notes {
+                console::say(format!("note    {note}"))?;
+            }
             problems = found.problems;
         }
         if !problems.is_empty() {
@@ -135,6 +138,11 @@ fn tell_signers(opened: &Opened) -> Result<(), Failure> {
         console::note(
             "WARNING: NOT AUTHENTICATED: sums alone. Whoever changed the bundle could change its sums too; give --trust KEY",
         );
+    }
+    for name in opened.signatures.keys().filter(|name| name.ends_with(".sig")) {
+        console::say(format!(
+            "note    {name} is not checked here: ssh-keygen -Y verify -f ALLOWED -I NAME -n wardround-bundle -s {name} < {SUMS}"
+        ))?;
     }
     let manifest = &opened.manifest;
     Ok(console::say(format!(
@@ -172,8 +180,12 @@ impl List {
             .glibc
             .as_ref()
             .map_or_else(String::new, |version| format!(", glibc {version}"));
+        let later = |what: &str, version: &Option<String>| {
+            version.as_ref().map_or_else(String::new, |version| format!(", {what} {version}"))
+        };
+        let system = later("Linux", &requires.kernel) + &later("for GPUs driver", &requires.driver);
         console::say(format!(
-            "needs {}{glibc}, {:.1} MB of disk, {:.1} MB of memory for the largest model's weights as they are stored",
+            "needs {}{glibc}{system}, {:.1} MB of disk, {:.1} MB of memory for the largest model's weights as they are stored",
             requires.cpu,
             requires.disk_bytes as f64 / 1e6,
             requires.memory_bytes as f64 / 1e6

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::options::QuietFlag;
 use super::progress::Terminal;
+use super::sandboxed::{Paths, SandboxFlag};
 use super::synthetic::SyntheticModels;
 use super::{interrupt, summary};
 use crate::cli::exit::Failure;
@@ -31,24 +32,30 @@ pub struct Demo {
     #[command(flatten)]
     models: SyntheticModels,
     #[command(flatten)]
+    sandbox: SandboxFlag,
+    #[command(flatten)]
     progress: QuietFlag,
 }
 
 impl Demo {
     pub fn run(self) -> Result<(), Failure> {
         let quiet = self.progress.quiet;
+        let out = self.out.clone().unwrap_or_else(free_name);
+        // Its models are made inside too: their files, and the run's, are all that it writes.
+        let paths = Paths::default().write(&self.models.root())?.write(&out)?;
+        let entered = paths.enter(self.sandbox, "cpu")?.sealed(quiet)?;
         if self.system == "medreflex" {
-            return search::run(&self.models, self.out.unwrap_or_else(free_name), quiet);
+            return search::run(&self.models, &out, &entered, quiet);
         }
         let panel = self.models.panel(Shape::Tiny, quiet)?;
-        let out = self.out.unwrap_or_else(free_name);
         let protocol = SystemConfig::parse("medmad", &["record_chars=32"])?;
         let mut spec = Spec::new(protocol, DEMO_PATH, Format::Mcq)?;
         spec.panel = panel;
         spec.hub.offline = true;
         let inputs = spec.read()?;
         let models = spec.describe_models()?;
-        let run = spec.resolve(inputs, &models)?;
+        let mut run = spec.resolve(inputs, &models)?;
+        run.plan.host.sandbox = entered.report();
         let observer = Arc::new(Terminal::new(quiet));
         let executed = carry_out(run, models, &out, observer, interrupt::watch())?;
         summary::finish(&executed)?;

@@ -31,7 +31,7 @@ impl SyntheticModels {
         shape: Shape,
         quiet: bool,
     ) -> Result<PathBuf, Failure> {
-        let root = self.directory.clone().unwrap_or_else(cache_directory);
+        let root = self.root();
         let directory = root.join(match shape {
             Shape::Tiny | Shape::Full => format!("{}-{}", shape.name(), family.name()),
             Shape::Qwen3Small => format!("synthetic-{}", shape.name()),
@@ -47,9 +47,14 @@ impl SyntheticModels {
         Ok(directory)
     }
 
+    /// The directory of all of them.
+    pub fn root(&self) -> PathBuf {
+        self.directory.clone().unwrap_or_else(cache_directory)
+    }
+
     /// Where something of this name is kept beside the models.
     pub fn folder(&self, name: &str) -> PathBuf {
-        self.directory.clone().unwrap_or_else(cache_directory).join(name)
+        self.root().join(name)
     }
 
     /// A panel of the three families, in the order of the default one.

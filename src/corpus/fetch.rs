@@ -40,6 +40,7 @@ pub fn cards(description: &Description) -> Result<(Vec<DatasetCard>, Vec<LeftOut
             records: String::new(),
             note: None,
             citation: String::new(),
+            redistribute: source.redistribute,
             licence: Licence { name: source.licence.clone(), ..Licence::default() },
             sources: vec![DatasetSource {
                 host: Host::Hub,

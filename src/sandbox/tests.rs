@@ -29,3 +29,61 @@ fn none_is_entered_where_none_is_wanted_and_an_open_network_is_no_sandbox() {
     let error = enter(SandboxMode::Require, &open).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("fetched or asked elsewhere"), "{error}");
 }
+
+/// What a process of its own does in a sandbox that is sealed.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", feature = "airgap"))]
+mod calls {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::super::{Network, seccomp};
+
+    const CHILD: &str = "WARDROUND_SANDBOX_TEST_CHILD";
+
+    /// A call without arguments that mean anything; its error.
+    #[expect(unsafe_code, reason = "the C library has no function for these calls")]
+    fn call(number: i64) -> Option<i32> {
+        // SAFETY: the filter ends the call before the kernel looks at its arguments, and without one they are invalid and change nothing.
+        let result = unsafe { libc::syscall(number, -1_i64, 0_i64, 0_i64, 0_i64, 0_i64) };
+        (result < 0).then(|| std::io::Error::last_os_error().raw_os_error()).flatten()
+    }
+
+    /// The child's part: without the variable it does nothing, whoever runs it.
+    #[test]
+    fn child() {
+        let Ok(number) = std::env::var(CHILD) else { return };
+        seccomp::restrict_calls(Network::None).unwrap();
+        let denied = [
+            libc::SYS_kexec_load,
+            libc::SYS_kexec_file_load,
+            libc::SYS_mount_setattr,
+            libc::SYS_fspick,
+            libc::SYS_io_uring_setup,
+        ];
+        for number in denied {
+            assert_eq!(call(number), Some(libc::EPERM), "{number}");
+        }
+        assert_eq!(call(libc::SYS_clone3), Some(libc::ENOSYS));
+        call(number.parse().unwrap());
+        // Here only where nobody ended it.
+        println!("the call came back");
+    }
+
+    #[test]
+    fn calls_with_short_pointers_end_the_process() {
+        let run = |number: i64| {
+            let program = std::env::current_exe().unwrap();
+            let mut command = Command::new(program);
+            command.args(["--exact", "sandbox::tests::calls::child", "--nocapture"]);
+            command.env(CHILD, number.to_string()).output().unwrap()
+        };
+        let fine = run(libc::SYS_getpid);
+        let said = String::from_utf8_lossy(&fine.stdout).into_owned();
+        assert!(fine.status.success() && said.contains("the call came back"), "{said}");
+        // getpid; execve, ptrace and execveat, which have numbers of their own there.
+        for number in [39, 520, 521, 545] {
+            let ended = run(0x4000_0000 + number);
+            assert_eq!(ended.status.signal(), Some(libc::SIGSYS), "{number}");
+        }
+    }
+}

@@ -61,7 +61,7 @@ grep -q 'Good "wardround-bundle" signature' installed.log || fail "the signature
 
 echo "== what was installed works"
 unshare -n chroot host /opt/wardround/current/bin/wardround generate --model tiny-qwen3 --prompt Fever --max-tokens 8 >/dev/null
-unshare -n chroot host /opt/wardround/current/bin/wardround selftest --root /opt/wardround/current --out /tmp
+unshare -n chroot host /opt/wardround/current/bin/wardround selftest --root /opt/wardround/current --out "$(unshare -n chroot host mktemp -d)"
 unshare -n chroot host /opt/wardround/current/bin/wardround bundle verify /opt/wardround/current --trust "$(tail -1 vendor.pub)"
 printf 'beside the root: %s\n' "$(find host -path host/proc -prune -o -path host/opt/wardround -prune -o -newer host/mnt/commands -type f -print | sed 's/^host//' | tr '\n' ' ')"
 echo "installed by $commands commands"

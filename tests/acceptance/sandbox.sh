@@ -5,7 +5,7 @@
 #
 # OUT is made. Takes the release binary where it is built, else the debug one; WARDROUND names another. Needs strace, unshare (as root, or with
 # user namespaces), curl and python3. Checked are: a run, a check and a server give the same bytes under `--sandbox require` as under `off`;
-# under strace `run`, `check`, `report`, `bench` and `serve` open no socket but serve's listener, and no file of name resolution; all of it works in
+# under strace `run`, `check`, `report`, `bench` and `serve` open no socket but serve's listener, no file of name resolution, and none for writing but what was named; all of it works in
 # a network namespace without any interface. RECORD_CHARS shortens the run (default 200). Printed is the time of the run with and without the sandbox, the fastest of ROUNDS (default 5) in turns.
 set -euo pipefail
 
@@ -61,12 +61,14 @@ P
 awk -v off="${best[off]}" -v on="${best[require]}" 'BEGIN {
     printf "a run of eight questions: %.3f s without, %.3f s with the sandbox (%+.1f %%)\n", off / 1e6, on / 1e6, 100 * (on / off - 1) }'
 
-serve() { # serve COMMAND…: a server on a socket of its own asked once; what it answers goes to stdout
+serve() { # serve COMMAND…: a server on a socket of its own, or on PORT, asked once; what it answers goes to stdout
+    local listens=(--unix "$out/socket") asked=(--unix-socket socket http://localhost)
+    [ -z "${PORT:-}" ] || { listens=(--port "$PORT"); asked=("http://127.0.0.1:$PORT"); }
     rm -f socket
-    "$@" serve tiny --unix "$out/socket" >serve.log 2>&1 &
+    "$@" serve tiny "${listens[@]}" >serve.log 2>&1 &
     local process=$!
     for _ in $(seq 300); do grep -q '^ready' serve.log && break || sleep 0.1; done
-    curl -s --unix-socket socket http://localhost/v1/chat/completions -H 'content-type: application/json' \
+    curl -s --noproxy '*' "${asked[@]:0:${#asked[@]}-1}" "${asked[-1]}/v1/chat/completions" -H 'content-type: application/json' \
         -d '{"model": "tiny", "seed": 1, "max_tokens": 16, "messages": [{"role": "user", "content": "Hello"}]}' |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["choices"])'
     # strace waits for its child.
@@ -90,11 +92,36 @@ traced report "$wardround" report run-traced
 traced bench "$wardround" bench --model tiny --prompt-tokens 16 --generate-tokens 4 --offline
 serve strace -f -qq -e trace=network,openat,open -o serve.strace env WARDROUND_SANDBOX=off "$wardround" >serve.answer
 cmp off/serve serve.answer
+port=$(python3 -c 'import socket; own = socket.create_server(("127.0.0.1", 0)); print(own.getsockname()[1])')
+PORT=$port serve strace -f -qq -e trace=network,openat,open -o tcp.strace env WARDROUND_SANDBOX=off "$wardround" >tcp.answer
+cmp off/serve tcp.answer
 for trace in *.strace; do
     [ -s "$trace" ] || fail "$trace is empty"
-    if grep -E 'socket\(AF_INET|socket\(AF_NETLINK|connect\(|/etc/(resolv\.conf|hosts|nsswitch\.conf)' "$trace"; then fail "$trace: the network was tried"; fi
+    if grep -E 'socket\(AF_NETLINK|connect\(|/etc/(resolv\.conf|hosts|nsswitch\.conf)' "$trace"; then fail "$trace: the network was tried"; fi
 done
+if grep 'socket(AF_INET' run.strace check.strace report.strace bench.strace serve.strace; then fail "a socket of the network was made"; fi
 grep -q 'socket(AF_UNIX' serve.strace || fail "strace saw no listener of serve"
+[ "$(grep -c 'socket(AF_INET' tcp.strace)" = 1 ] || fail "serve made more sockets than its listener"
+grep -q "bind(.*htons($port)" tcp.strace || fail "the one socket of serve is not its listener"
+
+echo "== no file is opened for writing outside of what was named"
+python3 - "$out" run-traced run.strace check.strace serve.strace tcp.strace <<'P'
+import os, re, sys
+
+out, run, *traces = sys.argv[1:]
+# The run's directory alone; `check` and `serve` were told of none. A terminal and nothing are no files.
+named = os.path.join(out, run)
+wrong = []
+for trace in traces:
+    for line in open(trace, errors="replace"):
+        found = re.search(r'open(?:at)?\((?:[^,"]*, )?"([^"]*)", ([A-Z_|]+)', line)
+        if not found or not re.search(r"O_WRONLY|O_RDWR|O_CREAT", found[2]) or " = -1 " in line:
+            continue
+        path = os.path.normpath(os.path.join(out, found[1]))
+        if path not in ("/dev/null", "/dev/tty") and not path.startswith(named):
+            wrong.append(f"{trace}: {line.strip()}")
+assert not wrong, "\n".join(wrong)
+P
 
 echo "== without any network"
 alone=(unshare -n)

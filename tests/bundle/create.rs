@@ -6,6 +6,8 @@ use std::process::Command;
 
 use wardround::bundle::create::{Added, create};
 use wardround::bundle::manifest::{Manifest, Role};
+use wardround::model::Family;
+use wardround::synth::{Recipe, Shape, write_checkpoint};
 
 use crate::maker::{EPOCH, Scratch, Signer, check, files, refused};
 
@@ -78,6 +80,7 @@ fn the_page_opens_from_disk_and_says_what_to_do_first() {
     ];
     let text = scratch.write("LICENSE.txt", "the agreement <b>as it is</b>\n");
     request.licences.insert("llama3.2-3b".to_owned(), text);
+    request.policies.insert("llama3.2-3b".to_owned(), scratch.write("policy", "no harm\n"));
     request.accepted_by = Some("R. <script> Roe".to_owned());
     request.unverified = false;
     create(&request).map_err(|failure| failure.to_string()).unwrap();
@@ -89,12 +92,21 @@ fn the_page_opens_from_disk_and_says_what_to_do_first() {
         "Llama 3.2 Community License, Copyright © Meta Platforms",
         "R. &lt;script&gt; Roe",
         "default-src 'none'",
+        "Known anomalies",
     ] {
         assert!(page.contains(part), "{part}");
     }
-    for foreign in ["<script", "src=", "href=", "http://", "https://", "@import", "url("] {
+    for foreign in ["<script", "src=", "http://", "https://", "@import", "url("] {
         assert!(!page.contains(foreign), "{foreign}");
     }
+    let links: Vec<&str> = page.split("href=\"").skip(1).collect();
+    assert!(links.len() >= 2);
+    for link in links {
+        let path = link.split('"').next().unwrap();
+        assert!(scratch.path("bundle").join(path).is_file(), "{path}");
+    }
+    // Nothing that root runs lies where others may exchange it.
+    assert!(!page.contains("/tmp/") && page.contains("mktemp -d"));
     let acceptance =
         std::fs::read_to_string(scratch.path("bundle/licences/llama3.2-3b/acceptance.toml"))
             .unwrap();
@@ -105,6 +117,7 @@ fn the_page_opens_from_disk_and_says_what_to_do_first() {
     let sbom = std::fs::read(scratch.path("bundle/sbom/models.cdx.json")).unwrap();
     let sbom: serde_json::Value = serde_json::from_slice(&sbom).unwrap();
     assert_eq!(sbom["specVersion"], "1.6");
+    assert_eq!(sbom["metadata"]["component"]["bom-ref"], "bundle:ward");
     assert_eq!(sbom["components"][0]["type"], "machine-learning-model");
     let weights =
         wardround::digest::sha256(std::fs::read(scratch.path("meta/model.safetensors")).unwrap());
@@ -177,7 +190,12 @@ fn gated_models_need_a_name_and_a_text() {
     assert_eq!(code, 2);
     assert!(message.contains("--accepted-by"), "{message}");
     request.accepted_by = Some("R. Roe".to_owned());
+    let (message, code) = refused(&request);
+    assert!(code == 3 && message.contains("--policy gemma3-4b=FILE"), "{message}");
+    request.policies.insert("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n"));
     create(&request).map_err(|failure| failure.to_string()).unwrap();
+    let policy = scratch.path("bundle/licences/gemma3-4b/USE-POLICY");
+    assert_eq!(std::fs::read_to_string(policy).unwrap(), "no harm\n");
     let notice = std::fs::read_to_string(scratch.path("bundle/licences/gemma3-4b/NOTICE")).unwrap();
     assert!(notice.contains("Gemma Terms of Use found at ai.google.dev/gemma/terms"));
 }
@@ -252,7 +270,9 @@ fn every_bundle_has_what_a_host_needs_and_a_senders_own_unit_goes_before() {
     assert_eq!(
         files(&system),
         [
+            "CHANGELOG.md",
             "Containerfile",
+            "SECURITY.md",
             "wardround-cuda.service",
             "wardround-unix.service",
             "wardround.nft",
@@ -287,8 +307,15 @@ fn corpora_go_in_whole_where_their_sources_may_be_handed_on() {
         "{said}"
     );
 
+    request.allowed = vec!["ward".to_owned()];
+    let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
+    assert_eq!(made.by_leave, ["ward"]);
+
     let mut request = scratch.request("bundle");
     request.corpora = vec![scratch.path("ours")];
+    request.allowed = vec!["ward".to_owned()];
+    assert!(refused(&request).0.contains("--allow ward: nothing of this name"));
+    request.allowed.clear();
     let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
     let component = made.manifest.components.iter().find(|component| component.name == "ours");
     assert_eq!(component.unwrap().licence, "of the ours");
@@ -306,4 +333,109 @@ fn corpora_go_in_whole_where_their_sources_may_be_handed_on() {
     request.corpora = vec![scratch.path("ours")];
     let (said, code) = refused(&request);
     assert!(code == 3 && said.contains("changed  "), "{said}");
+}
+
+#[test]
+fn datasets_that_no_licence_lets_be_handed_on_need_leave() {
+    let scratch = Scratch::new();
+    let text = "{\"ms-test-1\": [\"fever\"]}\n";
+    scratch.write("data/medec/medguards_keywords.json", text);
+    let sum = wardround::digest::sha256(text);
+    let record = format!(
+        "[files.\"medec/medguards_keywords.json\"]\ndataset = \"medguards-keywords\"\nrepository = \"r\"\nrevision = \"v\"\n\
+         source = \"s\"\nsource_sha256 = \"{sum}\"\nsha256 = \"{sum}\"\n"
+    );
+    scratch.write("data/provenance.toml", record);
+    let mut request = scratch.request("bundle");
+    request.data = vec![scratch.path("data")];
+    let (said, code) = refused(&request);
+    assert!(
+        code == 2 && said.contains("none stated") && said.contains("--allow medguards-keywords"),
+        "{said}"
+    );
+    request.allowed = vec!["medguards-keywords".to_owned()];
+    let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
+    assert_eq!(made.by_leave, ["medguards-keywords"]);
+}
+
+#[test]
+fn a_licence_whose_text_is_the_same_everywhere_travels_without_being_asked_for() {
+    let scratch = Scratch::new();
+    let mut request = scratch.request("bundle");
+    request.models = vec![scratch.fetched("qwen", "Qwen/Qwen3-4B").to_str().unwrap().to_owned()];
+    let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
+    let text = std::fs::read(scratch.path("bundle/licences/qwen3-4b/LICENCE")).unwrap();
+    assert_eq!(text, std::fs::read("LICENSE-APACHE").unwrap());
+    let component = made.manifest.components.iter().find(|own| own.name == "qwen3-4b").unwrap();
+    assert_eq!(component.licence_sha256, Some(wardround::digest::sha256(&text)));
+}
+
+#[test]
+fn what_scanners_ask_for_is_missed_and_said() {
+    let scratch = Scratch::new();
+    let mut request = scratch.request("bundle");
+    request.added.push(Added {
+        role: Role::Sbom,
+        path: scratch.write("wardround.cdx.json", "{\"components\": []}\n"),
+    });
+    let made = create(&request).map_err(|failure| failure.to_string()).unwrap();
+    assert_eq!(made.lacking, ["sbom/advisories.json", "licences/THIRD-PARTY.html"]);
+    let page = std::fs::read_to_string(scratch.path("bundle/README.html")).unwrap();
+    assert!(page.contains("href=\"sbom/wardround.cdx.json\""));
+    // A program without a list of its own cannot be compared.
+    let deep = wardround::bundle::deep::check(&scratch.path("bundle"), &made.manifest);
+    assert!(deep.notes.join("\n").contains("bin/wardround carries no list"), "{:?}", deep.notes);
+}
+
+#[test]
+fn a_program_says_itself_how_it_was_built() {
+    let scratch = Scratch::new();
+    let script = "#!/bin/sh\n[ \"$1\" = version ] || exit 64\necho '{\"version\": \"1\", \"commit\": \"abc\", \
+                  \"dirty\": true, \"rustc\": \"rustc 1.95.0\", \"target\": \"riscv64gc-unknown-linux-gnu\", \"profile\": \"release\", \
+                  \"features\": [\"serve\"], \"source_date_epoch\": 5}'\n";
+    let program = scratch.write("other", script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut request = scratch.request("bundle");
+    request.binaries = vec![program];
+    let manifest = create(&request).map_err(|failure| failure.to_string()).unwrap().manifest;
+    let (source, build) = (manifest.source.unwrap(), manifest.build.unwrap());
+    assert!(source.dirty && source.commit == "abc");
+    assert_eq!((build.rustc.as_str(), build.source_date_epoch), ("rustc 1.95.0", Some(5)));
+    assert_eq!(manifest.requires.cpu, "riscv64gc");
+    let mut request = scratch.request("silent");
+    request.kernel = Some("5.13".to_owned());
+    let manifest = create(&request).map_err(|failure| failure.to_string()).unwrap().manifest;
+    assert!(manifest.build.is_none() && manifest.requires.kernel.as_deref() == Some("5.13"));
+}
+
+#[test]
+fn golden_files_of_other_machines_go_in_where_they_are_of_a_model_here() {
+    let scratch = Scratch::new();
+    for (folder, seed) in [("real", 1), ("elsewhere/real", 2)] {
+        let recipe = Recipe { family: Family::Llama, shape: Shape::Tiny, seed, tokenizer: None };
+        write_checkpoint(&recipe, &scratch.path(folder)).unwrap();
+    }
+    let made =
+        scratch.wardround(&["selftest", "--model", "real", "--golden", "golden", "--write-golden"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let own = scratch.path("golden").join(&files(&scratch.path("golden"))[0]);
+    let text = std::fs::read_to_string(own).unwrap();
+    let (head, answers) = text.split_once('\n').unwrap();
+    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
+    head["device_kind"] = "cuda-sm_90".into();
+    let given = scratch.write("of-a-gpu.jsonl", format!("{head}\n{answers}"));
+    let request = |name: &str, model: &str| {
+        let mut request = scratch.request(name);
+        request.models = vec![scratch.path(model).to_str().unwrap().to_owned()];
+        request.added.push(Added { role: Role::Golden, path: given.clone() });
+        request
+    };
+    create(&request("bundle", "real")).map_err(|failure| failure.to_string()).unwrap();
+    assert!(scratch.path("bundle/golden/real.cuda-sm_90.jsonl").is_file());
+    let (said, code) = refused(&request("none", "llama"));
+    assert!(code == 3 && said.contains("the bundle has no such model"), "{said}");
+    let (said, code) = refused(&request("other", "elsewhere/real"));
+    assert!(code == 3 && said.contains("it was made for weights of real"), "{said}");
+    std::fs::write(&given, "{}\n").unwrap();
+    assert_eq!(refused(&request("broken", "real")).1, 3);
 }

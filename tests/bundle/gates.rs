@@ -11,6 +11,7 @@ fn gated(scratch: &Scratch, signer: &Signer, name: &str, version: &str, text: &s
         request.version = version.parse().unwrap();
         request.models = vec![model.to_str().unwrap().to_owned()];
         request.licences.insert("gemma3-4b".to_owned(), text);
+        request.policies.insert("gemma3-4b".to_owned(), scratch.write("policy", "no harm\n"));
         request.accepted_by = Some("R. Roe".to_owned());
     })
 }

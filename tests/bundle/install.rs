@@ -44,6 +44,64 @@ fn a_signed_bundle_is_installed_tried_and_made_current() {
 }
 
 #[test]
+fn whoever_installs_with_a_mask_of_their_own_installs_for_everybody() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let model = scratch.fetched("qwen", "Qwen/Qwen3-4B");
+    scratch.bundle("bundle", &signer, |request| {
+        request.models = vec![model.to_str().unwrap().to_owned()];
+    });
+    let said = scratch.masked(&[
+        "bundle",
+        "install",
+        "bundle",
+        "--to",
+        "opt/ward",
+        "--trust",
+        &signer.key(),
+    ]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let mut folders = vec![scratch.path("opt")];
+    while let Some(folder) = folders.pop() {
+        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&folder) & 0o777, 0o755, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let (path, kind) =
+                entry.map(|entry| (entry.path(), entry.file_type().unwrap())).unwrap();
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() && !path.ends_with(".lock") && !path.ends_with("called") {
+                assert_eq!(mode(&path) & 0o444, 0o444, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_is_too_old_is_told_before_anything_is_written() {
+    let scratch = Scratch::new();
+    let signer = Signer::new();
+    let root = scratch.path("root");
+    let program = scratch.write("modern", "#!/bin/sh\nexit 64\n# GLIBC_99.0\n");
+    let bundles = [
+        (
+            scratch.bundle("kernel", &signer, |request| request.kernel = Some("99.0".to_owned())),
+            "the Linux kernel 99.0",
+        ),
+        (
+            scratch.bundle("library", &signer, |request| request.binaries = vec![program]),
+            "the GNU C library 99.0",
+        ),
+    ];
+    for (bundle, part) in bundles {
+        let failure = install_to(&root, &bundle, &signer, &[]).unwrap_err();
+        assert_eq!(failure.blame().exit_code(), 3);
+        assert!(told(&failure).contains(part), "{}", told(&failure));
+        assert!(!root.exists());
+    }
+}
+
+#[test]
 fn nobody_installs_what_nobody_signed() {
     let scratch = Scratch::new();
     let signer = Signer::new();

@@ -45,6 +45,11 @@ impl Signer {
         self.sign_as(bundle, "SHA256SUMS.minisig");
     }
 
+    /// Signs as `ssh-keygen` does, as far as names go: the host checks such signatures.
+    pub fn sign_for_ssh(&self, bundle: &Path) {
+        std::fs::write(bundle.join("SHA256SUMS.sig"), "-----BEGIN SSH SIGNATURE-----\n").unwrap();
+    }
+
     pub fn sign_as(&self, bundle: &Path, name: &str) {
         let sums = std::fs::read(bundle.join("SHA256SUMS")).unwrap();
         std::fs::write(bundle.join(name), self.sign(&sums)).unwrap();
@@ -140,10 +145,14 @@ impl Scratch {
             binaries: vec![program],
             added: Vec::new(),
             licences: Default::default(),
+            policies: Default::default(),
+            allowed: Vec::new(),
             accepted_by: None,
             unverified: true,
             since: None,
             golden: false,
+            kernel: None,
+            driver: None,
             split_bytes: None,
             epoch: EPOCH,
             hub: HubOptions::new(Environment::from_lookup(|_| None).unwrap()),
@@ -166,7 +175,17 @@ impl Scratch {
 
     /// Runs the binary here, without the user's environment.
     pub fn wardround(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wardround"));
+        self.run(Command::new(env!("CARGO_BIN_EXE_wardround")), arguments)
+    }
+
+    /// The same under a mask that takes everything from others.
+    pub fn masked(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask 077; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_wardround")]);
+        self.run(command, arguments)
+    }
+
+    fn run(&self, mut command: Command, arguments: &[&str]) -> Output {
         command
             .current_dir(self.directory.path())
             .args(arguments)

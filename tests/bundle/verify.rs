@@ -225,6 +225,10 @@ fn the_command_says_loudly_what_nobody_vouched_for() {
     assert!(!text.contains("AUTHENTICATED"), "{text}");
     let (code, text) = said(&["bundle", "verify", "bundle", "--trust", &key, "--sandbox", "auto"]);
     assert!(code == 0, "{text}");
+    signer.sign_for_ssh(&scratch.path("bundle"));
+    let (code, text) = said(&["bundle", "verify", "bundle", "--trust", &key]);
+    let note = "SHA256SUMS.sig is not checked here: ssh-keygen -Y verify";
+    assert!(code == 0 && text.contains(note), "{text}");
     let (code, text) = said(&["bundle", "verify", "bundle", "--trust", &Signer::new().key()]);
     assert!(code == 3 && text.contains("hint: do not use it"), "{text}");
     let (code, text) = said(&["bundle", "verify", "bundle", "--trust", "nonsense"]);

@@ -1,8 +1,9 @@
 //! What goes into a bundle: each file with its sum and the component that it belongs to, before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::Request;
 use crate::bundle::BundleError;
 use crate::bundle::files::Summed;
 use crate::bundle::manifest::{Component, FileEntry, Manifest, Role};
@@ -35,6 +36,15 @@ pub struct Contents {
     pub components: Vec<Component>,
     /// Files that nothing says what they should be, and what they belong to.
     pub unknown: Vec<(BundlePath, Option<String>)>,
+    /// What licences do not let be handed on, and goes in since the sender was given leave.
+    pub by_leave: BTreeSet<String>,
+}
+
+/// Something of others, by the words of its own card.
+pub struct Kept<'a> {
+    pub label: &'a str,
+    pub licence: &'a str,
+    pub path: &'a Path,
 }
 
 /// A file whose sum is known already.
@@ -115,6 +125,20 @@ impl Contents {
     /// A path that is none.
     pub fn mark_unknown(&mut self, path: &str, component: Option<&str>) -> Result<(), BundleError> {
         self.unknown.push((BundlePath::parse(path)?, component.map(str::to_owned)));
+        Ok(())
+    }
+
+    /// Takes note that a licence does not let something be handed on.
+    ///
+    /// # Errors
+    /// [`BundleError::NotRedistributable`], unless the sender was given leave.
+    pub fn allow(&mut self, kept: Kept, request: &Request) -> Result<(), BundleError> {
+        let Kept { label, licence, path } = kept;
+        if !request.allowed.iter().any(|allowed| allowed == label) {
+            let (label, licence) = (label.to_owned(), licence.to_owned());
+            return Err(BundleError::NotRedistributable { path: path.to_owned(), label, licence });
+        }
+        self.by_leave.insert(label.to_owned());
         Ok(())
     }
 

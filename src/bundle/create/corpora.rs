@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::contents::{Contents, Known};
+use super::contents::{Contents, Kept, Known};
 use super::{Request, file_name};
 use crate::bundle::BundleError;
 use crate::bundle::manifest::{Component, ComponentKind};
@@ -13,12 +13,12 @@ use crate::diagnosis::Failure;
 /// Adds the corpora that are asked for, each below `data/`.
 pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     for directory in &request.corpora {
-        add_one(contents, directory)?;
+        add_one(contents, directory, request)?;
     }
     Ok(())
 }
 
-fn add_one(contents: &mut Contents, directory: &Path) -> Result<(), Failure> {
+fn add_one(contents: &mut Contents, directory: &Path, request: &Request) -> Result<(), Failure> {
     let wrong: Vec<String> = verify(directory)?
         .into_iter()
         .filter_map(|check| Some(format!("changed  {}: {}", check.name, check.problem?)))
@@ -27,11 +27,11 @@ fn add_one(contents: &mut Contents, directory: &Path) -> Result<(), Failure> {
         return Err(BundleError::Wrong { directory: directory.to_owned(), problems: wrong }.into());
     }
     let ManifestFile { manifest, local, .. } = ManifestFile::read(&directory.join(MANIFEST))?;
-    let kept = manifest.sources.iter().find(|source| !source.description.redistribute);
-    if let Some(kept) = kept {
-        let (label, licence) = (kept.description.label.clone(), kept.description.licence.clone());
-        let path = directory.to_owned();
-        return Err(BundleError::NotRedistributable { path, label, licence }.into());
+    for source in manifest.sources.iter().map(|source| &source.description) {
+        if !source.redistribute {
+            let (label, licence) = (&source.label, &source.licence);
+            contents.allow(Kept { label, licence, path: directory }, request)?;
+        }
     }
     let folder = format!("data/{}", file_name(&std::path::absolute(directory)?)?);
     let component = component(&manifest);

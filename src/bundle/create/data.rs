@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Request;
-use super::contents::{Contents, Known};
+use super::contents::{Contents, Kept, Known};
 use crate::bundle::BundleError;
 use crate::bundle::manifest::{Component, ComponentKind};
 use crate::data::count_restricted;
@@ -25,6 +25,12 @@ pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
                 return Err(BundleError::Agreement { path, count }.into());
             }
             let file = recognise(given, &path)?;
+            if let Some(card) =
+                file.dataset.and_then(DatasetCard::find).filter(|card| !card.redistribute)
+            {
+                let (label, licence) = (&card.name, &card.licence.name);
+                contents.allow(Kept { label, licence, path: &path }, request)?;
+            }
             let place = format!("data/{}", file.path);
             let component = file.dataset.unwrap_or(OWN);
             if file.dataset.is_none() {

@@ -2,16 +2,18 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use aho_corasick::AhoCorasick;
+use serde::Deserialize;
 
 use super::contents::Contents;
 use super::{Request, time};
-use crate::build_info::BuildInfo;
-use crate::bundle::BundleError;
 use crate::bundle::manifest::{
     Build, Component, ComponentKind, FORMAT, Manifest, Requires, Role, SourceState,
 };
+use crate::bundle::{BundleError, program};
+use crate::console;
 
 /// The component of the program.
 pub const PROGRAM: &str = "wardround";
@@ -44,46 +46,64 @@ pub fn program() -> Component {
 /// # Errors
 /// A program that cannot be read.
 pub fn manifest(request: &Request, contents: &Contents) -> Result<Manifest, BundleError> {
-    let own = std::env::current_exe()?;
-    let is_own = request.binaries.first().is_some_and(|first| is_same(first, &own));
-    let built = BuildInfo::own();
+    let built = request.binaries.first().and_then(|program| built(program));
+    let arch = built.as_ref().and_then(|built| built.target.split('-').next());
     Ok(Manifest {
         format: FORMAT,
         name: request.name.clone(),
         version: request.version.clone(),
         created_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
         created_by: format!("wardround {VERSION}"),
-        source: source(&built).filter(|_| is_own),
-        build: is_own.then(|| build(&built)),
         requires: Requires {
-            cpu: std::env::consts::ARCH.to_owned(),
+            cpu: arch.unwrap_or(std::env::consts::ARCH).to_owned(),
             glibc: request.binaries.first().map(|path| glibc(path)).transpose()?.flatten(),
+            kernel: request.kernel.clone(),
+            driver: request.driver.clone(),
             memory_bytes: largest_model(contents),
             disk_bytes: 0,
         },
+        source: built.as_ref().and_then(Built::source),
+        build: built.map(Built::build),
         previous: None,
         components: contents.components.clone(),
         files: contents.items.iter().map(|(path, item)| item.entry(path)).collect(),
     })
 }
 
-fn is_same(left: &Path, right: &Path) -> bool {
-    matches!((fs_err::canonicalize(left), fs_err::canonicalize(right)), (Ok(left), Ok(right)) if left == right)
+/// What `wardround version --json` says.
+#[derive(Deserialize)]
+struct Built {
+    /// Where the build was told of one.
+    commit: Option<String>,
+    dirty: bool,
+    rustc: String,
+    target: String,
+    profile: String,
+    features: Vec<String>,
+    source_date_epoch: Option<u64>,
 }
 
-/// The commit, where the build was told of one.
-fn source(own: &BuildInfo) -> Option<SourceState> {
-    own.commit.map(|commit| SourceState { commit: commit.to_owned(), dirty: own.dirty })
-}
-
-fn build(own: &BuildInfo) -> Build {
-    Build {
-        rustc: own.rustc.to_owned(),
-        target: own.target.to_owned(),
-        profile: own.profile.to_owned(),
-        features: own.features.iter().map(|name| (*name).to_owned()).collect(),
-        source_date_epoch: own.source_date_epoch,
+impl Built {
+    fn source(&self) -> Option<SourceState> {
+        Some(SourceState { commit: self.commit.clone()?, dirty: self.dirty })
     }
+
+    fn build(self) -> Build {
+        let Built { rustc, target, profile, features, source_date_epoch, .. } = self;
+        Build { rustc, target, profile, features, source_date_epoch }
+    }
+}
+
+/// Asks a program how it was built; `None` of one that does not say, or runs on another kind of machine.
+fn built(program: &Path) -> Option<Built> {
+    let mut version = Command::new(program);
+    version.args(["version", "--json"]).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = program::start(|| version.output()).ok();
+    let built = output.and_then(|output| serde_json::from_slice(&output.stdout).ok());
+    if built.is_none() {
+        console::note(format!("note: {} does not say how it was built", program.display()));
+    }
+    built
 }
 
 /// The newest version of the C library that a program names; `None` of one that names none.

@@ -1,5 +1,7 @@
-//! Golden files: what the models of the bundle answer here, written by this program's own selftest before anything is copied.
+//! Golden files: what the models of the bundle answer here, written by this program's own selftest before anything is copied, and what they
+//! answered on machines of other kinds.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,6 +11,8 @@ use crate::bundle::{BundleError, files};
 use crate::console;
 use crate::diagnosis::Failure;
 use crate::experiment::private_file;
+use crate::hub::{FileDigest, weights_digest};
+use crate::selftest::golden::{self, Golden};
 
 /// A directory whose models lie as they will in the installed version, links to the files as they lie here; it goes when this is dropped.
 struct Stage(PathBuf);
@@ -45,6 +49,48 @@ pub fn add(contents: &mut Contents) -> Result<(), Failure> {
         contents.add_text(&format!("golden/{name}"), &text, None)?;
     }
     Ok(())
+}
+
+/// Adds a golden file that was written elsewhere, on another kind of device, once it is known to be of a model of the bundle.
+///
+/// # Errors
+/// What is no golden file, or one of a model or of weights that the bundle has not.
+pub fn add_given(contents: &mut Contents, file: &Path) -> Result<(), Failure> {
+    let head = Golden::read(file)?.head;
+    let bad = |why: String| BundleError::BadFile { file: file.display().to_string(), why };
+    let name = head.model.replace('/', "--");
+    let folder = format!("models/{name}/");
+    let sums: BTreeMap<&str, &str> = contents
+        .items
+        .iter()
+        .filter_map(|(path, item)| {
+            Some((path.as_str().strip_prefix(&folder)?, item.summed.sha256.as_str()))
+        })
+        .collect();
+    if sums.is_empty() {
+        return Err(
+            bad(format!("it is of {}, and the bundle has no such model", head.model)).into()
+        );
+    }
+    let weights = sums.iter().filter(|(name, _)| name.ends_with(".safetensors"));
+    let weights: Vec<FileDigest> = weights
+        .map(|(name, sum)| FileDigest { name: (*name).to_owned(), sha256: (*sum).to_owned() })
+        .collect();
+    let parts = [
+        ("weights", &*head.weights_sha256, Some(&*weights_digest(&weights))),
+        ("a config.json", &*head.config_sha256, sums.get("config.json").copied()),
+        ("a tokenizer", &*head.tokenizer_sha256, sums.get("tokenizer.json").copied()),
+    ];
+    for (what, expected, found) in parts {
+        if let Some(found) = found.filter(|found| *found != expected) {
+            let why = format!(
+                "it was made for {what} of {name} with the sha256 {expected}, and the bundle's has {found}"
+            );
+            return Err(bad(why).into());
+        }
+    }
+    let path = golden::path(Path::new("golden"), &head.model, &head.device_kind);
+    Ok(contents.add_file(&path.to_string_lossy(), file, None)?)
 }
 
 /// Has this program write them, in a process of its own.

@@ -1,87 +1,126 @@
-//! Licences that travel: the text as it was accepted, the line that goes with copies, and who accepted it; of gated models always.
+//! Licences that travel: the text as it was accepted, what the model may be used for, the line that goes with copies, and who accepted it;
+//! of gated models always.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::contents::Contents;
 use super::{Request, time};
 use crate::bundle::BundleError;
-use crate::bundle::manifest::licence_path;
+use crate::bundle::manifest::{Component, licence_path, policy_path};
 use crate::diagnosis::Failure;
+use crate::digest::sha256;
 use crate::hub::installed::Acceptance;
 use crate::hub::{Card, sha256_file};
 
 /// The program's own.
-const OWN: [(&str, &str); 2] = [
-    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
-    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
-];
+const OWN: [(&str, &str); 2] =
+    [("LICENSE-APACHE", APACHE), ("LICENSE-MIT", include_str!("../../../LICENSE-MIT"))];
+const APACHE: &str = include_str!("../../../LICENSE-APACHE");
+/// As cards call the licence whose text is the same wherever it is.
+const APACHE_NAME: &str = "Apache License 2.0";
 
-/// Adds the texts that are given; refuses gated models without one, or that nobody accepted.
+/// Adds the texts that are given; refuses gated models without them, or that nobody accepted.
 pub fn add(contents: &mut Contents, request: &Request) -> Result<(), Failure> {
     for (name, text) in OWN {
         contents.add_text(&format!("licences/{name}"), text, None)?;
     }
-    refuse_unknown(contents, request)?;
+    refuse_unknown(contents, &request.licences, "--licence")?;
+    refuse_unknown(contents, &request.policies, "--policy")?;
     let mut components = std::mem::take(&mut contents.components);
     for component in &mut components {
-        let name = component.name.clone();
-        let card = Card::find(&name);
-        let Some(path) = request.licences.get(&name) else {
-            if component.gated {
-                let (licence, url) =
-                    (component.licence.clone(), component.licence_url.clone().unwrap_or_default());
-                return Err(BundleError::NoLicenceText { model: name, licence, url }.into());
+        match request.licences.get(&component.name) {
+            Some(text) => add_given(contents, component, text, request)?,
+            None if component.gated => {
+                return Err(BundleError::NoLicenceText {
+                    model: component.name.clone(),
+                    licence: component.licence.clone(),
+                    url: component.licence_url.clone().unwrap_or_default(),
+                }
+                .into());
             }
-            continue;
-        };
-        let found = sha256_file(path)?;
-        if let Some(expected) =
-            card.and_then(|card| card.licence.sha256.clone()).filter(|sum| *sum != found)
-        {
-            return Err(BundleError::OtherLicence {
-                model: name,
-                path: path.clone(),
-                expected,
-                found,
+            None if component.licence == APACHE_NAME => {
+                let name = &component.name;
+                contents.add_text(&licence_path(name), APACHE, Some(name))?;
+                component.licence_sha256 = Some(sha256(APACHE));
             }
-            .into());
+            None => {}
         }
-        contents.add_file(&licence_path(&name), path, Some(&name))?;
-        component.licence_sha256 = Some(found.clone());
-        if let Some(notice) = card.and_then(|card| card.licence.notice.as_ref()) {
-            contents.add_text(
-                &format!("licences/{name}/NOTICE"),
-                &format!("{notice}\n"),
-                Some(&name),
-            )?;
-        }
-        if component.gated {
-            let who = request.accepted_by.clone().ok_or_else(|| BundleError::NotAcceptedBy {
-                model: name.clone(),
-                licence: component.licence.clone(),
-            })?;
-            component.accepted = Some(who.clone());
-            let text = toml(&Acceptance {
-                model: name.clone(),
-                licence: component.licence.clone(),
-                licence_sha256: found,
-                accepted_by: who,
-                accepted_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
-                how: "--accepted-by".to_owned(),
-            })?;
-            contents.add_text(&format!("licences/{name}/acceptance.toml"), &text, Some(&name))?;
-        }
+        add_policy(contents, component, request)?;
     }
     contents.components = components;
     Ok(())
 }
 
-fn refuse_unknown(contents: &Contents, request: &Request) -> Result<(), Failure> {
+/// Adds the text that was given, the line that goes with copies, and of gated models who accepted it.
+fn add_given(
+    contents: &mut Contents,
+    component: &mut Component,
+    text: &Path,
+    request: &Request,
+) -> Result<(), Failure> {
+    let name = component.name.clone();
+    let licence = Card::find(&name).map(|card| &card.licence);
+    let found = sha256_file(text)?;
+    let expected = licence.and_then(|licence| licence.sha256.clone());
+    if let Some(expected) = expected.filter(|sum| *sum != found) {
+        let path = text.to_owned();
+        return Err(BundleError::OtherLicence { model: name, path, expected, found }.into());
+    }
+    contents.add_file(&licence_path(&name), text, Some(&name))?;
+    component.licence_sha256 = Some(found.clone());
+    if let Some(notice) = licence.and_then(|licence| licence.notice.as_ref()) {
+        let path = format!("licences/{name}/NOTICE");
+        contents.add_text(&path, &format!("{notice}\n"), Some(&name))?;
+    }
+    if component.gated {
+        let who = request.accepted_by.clone().ok_or_else(|| BundleError::NotAcceptedBy {
+            model: name.clone(),
+            licence: component.licence.clone(),
+        })?;
+        component.accepted = Some(who.clone());
+        let text = toml(&Acceptance {
+            model: name.clone(),
+            licence: component.licence.clone(),
+            licence_sha256: found,
+            accepted_by: who,
+            accepted_at: humantime::format_rfc3339_seconds(time(request.epoch)).to_string(),
+            how: "--accepted-by".to_owned(),
+        })?;
+        contents.add_text(&format!("licences/{name}/acceptance.toml"), &text, Some(&name))?;
+    }
+    Ok(())
+}
+
+/// Adds the text that says what a component may be used for; a gated one whose card knows of such a text does not go without.
+fn add_policy(
+    contents: &mut Contents,
+    component: &Component,
+    request: &Request,
+) -> Result<(), Failure> {
+    let name = &component.name;
+    let url = Card::find(name).and_then(|card| card.licence.policy.clone());
+    match (request.policies.get(name), url) {
+        (Some(text), _) => Ok(contents.add_file(&policy_path(name), text, Some(name))?),
+        (None, Some(url)) if component.gated => {
+            Err(BundleError::NoPolicyText { model: name.clone(), url }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_unknown(
+    contents: &Contents,
+    texts: &BTreeMap<String, PathBuf>,
+    flag: &str,
+) -> Result<(), Failure> {
     let is_there = |name: &&String| contents.components.iter().any(|own| own.name == **name);
-    match request.licences.keys().find(|name| !is_there(name)) {
+    match texts.keys().find(|name| !is_there(name)) {
         None => Ok(()),
         Some(name) => Err(Failure::usage(
-            format!("--licence {name}=…: the bundle has no component of this name"),
+            format!("{flag} {name}=…: the bundle has no component of this name"),
             "name a model as the bundle's folder of it is called",
         )),
     }

@@ -52,6 +52,10 @@ pub struct Request {
     pub added: Vec<Added>,
     /// The texts of licences, by component.
     pub licences: BTreeMap<String, PathBuf>,
+    /// The texts that say what they may be used for, by component.
+    pub policies: BTreeMap<String, PathBuf>,
+    /// Sources and datasets that go in although their licences do not let copies be handed on: the sender was given leave.
+    pub allowed: Vec<String>,
     /// Who accepted the licences of gated models.
     pub accepted_by: Option<String>,
     /// Whether files may go in that nothing says what they should be.
@@ -60,6 +64,9 @@ pub struct Request {
     pub since: Option<PathBuf>,
     /// Whether this program writes golden files over the models.
     pub golden: bool,
+    /// The oldest kernel, and the oldest driver of GPUs, that the program runs on.
+    pub kernel: Option<String>,
+    pub driver: Option<String>,
     /// Bytes of the largest file that the media hold.
     pub split_bytes: Option<u64>,
     /// What all times in the bundle are, in seconds since 1970.
@@ -78,7 +85,15 @@ pub struct Created {
     pub manifest: Manifest,
     /// Components with files that nothing says what they should be.
     pub unverified: Vec<String>,
+    /// What goes in by leave, though licences do not let it be handed on.
+    pub by_leave: Vec<String>,
+    /// Files of a whole bundle that nobody gave.
+    pub lacking: Vec<&'static str>,
 }
+
+/// What this program cannot write and scanners and lawyers ask for.
+const ASKED_FOR: [&str; 3] =
+    ["sbom/wardround.cdx.json", "sbom/advisories.json", "licences/THIRD-PARTY.html"];
 
 /// Makes a bundle.
 ///
@@ -107,7 +122,9 @@ pub fn create(request: &Request) -> Result<Created, Failure> {
     let text = manifest.text().map_err(std::io::Error::from)?;
     let manifest = Manifest::parse(text.as_bytes())?;
     partial.finish(&manifest, &text, request)?;
-    Ok(Created { manifest, unverified: contents.unverified_components() })
+    let lacking = ASKED_FOR.into_iter().filter(|path| manifest.file(path).is_none()).collect();
+    let by_leave = contents.by_leave.iter().cloned().collect();
+    Ok(Created { unverified: contents.unverified_components(), by_leave, lacking, manifest })
 }
 
 /// Everything that is asked for, found and summed.
@@ -137,8 +154,18 @@ fn gather(request: &Request) -> Result<Contents, Failure> {
         }
     }
     for added in &request.added {
+        if added.role == Role::Golden {
+            golden::add_given(&mut contents, &added.path)?;
+            continue;
+        }
         let path = format!("{}/{}", added.role.folder(), file_name(&added.path)?);
         contents.add_file(&path, &added.path, None)?;
+    }
+    if let Some(name) = request.allowed.iter().find(|name| !contents.by_leave.contains(*name)) {
+        return Err(Failure::usage(
+            format!("--allow {name}: nothing of this name has to be allowed"),
+            "name the source of a corpus, or the dataset, that is refused without it",
+        ));
     }
     system::add(&mut contents)?;
     licences::add(&mut contents, request)?;

@@ -5,6 +5,7 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
+use super::ASKED_FOR;
 use super::contents::Contents;
 use crate::bundle::manifest::{Component, Manifest};
 use crate::bundle::{BundleError, README};
@@ -44,6 +45,8 @@ fn render(contents: &Contents, manifest: &Manifest) -> Result<String, minijinja:
         manifest.components.iter().filter_map(|own| own.shown.clone()).collect();
     let gated: Vec<&Component> = manifest.components.iter().filter(|own| own.gated).collect();
     let accept: String = gated.iter().map(|own| format!(" --accept {}", own.name)).collect();
+    let lists: Vec<&str> =
+        ASKED_FOR.into_iter().filter(|path| manifest.file(path).is_some()).collect();
     let bytes: u64 = contents.items.values().map(|item| item.summed.size_bytes).sum();
     environment.render_named_str(
         README,
@@ -54,6 +57,10 @@ fn render(contents: &Contents, manifest: &Manifest) -> Result<String, minijinja:
             // What a manifest leaves out where there is none.
             previous => manifest.previous.as_ref().map(|previous| previous.manifest_sha256.clone()),
             glibc => manifest.requires.glibc.clone(),
+            kernel => manifest.requires.kernel.clone(),
+            driver => manifest.requires.driver.clone(),
+            lists,
+            has_unknown => manifest.components.iter().any(|own| !own.sums_known),
             shown,
             gated => Value::from(Serde(&gated)),
             accept,

@@ -21,7 +21,7 @@ pub fn add(contents: &mut Contents, manifest: &Manifest) -> Result<(), BundleErr
         "metadata": {
             "timestamp": manifest.created_at,
             "tools": {"components": [{"type": "application", "name": "wardround", "version": env!("CARGO_PKG_VERSION")}]},
-            "component": {"type": "application", "bom-ref": manifest.name, "name": manifest.name, "version": manifest.version},
+            "component": {"type": "application", "bom-ref": format!("bundle:{}", manifest.name), "name": manifest.name, "version": manifest.version},
         },
         "components": components,
     });

@@ -1,12 +1,15 @@
-//! What a Linux host needs to run the server: units, rules for its firewall, a container. In every bundle that has a program.
+//! What a Linux host needs to run the server: units, rules for its firewall, a container; and what its security department asks. In every
+//! bundle.
 
 use super::contents::Contents;
 use crate::bundle::BundleError;
 use crate::bundle::path::BundlePath;
 
 /// Name and text of each.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
+    ("CHANGELOG.md", include_str!("../../../CHANGELOG.md")),
     ("Containerfile", include_str!("../../../system/Containerfile")),
+    ("SECURITY.md", include_str!("../../../SECURITY.md")),
     ("wardround.nft", include_str!("../../../system/wardround.nft")),
     ("wardround.service", include_str!("../../../system/wardround.service")),
     ("wardround-cuda.service", include_str!("../../../system/wardround-cuda.service")),

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::{Consent, Question};
 use crate::bundle::files;
-use crate::bundle::manifest::licence_path;
+use crate::bundle::manifest::{licence_path, policy_path};
 use crate::bundle::path::BundlePath;
 use crate::bundle::root::Root;
 use crate::bundle::verify::Opened;
@@ -70,7 +70,9 @@ fn ask(
     if consent.accepted.contains(&component.name) {
         return Ok("--accept");
     }
-    let question = Question { component, text: text.clone() };
+    let policy = policy_path(&component.name);
+    let policy = bundle.manifest.file(&policy).map(|file| file.path.below(&bundle.directory));
+    let question = Question { component, text: text.clone(), policy };
     match consent.ask {
         Some(ask) if ask(&question)? => Ok("terminal"),
         _ => Err(BundleError::NotAccepted {

@@ -4,6 +4,7 @@
 
 mod accept;
 mod copy;
+mod machine;
 mod selftest;
 mod unit;
 
@@ -50,6 +51,8 @@ pub struct Question<'a> {
     pub component: &'a Component,
     /// The text, which is what its sum says.
     pub text: PathBuf,
+    /// What the model may be used for, where that is another text.
+    pub policy: Option<PathBuf>,
 }
 
 /// What was installed.
@@ -80,7 +83,7 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
         let directory = request.bundle.to_owned();
         return Err(BundleError::Wrong { directory, problems: checked.problems }.into());
     }
-    refuse_other_cpu(&bundle)?;
+    machine::check(&bundle.manifest)?;
     if let Some(unit) = &request.unit {
         unit.expect(&bundle.manifest)?;
     }
@@ -100,14 +103,6 @@ pub fn install(request: &Request) -> Result<Outcome, Failure> {
     let before = before.filter(|before| *before != version);
     let unit = request.unit.as_ref().map(|unit| unit.write(&root.root)).transpose()?;
     Ok(Outcome { version, before, is_tested, unit })
-}
-
-fn refuse_other_cpu(bundle: &Opened) -> Result<(), BundleError> {
-    let (needed, found) = (&bundle.manifest.requires.cpu, std::env::consts::ARCH);
-    match needed == found || bundle.manifest.file("bin/wardround").is_none() {
-        true => Ok(()),
-        false => Err(BundleError::OtherCpu { needed: needed.clone(), found: found.to_owned() }),
-    }
 }
 
 /// The installed version that is this very bundle, if it is there.

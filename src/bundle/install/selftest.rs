@@ -1,13 +1,11 @@
 //! The selftest of what was just installed, by the program that was installed with it.
 
 use std::io;
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use crate::bundle::manifest::{ComponentKind, Manifest};
 use crate::bundle::root::Root;
-use crate::bundle::{BundleError, files};
+use crate::bundle::{BundleError, files, program};
 use crate::console;
 use crate::diagnosis::{Blame, Failure};
 
@@ -30,8 +28,9 @@ pub fn run(root: &Root, manifest: &Manifest) -> Result<bool, Failure> {
     let failed = |status: String| BundleError::Selftest { program: program.clone(), status };
     let started = |error: io::Error| failed(error.to_string());
     let mut help = Command::new(&program);
-    let help = help.args(["selftest", "--help"]).stdin(Stdio::null());
-    let known = status_of(help.stdout(Stdio::null()).stderr(Stdio::null())).map_err(started)?;
+    help.args(["selftest", "--help"]).stdin(Stdio::null());
+    help.stdout(Stdio::null()).stderr(Stdio::null());
+    let known = program::start(|| help.status()).map_err(started)?;
     if !known.success() {
         console::note("note: the program of the bundle has no selftest");
         return Ok(false);
@@ -44,8 +43,9 @@ pub fn run(root: &Root, manifest: &Manifest) -> Result<bool, Failure> {
         out.display()
     ));
     let mut selftest = Command::new(&program);
-    let selftest = selftest.arg("selftest").arg("--root").arg(&directory).arg("--out").arg(&out);
-    let status = status_of(selftest.stdin(Stdio::null())).map_err(started)?;
+    selftest.arg("selftest").arg("--root").arg(&directory).arg("--out").arg(&out);
+    selftest.stdin(Stdio::null());
+    let status = program::start(|| selftest.status()).map_err(started)?;
     match status.code() {
         Some(0) => Ok(true),
         Some(code) if code == i32::from(Blame::Outcome.exit_code()) => {
@@ -58,17 +58,4 @@ pub fn run(root: &Root, manifest: &Manifest) -> Result<bool, Failure> {
         }
         _ => Err(failed(status.to_string()).into()),
     }
-}
-
-/// Runs a program that was just written. A process that was being started at that time may hold its file open for a moment still.
-fn status_of(command: &mut Command) -> io::Result<ExitStatus> {
-    const ATTEMPTS: usize = 40;
-    const PAUSE: Duration = Duration::from_millis(50);
-    for _ in 1..ATTEMPTS {
-        match command.status() {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(PAUSE),
-            result => return result,
-        }
-    }
-    command.status()
 }

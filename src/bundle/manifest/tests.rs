@@ -28,6 +28,8 @@ fn manifest() -> Manifest {
         requires: Requires {
             cpu: "x86_64".to_owned(),
             glibc: None,
+            kernel: None,
+            driver: None,
             memory_bytes: 1,
             disk_bytes: 6,
         },

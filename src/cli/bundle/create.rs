@@ -16,7 +16,10 @@ use crate::cli::summary::count;
 use crate::console;
 
 /// The folders that --add fills.
-const ADDED: [Role; 4] = [Role::Prompt, Role::Licence, Role::Sbom, Role::System];
+const ADDED: [Role; 5] = [Role::Prompt, Role::Licence, Role::Sbom, Role::System, Role::Golden];
+
+const EXPECTED: &str =
+    "expected FOLDER=FILE, FOLDER one of prompts, licences, sbom, system and golden";
 
 #[derive(Debug, Args)]
 pub struct Create {
@@ -40,15 +43,21 @@ pub struct Create {
     /// Directory of an encoder or reranker
     #[arg(long, value_name = "DIR", num_args = 1..)]
     encoder: Vec<PathBuf>,
-    /// Programs; the first goes in as bin/wardround [default: this one]
+    /// Programs; the first goes in as bin/wardround, and is asked how it was built [default: this one]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     binary: Vec<PathBuf>,
-    /// A further file for one of the folders prompts, licences, sbom and system
+    /// A further file for one of the folders prompts, licences, sbom, system and golden
     #[arg(long, value_name = "FOLDER=FILE", value_parser = added)]
     add: Vec<(Role, PathBuf)>,
     /// The text of a component's licence, as its owner publishes it; needed for gated models
     #[arg(long, value_name = "CARD=FILE", value_parser = named)]
     licence: Vec<(String, PathBuf)>,
+    /// The text that says what a component may be used for; needed for gated models whose licence refers to one
+    #[arg(long, value_name = "CARD=FILE", value_parser = named)]
+    policy: Vec<(String, PathBuf)>,
+    /// Take the source of a corpus, or the dataset, of this name though its licence does not let copies be handed on: you were given leave
+    #[arg(long, value_name = "LABEL", num_args = 1..)]
+    allow: Vec<String>,
     /// Who accepted the licences of gated models
     #[arg(long, value_name = "NAME")]
     accepted_by: Option<String>,
@@ -61,6 +70,12 @@ pub struct Create {
     /// Run the models here, and take along what they answer: the selftest compares with it
     #[arg(long)]
     golden: bool,
+    /// The oldest version of Linux that the program runs on; older ones do not install it
+    #[arg(long, value_name = "VERSION", value_parser = number)]
+    kernel: Option<String>,
+    /// The oldest version of NVIDIA's driver that its GPU kernels run on; `bundle install` says so where there is an older one
+    #[arg(long, value_name = "VERSION", value_parser = number)]
+    driver: Option<String>,
     /// Largest file that the media hold, as in 4000M; larger ones are split, and joined by `bundle install`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     split: Option<u64>,
@@ -91,6 +106,17 @@ impl Create {
                 "note: {name} has files that nothing says what they should be; the bundle says so"
             ));
         }
+        for name in &created.by_leave {
+            console::note(format!(
+                "note: {name} goes in by --allow; its licence does not let copies be handed on"
+            ));
+        }
+        for path in &created.lacking {
+            console::note(format!(
+                "note: the bundle has no {path}; tools/sbom.sh writes it, and --add {}=FILE takes it",
+                path.split('/').next().unwrap_or_default()
+            ));
+        }
         for words in manifest.components.iter().filter_map(|component| component.shown.as_ref()) {
             console::note(words);
         }
@@ -113,15 +139,6 @@ impl Create {
             true => vec![std::env::current_exe()?],
             false => self.binary,
         };
-        let mut licences = BTreeMap::new();
-        for (name, path) in self.licence {
-            if licences.insert(name.clone(), path).is_some() {
-                return Err(Failure::usage(
-                    format!("--licence {name} was given twice"),
-                    "give one text of each",
-                ));
-            }
-        }
         Ok(Request {
             directory: self.directory,
             name: self.name.or(own_name).unwrap_or_default(),
@@ -134,11 +151,15 @@ impl Create {
             recipes: self.recipe,
             binaries,
             added: self.add.into_iter().map(|(role, path)| Added { role, path }).collect(),
-            licences,
+            licences: once("--licence", self.licence)?,
+            policies: once("--policy", self.policy)?,
+            allowed: self.allow,
             accepted_by: self.accepted_by,
             unverified: self.unverified,
             since: self.since,
             golden: self.golden,
+            kernel: self.kernel,
+            driver: self.driver,
             split_bytes: self.split,
             epoch: epoch()?,
             hub: self.hub.options(true)?,
@@ -168,11 +189,33 @@ fn epoch() -> Result<u64, Failure> {
 }
 
 fn added(text: &str) -> Result<(Role, PathBuf), String> {
-    let expected =
-        || "expected FOLDER=FILE, FOLDER one of prompts, licences, sbom and system".to_owned();
+    let expected = || EXPECTED.to_owned();
     let (folder, path) = text.split_once('=').ok_or_else(expected)?;
     let role = Role::in_folder(folder).filter(|role| ADDED.contains(role)).ok_or_else(expected)?;
     Ok((role, path.into()))
+}
+
+/// Texts by their components.
+fn once(flag: &str, given: Vec<(String, PathBuf)>) -> Result<BTreeMap<String, PathBuf>, Failure> {
+    let mut texts = BTreeMap::new();
+    for (name, path) in given {
+        if texts.insert(name.clone(), path).is_some() {
+            return Err(Failure::usage(
+                format!("{flag} {name} was given twice"),
+                "give one text of each",
+            ));
+        }
+    }
+    Ok(texts)
+}
+
+/// A version as kernels and drivers have them.
+fn number(text: &str) -> Result<String, String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split('.').all(is_number) {
+        true => Ok(text.to_owned()),
+        false => Err("expected numbers between dots, as in 5.13".to_owned()),
+    }
 }
 
 fn named(text: &str) -> Result<(String, PathBuf), String> {
@@ -214,12 +257,9 @@ mod tests {
 
     #[test]
     fn folders_that_something_else_fills_take_no_files() {
-        assert_eq!(
-            added("system/x"),
-            Err("expected FOLDER=FILE, FOLDER one of prompts, licences, sbom and system".to_owned())
-        );
-        assert!(added("system=a.service").is_ok());
-        for wrong in ["bin=x", "models=x", "golden=x", "x=y"] {
+        assert_eq!(added("system/x"), Err(EXPECTED.to_owned()));
+        assert!(added("system=a.service").is_ok() && added("golden=a.jsonl").is_ok());
+        for wrong in ["bin=x", "models=x", "data=x", "x=y"] {
             assert!(added(wrong).is_err(), "{wrong}");
         }
     }

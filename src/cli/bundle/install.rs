@@ -83,14 +83,16 @@ fn unit(path: &Path) -> Result<Unit<'_>, Failure> {
 
 /// Only the word yes is consent.
 fn ask(question: &Question) -> Result<bool, Failure> {
-    let Question { component, text } = question;
+    let Question { component, text, policy } = question;
     console::note(format!(
         "{} is under the {}, which has to be accepted here anew.",
         component.name, component.licence
     ));
+    let policy = policy.as_ref().map(|policy| format!(" and {}", policy.display()));
     console::note(format!(
-        "Read {} first. It restricts what the model may be used for.",
-        text.display()
+        "Read {}{} first: what the model may be used for is restricted.",
+        text.display(),
+        policy.unwrap_or_default()
     ));
     console::note("Do you accept it, and are you entitled to? Type yes, or anything else to stop.");
     let mut answer = String::new();

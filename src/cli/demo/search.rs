@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::progress::Terminal;
+use super::super::sandboxed::Entered;
 use super::super::synthetic::SyntheticModels;
 use super::super::{interrupt, summary};
 use serde_json::{Map, Value, json};
@@ -58,7 +59,12 @@ const SETTINGS: [&str; 8] = [
 ///
 /// # Errors
 /// A file that cannot be written; what stops a run.
-pub fn run(models: &SyntheticModels, out: PathBuf, quiet: bool) -> Result<(), Failure> {
+pub fn run(
+    models: &SyntheticModels,
+    out: &Path,
+    entered: &Entered,
+    quiet: bool,
+) -> Result<(), Failure> {
     let model = models.checkpoint(Family::Qwen3, Shape::Tiny, quiet)?;
     let folder = models.folder("demo-corpus");
     let corpus = corpus(&folder, &model, quiet)?;
@@ -69,9 +75,10 @@ pub fn run(models: &SyntheticModels, out: PathBuf, quiet: bool) -> Result<(), Fa
     spec.hub.offline = true;
     let inputs = spec.read()?;
     let described = spec.describe_models()?;
-    let run = spec.resolve(inputs, &described)?;
+    let mut run = spec.resolve(inputs, &described)?;
+    run.plan.host.sandbox = entered.report();
     let observer = Arc::new(Terminal::new(quiet));
-    let executed = carry_out(run, described, &out, observer, interrupt::watch())?;
+    let executed = carry_out(run, described, out, observer, interrupt::watch())?;
     summary::finish(&executed)?;
     let contents = executed.contents;
     if let Some(note) = contents.notes().into_values().max_by_key(|note| note.calls) {

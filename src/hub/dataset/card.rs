@@ -31,6 +31,9 @@ pub struct DatasetCard {
     /// The publication that asks to be cited.
     pub citation: String,
     pub licence: Licence,
+    /// Whether the licence lets copies be handed on.
+    #[serde(default)]
+    pub redistribute: bool,
     pub sources: Vec<DatasetSource>,
 }
 
