@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 use super::audit::flags::{AuditFlags, begin, user};
 use super::flags::{CorpusFlags, PanelFlags};
 use super::options::{HubFlags, MachineFlags};
+use super::run::systems;
 use super::sandboxed::{Paths, SandboxFlag};
 use super::{interrupt, summary};
 use crate::analysis::notes::Finding;
@@ -18,13 +19,14 @@ use crate::audit::Event;
 use crate::audit::event::Texts;
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::data::{self, Format};
+use crate::data::{self, Format, ItemKind};
 use crate::experiment::driver::{Unobserved, carry_out};
 use crate::experiment::library::CorpusSpec;
 use crate::experiment::models::Models;
 use crate::experiment::run::Run;
 use crate::experiment::spec::Spec;
 use crate::record::{CallLine, ItemLine, NoteLine, SearchLine};
+use crate::systems::table::Entry;
 use crate::systems::{SystemConfig, Task};
 
 /// What a note from stdin is called.
@@ -40,11 +42,11 @@ pub struct Check {
     /// Exit with 1 where an error was found, or the agents could not be read
     #[arg(long)]
     gate: bool,
-    /// Keep the run in this directory; else nothing is written
+    /// Keep the run in this directory; else nothing is written but the audit trail, where --audit or WARDROUND_AUDIT asks for one
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The system that reads the note: medguards, base-llm, medreflex, medreact
-    #[arg(long, default_value = "medguards", value_name = "SYSTEM")]
+    /// The system that reads the note
+    #[arg(long, default_value = "medguards", value_name = "SYSTEM", value_parser = systems(reads_one_note))]
     system: String,
     #[command(flatten)]
     panel: PanelFlags,
@@ -58,6 +60,11 @@ pub struct Check {
     machine: MachineFlags,
     #[command(flatten)]
     hub: HubFlags,
+}
+
+/// Exemplars have no flags here.
+fn reads_one_note(system: &Entry) -> bool {
+    system.takes == ItemKind::Notes && !system.exemplars
 }
 
 impl Check {

@@ -3,13 +3,11 @@
 mod build;
 mod search;
 
-pub use build::vector_type;
-
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::options::{HubFlags, QuietFlag};
+use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::store::manifest::BuiltSource;
@@ -30,7 +28,7 @@ enum Verb {
     Add(Box<build::Add>),
     /// Make a corpus of texts whose vectors are at hand, such as MedCPT's of PubMed
     Import(Box<build::Import>),
-    /// Download the sources of a description that may be handed on
+    /// Download the sources of a description that may be handed on, for --data-dir of `corpus build`
     Fetch(Fetch),
     /// Show what a corpus holds: documents, chunks, licences by source
     Info(Info),
@@ -47,7 +45,7 @@ struct Info {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Count the notes of this file of which half or more stands in one document, by runs of eight words
+    /// List the notes of this file of which at least half of the 8-grams occur in one document
     #[arg(long, value_name = "NOTES")]
     against: Option<PathBuf>,
     /// Format of NOTES
@@ -65,16 +63,8 @@ struct Verify {
 struct Fetch {
     /// Description: clinicalcorp-open or another name, or a file
     name: String,
-    /// Directory to write to, the --data-dir of `corpus build`
-    #[arg(long, value_name = "DIR")]
-    to: PathBuf,
-    /// Mirror of the hub
-    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
-    endpoint: Option<String>,
     #[command(flatten)]
-    progress: QuietFlag,
-    #[command(flatten)]
-    hub: HubFlags,
+    from: FetchFlags,
 }
 
 impl CorpusVerb {
@@ -161,7 +151,7 @@ fn table(corpus: &Corpus) -> Result<(), Failure> {
     let form = manifest.vectors;
     let dtype = serde_json::to_value(form.dtype).unwrap_or_default();
     let dtype = dtype.as_str().unwrap_or_default();
-    console::say(format!("encoder {name}, {} numbers a vector in {dtype}", form.dims))?;
+    console::say(format!("encoder {name}, {} dimensions in {dtype}", form.dims))?;
     if let Some(overlap) = form.overlap_at_50 {
         console::say(format!(
             "of the 50 best chunks in f16, {:.1} % are among those in i8",
@@ -189,7 +179,7 @@ impl Verify {
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
         let description = crate::corpus::Description::open(&self.name)?;
-        let options = self.hub.options(self.progress.quiet)?;
+        let options = self.from.options()?;
         let (cards, others) = crate::corpus::fetch::cards(&description)?;
         for card in &cards {
             console::note(format!("{}: licence: {}", card.title, card.licence.name));
@@ -204,11 +194,7 @@ impl Fetch {
             ));
         }
         for card in &cards {
-            let paths =
-                crate::hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options)?;
-            for path in paths {
-                console::say(path.display().to_string())?;
-            }
+            self.from.fetch(card, &options)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::models::tell_checks;
-use super::options::{HubFlags, QuietFlag};
+use super::options::FetchFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::hub::{self, DatasetCard};
@@ -34,16 +34,8 @@ struct Fetch {
     /// Datasets: medqa, pubmedqa, mmlu-pro, medec, mederrbench, medguards-keywords, or all; or files of cards
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Directory to write to; files that are there and right are kept
-    #[arg(long, value_name = "DIR")]
-    to: PathBuf,
-    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
-    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
-    endpoint: Option<String>,
     #[command(flatten)]
-    progress: QuietFlag,
-    #[command(flatten)]
-    hub: HubFlags,
+    from: FetchFlags,
 }
 
 #[derive(Debug, Args)]
@@ -70,7 +62,7 @@ impl Data {
 
 impl Fetch {
     fn run(self) -> Result<(), Failure> {
-        let options = self.hub.options(self.progress.quiet)?;
+        let options = self.from.options()?;
         // A mistake in a name should be told before anything is fetched.
         let mut cards = Vec::new();
         for name in &self.names {
@@ -80,10 +72,7 @@ impl Fetch {
             }
         }
         for card in &cards {
-            let paths = hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), &options)?;
-            for path in paths {
-                console::say(path.display().to_string())?;
-            }
+            self.from.fetch(card, &options)?;
             console::note(format!("{}: licence {}", card.name, card.licence.name));
             if let Some(note) = &card.note {
                 console::note(format!("note: {}: {note}", card.name));

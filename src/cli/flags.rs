@@ -17,6 +17,7 @@ use crate::experiment::shard::Shard;
 use crate::experiment::spec::Spec;
 use crate::hub::HubOptions;
 use crate::panel::{DecodingMode, SamplingChoice};
+use crate::retrieval::Refinement;
 use crate::systems::SystemConfig;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -141,35 +142,58 @@ pub struct CorpusFlags {
         requires = "corpus"
     )]
     pub sources: Vec<String>,
-    /// The folder of the reranker's checkpoint, for rerank=cross-encoder
+    /// Directory of the reranker's checkpoint, for rerank=cross-encoder
     #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
     pub reranker: Option<PathBuf>,
     /// Device that encodes queries and reranks passages [default: the panel's first]
     #[arg(long, help_heading = "Retrieval", value_name = "DEVICE")]
     pub retrieval_device: Option<String>,
-    /// Keep the sums of passages in the run directory, not their texts: for corpora that may not be copied
+    /// Keep checksums of passages in the run directory, not their texts: for corpora that may not be copied
     #[arg(long, help_heading = "Retrieval", requires = "corpus")]
     pub no_passages: bool,
-    /// Search for words by BM25 too, and fuse both orders; the corpus must have been built with --bm25
-    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub refinement: RefinementFlags,
+}
+
+/// What is done beside the search of the papers.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+pub struct RefinementFlags {
+    /// Hybrid search: also by BM25, fused by rank with the search by vectors; the corpus must have been built with --bm25
+    #[arg(long, help_heading = "Retrieval")]
+    #[serde(default)]
     pub hybrid: bool,
-    /// Of chunks of one document that overlap show the better one alone; `check` always does
-    #[arg(long, help_heading = "Retrieval", requires = "corpus")]
+    /// Of overlapping chunks of one document show the best one alone; `check` always does
+    #[arg(long, help_heading = "Retrieval")]
+    #[serde(default)]
     pub dedup: bool,
-    /// Leave out documents that are older than this day, or not dated
-    #[arg(long, help_heading = "Retrieval", value_name = "YYYY-MM-DD", requires = "corpus")]
+    /// Leave out documents dated before this day, and those without a date
+    #[arg(long, help_heading = "Retrieval", value_name = "YYYY-MM-DD")]
     pub newer_than: Option<String>,
+}
+
+impl RefinementFlags {
+    /// With the encoder's directory, where it has moved.
+    pub fn refinement(self, encoder: Option<PathBuf>) -> Refinement {
+        let RefinementFlags { hybrid, dedup, newer_than } = self;
+        Refinement { encoder, hybrid, dedup, newer_than }
+    }
 }
 
 impl CorpusFlags {
     /// `None` where no corpus was given.
     ///
     /// # Errors
-    /// A path that cannot be made absolute.
+    /// Flags of a corpus without one; a path that cannot be made absolute.
     pub fn spec(&self) -> Result<Option<CorpusSpec>, Failure> {
+        if self.corpus.is_empty() && self.refinement != RefinementFlags::default() {
+            let message = "--hybrid, --dedup and --newer-than are of a corpus, and none is given";
+            return Err(Failure::usage(message, "give --corpus DIR"));
+        }
         if self.corpus.is_empty() {
             return Ok(None);
         }
+        let RefinementFlags { hybrid, dedup, newer_than } = self.refinement.clone();
         let directories = self.corpus.iter().map(std::path::absolute);
         Ok(Some(CorpusSpec {
             directories: directories.collect::<Result<_, _>>()?,
@@ -177,9 +201,9 @@ impl CorpusFlags {
             reranker: self.reranker.as_deref().map(std::path::absolute).transpose()?,
             device: self.retrieval_device.clone(),
             no_passages: self.no_passages,
-            hybrid: self.hybrid,
-            dedup: self.dedup,
-            newer_than: self.newer_than.clone(),
+            hybrid,
+            dedup,
+            newer_than,
         }))
     }
 }
@@ -202,7 +226,7 @@ pub struct ExemplarFlags {
     /// Why exemplars are right or wrong, as `reasons` wrote it
     #[arg(long, help_heading = "Exemplars", value_name = "FILE")]
     pub exemplar_reasons: Option<PathBuf>,
-    /// The folder of an encoder, for choice=embedding
+    /// Directory of an encoder, for choice=embedding
     #[arg(long, help_heading = "Exemplars", value_name = "DIR")]
     pub exemplar_encoder: Option<PathBuf>,
     /// The suspicious words of each note, for edinburgh's span=file: {"ms-test-1": "aspirin", …}
@@ -257,10 +281,10 @@ impl ExemplarFlags {
 /// Where the corpora of a plan lie now.
 #[derive(Clone, Debug, Default, Args)]
 pub struct MovedCorpusFlags {
-    /// The corpora, where they lie elsewhere now
+    /// The corpora, where they have moved
     #[arg(long, help_heading = "Retrieval", value_delimiter = ',', value_name = "DIR,DIR")]
     pub corpus: Vec<PathBuf>,
-    /// The reranker, where it lies elsewhere now
+    /// The reranker, where it has moved
     #[arg(long, help_heading = "Retrieval", value_name = "DIR")]
     pub reranker: Option<PathBuf>,
     /// Device that encodes queries and reranks passages [default: the plan's]

@@ -14,7 +14,7 @@ use crate::data::BadRows;
 use crate::data::subset::Subset;
 use crate::experiment::contents::Contents;
 use crate::experiment::hardware::Hardware;
-use crate::hub::{Environment, HubOptions};
+use crate::hub::{self, DatasetCard, Environment, HubOptions};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::{Device, Quantisation};
 use crate::panel::memory::KvBudget;
@@ -38,6 +38,35 @@ impl HubFlags {
         options.offline = self.offline;
         options.quiet = quiet;
         Ok(options)
+    }
+}
+
+/// Where datasets and the sources of corpora come from and go to.
+#[derive(Clone, Debug, Args)]
+pub struct FetchFlags {
+    /// Directory to write to; files that are there and right are kept
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Mirror of the hub and of raw.githubusercontent.com, with the paths of both
+    #[arg(long, help_heading = "Hub", env = "WARDROUND_DATA_ENDPOINT", value_name = "URL")]
+    endpoint: Option<String>,
+    #[command(flatten)]
+    progress: QuietFlag,
+    #[command(flatten)]
+    hub: HubFlags,
+}
+
+impl FetchFlags {
+    pub fn options(&self) -> Result<HubOptions, Failure> {
+        self.hub.options(self.progress.quiet)
+    }
+
+    /// Downloads the files of a dataset, and says where they are.
+    pub fn fetch(&self, card: &DatasetCard, options: &HubOptions) -> Result<(), Failure> {
+        for path in hub::fetch_dataset(card, &self.to, self.endpoint.as_deref(), options)? {
+            console::say(path.display().to_string())?;
+        }
+        Ok(())
     }
 }
 
@@ -148,9 +177,9 @@ impl ScorerFlags {
     }
 }
 
-/// What computes. Of it --dtype, --quant and --fast alone change an answer.
+/// What computes.
 #[derive(Clone, Debug, Args)]
-pub struct ComputeFlags {
+pub struct DeviceFlags {
     /// Device: cpu, cuda, metal, or several GPUs as cuda:0,cuda:1
     #[arg(
         long,
@@ -160,32 +189,16 @@ pub struct ComputeFlags {
         value_name = "DEVICE"
     )]
     pub device: String,
-    /// Data type of the weights: auto (as stored), f32 or bf16
-    #[arg(long, help_heading = "Device", default_value = "auto")]
-    pub dtype: WantedType,
-    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (4.6)
-    #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
-    pub quant: Quantisation,
-    /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16
-    #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
-    pub kv_dtype: WantedType,
-    /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
-    #[arg(long, help_heading = "Device")]
-    pub fast: bool,
     /// Number of CPU threads [default: one per core]
     #[arg(long, help_heading = "Device", env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
 
-impl ComputeFlags {
+impl DeviceFlags {
     pub fn hardware(&self) -> Hardware {
         Hardware {
             device: self.device.clone(),
             threads: self.threads.map(usize::from),
-            dtype: self.dtype,
-            quantisation: self.quant,
-            kv_dtype: self.kv_dtype,
-            fast: self.fast,
             ..Hardware::default()
         }
     }
@@ -199,6 +212,37 @@ impl ComputeFlags {
                 format!("one model runs on one device, not on `{}`", self.device),
                 "name one device",
             )),
+        }
+    }
+}
+
+/// What computes, and how precisely. Of it --dtype, --quant and --fast alone change an answer.
+#[derive(Clone, Debug, Args)]
+pub struct ComputeFlags {
+    #[command(flatten)]
+    pub on: DeviceFlags,
+    /// Data type of the weights: auto (as stored), f32 or bf16
+    #[arg(long, help_heading = "Device", default_value = "auto")]
+    pub dtype: WantedType,
+    /// Weight quantisation on load: none, q8_0 (8.5 bits per weight), int8 (8; CPU), q4_k (4.6)
+    #[arg(long, help_heading = "Device", default_value = "none", value_name = "FORMAT")]
+    pub quant: Quantisation,
+    /// Data type of keys and values: auto (bf16, but f32 beside unquantised f32 weights on the CPU), f32 or bf16
+    #[arg(long, help_heading = "Device", default_value = "auto", value_name = "TYPE")]
+    pub kv_dtype: WantedType,
+    /// Faster matrix products on a GPU; output is no longer reproducible byte for byte
+    #[arg(long, help_heading = "Device")]
+    pub fast: bool,
+}
+
+impl ComputeFlags {
+    pub fn hardware(&self) -> Hardware {
+        Hardware {
+            dtype: self.dtype,
+            quantisation: self.quant,
+            kv_dtype: self.kv_dtype,
+            fast: self.fast,
+            ..self.on.hardware()
         }
     }
 

@@ -117,7 +117,7 @@ impl RecipeVerb {
 /// What a recipe's figures need besides its cells.
 #[derive(Debug, Args)]
 pub struct RecipeOutput {
-    /// The folder of all-MiniLM-L6-v2, by which recipes measure how alike texts are
+    /// Directory of all-MiniLM-L6-v2, with which recipes measure the similarity of texts
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     pub encoder: Option<PathBuf>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::experiment::recipe::variant::Form;
 pub struct Resume {
     /// The directory that `run` or `recipe` wrote
     directory: PathBuf,
-    /// The models, where they lie elsewhere now
+    /// The models, where they have moved
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     panel: Vec<String>,
     #[command(flatten)]

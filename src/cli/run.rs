@@ -19,42 +19,31 @@ use crate::experiment::plan::Plan;
 use crate::experiment::run::Run as Resolved;
 use crate::experiment::spec::Spec;
 use crate::systems::SYSTEMS;
+use crate::systems::table::Entry;
 
-/// What a plan settles.
-const SETTLED: [&str; 24] = [
+/// What a plan settles, a flag or a group of flags each.
+const SETTLED: [&str; 12] = [
     "system",
     "data",
     "format",
-    "limit",
-    "sample_seed",
-    "ids",
-    "skip_bad_rows",
     "runs",
     "set",
     "seed",
-    "decoding",
-    "free",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "prompts",
-    "exemplars",
-    "exemplars_format",
-    "exemplar_reasons",
-    "exemplar_encoder",
-    "spans",
-    "sentence_scorer",
-    "experts",
+    "SubsetFlags",
+    "RowFlags",
+    "DecodingFlags",
+    "SamplingFlags",
+    "PromptFlags",
+    "ExemplarFlags",
 ];
 
 #[derive(Debug, Args)]
 pub struct Run {
     /// The system to run; or give --plan
-    #[arg(value_parser = systems(), required_unless_present_any = ["plan", "recipe", "resume"])]
+    #[arg(value_parser = systems(|_| true), required_unless_present = "plan")]
     system: Option<String>,
     /// The questions, or the notes
-    #[arg(long, value_name = "FILE", requires = "format", required_unless_present_any = ["plan", "recipe", "resume"])]
+    #[arg(long, value_name = "FILE", requires = "format", required_unless_present = "plan")]
     data: Option<PathBuf>,
     /// What the file is
     #[arg(long, value_enum)]
@@ -79,27 +68,10 @@ pub struct Run {
     /// Run the plan of another version of wardround; the new plan names it
     #[arg(long, requires = "plan")]
     allow_version: bool,
-    #[arg(long, hide = true)]
-    recipe: Option<String>,
-    #[arg(long, hide = true)]
-    resume: bool,
 }
 
 impl Run {
     pub fn run(self) -> Result<(), Failure> {
-        if let Some(name) = &self.recipe {
-            return Err(Failure::usage(
-                "recipes have a verb of their own",
-                &format!("`wardround recipe {name}`, with the same flags"),
-            ));
-        }
-        if self.resume {
-            let out = self.out.unwrap_or_else(|| "DIR".into());
-            return Err(Failure::usage(
-                "resuming has a verb of its own",
-                &format!("`wardround resume {}`", out.display()),
-            ));
-        }
         let (execution, audit) = (self.start.execution.clone(), self.audit.clone().options());
         let sandbox = self.sandbox;
         let (out, dry_run) = (self.out.clone(), self.start.dry_run);
@@ -217,8 +189,8 @@ pub fn again(
 }
 
 /// The systems by their names; where a plan has another name for one, by that too.
-fn systems() -> PossibleValuesParser {
-    let systems = SYSTEMS.iter().map(|system| {
+pub fn systems(is_wanted: fn(&Entry) -> bool) -> PossibleValuesParser {
+    let systems = SYSTEMS.iter().filter(|system| is_wanted(system)).map(|system| {
         let in_plans = Some(system.plan_name).filter(|other| *other != system.name);
         PossibleValue::new(system.name).aliases(in_plans)
     });

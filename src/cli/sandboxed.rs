@@ -91,9 +91,6 @@ impl Paths {
     }
 
     /// The models of these names, wherever they lie. Where one must be fetched, or is asked elsewhere, the network stays open.
-    ///
-    /// # Errors
-    /// See [`Paths::write`].
     pub fn models<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a String>,
@@ -139,9 +136,6 @@ impl Paths {
     }
 
     /// Everything that a run reads.
-    ///
-    /// # Errors
-    /// See [`Paths::write`].
     pub fn run(self, spec: &Spec) -> Result<Paths, Failure> {
         let corpora = spec.corpus.iter().flat_map(|corpus| &corpus.directories);
         let reranker = spec.corpus.iter().flat_map(|corpus| &corpus.reranker);
@@ -184,9 +178,6 @@ impl Paths {
 
 impl Entered {
     /// Restricts the calls of every thread too: whatever listens does so already.
-    ///
-    /// # Errors
-    /// See [`Paths::enter`].
     pub fn seal(&mut self) -> Result<(), Failure> {
         match &mut self.sandbox {
             Some(sandbox) => sandbox.seal(),
@@ -195,9 +186,6 @@ impl Entered {
     }
 
     /// The same for a verb without a network, before its threads start; where nothing held that is said.
-    ///
-    /// # Errors
-    /// See [`Paths::enter`].
     pub fn sealed(mut self, is_quiet: bool) -> Result<Entered, Failure> {
         self.seal()?;
         let failed = |sandbox: &&Sandbox| sandbox.report.files.is_none() || !sandbox.report.calls;

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::options::{HubFlags, QuietFlag};
+use super::options::{DeviceFlags, HubFlags, QuietFlag};
 use super::sandboxed::{Paths, SandboxFlag};
 use crate::cli::exit::Failure;
 use crate::console;
-use crate::experiment::hardware::Hardware;
 use crate::hub::{self, Card, HubError, HubOptions, Kind};
 use crate::model::{WantedPrecision, WantedType};
 use crate::ops::Quantisation;
@@ -52,15 +51,8 @@ pub struct Selftest {
 /// What computes, and how numbers are kept.
 #[derive(Clone, Debug, Args)]
 struct SelftestCompute {
-    /// Device: cpu, cuda, cuda:N or metal
-    #[arg(
-        long,
-        help_heading = "Device",
-        env = "WARDROUND_DEVICE",
-        default_value = "cpu",
-        value_name = "DEVICE"
-    )]
-    device: String,
+    #[command(flatten)]
+    on: DeviceFlags,
     /// Data type of the weights: auto (as stored), f32 or bf16 [default: the golden file's, else auto]
     #[arg(long, help_heading = "Device", value_name = "TYPE")]
     dtype: Option<WantedType>,
@@ -71,23 +63,12 @@ struct SelftestCompute {
     /// Data type of keys and values: auto, f32 or bf16 [default: the golden file's, else auto]
     #[arg(long, help_heading = "Device", value_name = "TYPE")]
     kv_dtype: Option<WantedType>,
-    /// Number of CPU threads [default: one per core]
-    #[arg(long, help_heading = "Device", env = "WARDROUND_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
 }
 
 impl SelftestCompute {
-    fn hardware(&self) -> Hardware {
-        Hardware {
-            device: self.device.clone(),
-            threads: self.threads.map(usize::from),
-            ..Hardware::default()
-        }
-    }
-
     /// `None` where no flag says how numbers are kept.
     fn precision(&self) -> Option<WantedPrecision> {
-        let Self { dtype, quant, kv_dtype, .. } = self;
+        let Self { dtype, quant, kv_dtype, on: _ } = self;
         let is_given = dtype.is_some() || quant.is_some() || kv_dtype.is_some();
         is_given.then(|| WantedPrecision {
             dtype: dtype.unwrap_or_default(),
@@ -128,7 +109,7 @@ impl Selftest {
             paths = paths.write(directory)?;
         }
         let paths = paths.models(models, hub)?;
-        let entered = paths.enter(self.sandbox, &self.compute.device)?;
+        let entered = paths.enter(self.sandbox, &self.compute.on.device)?;
         let entered = entered.sealed(true)?;
         let held = entered.report();
         let held = held.as_deref().map(|held| held.trim_start_matches("sandbox: "));
@@ -142,7 +123,7 @@ impl Selftest {
             root: self.root.as_deref(),
             models: models.to_vec(),
             hub,
-            hardware: self.compute.hardware(),
+            hardware: self.compute.on.hardware(),
             precision: self.compute.precision(),
             golden,
             writes_golden: self.write_golden,

@@ -216,8 +216,6 @@ struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// # Errors
-    /// What is wrong, to read on from the path.
     fn read(bytes: &'a [u8]) -> Result<Matrix<'a>, String> {
         let none = || "is no NumPy file".to_owned();
         let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(none)?;

@@ -10,7 +10,6 @@ use super::error::shortened;
 /// Parses one JSON value.
 ///
 /// # Errors
-///
 /// As serde_json's, with line and column; a repeated key is one too.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     let Unique(value) = serde_json::from_str(text)?;

@@ -72,7 +72,6 @@ pub(super) struct Records {
 /// The rows of a file with MEDEC's columns.
 ///
 /// # Errors
-///
 /// The file is not CSV; a column is missing.
 pub(super) fn records(source: &Source) -> Result<Records, DataError> {
     let table = table::read(source)?;
@@ -96,7 +95,6 @@ pub(super) fn records(source: &Source) -> Result<Records, DataError> {
 /// The note of a row with MEDEC's columns; without a language, that of its script.
 ///
 /// # Errors
-///
 /// Sentences that are not numbered from 0, and gold that does not hold together.
 pub(super) fn note(row: &Row, id: String, language: Option<Language>) -> Result<Note, DataError> {
     let text = row.text("Text")?;

@@ -204,7 +204,6 @@ fn notice(what: &str, count: usize, total: usize) -> Option<String> {
 /// Reads every item of a file, the built-in ones for [`DEMO_PATH`], or a folder of notes.
 ///
 /// # Errors
-///
 /// The first row that is not what its format says, with file, line and field; also a file without an item and an id
 /// that comes twice.
 pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
@@ -214,7 +213,6 @@ pub fn load(path: &Path, format: Format) -> Result<Dataset, DataError> {
 /// As [`load`], where bad rows may be left out.
 ///
 /// # Errors
-///
 /// What concerns no single row: a file that cannot be taken apart into rows, or has no item that is left.
 pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Dataset, DataError> {
     let draft = if format == Format::Notes && path.is_dir() {
@@ -232,7 +230,6 @@ pub fn load_with(path: &Path, format: Format, bad_rows: BadRows) -> Result<Datas
 /// One note, whose text this is; its id is the path's file name without the extension.
 ///
 /// # Errors
-///
 /// A text that is empty or no UTF-8.
 pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
     let source = Source::new(path, text)?;
@@ -247,7 +244,6 @@ pub fn note(path: &Path, text: Vec<u8>) -> Result<Dataset, DataError> {
 /// One question, as a line of the plain format has it.
 ///
 /// # Errors
-///
 /// A field that is missing, unknown or of another form.
 pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
     let path = Path::new("question");
@@ -263,10 +259,6 @@ pub fn question(line: &serde_json::Value) -> Result<Question, DataError> {
 }
 
 /// Eight questions of our own, in the plain format, built into the binary.
-///
-/// # Errors
-///
-/// None: the tests read these questions.
 pub fn demo() -> Result<Dataset, DataError> {
     load(Path::new(DEMO_PATH), Format::Mcq)
 }

@@ -45,7 +45,6 @@ impl Subset {
     /// The chosen items, in the order in which they run; none twice.
     ///
     /// # Errors
-    ///
     /// An id that is unknown or listed twice, with its line; an ids file that cannot be read; a choice of none.
     pub fn choose(&self, items: Vec<Item>) -> Result<Vec<Item>, DataError> {
         let chosen = match self {

@@ -10,7 +10,6 @@ use super::source::{Rows, Source};
 /// The records of a CSV file; lines of empty cells alone count as blank.
 ///
 /// # Errors
-///
 /// A repeated column, a quote that is not closed. A record with more or fewer cells than the header is an error among
 /// the rows.
 pub(super) fn read(source: &Source) -> Result<Rows, DataError> {

@@ -121,9 +121,6 @@ impl Encoder {
     }
 
     /// The folder as it is, on all of this machine's threads.
-    ///
-    /// # Errors
-    /// As [`Encoder::open`].
     pub fn open_folder(directory: &Path) -> Result<Encoder, EncoderError> {
         let cpu = Cpu::new(rayon::current_num_threads());
         let cpu = cpu.map_err(|error| OpsError::NoDevice {

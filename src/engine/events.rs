@@ -135,9 +135,6 @@ impl Ticket {
     }
 
     /// Waits for the completion.
-    ///
-    /// # Errors
-    /// As [`Ticket::wait_with`].
     pub fn wait(self) -> Result<Completion, EngineError> {
         self.wait_with(|_| {})
     }

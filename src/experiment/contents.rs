@@ -10,10 +10,8 @@ use super::plan::{self, Plan};
 use super::results::Heads;
 use super::{texts, versions};
 use crate::digest;
-use crate::prompts::passages;
 use crate::record::{
     AnswerLine, CallKey, CallLine, ItemKey, ItemLine, ItemText, NoteLine, SearchKey, SearchLine,
-    SearchPlace,
 };
 
 /// A run directory as it was read; results.json is not part of it.
@@ -83,27 +81,6 @@ impl Contents {
     pub fn searches_by_key(&self) -> BTreeMap<SearchKey, &SearchLine> {
         let records = self.searches.records.iter();
         records.map(|record| (record.key(), record)).collect()
-    }
-
-    /// A call with its messages whole: passages that the log has by reference are put back.
-    pub fn whole_call(
-        &self,
-        call: &CallLine,
-        searches: &BTreeMap<SearchKey, &SearchLine>,
-    ) -> CallLine {
-        let mut call = call.clone();
-        let template = self.plan.corpus.as_ref().map_or("", |corpus| corpus.passage.as_str());
-        let CallLine { dataset, run, item, .. } = call.clone();
-        let text = |place: SearchPlace| {
-            let SearchPlace { round, step } = place;
-            let (dataset, item) = (dataset.clone(), item.clone());
-            let search = searches.get(&SearchKey { dataset, run, item, round, step });
-            search.map_or(String::new(), |search| passages(template, search))
-        };
-        for message in &mut call.messages {
-            message.fill_in(text);
-        }
-        call
     }
 
     pub fn calls_by_key(&self) -> BTreeMap<CallKey, &CallLine> {

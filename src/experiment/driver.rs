@@ -69,9 +69,6 @@ pub fn execute(spec: Spec, out: &Path, observer: Arc<dyn Observer>) -> Result<Ex
 }
 
 /// Loads `models` and executes a run into the new directory `out`, until `stop` is set.
-///
-/// # Errors
-/// As [`execute`].
 pub fn carry_out(
     run: Run,
     models: Models,

@@ -85,9 +85,6 @@ impl Evaluation {
     }
 
     /// The form in a run directory; `None` where there is none.
-    ///
-    /// # Errors
-    /// As [`Evaluation::read`].
     pub fn of_run(directory: &Path) -> Result<Option<Evaluation>, Failure> {
         match fs_err::symlink_metadata(directory.join(FILE)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -321,8 +321,20 @@ mod tests {
         write(&right, 2.0);
         assert_eq!(compare(&left, &right).unwrap(), []);
         let contents = Contents::read(&left).unwrap();
-        let whole = contents.whole_call(&contents.calls.records[0], &contents.searches_by_key());
-        assert_eq!(whole.messages[1].content, "Note.Fever: Fluids first.");
+        let mut call = contents.calls.records[0].clone();
+        let key = |place: SearchPlace| SearchKey {
+            dataset: call.dataset.clone(),
+            run: call.run,
+            item: call.item.clone(),
+            round: place.round,
+            step: place.step,
+        };
+        let template = contents.plan.corpus.as_ref().unwrap().passage.as_str();
+        let searches = contents.searches_by_key();
+        for message in &mut call.messages {
+            message.fill_in(|place| passages(template, searches[&key(place)]));
+        }
+        assert_eq!(call.messages[1].content, "Note.Fever: Fluids first.");
     }
 
     #[test]

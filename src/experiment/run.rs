@@ -33,9 +33,6 @@ impl Spec {
     }
 
     /// As [`Spec::read`], for runs that share their exemplars.
-    ///
-    /// # Errors
-    /// As [`Spec::read`].
     pub fn read_with(&self, exemplars: &mut ExemplarSets) -> Result<Inputs, Failure> {
         self.refuse_other_items()?;
         let mut dataset = data::load_with(&self.data, self.format, self.bad_rows)?;
@@ -88,9 +85,6 @@ impl Spec {
     }
 
     /// As [`Spec::resolve`], for runs that share what they search.
-    ///
-    /// # Errors
-    /// As [`Spec::resolve`].
     pub fn resolve_with(
         self,
         inputs: Inputs,

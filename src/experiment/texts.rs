@@ -29,9 +29,6 @@ pub fn to_lines(texts: &[ItemText]) -> Result<String, RunError> {
 }
 
 /// The lower-case hex sha256 over the bytes of dataset.jsonl.
-///
-/// # Errors
-/// As [`to_lines`].
 pub fn sha256(texts: &[ItemText]) -> Result<String, RunError> {
     Ok(digest::sha256(to_lines(texts)?.as_bytes()))
 }

@@ -33,9 +33,6 @@ pub fn resolve(member: &str, options: &HubOptions) -> Result<Checkpoint, HubErro
 }
 
 /// Says early why [`resolve`] would fail, as far as nothing need be fetched to know it.
-///
-/// # Errors
-/// See [`HubError`].
 pub fn check(member: &str, options: &HubOptions) -> Result<(), HubError> {
     match identify(member, options)? {
         Member::Repository(_) if options.fetch_refusal().is_none() => Ok(()),
@@ -63,9 +60,6 @@ fn open_or_fetch(repository: &Repository, options: &HubOptions) -> Result<Checkp
 
 /// Fetches a model, named by its card or hub id, into the cache, or into the folder `to` together with a
 /// `provenance.toml` by which it can be verified offline. Files that are there and right are kept.
-///
-/// # Errors
-/// See [`HubError`].
 pub fn fetch(
     member: &str,
     to: Option<&Path>,

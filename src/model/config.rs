@@ -125,9 +125,6 @@ impl Config {
     }
 
     /// The same, where rows may also see those after them.
-    ///
-    /// # Errors
-    /// As [`Config::read`].
     pub fn read_encoder(path: &Path) -> Result<Config, ConfigError> {
         published::resolve(json(path)?, path)
     }

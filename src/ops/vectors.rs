@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use clap::ValueEnum;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,12 @@ pub const ALIGNMENT: usize = 64;
 const GROUP: usize = 16;
 
 /// How the numbers of a row are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum VectorType {
     F16,
     F32,
-    /// Whole numbers from −127 to 127 under one scale a row.
+    /// Whole numbers from −127 to 127 under one scale a row
     I8,
 }
 

@@ -147,9 +147,6 @@ impl Panel {
     }
 
     /// Asks one and waits.
-    ///
-    /// # Errors
-    /// See [`Panel::ask_all`].
     pub fn ask_one<T>(&self, call: Call, read: Reader<'_, T>) -> Result<Asked<T>, PanelError> {
         self.finish(self.begin(call)?, read)
     }

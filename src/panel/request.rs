@@ -63,9 +63,6 @@ impl Panel {
     }
 
     /// What `backbone` is asked for `call`.
-    ///
-    /// # Errors
-    /// Messages that the template refuses, or that leave no room in the context.
     fn request(&self, backbone: &Backbone, call: &Call) -> Result<Request, PanelError> {
         let description = &backbone.description;
         let tokens = description.tokenise(&call.messages, self.thinking)?;

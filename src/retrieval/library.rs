@@ -23,8 +23,6 @@ pub struct Shelf {
 }
 
 impl Library {
-    /// # Errors
-    /// See [`super::describe`].
     pub fn open(options: &RetrieverOptions) -> Result<Library, Failure> {
         let mut corpora = Vec::new();
         for directory in &options.corpora {

@@ -15,6 +15,7 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::Failure;
@@ -73,15 +74,15 @@ pub trait Retrieve: Send + Sync {
 }
 
 /// How what was retrieved is put in order before it is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rerank {
-    /// By a model that reads query and passage together.
+    /// By a model that reads query and passage together
     #[default]
     CrossEncoder,
-    /// By the cosine of the vectors at their full width.
+    /// By the cosine of the vectors at their full width
     Embedding,
-    /// As retrieved.
+    /// As retrieved
     Off,
 }
 

@@ -36,8 +36,6 @@ struct Job {
 type Answer = Result<SearchResult, Failure>;
 
 impl Retriever {
-    /// # Errors
-    /// See [`super::open`].
     pub fn open(options: &RetrieverOptions) -> Result<Retriever, Failure> {
         let library = Library::open(options)?;
         let Some(first) = library.shelves.first() else {
@@ -84,9 +82,6 @@ impl Retriever {
     }
 
     /// The results of several requests, in order. They wait together, and so share scans.
-    ///
-    /// # Errors
-    /// As [`Retrieve::search`], for the first that fails.
     pub fn search_all(&self, requests: &[SearchRequest]) -> Result<Vec<SearchResult>, Failure> {
         let asked = requests.iter().map(|request| self.ask(request));
         let asked = asked.collect::<Result<Vec<_>, _>>()?;

@@ -184,9 +184,6 @@ impl<T> Case<'_, T> {
     }
 
     /// Asks all at once and waits for every answer.
-    ///
-    /// # Errors
-    /// See [`Panel::ask_all`].
     pub fn ask_all<R: Record>(
         &self,
         calls: impl IntoIterator<Item = Call>,
@@ -200,9 +197,6 @@ impl<T> Case<'_, T> {
     }
 
     /// Asks one and waits.
-    ///
-    /// # Errors
-    /// See [`Panel::ask_all`].
     pub fn ask<R: Record>(
         &self,
         call: Call,

@@ -245,13 +245,13 @@ fn a_command_line_without_its_needs_is_refused() {
     scratch.wardround("run medmad").refused(2, &["--data <FILE>"]);
     scratch.wardround("run medmad --data x.jsonl").refused(2, &["--format <FORMAT>"]);
     scratch.wardround("run medpanel").refused(2, &["'medpanel'", "medmad"]);
-    scratch
-        .wardround("run --resume --out old")
-        .refused(2, &["resuming has a verb", "hint: `wardround resume old`"]);
-    scratch.wardround("run --recipe table1 --data-dir .").refused(2, &["--data-dir"]);
-    scratch
-        .wardround("run --recipe table1")
-        .refused(2, &["recipes have a verb", "hint: `wardround recipe table1`"]);
+    for settled in
+        ["medmad", "--limit 1", "--skip-bad-rows", "--free", "--top-k 1", "--prompts p", "--spans s", "--seed 1"]
+    {
+        scratch
+            .wardround(format!("run --plan plan.toml {settled}"))
+            .refused(2, &["--plan <FILE>' cannot be used with"]);
+    }
     assert_eq!(scratch.wardround("--version").succeeded().stdout, "wardround 0.1.0\n");
 }
 

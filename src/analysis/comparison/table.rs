@@ -46,9 +46,6 @@ impl Comparison {
     }
 
     /// A line a run; what stands against the first is empty in its own.
-    ///
-    /// # Errors
-    /// Never, unless a figure cannot be written.
     pub fn csv(&self) -> io::Result<String> {
         let list = |values: &[f64]| {
             let values: Vec<String> = values.iter().map(f64::to_string).collect();

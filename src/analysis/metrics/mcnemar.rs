@@ -43,7 +43,7 @@ fn two_sided(left: usize, right: usize) -> f64 {
             halvings -= 1;
         }
     }
-    likelihood *= 0.5_f64.powf(halvings as f64);
+    likelihood = libm::scalbn(likelihood, -(halvings as i32));
     // Down from there, C(n, k − 1) = C(n, k) · k / (n − k + 1).
     let mut tail = 0.0;
     for k in (0..=smaller).rev() {

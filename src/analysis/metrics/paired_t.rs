@@ -35,8 +35,8 @@ pub fn paired_t(differences: &[f64]) -> Option<PairedT> {
 /// The probability of a value at least as far from 0. For whole degrees of freedom the distribution is a finite sum (Abramowitz and
 /// Stegun, 26.7.3 and 26.7.4).
 fn two_sided(t: f64, degrees: usize) -> f64 {
-    let angle = (t.abs() / (degrees as f64).sqrt()).atan();
-    let (sin, cos) = angle.sin_cos();
+    let angle = libm::atan(t.abs() / (degrees as f64).sqrt());
+    let (sin, cos) = libm::sincos(angle);
     // Terms of cos, cos³, … for odd degrees, of 1, cos², … for even ones.
     let (mut term, first) = match degrees % 2 {
         1 => (cos, 3),

@@ -190,9 +190,6 @@ pub fn paired(recipe: &Recipe, cells: &[CellOutcomes<'_>]) -> Result<Vec<PairedR
 }
 
 /// The method that App. A.4 chooses as the one baseline of all datasets.
-///
-/// # Errors
-/// Candidates that did not run on the same datasets.
 fn unified(cells: &[CellOutcomes<'_>]) -> Result<Option<String>, Failure> {
     let mut accuracies: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     let is_candidate =

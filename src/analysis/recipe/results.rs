@@ -121,8 +121,6 @@ pub struct CellResult {
 }
 
 impl CellResult {
-    /// # Errors
-    /// A run without its results.
     fn of(
         cell: &Cell<'_>,
         outcomes: &Outcomes<'_>,

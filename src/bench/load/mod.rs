@@ -190,7 +190,7 @@ fn open(per_second: f64, end: End, seed: u64, ask: &(dyn Fn(usize) -> Seen + Syn
             });
             // From above 0 to 1.
             let uniform = (random.below(1 << 53) + 1) as f64 / (1_u64 << 53) as f64;
-            due += Duration::from_secs_f64(-uniform.ln() / per_second);
+            due += Duration::from_secs_f64(-libm::log(uniform) / per_second);
         }
     });
     drop(sender);

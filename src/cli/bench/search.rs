@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::options::ComputeFlags;
-use crate::cli::corpus::vector_type;
+use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::ops::vectors::{Query, VectorRows, VectorType};
@@ -17,31 +16,31 @@ const LIMIT_BYTES: usize = 1 << 28;
 
 #[derive(Debug, Args)]
 pub struct SearchBench {
-    /// Vectors
+    /// Number of vectors
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     rows: usize,
-    /// Numbers of a vector
+    /// Vector dimensions
     #[arg(long, default_value_t = 256, value_name = "D")]
     dims: usize,
-    /// How vectors are kept: f16, f32 or i8
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    /// Data type of the vectors
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
     vectors: VectorType,
-    /// Searches at once
+    /// Queries per batch
     #[arg(long, default_value_t = 1, value_name = "N")]
     queries: usize,
-    /// Chunks that each finds
+    /// Chunks to retrieve per query
     #[arg(long, default_value_t = 50, value_name = "K")]
     top_k: usize,
     /// Repetitions
     #[arg(long, default_value_t = 7, value_name = "N")]
     repeat: usize,
     #[command(flatten)]
-    compute: ComputeFlags,
+    device: DeviceFlags,
 }
 
 impl SearchBench {
     pub fn run(self) -> Result<(), Failure> {
-        let cpu = match self.compute.one_device()? {
+        let cpu = match self.device.one_device()? {
             Device::Cpu(cpu) => cpu,
             other => Cpu::new(other.threads())?,
         };

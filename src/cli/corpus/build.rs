@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::options::{ComputeFlags, QuietFlag};
+use super::super::options::{ComputeFlags, DeviceFlags, QuietFlag};
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::corpus::build::embed::{Embed, encoder_of, encoder_options};
@@ -26,7 +26,7 @@ pub struct Build {
     /// New or empty directory to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Go on with a build that was killed
+    /// Resume a build that was interrupted
     #[arg(long, conflicts_with_all = ["description", "dry_run", "limit", "dims", "search_dims", "dtype", "bm25"])]
     resume: bool,
     /// Directory of the sources' files [default: that of the description's file]
@@ -35,19 +35,19 @@ pub struct Build {
     /// Directory of the sentence encoder
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
-    /// Numbers of a vector: the first of the encoder's, where it was trained for that [default: all]
+    /// Vector dimensions: the first D of the encoder's, where it was trained for truncation (Matryoshka) [default: all]
     #[arg(long, value_name = "D")]
     dims: Option<usize>,
-    /// Numbers of a vector that is searched, beside the longer one for --rerank embedding [default: those of --dims]
+    /// Dimensions of the vectors that are searched, beside the longer ones for --rerank embedding [default: those of --dims]
     #[arg(long, value_name = "D")]
     search_dims: Option<usize>,
-    /// How vectors are kept: f16, f32 or i8
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    /// Data type of the stored vectors
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
     vectors: VectorType,
-    /// Documents of each source at most
+    /// Maximum number of documents per source
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Make postings for words too, for --hybrid
+    /// Also build a BM25 index, for --hybrid
     #[arg(long)]
     bm25: bool,
     /// Say what would be built and how long it would take; write nothing
@@ -59,15 +59,6 @@ pub struct Build {
     progress: QuietFlag,
 }
 
-pub fn vector_type(text: &str) -> Result<VectorType, String> {
-    match text {
-        "f16" => Ok(VectorType::F16),
-        "f32" => Ok(VectorType::F32),
-        "i8" => Ok(VectorType::I8),
-        _ => Err("expected f16, f32 or i8".to_owned()),
-    }
-}
-
 /// What a corpus's own words are measured with on `--dry-run`.
 const HOUR: f64 = 3600.0;
 
@@ -75,7 +66,7 @@ impl Build {
     pub fn run(self) -> Result<(), Failure> {
         if self.resume {
             let build = builder::Build::resume(&self.out)?;
-            let device = self.compute.one_device()?;
+            let device = self.compute.on.one_device()?;
             let options = encoder_of(build.file(), self.encoder.as_deref(), device);
             return run(build, &Encoder::open(&options)?, self.progress.quiet);
         }
@@ -112,7 +103,7 @@ impl Build {
                 "name its directory with --encoder DIR; `wardround models fetch pubmedbert-matryoshka --to DIR` downloads one",
             )
         })?;
-        let mut options = encoder_options(directory, None, self.compute.one_device()?);
+        let mut options = encoder_options(directory, None, self.compute.on.one_device()?);
         options.dims = self.dims;
         options.dtype = self.compute.dtype;
         options.quantisation = self.compute.quant;
@@ -178,20 +169,20 @@ pub struct Add {
     /// Folder of .txt, .md and .html files, or a .jsonl or .csv file
     #[arg(long, value_name = "PATH")]
     source: PathBuf,
-    /// What passages and --sources are to call it
+    /// Label of this source, in passages and for --sources
     #[arg(long)]
     label: String,
-    /// Under what licence it is
+    /// Its licence
     #[arg(long)]
     licence: String,
-    /// Whether copies may be handed on
+    /// Copies of it may be handed on
     #[arg(long)]
     redistribute: bool,
-    /// The encoder's directory, where it lies elsewhere now
+    /// Directory of the encoder, where it has moved
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: Option<PathBuf>,
     #[command(flatten)]
-    compute: ComputeFlags,
+    device: DeviceFlags,
     #[command(flatten)]
     progress: QuietFlag,
 }
@@ -208,7 +199,7 @@ impl Add {
         let source = Source { redistribute: self.redistribute, ..source };
         let corpus = Corpus::open(&self.directory)?;
         let options =
-            encoder_of(corpus.file(), self.encoder.as_deref(), self.compute.one_device()?);
+            encoder_of(corpus.file(), self.encoder.as_deref(), self.device.one_device()?);
         drop(corpus);
         let encoder = Encoder::open(&options)?;
         builder::add::add(&self.directory, source, &encoder)?;
@@ -220,7 +211,7 @@ impl Add {
 pub struct Import {
     /// New or empty directory to write to
     directory: PathBuf,
-    /// Vectors: a NumPy file of f32 or f16, a row a text
+    /// Vectors: a NumPy file of f32 or f16, one row per text
     #[arg(long, value_name = "FILE.npy")]
     vectors: PathBuf,
     /// Their ids: a JSON array, in the order of the rows
@@ -229,30 +220,30 @@ pub struct Import {
     /// Their texts: a JSON object from id to a text, or to an object with title and text as MedCPT publishes them
     #[arg(long, value_name = "FILE.json")]
     texts: PathBuf,
-    /// What passages and --sources are to call it
+    /// Label of this source, in passages and for --sources
     #[arg(long, default_value = "import")]
     label: String,
-    /// Under what licence it is
+    /// Its licence
     #[arg(long, default_value = "not stated")]
     licence: String,
     /// Directory of the encoder that made the vectors, which reads queries
     #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
     encoder: PathBuf,
-    /// How vectors are kept: f16, f32 or i8
-    #[arg(long, default_value = "f16", value_name = "TYPE", value_parser = vector_type)]
+    /// Data type of the stored vectors
+    #[arg(long, default_value = "f16", value_name = "TYPE", value_enum)]
     keep: VectorType,
-    /// Make postings for words too, for --hybrid
+    /// Also build a BM25 index, for --hybrid
     #[arg(long)]
     bm25: bool,
     #[command(flatten)]
-    compute: ComputeFlags,
+    device: DeviceFlags,
     #[command(flatten)]
     progress: QuietFlag,
 }
 
 impl Import {
     pub fn run(self) -> Result<(), Failure> {
-        let device = self.compute.one_device()?;
+        let device = self.device.one_device()?;
         let encoder = Encoder::open(&encoder_options(&self.encoder, None, device))?;
         let options = ImportOptions {
             out: self.directory.clone(),

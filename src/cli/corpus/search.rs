@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::super::options::ComputeFlags;
+use super::super::flags::RefinementFlags;
+use super::super::options::DeviceFlags;
 use crate::cli::exit::Failure;
 use crate::console;
 use crate::retrieval::{
-    self, Refinement, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
+    self, Rerank, Retrieve, RetrieverOptions, SearchRequest, SearchResult,
 };
 use crate::text::ellipsis;
 
@@ -17,84 +18,53 @@ pub struct Search {
     /// Directory of a corpus, or several of one encoder with commas between
     #[arg(value_name = "DIR,DIR")]
     directories: String,
-    /// What to look for
+    /// The query
     #[arg(required_unless_present = "queries", conflicts_with = "queries")]
     query: Option<String>,
     /// Search for every line of a file; print a JSON object for each
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// Chunks to retrieve at most
+    /// Number of chunks to retrieve
     #[arg(long, default_value_t = 50, value_name = "K")]
     top_k: usize,
-    /// Passages to show at most
+    /// Number of passages to show
     #[arg(long, default_value_t = 20, value_name = "K")]
     rerank_top_k: usize,
     /// How to order what was retrieved [default: cross-encoder with --reranker, else off]
     #[arg(long, value_enum)]
-    rerank: Option<Order>,
+    rerank: Option<Rerank>,
     /// Directory of a cross-encoder
     #[arg(long, value_name = "DIR")]
     reranker: Option<PathBuf>,
     /// Labels of the sources to search [default: all]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     sources: Vec<String>,
+    /// Directory of the encoder, where it has moved
+    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
+    encoder: Option<PathBuf>,
     #[command(flatten)]
     refinement: RefinementFlags,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    compute: ComputeFlags,
+    device: DeviceFlags,
 }
 
 /// Queries of a file that wait together.
 const AT_ONCE: usize = 1024;
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Order {
-    CrossEncoder,
-    Embedding,
-    Off,
-}
-
-/// What is done beside the search of the papers.
-#[derive(Clone, Debug, Default, Args)]
-pub struct RefinementFlags {
-    /// The encoder's directory, where it lies elsewhere now
-    #[arg(long, env = "WARDROUND_ENCODER", value_name = "DIR")]
-    encoder: Option<PathBuf>,
-    /// Search for words by BM25 too, and fuse both orders by rank
-    #[arg(long)]
-    hybrid: bool,
-    /// Of chunks of one document that overlap, show the better one alone
-    #[arg(long)]
-    dedup: bool,
-    /// Leave out documents dated before this day, and those without a date
-    #[arg(long, value_name = "YYYY-MM-DD")]
-    newer_than: Option<String>,
-}
-
-impl RefinementFlags {
-    pub fn refinement(self) -> Refinement {
-        let RefinementFlags { encoder, hybrid, dedup, newer_than } = self;
-        Refinement { encoder, hybrid, dedup, newer_than }
-    }
-}
-
 impl Search {
     pub fn run(self) -> Result<(), Failure> {
-        let rerank = match (self.rerank, &self.reranker) {
-            (Some(Order::CrossEncoder), _) | (None, Some(_)) => Rerank::CrossEncoder,
-            (Some(Order::Embedding), _) => Rerank::Embedding,
-            (Some(Order::Off) | None, _) => Rerank::Off,
-        };
+        let without_flag = self.reranker.as_ref().map_or(Rerank::Off, |_| Rerank::CrossEncoder);
+        let rerank = self.rerank.unwrap_or(without_flag);
         let retriever = retrieval::Retriever::open(&RetrieverOptions {
             corpora: self.directories.split(',').map(PathBuf::from).collect(),
             sources: self.sources,
             rerank,
             reranker: self.reranker,
-            refinement: self.refinement.refinement(),
-            device: self.compute.one_device()?,
+            refinement: self.refinement.refinement(self.encoder),
+            device: self.device.one_device()?,
         })?;
         let request = |query: &str| SearchRequest {
             query: query.to_owned(),

@@ -174,9 +174,6 @@ fn in_child(folder: &Path) -> io::Result<bool> {
 }
 
 /// What the child does.
-///
-/// # Errors
-/// See [`try_acts`].
 pub fn act(folder: &Path) -> Result<(), Failure> {
     let policy =
         Policy { write: vec![folder.join("own")], network: Network::None, ..Policy::default() };

@@ -34,7 +34,6 @@ use crossbeam_channel::{Receiver, Sender};
 
 pub use attention::{AttentionShape, blocks};
 pub use isa::Isa;
-pub use lanes::exp_scalar;
 pub use limits::Limits;
 pub use matrix::Matrix;
 pub use pages::KvPages;
@@ -110,9 +109,6 @@ impl Cpu {
     }
 
     /// The same, without the instructions that round activations to meet bf16 weights: f32 arithmetic throughout.
-    ///
-    /// # Errors
-    /// As [`Cpu::new`].
     pub fn exact(threads: usize) -> Result<Cpu, rayon::ThreadPoolBuildError> {
         let exact = Isa::available().into_iter().rfind(|isa| !isa.multiplies_bf16());
         Cpu::with(threads, exact.unwrap_or(Isa::Portable))

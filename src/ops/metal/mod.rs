@@ -52,9 +52,6 @@ impl Metal {
     }
 
     /// Clones share the GPU.
-    ///
-    /// # Errors
-    /// None: the signature is that of the CUDA backend.
     pub fn for_engine(&self) -> std::result::Result<Metal, OpsError> {
         Ok(self.clone())
     }

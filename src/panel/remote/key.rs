@@ -37,9 +37,6 @@ impl ApiKey {
 
     /// The first of the endpoint's own variable, `WARDROUND_API_KEY` and, for openai.com alone, `OPENAI_API_KEY`: a
     /// key that is in the environment for another tool goes to nobody else. An empty variable counts as unset.
-    ///
-    /// # Errors
-    /// As [`ApiKey::capture`].
     pub fn from_lookup(
         address: &Address,
         lookup: impl Fn(&str) -> Option<OsString>,

@@ -52,9 +52,9 @@ impl Scale {
 
     /// A value as the axis says it.
     pub fn say(&self, value: f64) -> String {
-        let digits = (-self.step.log10().floor()).clamp(0.0, 6.0) as usize;
+        let digits = (-libm::log10(self.step).floor()).clamp(0.0, 6.0) as usize;
         // A step of 2.5 has a digit more than its size.
-        let odd = (self.step * 10f64.powi(digits as i32)).fract() > 1e-6;
+        let odd = (self.step * libm::exp10(digits as f64)).fract() > 1e-6;
         let digits = digits + usize::from(odd);
         let text = format!("{value:.digits$}");
         match text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
@@ -66,7 +66,7 @@ impl Scale {
 
 /// The step of 1, 2, 2.5 or 5 times a power of ten that is not below.
 fn round_step(least: f64) -> f64 {
-    let power = 10f64.powf(least.log10().floor());
+    let power = libm::exp10(libm::log10(least).floor());
     let steps = [1.0, 2.0, 2.5, 5.0].map(|step| step * power);
     let fits = |step: &f64| *step >= least * (1.0 - 1e-9);
     steps.into_iter().find(fits).unwrap_or(10.0 * power)

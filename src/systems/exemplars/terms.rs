@@ -81,7 +81,7 @@ impl Bm25 {
     pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Bm25 {
         let counts = Counts::new(texts.map(stems));
         let total = counts.documents.len() as f64;
-        let weight = |spread: &f64| (total - spread + 0.5).ln() - (spread + 0.5).ln();
+        let weight = |spread: &f64| libm::log(total - spread + 0.5) - libm::log(spread + 0.5);
         let mut weights: Vec<f64> = counts.spread.iter().map(weight).collect();
         let floor = EPSILON * weights.iter().sum::<f64>() / weights.len().max(1) as f64;
         weights.iter_mut().filter(|weight| **weight < 0.0).for_each(|weight| *weight = floor);
@@ -119,7 +119,7 @@ impl TfIdf {
     pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> TfIdf {
         let counts = Counts::new(texts.map(words));
         let total = counts.documents.len() as f64;
-        let weight = |spread: &f64| ((1.0 + total) / (1.0 + spread)).ln() + 1.0;
+        let weight = |spread: &f64| libm::log((1.0 + total) / (1.0 + spread)) + 1.0;
         let weights: Vec<f64> = counts.spread.iter().map(weight).collect();
         let vectors = counts.documents.iter().map(|document| weighed(document, &weights)).collect();
         TfIdf { counts, weights, vectors }

@@ -147,9 +147,6 @@ impl Kit {
     }
 
     /// Asks for an answer on the note, in this form.
-    ///
-    /// # Errors
-    /// As [`Case::ask`].
     pub fn judge(
         &self,
         case: &Case<'_, Note>,
@@ -161,9 +158,6 @@ impl Kit {
     }
 
     /// Asks for several at once.
-    ///
-    /// # Errors
-    /// As [`Case::ask_all`].
     pub fn judge_all(
         &self,
         case: &Case<'_, Note>,
@@ -177,9 +171,6 @@ impl Kit {
     }
 
     /// Asks for words under a key, `most` of them at most.
-    ///
-    /// # Errors
-    /// As [`Case::ask`].
     pub fn words(
         &self,
         case: &Case<'_, Note>,
@@ -196,9 +187,6 @@ impl Kit {
     }
 
     /// Asks for one of these words.
-    ///
-    /// # Errors
-    /// As [`Case::ask`].
     pub fn one_of(
         &self,
         case: &Case<'_, Note>,
